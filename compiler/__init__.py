@@ -1,0 +1,1 @@
+"""From torch.export to program bytes: edge dialect, passes, partition, plan, emission."""

@@ -1,0 +1,1 @@
+"""The window: Qt store, view-models, item models, widgets and views."""

@@ -1,0 +1,1 @@
+"""Generic adapters from view-models to Qt item models."""

@@ -1,0 +1,1 @@
+"""Reusable widgets and canvases that know nothing of sessions."""

@@ -1,0 +1,1 @@
+"""The analysis API and command line: load, join, analyse and export ExecuTorch artifacts."""

@@ -1,0 +1,1 @@
+"""Loads and runs programs over torch tensors, and records what happened."""

@@ -1,0 +1,79 @@
+"""The two ways a file can disappoint: FormatError (unreadable) and Issue (readable but odd)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class FormatError(ValueError):
+    """Bytes that cannot be what they claim to be; reads as one sentence.
+
+    Attributes:
+        file: path or label of the file, empty while unknown
+        offset: byte position of the offending datum in that file, None when it has no place
+        field: dotted path of the field, as in ``execution_plan[0].values[3]``
+        expected: what a valid file has there
+        found: what this file has there
+    """
+
+    def __init__(
+        self,
+        expected: str,
+        found: str,
+        *,
+        field: str = "",
+        offset: int | None = None,
+        file: str = "",
+    ) -> None:
+        self.file = file
+        self.offset = offset
+        self.field = field
+        self.expected = expected
+        self.found = found
+        super().__init__(expected, found)
+
+    def __str__(self) -> str:
+        place = [f"at byte {self.offset:#x}"] if self.offset is not None else []
+        if self.field:
+            place.append(f"in {self.field}")
+        where = " ".join(place)
+        head = ": ".join(part for part in (self.file, where) if part)
+        sentence = f"expected {self.expected}, found {self.found}"
+        return f"{head}: {sentence}" if head else sentence
+
+    def inside(self, outer: str) -> FormatError:
+        """Return self with the field path prefixed by its container, for re-raising."""
+        joint = "" if not self.field or self.field.startswith("[") else "."
+        self.field = f"{outer}{joint}{self.field}"
+        return self
+
+    def in_file(self, file: str, shift: int = 0) -> FormatError:
+        """Return self with the file named and the offset moved by an enclosing position."""
+        self.file = self.file or file
+        if self.offset is not None:
+            self.offset += shift
+        return self
+
+
+class Severity(str, Enum):
+    """How much an Issue matters to the reader of a session."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """Something readable but odd; travels with the artifact it was found in.
+
+    Attributes:
+        severity: how much it matters
+        where: file, member or field the issue is about
+        message: one sentence for the user
+    """
+
+    severity: Severity
+    where: str
+    message: str

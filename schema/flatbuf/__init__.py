@@ -1,0 +1,1 @@
+"""A flatbuffer engine driven by declarative field tables: checked reader, writer, walker."""

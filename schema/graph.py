@@ -1,0 +1,201 @@
+"""The torch-free snapshot of a graph: one shape for recorded graphs, plans and delegate payloads.
+
+A graph read from an ETRecord, the instruction list of a plan and a decoded delegate payload all
+become this, so that every view, count and search is written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Union as _Union
+
+from schema.scalar_type import scalar_type
+
+Dim = _Union[int, str]  # a symbol or its expression where a size is not static
+EMPTY: Mapping[str, object] = MappingProxyType({})
+
+
+class NodeKind(str, Enum):
+    """What a node is, in torch.fx words."""
+
+    PLACEHOLDER = "placeholder"
+    CALL = "call_function"
+    CONTROL = "control"  # cond, map, scan, jump, move, free
+    DELEGATE = "delegate"  # a call into a delegate; its inside is a subgraph
+    GET_ATTR = "get_attr"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantisation:
+    """How stored integers map to real numbers.
+
+    Attributes:
+        scheme: per_tensor, per_channel, per_token, per_group
+        scale: one for per_tensor, one a channel for per_channel when they are inline
+        zero_point: likewise; empty where the scheme has none
+        axis: channel dimension in memory order, None for per_tensor
+        group_size: elements a group, None unless per_group
+    """
+
+    scheme: str
+    scale: tuple[float, ...] = ()
+    zero_point: tuple[int, ...] = ()
+    axis: int | None = None
+    group_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMeta:
+    """Element type and shape of a tensor value.
+
+    Attributes:
+        scalar_type: number of the element type; -1 when the format has a type of its own
+        sizes: upper bounds or symbols
+        dim_order: outermost dimension first; empty when unknown
+        type_name: name shown for the element type
+        quantisation: None for plain tensors
+    """
+
+    scalar_type: int
+    sizes: tuple[Dim, ...]
+    dim_order: tuple[int, ...] = ()
+    type_name: str = ""
+    quantisation: Quantisation | None = None
+
+    @property
+    def dtype(self) -> str:
+        """Return the name shown for the element type."""
+        return self.type_name or scalar_type(self.scalar_type).name
+
+    @property
+    def nbytes(self) -> int | None:
+        """Return the bytes of a dense tensor, None with symbolic sizes or an unknown type."""
+        item = scalar_type(self.scalar_type).item_bytes
+        total = item
+        for size in self.sizes:
+            if not isinstance(size, int):
+                return None
+            total *= size
+        return total if item else None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphValue:
+    """A named value that flows along edges.
+
+    Attributes:
+        name: unique within its graph
+        tensor: metadata of a tensor value; None for other kinds
+        kind: tensor, int, float, bool, str, none, list, symint, other
+        literal: the value itself when it is a constant that is not a tensor
+        constant: name of the constant whose bytes it has, empty when it is computed
+        constant_bytes: bytes of that constant, None when unknown
+    """
+
+    name: str
+    tensor: TensorMeta | None = None
+    kind: str = "tensor"
+    literal: object = None
+    constant: str = ""
+    constant_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFrame:
+    """One level of the module stack, outermost first.
+
+    Attributes:
+        path: dotted path as in ``layers.0.attn``; empty for the root module
+        type_name: dotted class name
+    """
+
+    path: str
+    type_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a node: the values it reads, or a literal.
+
+    Attributes:
+        name: parameter name in the operator schema, empty when unknown
+        values: names of graph values, in order, for tensors, lists of tensors and symbols
+        literal: printable constant when the argument reads no value
+    """
+
+    name: str = ""
+    values: tuple[str, ...] = ()
+    literal: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """One occurrence of an operator.
+
+    Attributes:
+        name: unique within its graph
+        kind: what it is
+        target: operator name and overload, as in ``aten.convolution.default``; payload node kind
+        args: arguments in schema order
+        outputs: names of the values it makes, in order
+        debug_handle: join key of the record, None when unset
+        modules: module stack, outermost first
+        stack_trace: Python traceback text, innermost last; empty when unknown
+        attributes: further facts worth showing (strides, flags, file place)
+        subgraphs: names of nested graphs (branches, the inside of a delegate)
+        from_node: chain of source names, nearest first, each ``name.graph_id``
+    """
+
+    name: str
+    kind: NodeKind
+    target: str
+    args: tuple[Argument, ...] = ()
+    outputs: tuple[str, ...] = ()
+    debug_handle: int | None = None
+    modules: tuple[ModuleFrame, ...] = ()
+    stack_trace: str = ""
+    attributes: Mapping[str, object] = field(default=EMPTY, hash=False)
+    subgraphs: tuple[str, ...] = ()
+    from_node: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Return the names of all values read, in argument order."""
+        return tuple(name for arg in self.args for name in arg.values)
+
+    @property
+    def module_path(self) -> str:
+        """Return the dotted path of the innermost module, empty when unknown."""
+        return self.modules[-1].path if self.modules else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes in execution order, their values, and nested graphs.
+
+    Attributes:
+        name: ``forward``, a member name of a record, or a payload label
+        nodes: in execution order, placeholders first, output last where there are any
+        values: every value by name
+        inputs: names of the user inputs
+        outputs: names of the user outputs
+        subgraphs: nested graphs by the name used in GraphNode.subgraphs
+        attributes: facts about the whole (payload version, flags)
+    """
+
+    name: str
+    nodes: tuple[GraphNode, ...]
+    values: Mapping[str, GraphValue]
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    subgraphs: Mapping[str, Graph] = field(default_factory=dict)
+    attributes: Mapping[str, object] = field(default=EMPTY)
+
+    def calls(self) -> tuple[GraphNode, ...]:
+        """Return the nodes that compute: no placeholders, attributes or output."""
+        passive = (NodeKind.PLACEHOLDER, NodeKind.GET_ATTR, NodeKind.OUTPUT)
+        return tuple(node for node in self.nodes if node.kind not in passive)
