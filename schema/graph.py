@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Union as _Union
 
 from schema.scalar_type import scalar_type
 
-Dim = _Union[int, str]  # a symbol or its expression where a size is not static
+Dim = int | str  # a symbol or its expression where a size is not static
 EMPTY: Mapping[str, object] = MappingProxyType({})
 
 
@@ -192,10 +191,13 @@ class Graph:
     values: Mapping[str, GraphValue]
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    subgraphs: Mapping[str, Graph] = field(default_factory=dict)
+    subgraphs: Mapping[str, Graph] = field(default_factory=lambda: _NO_GRAPHS)
     attributes: Mapping[str, object] = field(default=EMPTY)
 
     def calls(self) -> tuple[GraphNode, ...]:
         """Return the nodes that compute: no placeholders, attributes or output."""
         passive = (NodeKind.PLACEHOLDER, NodeKind.GET_ATTR, NodeKind.OUTPUT)
         return tuple(node for node in self.nodes if node.kind not in passive)
+
+
+_NO_GRAPHS: Mapping[str, Graph] = MappingProxyType({})

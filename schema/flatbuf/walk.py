@@ -1,0 +1,194 @@
+"""Walks a flatbuffer by its field tables: every table, vtable, vector and text with its place.
+
+The structure view expands Places one level at a time; size accounting asks for all extents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from schema.errors import FormatError
+from schema.flatbuf.reader import Reader
+from schema.flatbuf.spec import Blob, Field, Scalar, Spec, Text, Union, Vec
+
+_POINTER = 4
+_PREVIEW = 120
+_MAX_EXTENTS = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A field, element or table with its position in the file.
+
+    Attributes:
+        name: field name, or ``[index]`` for an element
+        type: as written in .fbs files
+        offset: first byte of the datum itself (the table, vector or number)
+        nbytes: bytes of the datum without what it points to
+        text: printable value, empty for tables
+        kind: number, text, blob, vector, table or absent
+        target: the type to expand with, None for leaves
+    """
+
+    name: str
+    type: str
+    offset: int
+    nbytes: int
+    text: str
+    kind: str
+    target: Any = None
+
+    @property
+    def expandable(self) -> bool:
+        """Return whether `children` gives anything."""
+        return self.target is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A run of bytes and the path of the field that owns it.
+
+    Attributes:
+        offset: first byte
+        nbytes: length, terminating zero of a text included
+        path: dotted field path from the root
+        kind: table, vtable, vector, text or blob
+    """
+
+    offset: int
+    nbytes: int
+    path: str
+    kind: str
+
+
+def root_place(reader: Reader, table: Spec[Any], base: int = 0) -> Place:
+    """Return the root table's place; ``base`` is where its offset is stored."""
+    return _table_place(reader, table.name, table, reader.follow(base))
+
+
+def children(reader: Reader, place: Place) -> list[Place]:
+    """Return what is directly inside a table or a vector.
+
+    Raises: FormatError where the bytes cannot be followed
+    """
+    if isinstance(place.target, Spec):
+        return _fields(reader, cast("Spec[Any]", place.target), place.offset)
+    if isinstance(place.target, Vec):
+        return list(_elements(reader, place.target, place.offset))
+    return []
+
+
+def _table_place(reader: Reader, name: str, table: Spec[Any], at: int) -> Place:
+    _, inline = reader.slots(at)
+    return Place(name, table.name, at, inline, "", "table", table)
+
+
+def _fields(reader: Reader, table: Spec[Any], at: int) -> list[Place]:
+    entries, inline = reader.slots(at)
+    return [_field(reader, field, entries, at, inline) for field in table.fields]
+
+
+def _field(reader: Reader, field: Field, entries: tuple[int, ...], at: int, inline: int) -> Place:
+    slot = field.slot
+    offset = entries[slot] if slot < len(entries) else 0
+    kind = field.type
+    if isinstance(kind, Union):
+        return _union(reader, field.name, kind, entries, slot, at)
+    if not offset:
+        return Place(field.name, kind.name, at, 0, f"{field.default!r} (absent)", "absent")
+    size = kind.nbytes if isinstance(kind, Scalar) else _POINTER
+    if offset + size > inline:
+        raise FormatError("a field inside its table", f"offset {offset}", offset=at)
+    return _datum(reader, field.name, kind, at + offset)
+
+
+def _union(
+    reader: Reader, name: str, kind: Union, entries: tuple[int, ...], slot: int, at: int
+) -> Place:
+    tag_at = entries[slot] if slot < len(entries) else 0
+    value_at = entries[slot + 1] if slot + 1 < len(entries) else 0
+    if not tag_at or not value_at:
+        return Place(name, kind.name, at, 0, "NONE", "absent")
+    reader.check(at + tag_at, 1)
+    tag = reader.buffer[at + tag_at]
+    member = kind.members[tag] if tag < len(kind.members) else None
+    if member is None:
+        return Place(name, kind.name, at + tag_at, 1, f"member {tag} (unknown)", "number")
+    return _table_place(reader, name, member, reader.follow(at + value_at))
+
+
+def _datum(reader: Reader, name: str, kind: Any, at: int) -> Place:  # noqa: ANN401 - field type
+    if isinstance(kind, Scalar):
+        return Place(name, kind.name, at, kind.nbytes, repr(reader.value(kind, at)), "number")
+    target = reader.follow(at)
+    if isinstance(kind, Spec):
+        return _table_place(reader, name, cast("Spec[Any]", kind), target)
+    count = reader.u32(target)
+    width = kind.element.nbytes if _is_numbers(kind) else 1
+    width = _POINTER if isinstance(kind, Vec) and not _is_numbers(kind) else width
+    reader.check(target + _POINTER, count * width)
+    nbytes = _POINTER + count * width
+    if isinstance(kind, Text):
+        raw = bytes(reader.buffer[target + _POINTER : target + _POINTER + min(count, _PREVIEW)])
+        text = repr(raw.decode("utf-8", "backslashreplace"))
+        return Place(name, kind.name, target, nbytes + 1, text, "text")
+    if isinstance(kind, Blob):
+        return Place(name, kind.name, target, nbytes, f"{count} bytes", "blob")
+    vector = cast(Vec, kind)
+    return Place(
+        name, vector.name, target, nbytes, _preview(reader, vector, target, count), "vector", vector
+    )
+
+
+def _is_numbers(kind: Any) -> bool:  # noqa: ANN401 - field type
+    return isinstance(kind, Vec) and isinstance(kind.element, Scalar)
+
+
+def _preview(reader: Reader, kind: Vec, at: int, count: int) -> str:
+    if not isinstance(kind.element, Scalar):
+        return f"{count} entries"
+    width = kind.element.nbytes
+    shown = [
+        str(reader.value(kind.element, at + _POINTER + width * i)) for i in range(min(count, 12))
+    ]
+    return f"[{', '.join(shown)}{', …' if count > len(shown) else ''}]"
+
+
+def _elements(reader: Reader, kind: Vec, at: int) -> Iterator[Place]:
+    element = kind.element
+    width = element.nbytes if isinstance(element, Scalar) else _POINTER
+    for index in range(reader.u32(at)):
+        yield _datum(reader, f"[{index}]", element, at + _POINTER + width * index)
+
+
+def extents(reader: Reader, table: Spec[Any], base: int = 0) -> list[Extent]:
+    """Return every run of bytes reachable from the root, each position once, in file order.
+
+    Raises: FormatError where the bytes cannot be followed
+    """
+    found: dict[int, Extent] = {base: Extent(base, _POINTER, "root offset", "table")}
+    stack = [(root_place(reader, table, base), table.name)]
+    while stack:
+        place, path = stack.pop()
+        if place.kind in ("absent", "number") or place.offset in found:
+            continue
+        found[place.offset] = Extent(place.offset, place.nbytes, path, place.kind)
+        if len(found) > _MAX_EXTENTS:
+            raise FormatError(f"at most {_MAX_EXTENTS} tables and vectors", "more", field=path)
+        if place.kind == "table":
+            _vtable_extent(reader, place.offset, found)
+        elif _is_numbers(place.target):
+            continue
+        for child in children(reader, place):
+            joint = "" if child.name.startswith("[") else "."
+            stack.append((child, f"{path}{joint}{child.name}"))
+    return sorted(found.values(), key=lambda extent: extent.offset)
+
+
+def _vtable_extent(reader: Reader, at: int, found: dict[int, Extent]) -> None:
+    signed = int.from_bytes(bytes(reader.buffer[at : at + _POINTER]), "little", signed=True)
+    vtable = at - signed
+    entries, _ = reader.slots(at)
+    found.setdefault(vtable, Extent(vtable, _POINTER + 2 * len(entries), "vtable", "vtable"))

@@ -1,0 +1,21 @@
+"""Programs: ``.pte`` files, read and written field for field."""
+
+from schema.program.codec import decode, encode, sniff
+from schema.program.program import (
+    Program,
+    backend_id,
+    instruction_kind,
+    instructions,
+    operator_name,
+)
+
+__all__ = [
+    "Program",
+    "backend_id",
+    "decode",
+    "encode",
+    "instruction_kind",
+    "instructions",
+    "operator_name",
+    "sniff",
+]

@@ -1,0 +1,165 @@
+"""Reads and writes ``.pte`` files: header, flatbuffer, segments.
+
+Source: program.fbs, extended_header.h. Layout and history: docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import replace
+
+from schema.errors import FormatError, Issue, Severity
+from schema.flatbuf.reader import Reader
+from schema.flatbuf.writer import write_root
+from schema.program import model as m
+from schema.program.program import Program
+from schema.program.tables import PROGRAM
+
+Buffer = bytes | bytearray | memoryview
+MAGIC = b"eh00"
+_HEADER = struct.Struct("<4sIQQ")
+_HEADER_AT = 8
+_OLD_LENGTH, _NEW_LENGTH = 24, 32
+SEGMENT_ALIGNMENT = 128  # default of ExecutorchBackendConfig
+
+
+def sniff(head: bytes) -> bool:
+    """Return whether these first bytes are those of a program."""
+    return len(head) >= 8 and head[4:6] == b"ET" and head[6:8].isdigit()
+
+
+def decode(buffer: Buffer, *, file: str = "") -> Program:
+    """Read a program; segments stay views into the buffer.
+
+    Raises: FormatError if it is not a program or its tables cannot be read
+    """
+    data = memoryview(buffer).toreadonly()
+    try:
+        return _decode(data, file)
+    except FormatError as error:
+        raise error.in_file(file) from None
+
+
+def _decode(data: memoryview, file: str) -> Program:
+    head = bytes(data[:64])
+    if len(head) < 8:
+        raise FormatError("a program of at least 8 bytes", f"{len(data)} bytes", offset=0)
+    if not sniff(head):
+        raise FormatError(
+            "the identifier ET12", repr(head[4:8])[1:], field="file_identifier", offset=4
+        )
+    issues: list[Issue] = []
+    identifier = head[4:8].decode("ascii")
+    if identifier != "ET12":
+        issues.append(
+            Issue(Severity.WARNING, file, f"identifier {identifier}, read with the fields of ET12")
+        )
+    header = _read_header(data)
+    limit = len(data) if header is None else header.program_size
+    if limit > len(data):
+        raise FormatError(
+            f"a program of {limit} bytes",
+            f"a file of {len(data)} bytes; it was cut short",
+            field="header.program_size",
+            offset=16,
+        )
+    reader = Reader(data, limit, where=file)
+    table = reader.root(PROGRAM)
+    segments = _segments(data, table, header, issues, file)
+    issues += reader.issues
+    return Program(table, header, segments, identifier, file, tuple(issues), len(data))
+
+
+def _read_header(data: memoryview) -> m.ExtendedHeader | None:
+    if len(data) < _HEADER_AT + _OLD_LENGTH or bytes(data[8:12]) != MAGIC:
+        return None
+    _, length, program_size, base = _HEADER.unpack_from(data, _HEADER_AT)
+    if length < _OLD_LENGTH:
+        raise FormatError(
+            "a header of 24 bytes or more", str(length), field="header.length", offset=12
+        )
+    size = 0
+    if length >= _NEW_LENGTH and len(data) >= _HEADER_AT + _NEW_LENGTH:
+        size = struct.unpack_from("<Q", data, 32)[0]
+    return m.ExtendedHeader(length, program_size, base, size)
+
+
+def _segments(
+    data: memoryview,
+    table: m.ProgramTable,
+    header: m.ExtendedHeader | None,
+    issues: list[Issue],
+    file: str,
+) -> tuple[memoryview, ...]:
+    base = 0 if header is None else header.segment_base_offset
+    views: list[memoryview] = []
+    for index, segment in enumerate(table.segments or ()):
+        start = base + segment.offset
+        end = start + segment.size
+        if segment.size and base == 0:
+            issues.append(_segment_issue(file, index, "the file has no segment area"))
+        elif segment.size and end > len(data):
+            issues.append(
+                _segment_issue(file, index, f"it ends at byte {end} of a {len(data)}-byte file")
+            )
+        views.append(data[min(start, len(data)) : min(end, len(data))] if base else data[:0])
+    return tuple(views)
+
+
+def _segment_issue(file: str, index: int, why: str) -> Issue:
+    return Issue(Severity.ERROR, file, f"segment {index} cannot be read whole: {why}")
+
+
+def encode(program: Program, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
+    """Return the bytes of a program, laid out as the stock emitter lays them out.
+
+    Segment sizes are those of the bytes held; places in the file are computed anew. The header
+    is left out when there are no segment bytes, as the stock writer does.
+    """
+    table, area = _lay_out(program, alignment)
+    flat = write_root(PROGRAM, table, program.identifier.encode("ascii"))
+    total = len(area)
+    if total == 0 and program.header is None:
+        return flat
+    body = bytearray(flat)
+    root = struct.unpack_from("<I", body)[0] + _NEW_LENGTH
+    size = len(body) + _NEW_LENGTH
+    base = -(-size // alignment) * alignment if total else 0
+    header = struct.pack("<4sIQQQ", MAGIC, _NEW_LENGTH, size, base, total)
+    struct.pack_into("<I", body, 0, root)
+    body[_HEADER_AT:_HEADER_AT] = header
+    if total:
+        body += bytes(base - size)
+        body += area
+    return bytes(body)
+
+
+def _lay_out(program: Program, alignment: int) -> tuple[m.ProgramTable, bytearray]:
+    if program.table.segments is None:
+        return program.table, bytearray()
+    kept = _kept_places(program.table.segments, program.segments)
+    area = bytearray()
+    placed: list[m.DataSegment] = []
+    for index, view in enumerate(program.segments):
+        if len(view):
+            step = math.lcm(alignment, 16)
+            start = kept[index] if kept else -(-len(area) // step) * step
+            area += bytes(start - len(area))
+        placed.append(m.DataSegment(len(area) if len(view) else 0, len(view)))
+        area += view
+    return replace(program.table, segments=tuple(placed)), area
+
+
+def _kept_places(
+    places: tuple[m.DataSegment, ...], views: tuple[memoryview, ...]
+) -> list[int] | None:
+    # A sound layout is kept as it is, so that rewriting a file moves nothing in it.
+    end = 0
+    for place, view in zip(places, views, strict=True):
+        if place.size != len(view) or (place.size and (place.offset < end or place.offset % 16)):
+            return None
+        if place.size and place.offset - end > SEGMENT_ALIGNMENT * 64:
+            return None
+        end = place.offset + place.size if place.size else end
+    return [place.offset for place in places]

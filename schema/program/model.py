@@ -1,0 +1,371 @@
+"""The tables of a ``.pte`` program as frozen dataclasses, field for field.
+
+Source: program.fbs; names are the file's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from schema.flatbuf.spec import UnknownMember
+
+_NO_BYTES = memoryview(b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """The value None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Int:
+    """An integer, also a scalar type, layout or memory format argument."""
+
+    int_val: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bool:
+    """A truth value."""
+
+    bool_val: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Double:
+    """A floating point number."""
+
+    double_val: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    """A text argument."""
+
+    string_val: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationDetails:
+    """Where the planner put a tensor: arena and byte offset in two halves."""
+
+    memory_id: int
+    memory_offset_low: int
+    memory_offset_high: int
+
+    @property
+    def offset(self) -> int:
+        """Return the byte offset inside the arena."""
+        return self.memory_offset_low | self.memory_offset_high << 32
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraTensorInfo:
+    """Name and location of a tensor whose data has an identity outside the plan.
+
+    Attributes:
+        location: 0 in a segment of this file, 1 in an external data file
+    """
+
+    mutable_data_segments_idx: int
+    fully_qualified_name: str
+    location: int
+    device_type: int
+    device_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor value; where its bytes are follows from data_buffer_idx and allocation_info."""
+
+    scalar_type: int
+    storage_offset: int
+    sizes: tuple[int, ...]
+    dim_order: tuple[int, ...]
+    requires_grad: bool
+    data_buffer_idx: int
+    allocation_info: AllocationDetails | None
+    layout: int
+    shape_dynamism: int
+    extra_tensor_info: ExtraTensorInfo | None
+
+
+@dataclass(frozen=True, slots=True)
+class IntList:
+    """A list of integers, stored as indices of Int values."""
+
+    items: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DoubleList:
+    """A list of floating point numbers."""
+
+    items: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoolList:
+    """A list of truth values."""
+
+    items: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorList:
+    """A list of tensors, stored as value indices."""
+
+    items: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalTensorList:
+    """A list of tensors or None, stored as value indices; -1 stands for None."""
+
+    items: tuple[int, ...]
+
+
+KernelType = (
+    Null
+    | Int
+    | Bool
+    | Double
+    | Tensor
+    | String
+    | IntList
+    | DoubleList
+    | BoolList
+    | TensorList
+    | OptionalTensorList
+    | UnknownMember
+    | None
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EValue:
+    """One entry of a plan's value table."""
+
+    val: KernelType
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """Calls operators[op_index] with value indices, return values last."""
+
+    op_index: int
+    args: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateCall:
+    """Calls delegates[delegate_index] with value indices, inputs first."""
+
+    delegate_index: int
+    args: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MoveCall:
+    """Copies one value handle over another."""
+
+    move_from: int
+    move_to: int
+
+
+@dataclass(frozen=True, slots=True)
+class JumpFalseCall:
+    """Jumps to an absolute instruction when the condition value is false."""
+
+    cond_value_index: int
+    destination_instruction: int
+
+
+@dataclass(frozen=True, slots=True)
+class FreeCall:
+    """Drops the data of an unbounded tensor."""
+
+    value_index: int
+
+
+InstructionArgs = (
+    KernelCall | DelegateCall | MoveCall | JumpFalseCall | FreeCall | UnknownMember | None
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One step of a chain."""
+
+    instr_args: InstructionArgs
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of a recorded stack trace."""
+
+    filename: str
+    lineno: int
+    name: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrameList:
+    """The stack trace of one instruction."""
+
+    items: tuple[Frame, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A list of instructions; stacktrace has one entry an instruction when it is there."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    instructions: tuple[Instruction, ...]
+    stacktrace: tuple[FrameList, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Name ``ns::op`` and overload, empty for the default overload."""
+
+    name: str
+    overload: str
+
+    @property
+    def full_name(self) -> str:
+        """Return ``ns::op.overload``, the key of the runtime's kernel registry."""
+        return f"{self.name}.{self.overload}" if self.overload else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class BackendDelegateDataReference:
+    """Where a delegate's bytes are: location 0 inline, 1 in a segment."""
+
+    location: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompileSpec:
+    """A key and raw bytes handed to a backend."""
+
+    key: str
+    value: memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class BackendDelegate:
+    """One partition: backend id, reference to its bytes, compile specs."""
+
+    id: str
+    processed: BackendDelegateDataReference | None
+    compile_specs: tuple[CompileSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerMetadata:
+    """Encoded pytree structure of inputs and outputs."""
+
+    encoded_inp_str: str
+    encoded_out_str: str
+
+
+@dataclass(frozen=True, slots=True)
+class NonConstBufferDevice:
+    """The device of one arena."""
+
+    buffer_idx: int
+    device_type: int
+    device_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionPlan:
+    """One method: values, instructions, operators, delegates and arena sizes.
+
+    Attributes:
+        non_const_buffer_sizes: bytes of each arena; entry 0 is reserved
+    """
+
+    name: str
+    container_meta_type: ContainerMetadata | None
+    values: tuple[EValue, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    chains: tuple[Chain, ...]
+    operators: tuple[Operator, ...]
+    delegates: tuple[BackendDelegate, ...]
+    non_const_buffer_sizes: tuple[int, ...]
+    non_const_buffer_device: tuple[NonConstBufferDevice, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A legacy constant stored inside the flatbuffer."""
+
+    storage: memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class BackendDelegateInlineData:
+    """Delegate bytes stored inside the flatbuffer."""
+
+    data: memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class DataSegment:
+    """Place of a segment, relative to the segment base."""
+
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubsegmentOffsets:
+    """Starts of the entries inside one segment; entry 0 is a placeholder."""
+
+    segment_index: int
+    offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedData:
+    """A key and the segment that holds its bytes."""
+
+    key: str
+    segment_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTable:
+    """The root table."""
+
+    version: int
+    execution_plan: tuple[ExecutionPlan, ...]
+    constant_buffer: tuple[Buffer, ...] | None
+    backend_delegate_data: tuple[BackendDelegateInlineData, ...] | None
+    segments: tuple[DataSegment, ...] | None = field(compare=False)  # places, not content
+    constant_segment: SubsegmentOffsets | None
+    mutable_data_segments: tuple[SubsegmentOffsets, ...] | None
+    named_data: tuple[NamedData, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedHeader:
+    """The optional header after the file identifier.
+
+    Attributes:
+        length: 24 in files before release 1.0, 32 since
+        program_size: bytes of the flatbuffer region, counted from byte 0
+        segment_base_offset: position of the segment area, 0 for none
+        segment_data_size: bytes of the segment area, 0 when not stated
+    """
+
+    length: int
+    program_size: int
+    segment_base_offset: int
+    segment_data_size: int = field(default=0)
