@@ -1,0 +1,63 @@
+# Everything a person or the continuous check runs. `make` alone lists the targets.
+#
+# Each target first brings .venv up to date (.ci/setup.py; at once when nothing changed).
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+N ?= 20000
+WORKERS ?= 2
+OUTPUT ?= demo-output
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench fuzz screenshots wheel clean setup setup-demo
+
+help:
+	@echo "make demo         open the window on a sample session; without a display write pictures"
+	@echo "make test         set up from nothing, then run the whole test suite"
+	@echo "make check        format, lint, types, imports and the fast tests (under two minutes)"
+	@echo "make bench        measure speed, side by side with the stock tool"
+	@echo "make fuzz N=20000 feed damaged files to every reader"
+	@echo "make screenshots  write the pictures in docs/images"
+	@echo "make wheel        build the wheel into dist/"
+	@echo "make format       let ruff format and sort the sources"
+	@echo "make clean        remove the environment and everything that was built"
+
+setup:
+	@$(PYTHON) .ci/setup.py --venv $(VENV) --extras interop,dev
+
+setup-demo:
+	@$(PYTHON) .ci/setup.py --venv $(VENV) --extras interop
+
+demo: setup-demo
+	@$(BIN)/python -m devtools_app.demo --output $(OUTPUT)
+
+test: setup
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+check: setup
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not interop"
+
+format: setup
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: setup
+	$(BIN)/python -m tests.bench
+
+fuzz: setup
+	$(BIN)/python -m tests.fuzz --cases $(N)
+
+screenshots: setup
+	$(BIN)/python -m devtools_app.screenshots docs/images
+
+wheel: setup
+	$(BIN)/hatchling build -t wheel
+
+clean:
+	rm -rf $(VENV) build dist demo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
