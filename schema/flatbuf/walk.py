@@ -73,10 +73,11 @@ def children(reader: Reader, place: Place) -> list[Place]:
 
     Raises: FormatError where the bytes cannot be followed
     """
-    if isinstance(place.target, Spec):
-        return _fields(reader, cast("Spec[Any]", place.target), place.offset)
-    if isinstance(place.target, Vec):
-        return list(_elements(reader, place.target, place.offset))
+    target: object = place.target
+    if isinstance(target, Spec):
+        return _fields(reader, cast("Spec[Any]", target), place.offset)
+    if isinstance(target, Vec):
+        return list(_elements(reader, target, place.offset))
     return []
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from schema.errors import FormatError, Issue
 from schema.flatbuf.spec import UnknownMember
+from schema.identity_cache import identity_cache
 from schema.program import model as m
 from schema.scalar_type import tensor_nbytes
 
@@ -155,7 +155,7 @@ def instruction_kind(instruction: m.Instruction) -> str:
     return type(args).__name__
 
 
-@lru_cache(maxsize=64)
+@identity_cache
 def instructions(plan: m.ExecutionPlan) -> tuple[tuple[int, int, m.Instruction], ...]:
     """Return (chain, index in chain, instruction) of all chains in order."""
     return tuple(

@@ -1,0 +1,19 @@
+"""The program inside a bundled program."""
+
+from __future__ import annotations
+
+from schema.bundled import BundledProgram
+
+from schema import program
+from schema.errors import FormatError
+from schema.identity_cache import identity_cache
+from schema.program import Program
+
+
+@identity_cache
+def inner_program(bundled: BundledProgram) -> Program | None:
+    """Return the program a bundle carries, None when its bytes are not a readable one."""
+    try:
+        return program.decode(bundled.program, file=f"{bundled.file} (program)")
+    except FormatError:
+        return None

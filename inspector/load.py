@@ -1,0 +1,189 @@
+"""Opens files and folders as one session: mapped, recognised by content, decoded, paired."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from schema.debug_buffer import DebugBuffer
+
+from inspector.session import LoadedFile, Session, SessionOptions
+from schema import formats
+from schema.errors import FormatError, Issue, Severity
+
+# Small files are read: a mapped file that is rewritten in place kills the process (SIGBUS).
+MAP_FROM_BYTES = 64 << 20
+Progress = Callable[[str, float], None]
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error
+    """Raised when the caller's cancel token was set."""
+
+
+def load_session(
+    paths: Sequence[str | os.PathLike[str]],
+    options: SessionOptions | None = None,
+    *,
+    strict: bool = False,
+    cancel: threading.Event | None = None,
+    progress: Progress | None = None,
+) -> Session:
+    """Open files and folders together.
+
+    Args:
+        paths: files, or folders of which every recognised file is taken
+        options: how to read what the files leave open
+        strict: raise for a file that cannot be read, instead of keeping the others
+        cancel: checked between files
+        progress: called with the file at hand and the share done, 0 to 1
+
+    Raises: FormatError, OSError in strict mode or if nothing at all could be read; Cancelled
+    """
+    names = expand(paths)
+    if not names:
+        raise FormatError("at least one ExecuTorch file", "none", file=", ".join(map(str, paths)))
+    files: list[LoadedFile] = []
+    errors: list[FormatError | OSError] = []
+    for index, path in enumerate(names):
+        if cancel is not None and cancel.is_set():
+            raise Cancelled
+        if progress is not None:
+            progress(path, index / len(names))
+        try:
+            files.append(load_file(path))
+        except (FormatError, OSError) as error:
+            errors.append(error)
+            files.append(
+                LoadedFile(path, "unknown", _size(path), memoryview(b""), None, str(error))
+            )
+    files = _debug_buffers(files)
+    errors = [error for error, file in zip(errors, _failed(files), strict=False) if file.error]
+    if errors and (strict or all(file.artifact is None for file in files)):
+        raise errors[0]
+    issues = tuple(Issue(Severity.ERROR, file.path, file.error) for file in _failed(files))
+    return Session(session_name(names), tuple(files), options or SessionOptions(), issues)
+
+
+def _failed(files: Iterable[LoadedFile]) -> list[LoadedFile]:
+    return [file for file in files if file.error]
+
+
+def expand(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return the files meant by these paths: a folder stands for its recognised files."""
+    names: list[str] = []
+    for path in paths:
+        if Path(path).is_dir():
+            names += siblings(Path(path))
+        else:
+            names.append(os.fspath(path))
+    return list(dict.fromkeys(names))
+
+
+def siblings(folder: Path) -> list[str]:
+    """Return the files of a folder that are or may be ExecuTorch files, programs first."""
+    found: list[tuple[int, str]] = []
+    unknown: list[str] = []
+    kinds = [entry.kind for entry in formats.FORMATS]
+    for path in sorted(folder.iterdir()):
+        if not path.is_file():
+            continue
+        kind = sniff_file(path)
+        if kind in kinds:
+            found.append((kinds.index(kind), str(path)))
+        elif kind == formats.DEBUG_BUFFER:
+            unknown.append(str(path))
+    has_dump = any(kind == kinds.index("etdump") for kind, _ in found)
+    return [name for _, name in sorted(found)] + (unknown if has_dump else [])
+
+
+def sniff_file(path: Path) -> str:
+    """Return the kind of a file by its content; empty when nothing matches or it is unreadable."""
+    try:
+        data = open_bytes(str(path))
+    except (OSError, FormatError):
+        return ""
+    entry = formats.recognise(data)
+    if entry is not None:
+        return entry.kind
+    return formats.DEBUG_BUFFER if formats.looks_like_debug_buffer(data) else ""
+
+
+def pair(path: str) -> tuple[str, ...]:
+    """Return the file and those beside it that belong to the same run or model.
+
+    A folder with one program is a session; in a folder with several, files of one stem belong.
+    """
+    chosen = Path(path)
+    others = siblings(chosen.parent)
+    programs = [name for name in others if sniff_file(Path(name)) == "pte"]
+    if len(programs) <= 1:
+        return (path, *(name for name in others if Path(name) != chosen))
+    stem = chosen.name.split(".")[0]
+    same = [name for name in others if Path(name).name.split(".")[0] == stem]
+    return (path, *(name for name in same if Path(name) != chosen))
+
+
+def open_bytes(path: str) -> memoryview:
+    """Return the bytes of a file, mapped when it is large.
+
+    Raises: OSError; FormatError for an empty file
+    """
+    with Path(path).open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size == 0:
+            raise FormatError("an ExecuTorch file", "an empty file", file=path, offset=0)
+        if size < MAP_FROM_BYTES:
+            return memoryview(stream.read())
+        return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def load_file(path: str) -> LoadedFile:
+    """Open one file by its content.
+
+    Raises: FormatError if no format matches or it cannot be read; OSError
+    """
+    data = open_bytes(path)
+    entry = formats.recognise(data)
+    if entry is None:
+        if formats.looks_like_debug_buffer(data):
+            artifact = DebugBuffer(data, path)
+            return LoadedFile(path, formats.DEBUG_BUFFER, len(data), data, artifact)
+        raise formats.unrecognised(data, path)
+    artifact = entry.decode(data, file=path)
+    return LoadedFile(path, entry.kind, len(data), data, artifact)
+
+
+def _debug_buffers(files: list[LoadedFile]) -> list[LoadedFile]:
+    """Take one unrecognised file beside an ETDump as its debug buffer."""
+    kinds = [file.kind for file in files]
+    if "etdump" not in kinds or formats.DEBUG_BUFFER in kinds or kinds.count("unknown") != 1:
+        return files
+    index = kinds.index("unknown")
+    try:
+        data = open_bytes(files[index].path)
+    except (OSError, FormatError):
+        return files
+    if formats.recognise(data) is not None:
+        return files
+    artifact = DebugBuffer(data, files[index].path)
+    name = formats.DEBUG_BUFFER
+    files[index] = LoadedFile(files[index].path, name, len(data), data, artifact)
+    return files
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def session_name(paths: Sequence[str]) -> str:
+    """Return a short name: the folder of a standard file name, else the file's stem."""
+    first = Path(paths[0])
+    if first.stem in ("model", "run") and first.resolve().parent.name:
+        return first.resolve().parent.name
+    return first.stem

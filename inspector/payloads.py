@@ -1,0 +1,46 @@
+"""The decoded payload of each delegate of a program."""
+
+from __future__ import annotations
+
+from schema import payloads
+from schema.errors import FormatError, Issue, Severity
+from schema.identity_cache import identity_cache
+from schema.payloads import Payload
+from schema.program import Program
+from schema.program import model as m
+
+
+@identity_cache
+def delegate_payload(
+    program: Program, plan: m.ExecutionPlan, index: int, external: tuple[object, ...] = ()
+) -> Payload:
+    """Return the payload of a delegate; never raises, issues say what could not be read.
+
+    Args:
+        program: the program that holds the bytes
+        plan: the method
+        index: position in the method's delegates
+        external: flat tensor files that may hold its named data
+
+    Raises: IndexError if the method has no such delegate
+    """
+    delegate = plan.delegates[index]
+    specs = tuple((spec.key, bytes(spec.value)) for spec in delegate.compile_specs)
+    try:
+        data = program.delegate_data(delegate)
+    except FormatError as error:
+        issue = Issue(Severity.ERROR, f"{plan.name} delegate {index}", str(error))
+        return Payload(delegate.id, "unknown", 0, issues=(issue,))
+    return payloads.decode(delegate.id, data, named_blobs(program, external), specs)
+
+
+@identity_cache
+def named_blobs(program: Program, external: tuple[object, ...] = ()) -> dict[str, memoryview]:
+    """Return the blobs a delegate can look up by key: external files first, then the program's."""
+    from schema.flat_tensor import FlatTensor
+
+    found = program.named_data_map()
+    for source in reversed(external):
+        if isinstance(source, FlatTensor):
+            found.update(source.blobs())
+    return found

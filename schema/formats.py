@@ -1,0 +1,77 @@
+"""All file formats in one table; a file is recognised by its content, never by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from schema import bundled, etdump, etrecord, flat_tensor, program
+from schema.errors import FormatError
+
+HEAD_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format.
+
+    Attributes:
+        kind: short name used in reports
+        title: name shown to people
+        suffix: usual suffix, for file dialogs and exports only
+        sniff: whether these first bytes are of this format
+        decode: reads the whole file
+    """
+
+    kind: str
+    title: str
+    suffix: str
+    sniff: Callable[[bytes], bool]
+    decode: Callable[..., Any]
+
+
+FORMATS = (
+    Format("pte", "program", ".pte", program.sniff, program.decode),
+    Format("ptd", "external data", ".ptd", flat_tensor.sniff, flat_tensor.decode),
+    Format("bpte", "bundled program", ".bpte", bundled.sniff, bundled.decode),
+    Format("etdump", "ETDump", ".etdp", etdump.sniff, etdump.decode),
+    Format("etrecord", "ETRecord", ".etrecord", etrecord.sniff, etrecord.decode),
+)
+DEBUG_BUFFER = "debug_buffer"
+
+
+def recognise(data: memoryview) -> Format | None:
+    """Return the format of these bytes, None when no signature matches."""
+    head = bytes(data[:HEAD_BYTES])
+    for entry in FORMATS:
+        if entry.sniff(head):
+            return entry
+    if head[:4] == b"PK\x03\x04" and etrecord.is_record(data):
+        return FORMATS[-1]
+    return None
+
+
+def unrecognised(data: memoryview, file: str) -> FormatError:
+    """Return the error for bytes of no known format."""
+    head = bytes(data[:12])
+    if not head:
+        return FormatError("an ExecuTorch file", "an empty file", file=file, offset=0)
+    return FormatError(
+        "a program, external data, bundled program, ETRecord or ETDump"
+        " (a debug buffer has no signature and needs its ETDump beside it)",
+        f"bytes that begin with {head.hex(' ')}",
+        file=file,
+        offset=0,
+    )
+
+
+def looks_like_debug_buffer(data: memoryview) -> bool:
+    """Return whether bytes without a signature could be a debug buffer on its own.
+
+    The runtime writes the whole buffer, zeros to the end, and no text is in it.
+    """
+    if len(data) < 64 or any(bytes(data[-16:])):
+        return False
+    head = bytes(data[:HEAD_BYTES])
+    return any(head) and not head.rstrip(b"\0").isascii()

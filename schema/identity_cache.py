@@ -1,0 +1,61 @@
+"""Remembers what was derived from an immutable object, keyed by the object itself.
+
+Hashing a frozen program walks all of it; its identity is enough and costs nothing. The cache keeps
+its keys alive, so that an address is never reused under it, and forgets the oldest entries.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from typing_extensions import ParamSpec
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_CACHES: list[OrderedDict[Any, Any]] = []
+_LOCK = threading.Lock()
+
+
+def identity_cache(function: Callable[P, R]) -> Callable[P, R]:
+    """Cache by the identity of the arguments, of small values by their equality.
+
+    Numbers, strings and tuples of them compare by value. At most 128 results are kept.
+    """
+    entries: OrderedDict[Any, tuple[Any, R]] = OrderedDict()
+    _CACHES.append(entries)
+
+    @wraps(function)
+    def cached(*args: P.args, **kwargs: P.kwargs) -> R:
+        key = (*map(_key, args), *((name, _key(item)) for name, item in sorted(kwargs.items())))
+        with _LOCK:
+            if key in entries:
+                entries.move_to_end(key)
+                return entries[key][1]
+        result = function(*args, **kwargs)
+        with _LOCK:
+            entries[key] = ((args, kwargs), result)
+            while len(entries) > 128:
+                entries.popitem(last=False)
+        return result
+
+    return cached
+
+
+def clear() -> None:
+    """Forget everything, so that closed files can be unmapped."""
+    with _LOCK:
+        for entries in _CACHES:
+            entries.clear()
+
+
+def _key(item: object) -> object:
+    if isinstance(item, (int, str, float, bool, type(None))):
+        return (type(item), item)
+    if isinstance(item, tuple):
+        members = cast("tuple[object, ...]", item)
+        return tuple(map(_key, members)) if len(members) < 64 else id(members)
+    return id(item)
