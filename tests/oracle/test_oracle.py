@@ -1,0 +1,66 @@
+"""The harness itself: the stock tool answers, in another process, and its end is survived."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.client import Oracle
+
+pytestmark = pytest.mark.interop
+
+
+def test_session_with_trace_and_record_has_every_part(oracle: Oracle, corpus: Path) -> None:
+    facts = oracle(corpus / "v1.5.1" / "mm_portable")
+    assert facts["files"].keys() == {"program", "etrecord", "etdump", "debug_buffer"}
+    assert [part for part in facts if facts[part] is None] == ["bundled", "data"]
+    names = [event["name"] for event in facts["inspector"]["blocks"][-1]["events"]]
+    assert names.count("native_call_mm.out") == 2
+    assert facts["rebuilt"]["same_program"]
+    assert facts["rebuilt"]["delegation"]["forward"]["num_non_delegated_nodes"] == 5
+
+
+def test_session_the_stock_tool_refuses_reports_its_error(oracle: Oracle, corpus: Path) -> None:
+    facts = oracle(corpus / "special" / "dynamic")
+    assert facts["inspector"]["error_type"] == "CalledProcessError"
+    assert "error" not in facts["record"]
+
+
+def test_run_same_program_twice_gives_the_same_outputs(oracle: Oracle, corpus: Path) -> None:
+    program = corpus / "v1.5.1" / "convnet_xnnpack" / "model.pte"
+    first = oracle.ask("run", path=program, seed=1)
+    assert first["forward"]["outputs"][0]["shape"] == [1, 10]
+    assert oracle.ask("run", path=program, seed=1) == first
+    assert oracle.ask("run", path=program, seed=2) != first
+
+
+def test_ask_after_the_process_died_starts_another(tmp_path: Path, corpus: Path) -> None:
+    program = corpus / "v1.5.1" / "mm_portable" / "model.pte"
+    with Oracle() as own:
+        process = own._start()
+        process.kill()
+        process.wait()
+        dead = own.ask("program", path=program)
+        assert dead["error_type"] == "ProcessEnded"
+        assert own.ask("program", path=program)["program"]["version"] == 0
+
+
+def test_ask_changed_file_is_not_answered_from_the_cache(tmp_path: Path, corpus: Path) -> None:
+    program = tmp_path / "model.pte"
+    program.write_bytes((corpus / "v1.5.1" / "mm_portable" / "model.pte").read_bytes())
+    with Oracle(tmp_path / "cache") as own:
+        assert "program" in own.ask("program", path=program)
+        program.write_bytes(b"not a program")
+        assert "error" in own.ask("program", path=program)
+
+
+def test_facts_module_prints_json(corpus: Path) -> None:
+    folder = corpus / "payloads"  # holds no session: every part is absent, nothing is loaded
+    command = [sys.executable, "-m", "tests.oracle.facts", str(folder)]
+    root = Path(__file__).resolve().parents[2]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    assert json.loads(printed.stdout)["files"] == {}
