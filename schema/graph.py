@@ -157,7 +157,7 @@ class GraphNode:
     debug_handle: int | None = None
     modules: tuple[ModuleFrame, ...] = ()
     stack_trace: str = ""
-    attributes: Mapping[str, object] = field(default=EMPTY, hash=False)
+    attributes: Mapping[str, object] = field(default_factory=lambda: EMPTY, hash=False)
     subgraphs: tuple[str, ...] = ()
     from_node: tuple[str, ...] = ()
 
@@ -192,7 +192,7 @@ class Graph:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     subgraphs: Mapping[str, Graph] = field(default_factory=lambda: _NO_GRAPHS)
-    attributes: Mapping[str, object] = field(default=EMPTY)
+    attributes: Mapping[str, object] = field(default_factory=lambda: EMPTY)
 
     def calls(self) -> tuple[GraphNode, ...]:
         """Return the nodes that compute: no placeholders, attributes or output."""
