@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from schema.bundled import BundledProgram
 from schema.debug_buffer import DebugBuffer
-from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor
 
 from schema.errors import Issue
 from schema.etdump import ETDump
+from schema.etrecord import ETRecord
 from schema.program import Program
 
 T = TypeVar("T")

@@ -1,0 +1,334 @@
+"""What a delegate took and what it left, for the compiled program.
+
+Three sources, best first; ``counting`` says which one was used:
+``lowered``  the record holds the graph after delegation, its lowered modules are counted;
+``handles``  the record holds the graph before delegation, its nodes are told apart by the handles
+             listed at the delegate instructions;
+``payload``  only the program is there: nodes of the decoded payloads against kernel calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from inspector import record_maps
+from inspector.payloads import delegate_payload
+from inspector.session import Session
+from schema.etrecord import ETRecord
+from schema.graph import Graph, GraphNode, NodeKind
+from schema.identity_cache import identity_cache
+from schema.payloads import Payload, describe_compile_specs
+from schema.program import Program, instructions, operator_name
+from schema.program import model as m
+
+GETITEM = "getitem"
+_SUFFIX = re.compile(r"_\d+$")
+_MOVERS = re.compile(
+    r"(getitem|quantize|dequantize|choose_qparams|view|permute|transpose|reshape|clone|to_copy"
+    r"|_to_dim_order_copy|_clone_dim_order|sym_size|expand|squeeze|unsqueeze|slice_copy|alias)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCount:
+    """Occurrences of one operator on each side."""
+
+    op_type: str
+    delegated: int
+    non_delegated: int
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateFacts:
+    """One delegate of a method.
+
+    Attributes:
+        index: position in the method's delegates
+        backend_id: as in the program
+        nbytes: processed bytes, without what they look up by key
+        named_bytes: constants looked up by key
+        compile_specs: key -> readable value
+        nodes: names of the recorded nodes, else of the payload's, it took
+        operators: operator of each node
+        calls: instructions that call it
+        payload: the decoded payload
+    """
+
+    index: int
+    backend_id: str
+    nbytes: int
+    named_bytes: int
+    compile_specs: dict[str, str]
+    nodes: tuple[str, ...]
+    operators: tuple[str, ...]
+    calls: tuple[int, ...]
+    payload: Payload | None
+
+
+@dataclass(frozen=True, slots=True)
+class MethodDelegation:
+    """Delegation of one method, in the stock tool's numbers and in honest ones.
+
+    Attributes:
+        method: name
+        counting: lowered, handles or payload
+        num_delegated_subgraphs: delegates called
+        num_delegated_nodes: call nodes inside delegates
+        num_non_delegated_nodes: call nodes outside; a getitem on a delegate's result counts, as in
+            the stock tool
+        by_operator: both counts an operator, by name
+        delegates: one a delegate
+        compute_delegated: nodes inside that compute: no getitem, copies, views or q/dq
+        compute_non_delegated: the same outside
+        nested_non_delegated: nodes of branches and loop bodies, which the stock tool leaves out
+    """
+
+    method: str
+    counting: str
+    num_delegated_subgraphs: int
+    num_delegated_nodes: int
+    num_non_delegated_nodes: int
+    by_operator: tuple[OperatorCount, ...]
+    delegates: tuple[DelegateFacts, ...]
+    compute_delegated: int
+    compute_non_delegated: int
+    nested_non_delegated: int
+
+    @property
+    def summary(self) -> str:
+        """Return the three lines of the stock tool's summary."""
+        return summary_text(
+            self.num_delegated_subgraphs, self.num_delegated_nodes, self.num_non_delegated_nodes
+        )
+
+
+def summary_text(subgraphs: int, delegated: int, non_delegated: int) -> str:
+    """Return the documented wording."""
+    return (
+        f"Total delegated subgraphs: {subgraphs}\n"
+        f"Number of delegated nodes: {delegated}\n"
+        f"Number of non-delegated nodes: {non_delegated}\n"
+    )
+
+
+def op_type(node_name: str) -> str:
+    """Return the stock tool's operator type: a node name without its number."""
+    return _SUFFIX.sub("", node_name)
+
+
+def is_compute(name: str) -> bool:
+    """Return whether an operator computes, as opposed to moving or converting data."""
+    return _MOVERS.search(name) is None
+
+
+@identity_cache
+def analyse_delegation(session: Session) -> tuple[MethodDelegation, ...]:
+    """Return the delegation of every method that has instructions or a recorded graph."""
+    found: list[MethodDelegation] = []
+    program, record = session.program, session.record
+    for method in session.methods:
+        graph = record_maps.edge_graph(record, method) if record is not None else None
+        plan = program.plan(method) if program is not None else None
+        if graph is None and (plan is None or not instructions(plan)):
+            continue
+        found.append(_method(session, record, graph, program, method))
+    return tuple(found)
+
+
+def _method(
+    session: Session,
+    record: ETRecord | None,
+    graph: Graph | None,
+    program: Program | None,
+    method: str,
+) -> MethodDelegation:
+    if graph is not None and any(node.kind is NodeKind.DELEGATE for node in graph.nodes):
+        inside, outside, counting = *_lowered_sides(graph), "lowered"
+    elif graph is not None and record is not None:
+        inside, outside, counting = *_handle_sides(record, graph, method), "handles"
+    else:
+        assert program is not None
+        inside, outside, counting = *_payload_sides(session, program, method), "payload"
+    delegates = _delegates(session, program, record, method, inside)
+    return _counted(method, counting, inside, outside, graph, delegates)
+
+
+Sides = tuple[dict[int, list[tuple[str, str]]], list[tuple[str, str]]]  # (name, operator type)
+
+
+def _calls(graph: Graph) -> list[GraphNode]:
+    return [node for node in graph.nodes if node.kind in (NodeKind.CALL, NodeKind.CONTROL)]
+
+
+def call_names(graph: Graph) -> list[str]:
+    """Return the call node names of a graph as torch.fx has them, getitem nodes included."""
+    return [name for node in graph.nodes for name in _fx_names(node)]
+
+
+def _fx_names(node: GraphNode) -> list[str]:
+    if node.kind not in (NodeKind.CALL, NodeKind.CONTROL, NodeKind.DELEGATE):
+        return []
+    several = len(node.outputs) > 1 or bool(node.attributes.get("multiple_outputs"))
+    unused = f"{node.name}_unused_"
+    getitems = [name for name in node.outputs if not name.startswith(unused)] if several else []
+    return [node.name, *getitems]
+
+
+def _pairs(node: GraphNode) -> list[tuple[str, str]]:
+    names = _fx_names(node)
+    return [(names[0], op_type(names[0])), *((name, GETITEM) for name in names[1:])]
+
+
+def _lowered_sides(graph: Graph) -> Sides:
+    inside: dict[int, list[tuple[str, str]]] = {}
+    outside: list[tuple[str, str]] = []
+    for node in graph.nodes:
+        if node.kind is not NodeKind.DELEGATE:
+            outside += _pairs(node)
+            continue
+        outside += [(name, GETITEM) for name in _fx_names(node)[1:] or node.outputs]
+        lowered = graph.subgraphs.get(node.subgraphs[0]) if node.subgraphs else None
+        nodes = _calls(lowered) if lowered is not None else []
+        inside[len(inside)] = [pair for inner in nodes for pair in _pairs(inner)]
+    return inside, outside
+
+
+def _handle_sides(record: ETRecord, graph: Graph, method: str) -> Sides:
+    handles = record_maps.handles(record, method)
+    outputs = record_maps.output_counts(record, method)
+    calls = sorted(record_maps.delegates(record, method))
+    taken = {number: Counter(handles.get(number, ())) for number in calls}
+    inside: dict[int, list[tuple[str, str]]] = {index: [] for index in range(len(calls))}
+    outside: list[tuple[str, str]] = []
+    for node in _calls(graph):
+        for name, operator in _pairs(node):
+            owner = _owner(node, operator, calls, taken)
+            if owner is None:
+                outside.append((name, operator))
+            else:
+                inside[owner].append((name, operator))
+    for number in calls:
+        count = outputs.get(number, 1)
+        outside += [(f"{GETITEM} of delegate call {number}", GETITEM)] * count
+    return inside, outside
+
+
+def _owner(
+    node: GraphNode, operator: str, calls: list[int], taken: dict[int, Counter[int]]
+) -> int | None:
+    if node.debug_handle is None:
+        return None
+    for index, number in enumerate(calls):
+        if taken[number].get(node.debug_handle, 0) > 0:
+            return index
+    return None
+
+
+def _payload_sides(session: Session, program: Program, method: str) -> Sides:
+    plan = program.plan(method)
+    inside: dict[int, list[tuple[str, str]]] = {}
+    for index in range(len(plan.delegates)):
+        graph = delegate_payload(program, plan, index, session.external).graph
+        nodes = graph.calls() if graph is not None else ()
+        inside[index] = [(node.name, node.target) for node in nodes]
+    outside = [
+        (f"instruction {step}", operator_name(plan, instruction.instr_args))
+        for step, (_, _, instruction) in enumerate(instructions(plan))
+        if isinstance(instruction.instr_args, m.KernelCall)
+    ]
+    return inside, outside
+
+
+def _delegates(
+    session: Session,
+    program: Program | None,
+    record: ETRecord | None,
+    method: str,
+    inside: dict[int, list[tuple[str, str]]],
+) -> tuple[DelegateFacts, ...]:
+    if program is None:
+        return _record_delegates(record, method, inside)
+    plan = program.plan(method)
+    called = _called_by(plan)
+    order = sorted(called, key=lambda index: called[index][0])
+    found: list[DelegateFacts] = []
+    for index, delegate in enumerate(plan.delegates):
+        payload = delegate_payload(program, plan, index, session.external)
+        position = order.index(index) if index in order else index
+        pairs = inside.get(position, [])
+        specs = [(spec.key, bytes(spec.value)) for spec in delegate.compile_specs]
+        found.append(
+            DelegateFacts(
+                index,
+                delegate.id,
+                payload.size,
+                sum(item.nbytes for item in payload.constants if item.location == "named"),
+                dict(describe_compile_specs(delegate.id, specs)),
+                tuple(name for name, _ in pairs),
+                tuple(operator for _, operator in pairs),
+                tuple(called.get(index, ())),
+                payload,
+            )
+        )
+    return tuple(found)
+
+
+def _called_by(plan: m.ExecutionPlan) -> dict[int, list[int]]:
+    called: dict[int, list[int]] = {}
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        args = instruction.instr_args
+        if isinstance(args, m.DelegateCall):
+            called.setdefault(args.delegate_index, []).append(step)
+    return called
+
+
+def _record_delegates(
+    record: ETRecord | None, method: str, inside: dict[int, list[tuple[str, str]]]
+) -> tuple[DelegateFacts, ...]:
+    entries = record_maps.delegates(record, method) if record is not None else {}
+    found: list[DelegateFacts] = []
+    for index, (number, entry) in enumerate(sorted(entries.items())):
+        pairs = inside.get(index, [])
+        names = tuple(name for name, _ in pairs)
+        operators = tuple(operator for _, operator in pairs)
+        found.append(DelegateFacts(index, entry.name, 0, 0, {}, names, operators, (number,), None))
+    return tuple(found)
+
+
+def _counted(
+    method: str,
+    counting: str,
+    inside: dict[int, list[tuple[str, str]]],
+    outside: list[tuple[str, str]],
+    graph: Graph | None,
+    delegates: tuple[DelegateFacts, ...],
+) -> MethodDelegation:
+    within = Counter(operator for pairs in inside.values() for _, operator in pairs)
+    without = Counter(operator for _, operator in outside)
+    operators = sorted(within.keys() | without.keys())
+    return MethodDelegation(
+        method=method,
+        counting=counting,
+        num_delegated_subgraphs=len(inside),
+        num_delegated_nodes=within.total(),
+        num_non_delegated_nodes=without.total(),
+        by_operator=tuple(OperatorCount(op, within[op], without[op]) for op in operators),
+        delegates=delegates,
+        compute_delegated=sum(n for op, n in within.items() if is_compute(op)),
+        compute_non_delegated=sum(n for op, n in without.items() if is_compute(op)),
+        nested_non_delegated=_nested(graph) if graph is not None else 0,
+    )
+
+
+def _nested(graph: Graph) -> int:
+    total = 0
+    for node in graph.nodes:
+        if node.kind is NodeKind.DELEGATE:
+            continue
+        for name in node.subgraphs:
+            inner = graph.subgraphs.get(name)
+            if inner is not None:
+                total += len(call_names(inner)) + _nested(inner)
+    return total

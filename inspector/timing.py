@@ -1,0 +1,38 @@
+"""Ticks to time: units, scales, and which backends count something that is not time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+PER_SECOND = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0}
+CYCLES = "cycles"
+UNITS = (*PER_SECOND, CYCLES)
+# Backends whose runtime reports processor cycles for its inner events.
+CYCLE_BACKENDS = frozenset({"QnnBackend", "NeutronBackend"})
+
+
+def scale_factor(source: str, target: str) -> float:
+    """Return what source ticks are divided by to give target units.
+
+    Raises: ValueError when one is cycles and the other a time, or a unit is unknown
+    """
+    for unit in (source, target):
+        if unit not in UNITS:
+            raise ValueError(f"unknown time unit {unit!r}; use one of {', '.join(UNITS)}")
+    if (source == CYCLES) != (target == CYCLES):
+        raise ValueError("cycles cannot be converted to a time, nor a time to cycles")
+    return 1.0 if source == CYCLES else PER_SECOND[source] / PER_SECOND[target]
+
+
+def is_time(source: str, backend: str = "") -> bool:
+    """Return whether ticks of this source, inside this backend if one is named, are time."""
+    return source != CYCLES and backend not in CYCLE_BACKENDS
+
+
+def percentile(samples: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+    """Return a percentile over runs, linearly interpolated as the stock Inspector does.
+
+    Shapes: samples float64[runs, events] -> float64[events]
+    """
+    return np.percentile(samples, share, axis=0)
