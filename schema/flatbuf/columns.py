@@ -1,140 +1,238 @@
-"""Reads vectors of equal tables as numpy columns: a million rows without a Python loop.
+"""Reads many equal tables at once as numpy columns: a million rows without a Python loop.
 
-A row is the position of a table. Positions of -1 stand for absent tables; their scalars give
-the default and their offsets give -1 again. Every gather is bounds-checked as a whole.
+A column set covers the tables at given positions. Whatever leads outside the region marks the
+row it belongs to as bad instead of ending the read, so that a damaged file can be shown in part.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from schema.errors import FormatError
 
-Positions = NDArray[np.int64]
+Ints = NDArray[np.int64]
+Numbers = NDArray[Any]
+_POINTER = 4
+
+
+class Region:
+    """The bytes of one flatbuffer and how much content it may still declare.
+
+    Attributes:
+        buffer: uint8[file bytes]
+        limit: end of the flatbuffer
+    """
+
+    def __init__(self, buffer: memoryview, limit: int | None = None) -> None:
+        self.buffer: NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)
+        self.limit = len(self.buffer) if limit is None else min(limit, len(self.buffer))
+        # Tables of a legal file do not overlap; twice its size leaves room for shared vectors.
+        self._budget = 2 * self.limit + 4096
+
+    def spend(self, nbytes: int, what: str) -> None:
+        """Charge declared bytes against the size of the file, before they are allocated.
+
+        Raises: FormatError if the file declares more than it can hold
+        """
+        self._budget -= nbytes
+        if self._budget < 0:
+            raise FormatError(
+                f"{what} that fit a region of {self.limit} bytes",
+                "overlapping ones that add up to more than twice of it",
+            )
+
+    def numbers(self, at: Ints, dtype: str) -> Numbers:
+        """Return the numbers stored at byte positions, which need no alignment.
+
+        Shapes: at int64[n], inside the region -> dtype[n]
+        """
+        # A stride of one byte makes every position an index; numpy allows unaligned items.
+        width = np.dtype(dtype).itemsize
+        count = max(len(self.buffer) - width + 1, 0)
+        items = np.ndarray((count,), dtype, self.buffer, strides=(1,))
+        return items[at]
+
+
+class Rows:
+    """Which rows of the outermost table are bad, and the first reason each.
+
+    Attributes:
+        bad: bool[rows]
+    """
+
+    def __init__(self, count: int) -> None:
+        self.bad: NDArray[np.bool_] = np.zeros(count, dtype=np.bool_)
+        self._reasons: list[tuple[Ints, Ints, str]] = []
+
+    def mark(self, rows: Ints, at: Ints, why: str) -> None:
+        """Note that rows are bad because of what is at these byte positions."""
+        if len(rows):
+            self.bad[rows] = True
+            self._reasons.append((rows, at, why))
+
+    def reason(self, row: int) -> tuple[int, str]:
+        """Return byte position and reason of the first damage seen in a bad row."""
+        for rows, at, why in self._reasons:
+            hits = np.flatnonzero(rows == row)
+            if len(hits):
+                return int(at[hits[0]]), why
+        raise KeyError(f"row {row} is not bad")
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The tables at ``positions`` (int64[rows]) of one buffer.
+    """The readable tables among those asked for.
 
     Attributes:
-        buffer: uint8[file bytes]
-        limit: end of the flatbuffer region
-        positions: table position a row, -1 where there is none
-        vtables: vtable position a row
-        vtable_bytes: size of that vtable
-        table_bytes: inline size of the table
+        region: where they are
+        rows: the outermost rows, to mark damage in
+        owners: outermost row of each table, int64[n]
+        positions: byte position of each table, int64[n]
+        vtables: byte position of its vtable, int64[n]
+        vtable_bytes: size of that vtable, uint16[n]
+        table_bytes: inline size of the table, uint16[n]
     """
 
-    buffer: NDArray[np.uint8]
-    limit: int
-    positions: Positions
-    vtables: Positions
-    vtable_bytes: Positions
-    table_bytes: Positions
+    region: Region
+    rows: Rows
+    owners: Ints
+    positions: Ints
+    vtables: Ints
+    vtable_bytes: Numbers
+    table_bytes: Numbers
 
     def __len__(self) -> int:
         return len(self.positions)
 
-    def scalar(self, slot: int, dtype: str, default: int = 0) -> NDArray[np.generic]:
+    def scalar(self, slot: int, dtype: str, default: int = 0) -> Numbers:
         """Return a number column; the default where the field is absent.
 
-        Shapes: dtype[rows]
+        Shapes: dtype[n]
         """
-        width = np.dtype(dtype).itemsize
-        at = self._field(slot, width)
+        at = self.place(slot, np.dtype(dtype).itemsize)
+        absent = at < 0
+        if not absent.any():
+            return self.region.numbers(at, dtype)
         out = np.full(len(at), default, dtype=dtype)
-        present = at >= 0
-        out[present] = gather(self.buffer, at[present], dtype)
+        present = ~absent
+        out[present] = self.region.numbers(at[present], dtype)
         return out
 
-    def offsets(self, slot: int) -> Positions:
-        """Return the position that each row's offset field points to, -1 where absent."""
-        at = self._field(slot, 4)
+    def offsets(self, slot: int) -> Ints:
+        """Return the position that each table's offset field points to, -1 where absent.
+
+        Shapes: int64[n]
+        """
+        at = self.place(slot, _POINTER)
+        present = np.flatnonzero(at >= 0)
         out = np.full(len(at), -1, dtype=np.int64)
-        present = at >= 0
-        source = at[present]
-        target = source + gather(self.buffer, source, "<u4").astype(np.int64)
-        _check(target, 4, self.limit)
-        out[present] = target
+        target, good = follow(self.region, self.rows, at[present], self.owners[present])
+        out[present[good]] = target[good]
         return out
 
-    def tables(self, slot: int) -> Columns:
-        """Return the child tables of a slot as columns of their own."""
-        return columns(self.buffer, self.limit, self.offsets(slot))
+    def children(self, slot: int) -> tuple[Columns, Ints]:
+        """Return the child tables of a slot, and the index of each one's parent here."""
+        target = self.offsets(slot)
+        present = np.flatnonzero(target >= 0)
+        made, good = columns(self.region, self.rows, target[present], self.owners[present])
+        return made, present[good]
 
-    def _field(self, slot: int, width: int) -> Positions:
-        entry = 4 + 2 * slot
-        known = (self.positions >= 0) & (self.vtable_bytes >= entry + 2)
-        at = np.full(len(self.positions), -1, dtype=np.int64)
-        inside = gather(self.buffer, self.vtables[known] + entry, "<u2").astype(np.int64)
-        if np.any((inside > 0) & (inside + width > self.table_bytes[known])):
-            raise FormatError("fields inside their table", f"slot {slot} of a row outside it")
-        at[known] = np.where(inside > 0, self.positions[known] + inside, -1)
-        return at
+    def place(self, slot: int, width: int) -> Ints:
+        """Return where each table stores a field, -1 where it does not.
+
+        Shapes: int64[n]
+        """
+        entry = _POINTER + 2 * slot
+        at = np.zeros(len(self), dtype=np.int64)
+        known = self.vtable_bytes >= entry + 2
+        if known.all():
+            at += self.region.numbers(self.vtables + entry, "<u2")
+        else:
+            at[known] = self.region.numbers(self.vtables[known] + entry, "<u2")
+        outside = (at != 0) & ((at < _POINTER) | (at + width > self.table_bytes))
+        if outside.any():
+            self.rows.mark(
+                self.owners[outside], self.positions[outside], "a field outside its table"
+            )
+            at[outside] = 0
+        return np.where(at != 0, self.positions + at, -1)
 
 
-def gather(buffer: NDArray[np.uint8], at: Positions, dtype: str) -> NDArray[np.generic]:
-    """Return the numbers stored at byte positions, which need no alignment.
+def reinterpret(numbers: Numbers, dtype: str) -> Numbers:
+    """Return the same bytes as numbers of another type of the same size."""
+    whole = np.ascontiguousarray(numbers)
+    return np.ndarray(whole.shape, dtype, whole)
 
-    Shapes: at int64[n] -> dtype[n]; positions must have been checked
+
+def columns(
+    region: Region, rows: Rows, positions: Ints, owners: Ints
+) -> tuple[Columns, NDArray[np.bool_]]:
+    """Return the tables at these positions, and which of them are readable.
+
+    Raises: FormatError if the tables declare more bytes than the file can hold
     """
-    width = np.dtype(dtype).itemsize
-    if len(at) == 0:
-        return np.zeros(0, dtype=dtype)
-    raw = np.empty((len(at), width), dtype=np.uint8)
-    for byte in range(width):
-        raw[:, byte] = buffer[at + byte]
-    return raw.view(dtype)[:, 0]
+    at = np.minimum(np.maximum(positions, 0), max(region.limit - _POINTER, 0))
+    good = at == positions
+    vtable = at - region.numbers(at, "<i4")
+    inside = (vtable >= 0) & (vtable + _POINTER <= region.limit)
+    good &= inside
+    vtable[~inside] = 0
+    vtable_bytes = region.numbers(vtable, "<u2")
+    table_bytes = region.numbers(vtable + 2, "<u2")
+    good &= (vtable_bytes >= _POINTER) & (vtable_bytes & 1 == 0) & (table_bytes >= _POINTER)
+    good &= (vtable + vtable_bytes <= region.limit) & (at + table_bytes <= region.limit)
+    if not good.all():
+        rows.mark(owners[~good], at[~good], "a table or its vtable outside the file")
+        at, owners, vtable = at[good], owners[good], vtable[good]
+        vtable_bytes, table_bytes = vtable_bytes[good], table_bytes[good]
+    region.spend(int(table_bytes.sum(dtype=np.int64)), "tables")
+    return Columns(region, rows, owners, at, vtable, vtable_bytes, table_bytes), good
 
 
-def columns(buffer: NDArray[np.uint8], limit: int, positions: Positions) -> Columns:
-    """Return the tables at these positions after checking every vtable.
+def follow(region: Region, rows: Rows, at: Ints, owners: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return where the offsets stored at these positions point, and which of them are sound.
 
-    Raises: FormatError if a table or vtable leaves the region
+    Shapes: int64[n], bool[n]
     """
-    present = positions >= 0
-    at = positions[present]
-    _check(at, 4, limit)
-    vtable = at - gather(buffer, at, "<i4").astype(np.int64)
-    _check(vtable, 4, limit)
-    vtable_bytes = gather(buffer, vtable, "<u2").astype(np.int64)
-    table_bytes = gather(buffer, vtable + 2, "<u2").astype(np.int64)
-    _check(vtable, vtable_bytes, limit)
-    _check(at, table_bytes, limit)
-
-    def spread(values: Positions) -> Positions:
-        out = np.full(len(positions), -1, dtype=np.int64)
-        out[present] = values
-        return out
-
-    return Columns(
-        buffer, limit, positions, spread(vtable), spread(vtable_bytes), spread(table_bytes)
-    )
+    step = region.numbers(at, "<u4")
+    target = at + step
+    good = (step != 0) & (target + _POINTER <= region.limit)
+    if not good.all():
+        rows.mark(owners[~good], at[~good], "an offset that leads nowhere")
+    return target, good
 
 
-def vector(buffer: NDArray[np.uint8], limit: int, at: int) -> Positions:
-    """Return the positions of the tables in the vector of offsets at a position."""
-    if at < 0 or at + 4 > limit:
-        raise FormatError("a vector inside the region", f"one at byte {at}", offset=max(at, 0))
-    count = int(gather(buffer, np.array([at], dtype=np.int64), "<u4")[0])
-    if at + 4 + 4 * count > limit:
-        raise FormatError(
-            f"{count} offsets inside the region", f"only {limit - at - 4} bytes", offset=at
-        )
-    slots = at + 4 + 4 * np.arange(count, dtype=np.int64)
-    target = slots + np.frombuffer(buffer, dtype="<u4", count=count, offset=at + 4)
-    _check(target, 4, limit)
-    return target
+def extents(
+    region: Region, rows: Rows, at: Ints, owners: Ints, item_bytes: int
+) -> tuple[Ints, Ints]:
+    """Return the first byte and the number of items of the vectors at these positions.
+
+    A position of -1 and a vector that leaves the file have no items; the latter is marked.
+
+    Shapes: int64[n], int64[n]
+    """
+    starts = np.where(at < 0, 0, at)
+    counts: Ints = region.numbers(starts, "<u4").astype(np.int64)
+    starts += _POINTER
+    outside = (at >= 0) & (starts + counts * item_bytes > region.limit)
+    if outside.any():
+        rows.mark(owners[outside], at[outside], "a vector that ends outside the file")
+    counts[outside | (at < 0)] = 0
+    return starts, counts
 
 
-def _check(at: Positions, nbytes: int | Positions, limit: int) -> None:
-    bad = (at < 0) | (at + nbytes > limit)
-    if bad.any():
-        first = int(at[np.argmax(bad)])
-        raise FormatError(
-            f"positions inside a region of {limit} bytes", f"byte {first}", offset=max(first, 0)
-        )
+def items(region: Region, starts: Ints, counts: Ints, item_bytes: int) -> Ints:
+    """Return the byte position of every item of all these vectors, one after another.
+
+    Shapes: starts, counts int64[n] -> int64[counts.sum()]
+    Raises: FormatError if the vectors declare more bytes than the file can hold
+    """
+    total = int(counts.sum())
+    region.spend(total * item_bytes, "vectors")
+    ends = np.cumsum(counts)
+    shift = starts - item_bytes * (ends - counts)
+    return np.repeat(shift, counts) + item_bytes * np.arange(total, dtype=np.int64)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any, TypeVar, cast
 
-import flatbuffers
-from flatbuffers import number_types
+import flatbuffers  # pyright: ignore[reportMissingTypeStubs] - it ships none
+from flatbuffers import number_types  # pyright: ignore[reportMissingTypeStubs]
 
 from schema.flatbuf.spec import Blob, Scalar, Spec, Text, Union, UnknownMember, Vec
 

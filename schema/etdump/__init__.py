@@ -1,0 +1,44 @@
+"""Traces: ETDump files, read and written by columns."""
+
+from schema.etdump.build import dump, run, table
+from schema.etdump.decode import decode, header_fields, sniff
+from schema.etdump.encode import encode
+from schema.etdump.events import (
+    AllocationEvent,
+    AnyEvent,
+    Blobs,
+    DebugEvent,
+    EventKind,
+    EventStore,
+    ProfileEvent,
+)
+from schema.etdump.join import joined
+from schema.etdump.model import ETDump, RunData
+from schema.etdump.table import EventTable
+from schema.etdump.values import DebugTensor, DebugValue, DebugValues, ValueColumns, ValueType
+
+__all__ = [
+    "AllocationEvent",
+    "AnyEvent",
+    "Blobs",
+    "DebugEvent",
+    "DebugTensor",
+    "DebugValue",
+    "DebugValues",
+    "ETDump",
+    "EventKind",
+    "EventStore",
+    "EventTable",
+    "ProfileEvent",
+    "RunData",
+    "ValueColumns",
+    "ValueType",
+    "decode",
+    "dump",
+    "encode",
+    "header_fields",
+    "joined",
+    "run",
+    "sniff",
+    "table",
+]

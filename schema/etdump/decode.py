@@ -1,0 +1,221 @@
+"""Reads ETDump files: prefix, root, blocks; damaged blocks are cut, the others are whole.
+
+Source: etdump_schema_flatcc.fbs; the size prefix is written by the C++ runtime only.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from schema.errors import FormatError, Issue, Severity
+from schema.etdump.events import EventKind, EventStore
+from schema.etdump.model import ETDump, RunData
+from schema.etdump.read_events import EventReader
+from schema.etdump.read_runs import RunColumns, read_runs
+from schema.etdump.table import EventTable
+from schema.flatbuf.columns import Ints, Region, Rows
+from schema.flatbuf.reader import Reader
+from schema.header import HeaderField, header_field
+
+Buffer = bytes | bytearray | memoryview
+IDENTIFIER = b"ED00"
+_SMALLEST = 16  # root offset, identifier, an empty table with its vtable
+_MOST_ISSUES = 20
+_HALF_HINT = (
+    "ExecuTorch up to 1.5.1 writes such traces when it logs float16 or bfloat16 tensors; "
+    "record again without a debug buffer"
+)
+
+
+@dataclass(slots=True)
+class _Notes:
+    """Issues of one file, at most a screenful of them."""
+
+    file: str
+    issues: list[Issue]
+    unsaid: int = 0
+
+    def add(self, message: str, severity: Severity = Severity.WARNING) -> None:
+        if len(self.issues) < _MOST_ISSUES:
+            self.issues.append(Issue(severity, self.file, message))
+        else:
+            self.unsaid += 1
+
+    def all(self) -> tuple[Issue, ...]:
+        if not self.unsaid:
+            return tuple(self.issues)
+        more = Issue(Severity.WARNING, self.file, f"{self.unsaid} more messages of this kind")
+        return (*self.issues, more)
+
+
+def sniff(head: bytes) -> bool:
+    """Return whether these first bytes are those of an ETDump."""
+    return head[8:12] == IDENTIFIER or head[4:8] == IDENTIFIER
+
+
+def decode(buffer: Buffer, *, file: str = "") -> ETDump:
+    """Read a trace; metadata stays a view into the buffer.
+
+    Raises: FormatError if it is not a trace or its root cannot be read
+    """
+    data = memoryview(buffer).toreadonly()
+    try:
+        return _decode(data, file)
+    except FormatError as error:
+        raise error.in_file(file) from None
+
+
+def header_fields(buffer: Buffer, *, file: str = "") -> tuple[HeaderField, ...]:
+    """Return the fields before the tables.
+
+    Raises: FormatError if it is not a trace
+    """
+    head = bytes(memoryview(buffer)[:_SMALLEST])
+    try:
+        base = 4 if _is_prefixed(head, len(buffer)) else 0
+        root = header_field(head, "root offset", base, "I", f"position of the root minus {base}")
+        name = header_field(head, "file_identifier", base + 4, "4s", "names the format")
+        if not base:
+            return (root, name)
+        size = header_field(head, "size prefix", 0, "I", "bytes of the file that follow")
+    except FormatError as error:
+        raise error.in_file(file) from None
+    return (size, root, name)
+
+
+def _is_prefixed(head: bytes, nbytes: int) -> bool:
+    if nbytes < _SMALLEST or not sniff(head):
+        raise FormatError(
+            "the identifier ED00 at byte 8 or 4",
+            f"{head[:12]!r}"[1:] if head else "an empty file",
+            field="file_identifier",
+            offset=4,
+        )
+    if head[4:8] != IDENTIFIER:
+        return True
+    prefix = struct.unpack_from("<I", head)[0]
+    return head[8:12] == IDENTIFIER and prefix == nbytes - 4
+
+
+def _decode(data: memoryview, file: str) -> ETDump:
+    prefixed = _is_prefixed(bytes(data[:_SMALLEST]), len(data))
+    notes = _Notes(file, [])
+    limit = _limit(data, prefixed, notes)
+    version, run_vector = _root(data, limit, 4 if prefixed else 0)
+    if version:
+        notes.add(f"schema version {version}, read with the fields of version 0", Severity.INFO)
+    if run_vector < 0:
+        notes.add("no runs: tracing was off when this file was written")
+        return ETDump(version, prefixed, (), file, notes.all())
+    runs = _runs(data, limit, run_vector, notes)
+    return ETDump(version, prefixed, runs, file, notes.all())
+
+
+def _limit(data: memoryview, prefixed: bool, notes: _Notes) -> int:
+    if not prefixed:
+        return len(data)
+    wanted = struct.unpack_from("<I", data)[0] + 4
+    if wanted > len(data):
+        notes.add(f"the file is cut short: {len(data)} of {wanted} bytes", Severity.ERROR)
+    elif wanted < len(data):
+        notes.add(f"{len(data) - wanted} bytes after the end are ignored")
+    return min(wanted, len(data))
+
+
+def _root(data: memoryview, limit: int, base: int) -> tuple[int, int]:
+    """Return version and position of the vector of runs, -1 where there is none."""
+    if limit < _SMALLEST:
+        raise FormatError(f"{_SMALLEST} bytes or more", str(limit), field="size prefix", offset=0)
+    reader = Reader(data, limit)
+    at = reader.follow(base)
+    entries, inline = reader.slots(at)
+    version_at, runs_at = (*entries, 0, 0)[:2]
+    if max(version_at, runs_at) + 4 > max(inline, 4):
+        raise FormatError("fields inside their table", "one outside", field="ETDump", offset=at)
+    version = reader.u32(at + version_at) if version_at else 0
+    return version, reader.follow(at + runs_at) if runs_at else -1
+
+
+def _runs(data: memoryview, limit: int, vector: int, notes: _Notes) -> tuple[RunData, ...]:
+    runs = read_runs(Region(data, limit), vector)
+    if not len(runs.name):
+        notes.add("no runs: tracing was off when this file was written")
+        return ()
+    if runs.legacy:
+        notes.add("written by ExecuTorch 0.1: logged values of that release are not shown")
+    store = _read_whole(data, limit, runs, notes)
+    made = [_run(runs, store, index) for index in np.flatnonzero(~runs.rows.bad).tolist()]
+    lost = np.flatnonzero(runs.rows.bad)
+    for index in lost[:_MOST_ISSUES].tolist():
+        notes.add(f"run block {index} is lost: {_where(runs.rows, index)}", Severity.ERROR)
+    notes.unsaid += max(len(lost) - _MOST_ISSUES, 0)
+    if not made:
+        notes.add(_HALF_HINT, Severity.INFO)
+    return tuple(made)
+
+
+def _run(runs: RunColumns, store: EventStore, index: int) -> RunData:
+    start, stop = int(runs.first[index]), int(runs.first[index] + runs.count[index])
+    return RunData(
+        runs.text(int(runs.name[index])),
+        int(runs.bundled_input_index[index]),
+        runs.allocators_of(index),
+        EventTable(store, start, stop),
+    )
+
+
+def _read_whole(data: memoryview, limit: int, runs: RunColumns, notes: _Notes) -> EventStore:
+    """Return the events of all blocks, each block cut before its first damaged event."""
+    while True:
+        reader = EventReader(Region(data, limit), data, runs.slots, legacy=runs.legacy)
+        store = reader.read()
+        if not reader.rows.bad.any():
+            break
+        # What is left is read once more: damaged rows would leave holes in the numbering.
+        _cut(runs, reader.rows, notes)
+    if reader.several:
+        notes.add("some events set several of profile, allocation and debug; the first is shown")
+    empty = int((store.kind == EventKind.NONE).sum())
+    if empty:
+        notes.add(f"{empty} events carry nothing")
+    if reader.odd_text:
+        notes.add("some texts are not UTF-8 and are shown escaped")
+    return store
+
+
+def _cut(runs: RunColumns, rows: Rows, notes: _Notes) -> None:
+    """Shorten each damaged block to the events before its first damaged one.
+
+    A damaged block without a name is no block at all, but something a broken writer left there.
+    """
+    owner = np.repeat(np.arange(len(runs.count)), runs.count)
+    bad = np.flatnonzero(rows.bad)
+    blocks, first_bad = np.unique(owner[bad], return_index=True)
+    row = bad[first_bad]
+    kept: Ints = np.array(runs.count)
+    kept[blocks] = row - runs.first[blocks]
+    for block, at_row in zip(blocks[:_MOST_ISSUES].tolist(), row.tolist(), strict=False):
+        if runs.name[block] >= 0:
+            where = _where(rows, at_row)
+            count, left = int(runs.count[block]), int(kept[block])
+            notes.add(
+                f"run block {block}: {count - left} of its {count} events are lost, from event "
+                f"{left} on: {where}",
+                Severity.ERROR,
+            )
+    notes.unsaid += max(len(blocks) - _MOST_ISSUES, 0)
+    unnamed = runs.name[blocks] < 0
+    runs.rows.mark(blocks[unnamed], runs.slots[row[unnamed]], "it has no name and is damaged")
+    kept[blocks[unnamed]] = 0
+    keep = np.arange(len(owner)) - runs.first[owner] < kept[owner]
+    runs.slots = runs.slots[keep]
+    runs.count = kept
+    runs.first = np.cumsum(kept) - kept
+
+
+def _where(rows: Rows, row: int) -> str:
+    at, why = rows.reason(row)
+    return f"{why} at byte {at:#x}"

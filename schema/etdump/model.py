@@ -1,0 +1,45 @@
+"""The trace artifact: runs of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from schema.errors import Issue
+from schema.etdump.table import EventTable
+
+
+@dataclass(frozen=True, slots=True)
+class RunData:
+    """One block of a trace: everything between two changes of the tracer's block.
+
+    Attributes:
+        name: ``Default`` while loading, ``Execute`` for one execution
+        bundled_input_index: test case of a bundled program, -1 for none
+        allocators: names that allocation events refer to
+        events: in the order they ended
+    """
+
+    name: str
+    bundled_input_index: int
+    allocators: tuple[str, ...]
+    events: EventTable
+
+
+@dataclass(frozen=True, slots=True)
+class ETDump:
+    """A trace file.
+
+    Attributes:
+        version: schema version, 0 in every file known
+        size_prefixed: whether the file begins with its size, as runtimes write it
+        run_data: readable blocks, in the order of the file
+        events: the events of all blocks, one after another
+        file: where it came from
+        issues: odd or lost things
+    """
+
+    version: int
+    size_prefixed: bool
+    run_data: tuple[RunData, ...]
+    file: str = field(default="", compare=False)
+    issues: tuple[Issue, ...] = field(default=(), compare=False)

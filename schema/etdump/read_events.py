@@ -1,0 +1,160 @@
+"""Reads Event tables as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from schema.etdump.events import Blobs, EventKind, EventStore, Numbers, full_column, store_of
+from schema.etdump.read_values import read_values
+from schema.etdump.values import DebugValues
+from schema.flatbuf.columns import (
+    Columns,
+    Ints,
+    Region,
+    Rows,
+    columns,
+    extents,
+    follow,
+    reinterpret,
+)
+from schema.flatbuf.texts import intern
+
+_PROFILE, _ALLOCATION, _DEBUG = range(3)
+_ROW_BYTES = 16  # an offset and an Event of 8 bytes, and as much again for one shared by many
+_KINDS = (EventKind.PROFILE, EventKind.ALLOCATION, EventKind.DEBUG)
+
+
+@dataclass(slots=True)
+class _Texts:
+    """Where the texts of one kind of event are: columns of the store by event rows."""
+
+    column: str
+    rows: Ints
+    at: Ints
+
+
+class EventReader:
+    """Reads the events whose offsets are stored at given positions.
+
+    Attributes:
+        rows: one an event, marked where damaged
+        several: whether some event had more than one of its three fields set
+        odd_text: whether some text was not UTF-8
+    """
+
+    def __init__(self, region: Region, view: memoryview, slots: Ints, *, legacy: bool) -> None:
+        self.rows = Rows(len(slots))
+        self.several = False
+        self.odd_text = False
+        self._region = region
+        self._view = view
+        self._legacy = legacy
+        self._slots = slots
+        self._columns: dict[str, Numbers] = {"kind": full_column("kind", len(slots))}
+        self._texts: list[_Texts] = []
+        self._blobs: Blobs | None = None
+        self._values: DebugValues | None = None
+
+    def read(self) -> EventStore:
+        """Return all rows; those that are bad hold whatever could be read.
+
+        Raises: FormatError if they declare more bytes than the file can hold
+        """
+        self._read_kinds()  # and let go of what only that needs
+        strings = self._strings()
+        return store_of(self._columns, strings, self._blobs, self._values)
+
+    def _read_kinds(self) -> None:
+        region, rows = self._region, self.rows
+        region.spend(_ROW_BYTES * len(self._slots), "events")
+        numbers = np.arange(len(self._slots), dtype=np.int64)
+        target, good = follow(region, rows, self._slots, numbers)
+        events, _ = columns(region, rows, target[good], numbers[good])
+        places = [events.offsets(slot) for slot in (_PROFILE, _ALLOCATION, _DEBUG)]
+        present = [at >= 0 for at in places]
+        # Exactly one is set in a legal file; the first decides otherwise.
+        kind = np.select(present, [int(k) for k in _KINDS], int(EventKind.NONE)).astype(np.int8)
+        self.several = int(np.sum(present)) > int((kind != EventKind.NONE).sum())
+        self._columns["kind"][events.owners] = kind
+        for at, which, read in zip(
+            places, _KINDS, (self._profile, self._allocation, self._debug), strict=True
+        ):
+            mine = np.flatnonzero(kind == which)
+            tables, _ = columns(region, rows, at[mine], events.owners[mine])
+            if len(tables):
+                read(tables)
+
+    def _put(self, name: str, rows: Ints, numbers: Numbers) -> None:
+        whole = len(rows) == len(self._slots)
+        if name not in self._columns:
+            if whole:  # rows are in order, so this is the column
+                self._columns[name] = numbers
+                return
+            self._columns[name] = full_column(name, len(self._slots))
+        self._columns[name][rows] = numbers
+
+    def _put_rare(self, name: str, rows: Ints, numbers: Numbers) -> None:
+        # A column that stays unset costs no memory.
+        used = numbers != -1
+        if used.any():
+            self._put(name, rows[used], numbers[used])
+
+    def _profile(self, tables: Columns) -> None:
+        rows = tables.owners
+        self._texts.append(_Texts("name", rows, tables.offsets(0)))
+        self._put("chain_index", rows, tables.scalar(1, "<i4"))
+        self._put("instruction_id", rows, tables.scalar(2, "<i4", -1))
+        self._put_rare("delegate_id_int", rows, tables.scalar(3, "<i4", -1))
+        self._texts.append(_Texts("delegate_id_str", rows, tables.offsets(4)))
+        self._metadata(tables, tables.offsets(5))
+        self._put("start_time", rows, tables.scalar(6, "<u8"))
+        self._put("end_time", rows, tables.scalar(7, "<u8"))
+
+    def _metadata(self, tables: Columns, at: Ints) -> None:
+        present = np.flatnonzero(at >= 0)
+        if not len(present):
+            return
+        rows = tables.owners[present]
+        starts, counts = extents(self._region, self.rows, at[present], rows, 1)
+        self._blobs = Blobs(self._view, starts, counts)
+        self._put("metadata", rows, np.arange(len(rows), dtype=np.int32))
+
+    def _allocation(self, tables: Columns) -> None:
+        self._put("allocator_id", tables.owners, tables.scalar(0, "<i4"))
+        self._put("allocation_size", tables.owners, tables.scalar(1, "<u8"))
+
+    def _debug(self, tables: Columns) -> None:
+        rows = tables.owners
+        self._put("chain_index", rows, reinterpret(tables.scalar(0, "<u8"), "<i8"))
+        if self._legacy:  # 0.1 had a handle of 8 bytes and inline structs here
+            return
+        self._put("instruction_id", rows, tables.scalar(1, "<i4", -1))
+        self._put_rare("delegate_id_int", rows, tables.scalar(3, "<i4", -1))
+        self._texts.append(_Texts("delegate_id_str", rows, tables.offsets(4)))
+        self._texts.append(_Texts("name", rows, tables.offsets(5)))
+        values, owners = tables.children(2)
+        self._values = read_values(values)
+        self._put("value", rows[owners], np.arange(len(owners), dtype=np.int32))
+
+    def _strings(self) -> tuple[str, ...]:
+        texts = [entry for entry in self._texts if (entry.at >= 0).any()]
+        if not texts:
+            return ()
+        at = np.concatenate([entry.at for entry in texts])
+        rows = np.concatenate([entry.rows for entry in texts])
+        numbers, raw = intern(self._region, self.rows, at, rows)
+        first = 0
+        for entry in texts:
+            part = numbers[first : first + len(entry.at)]
+            self._put_rare(entry.column, entry.rows, part)
+            first += len(entry.at)
+        return tuple(self._text(item) for item in raw)
+
+    def _text(self, raw: bytes) -> str:
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            self.odd_text = True
+            return raw.decode("utf-8", "backslashreplace")

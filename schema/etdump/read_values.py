@@ -1,0 +1,105 @@
+"""Reads the Value tables of debug events as columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from schema.etdump import values as v
+from schema.flatbuf.columns import Columns, Ints, Numbers, columns, extents, follow, items
+
+_VAL, _TENSOR, _TENSOR_LIST, _INT, _FLOAT, _DOUBLE, _BOOL, _OUTPUT = range(8)
+_SCALAR_TYPE, _SIZES, _STRIDES, _OFFSET = range(4)
+
+
+def read_values(tables: Columns) -> v.DebugValues:
+    """Return the values; the rows of damaged ones are marked.
+
+    Raises: FormatError if they declare more bytes than the file can hold
+    """
+    count = len(tables)
+    has = np.zeros(count, dtype=np.uint8)
+    numbers = {
+        name: _boxed(tables, slot, dtype, bit, has)
+        for name, slot, dtype, bit in (
+            ("int_value", _INT, "<i8", v.HAS_INT),
+            ("float_value", _FLOAT, "<f4", v.HAS_FLOAT),
+            ("double_value", _DOUBLE, "<f8", v.HAS_DOUBLE),
+            ("bool_value", _BOOL, "u1", v.HAS_BOOL),
+        )
+    }
+    single, owners = tables.children(_TENSOR)
+    tensor = np.full(count, -1, dtype=np.int32)
+    tensor[owners] = np.arange(len(owners), dtype=np.int32)
+    listed, list_start, list_count = _lists(tables, has, len(single))
+    return v.DebugValues(
+        v.ValueColumns(
+            type=tables.scalar(_VAL, "i1"),
+            output=_output(tables),
+            has=has,
+            int_value=numbers["int_value"],
+            float_value=numbers["float_value"],
+            double_value=numbers["double_value"],
+            bool_value=numbers["bool_value"] != 0,
+            tensor=tensor,
+            list_start=list_start,
+            list_count=list_count,
+            **_tensors(single, listed),
+        )
+    )
+
+
+def _boxed(tables: Columns, slot: int, dtype: str, bit: int, has: Numbers) -> Numbers:
+    boxes, owners = tables.children(slot)
+    out = np.zeros(len(tables), dtype=dtype)
+    out[owners] = boxes.scalar(0, dtype)
+    has[owners] |= np.uint8(bit)
+    return out
+
+
+def _output(tables: Columns) -> Numbers:
+    boxes, owners = tables.children(_OUTPUT)
+    out = np.full(len(tables), -1, dtype=np.int8)
+    out[owners] = boxes.scalar(0, "u1") != 0
+    return out
+
+
+def _lists(tables: Columns, has: Numbers, shift: int) -> tuple[Columns, Numbers, Numbers]:
+    lists, owners = tables.children(_TENSOR_LIST)
+    has[owners] |= np.uint8(v.HAS_LIST)
+    starts, counts = extents(tables.region, tables.rows, lists.offsets(0), lists.owners, 4)
+    at = items(tables.region, starts, counts, 4)
+    rows = np.repeat(lists.owners, counts)
+    target, good = follow(tables.region, tables.rows, at, rows)
+    made, _ = columns(tables.region, tables.rows, target[good], rows[good])
+    # A damaged list shifts what follows it; its rows are bad and are read again without it.
+    list_count = np.zeros(len(tables), dtype=np.int32)
+    list_count[owners] = counts
+    list_start = (shift + np.cumsum(list_count) - list_count).astype(np.int32)
+    return made, list_start, list_count
+
+
+def _tensors(single: Columns, listed: Columns) -> dict[str, Numbers]:
+    both = (single, listed)
+
+    def stacked(parts: list[Numbers]) -> Numbers:
+        return np.concatenate(parts)
+
+    sizes = [_vector(part, _SIZES) for part in both]
+    strides = [_vector(part, _STRIDES) for part in both]
+    sizes_count = stacked([count for _, count in sizes])
+    strides_count = stacked([count for _, count in strides])
+    return {
+        "scalar_type": stacked([part.scalar(_SCALAR_TYPE, "i1") for part in both]),
+        "offset": stacked([part.scalar(_OFFSET, "<i8") for part in both]),
+        "sizes_start": np.cumsum(sizes_count) - sizes_count,
+        "sizes_count": sizes_count,
+        "strides_start": int(sizes_count.sum()) + np.cumsum(strides_count) - strides_count,
+        "strides_count": strides_count,
+        "numbers": stacked([numbers for numbers, _ in (*sizes, *strides)]),
+    }
+
+
+def _vector(tensors: Columns, slot: int) -> tuple[Numbers, Ints]:
+    starts, counts = extents(tensors.region, tensors.rows, tensors.offsets(slot), tensors.owners, 8)
+    at = items(tensors.region, starts, counts, 8)
+    return tensors.region.numbers(at, "<i8"), counts
