@@ -1,0 +1,158 @@
+"""Do these files belong together? Each pair is compared by facts; the first mismatch is named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from schema.bundled import BundledProgram
+
+from inspector.bundled import inner_program
+from inspector.check_pairs import (
+    Evidence,
+    program_and_bundle,
+    program_and_data,
+    program_and_program,
+    program_and_record,
+    program_and_trace,
+    record_and_trace,
+    trace_and_buffer,
+)
+from inspector.session import LoadedFile, Session
+from schema.debug_buffer import DebugBuffer
+from schema.etdump import ETDump
+from schema.etrecord import ETRecord
+from schema.flat_tensor import FlatTensor
+from schema.identity_cache import identity_cache
+from schema.program import Program
+
+BELONG, DO_NOT_BELONG, CANNOT_TELL = "belong", "do_not_belong", "cannot_tell"
+
+
+@dataclass(frozen=True, slots=True)
+class FileLink:
+    """The comparison of two files.
+
+    Attributes:
+        first: path
+        second: path
+        verdict: belong, do_not_belong or cannot_tell
+        matched: number of facts that agree
+        what: the facts compared, in words
+        mismatch: first contradiction, empty when there is none
+    """
+
+    first: str
+    second: str
+    verdict: str
+    matched: int
+    what: str
+    mismatch: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The verdict on a set of files.
+
+    Attributes:
+        verdict: do_not_belong if any pair contradicts, belong if the pairs that could be compared
+            connect all files, else cannot_tell
+        mismatch: first contradiction, with both files named
+        odd_one_out: the file that contradicts the most others, empty when there is no such one
+        links: one a pair of files that can be compared
+    """
+
+    verdict: str
+    mismatch: str
+    odd_one_out: str
+    links: tuple[FileLink, ...]
+
+
+Comparison = Callable[..., Evidence]
+PAIRS: tuple[tuple[type, type, Comparison], ...] = (
+    (Program, Program, program_and_program),
+    (Program, ETRecord, program_and_record),
+    (Program, ETDump, program_and_trace),
+    (Program, FlatTensor, program_and_data),
+    (Program, BundledProgram, program_and_bundle),
+    (ETRecord, ETDump, record_and_trace),
+    (ETDump, DebugBuffer, trace_and_buffer),
+)
+
+
+@identity_cache
+def check_session(session: Session) -> Check:
+    """Compare every pair of files that has something in common."""
+    links = tuple(
+        link
+        for index, first in enumerate(session.files)
+        for second in session.files[index + 1 :]
+        for link in _compare(first, second)
+    )
+    bad = [link for link in links if link.verdict == DO_NOT_BELONG]
+    if bad:
+        return Check(DO_NOT_BELONG, _sentence(bad[0]), _odd_one_out(session, bad), links)
+    good = [link for link in links if link.verdict == BELONG]
+    verdict = BELONG if good and _connected(session, good) else CANNOT_TELL
+    return Check(verdict, "", "", links)
+
+
+def _compare(first: LoadedFile, second: LoadedFile) -> list[FileLink]:
+    for one, other in ((first, second), (second, first)):
+        for left, right in ((one.artifact, other.artifact), (_inside(one), other.artifact)):
+            comparison = _comparison(left, right)
+            if comparison is None:
+                continue
+            evidence = comparison(left, right)
+            return [_link(one, other, evidence)]
+    return []
+
+
+def _inside(file: LoadedFile) -> object | None:
+    artifact = file.artifact
+    return inner_program(artifact) if isinstance(artifact, BundledProgram) else None
+
+
+def _comparison(left: object, right: object) -> Comparison | None:
+    for first, second, comparison in PAIRS:
+        if isinstance(left, first) and isinstance(right, second):
+            return comparison
+    return None
+
+
+def _link(one: LoadedFile, other: LoadedFile, evidence: Evidence) -> FileLink:
+    verdict = CANNOT_TELL
+    if evidence.mismatch:
+        verdict = DO_NOT_BELONG
+    elif evidence.matched:
+        verdict = BELONG
+    return FileLink(
+        one.path, other.path, verdict, evidence.matched, evidence.what, evidence.mismatch
+    )
+
+
+def _sentence(link: FileLink) -> str:
+    return f"{link.first} and {link.second}: {link.mismatch}"
+
+
+def _odd_one_out(session: Session, bad: list[FileLink]) -> str:
+    """Return the file that contradicts more others than any other file does."""
+    counts = Counter(path for link in bad for path in (link.first, link.second))
+    ranked = counts.most_common(2)
+    if len(session.files) < 3 or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+        return ""
+    return ranked[0][0]
+
+
+def _connected(session: Session, good: list[FileLink]) -> bool:
+    reached = {session.files[0].path}
+    grown = True
+    while grown:
+        grown = False
+        for link in good:
+            ends = {link.first, link.second}
+            if ends & reached and not ends <= reached:
+                reached |= ends
+                grown = True
+    return all(file.path in reached for file in session.files)
