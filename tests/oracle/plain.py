@@ -44,6 +44,8 @@ def _plain_container(value: Any) -> Any:
 
 def tensor_facts(tensor: torch.Tensor) -> dict[str, Any]:
     """Return shape, dtype and a digest of the elements in row-major order."""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):  # a subclass may refuse to be read
+        return {"type": type(tensor).__name__, "shape": list(tensor.shape)}
     flat = tensor.detach().contiguous().reshape(-1)
     data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
     return {

@@ -35,6 +35,7 @@ def session_facts(folder: Path) -> dict[str, Any]:
         "etdump": _part(programs.decoded_etdump, etdump),
         "record": _part(records.record_facts, etrecord, optional=(program,)),
         "inspector": _part(events.inspector_facts, etdump, optional=(etrecord, debug_buffer)),
+        "inspector_without_debug_buffer": _part(events.inspector_facts, etdump, etrecord),
         "inspector_etdump_only": _part(events.inspector_facts, etdump),
         "rebuilt": _part(rebuilt.rebuilt_facts, etrecord, program),
     }
