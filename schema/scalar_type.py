@@ -90,10 +90,16 @@ def to_float64(raw: np.ndarray, code: int) -> np.ndarray | None:
     Shapes: raw uint8[nbytes] -> numbers[nbytes / item_bytes]; integers keep their own dtype
     """
     kind = scalar_type(code)
+    if kind.name == "bool":  # any non-zero byte is true, as in C++
+        return raw != 0
     if kind.numpy is not None:
-        return raw.view(kind.numpy)
+        return np.frombuffer(raw, dtype=kind.numpy)
+    if kind.name == "complex32":
+        halves = np.frombuffer(raw, dtype="<f2").astype("<f4")
+        return np.frombuffer(halves, dtype="<c8")
     if kind.name == "bfloat16":
-        return (raw.view("<u2").astype("<u4") << 16).view("<f4")
+        bits = np.frombuffer(raw, dtype="<u2").astype("<u4") << 16
+        return np.frombuffer(bits, dtype="<f4")
     layout = _FLOAT8.get(kind.name)
     return _float8(raw, *layout) if layout else None
 

@@ -116,8 +116,8 @@ def synthetic(
         operators: distinct kernels
         shared_names: write each name once; runtimes write it again for every event
     """
-    strings = ("OPERATOR_CALL", "Method::execute")
-    strings += tuple(f"native_call_op_{index}.out" for index in range(operators))
+    kernels = [f"native_call_op_{index}.out" for index in range(operators)]
+    strings: tuple[str, ...] = ("OPERATOR_CALL", "Method::execute", *kernels)
     row = np.arange(events, dtype=np.int64)
     length = -(-events // runs)
     inside = row % length
@@ -129,7 +129,7 @@ def synthetic(
     end = start + 1000 + instruction * 37 % 900 + inside % 2 * 50
     start[last] -= instruction[last] * 2000
     if not shared_names:
-        strings = tuple(strings[index] for index in name.tolist())
+        strings = tuple([strings[int(index)] for index in name])
         name = row
     columns = {
         "kind": np.full(events, EventKind.PROFILE, dtype=np.int8),

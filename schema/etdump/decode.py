@@ -6,11 +6,10 @@ Source: etdump_schema_flatcc.fbs; the size prefix is written by the C++ runtime 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 
-from schema.errors import FormatError, Issue, Severity
+from schema.errors import FormatError, Severity
 from schema.etdump.events import EventKind, EventStore
 from schema.etdump.model import ETDump, RunData
 from schema.etdump.read_events import EventReader
@@ -19,36 +18,15 @@ from schema.etdump.table import EventTable
 from schema.flatbuf.columns import Ints, Region, Rows
 from schema.flatbuf.reader import Reader
 from schema.header import HeaderField, header_field
+from schema.notes import Notes
 
 Buffer = bytes | bytearray | memoryview
 IDENTIFIER = b"ED00"
 _SMALLEST = 16  # root offset, identifier, an empty table with its vtable
-_MOST_ISSUES = 20
 _HALF_HINT = (
     "ExecuTorch up to 1.5.1 writes such traces when it logs float16 or bfloat16 tensors; "
     "record again without a debug buffer"
 )
-
-
-@dataclass(slots=True)
-class _Notes:
-    """Issues of one file, at most a screenful of them."""
-
-    file: str
-    issues: list[Issue]
-    unsaid: int = 0
-
-    def add(self, message: str, severity: Severity = Severity.WARNING) -> None:
-        if len(self.issues) < _MOST_ISSUES:
-            self.issues.append(Issue(severity, self.file, message))
-        else:
-            self.unsaid += 1
-
-    def all(self) -> tuple[Issue, ...]:
-        if not self.unsaid:
-            return tuple(self.issues)
-        more = Issue(Severity.WARNING, self.file, f"{self.unsaid} more messages of this kind")
-        return (*self.issues, more)
 
 
 def sniff(head: bytes) -> bool:
@@ -102,7 +80,7 @@ def _is_prefixed(head: bytes, nbytes: int) -> bool:
 
 def _decode(data: memoryview, file: str) -> ETDump:
     prefixed = _is_prefixed(bytes(data[:_SMALLEST]), len(data))
-    notes = _Notes(file, [])
+    notes = Notes(file)
     limit = _limit(data, prefixed, notes)
     version, run_vector = _root(data, limit, 4 if prefixed else 0)
     if version:
@@ -114,7 +92,7 @@ def _decode(data: memoryview, file: str) -> ETDump:
     return ETDump(version, prefixed, runs, file, notes.all())
 
 
-def _limit(data: memoryview, prefixed: bool, notes: _Notes) -> int:
+def _limit(data: memoryview, prefixed: bool, notes: Notes) -> int:
     if not prefixed:
         return len(data)
     wanted = struct.unpack_from("<I", data)[0] + 4
@@ -139,7 +117,7 @@ def _root(data: memoryview, limit: int, base: int) -> tuple[int, int]:
     return version, reader.follow(at + runs_at) if runs_at else -1
 
 
-def _runs(data: memoryview, limit: int, vector: int, notes: _Notes) -> tuple[RunData, ...]:
+def _runs(data: memoryview, limit: int, vector: int, notes: Notes) -> tuple[RunData, ...]:
     runs = read_runs(Region(data, limit), vector)
     if not len(runs.name):
         notes.add("no runs: tracing was off when this file was written")
@@ -149,9 +127,10 @@ def _runs(data: memoryview, limit: int, vector: int, notes: _Notes) -> tuple[Run
     store = _read_whole(data, limit, runs, notes)
     made = [_run(runs, store, index) for index in np.flatnonzero(~runs.rows.bad).tolist()]
     lost = np.flatnonzero(runs.rows.bad)
-    for index in lost[:_MOST_ISSUES].tolist():
+    told = notes.room
+    for index in lost[:told].tolist():
         notes.add(f"run block {index} is lost: {_where(runs.rows, index)}", Severity.ERROR)
-    notes.unsaid += max(len(lost) - _MOST_ISSUES, 0)
+    notes.skip(max(len(lost) - told, 0))
     if not made:
         notes.add(_HALF_HINT, Severity.INFO)
     return tuple(made)
@@ -167,7 +146,7 @@ def _run(runs: RunColumns, store: EventStore, index: int) -> RunData:
     )
 
 
-def _read_whole(data: memoryview, limit: int, runs: RunColumns, notes: _Notes) -> EventStore:
+def _read_whole(data: memoryview, limit: int, runs: RunColumns, notes: Notes) -> EventStore:
     """Return the events of all blocks, each block cut before its first damaged event."""
     while True:
         reader = EventReader(Region(data, limit), data, runs.slots, legacy=runs.legacy)
@@ -186,7 +165,7 @@ def _read_whole(data: memoryview, limit: int, runs: RunColumns, notes: _Notes) -
     return store
 
 
-def _cut(runs: RunColumns, rows: Rows, notes: _Notes) -> None:
+def _cut(runs: RunColumns, rows: Rows, notes: Notes) -> None:
     """Shorten each damaged block to the events before its first damaged one.
 
     A damaged block without a name is no block at all, but something a broken writer left there.
@@ -197,7 +176,8 @@ def _cut(runs: RunColumns, rows: Rows, notes: _Notes) -> None:
     row = bad[first_bad]
     kept: Ints = np.array(runs.count)
     kept[blocks] = row - runs.first[blocks]
-    for block, at_row in zip(blocks[:_MOST_ISSUES].tolist(), row.tolist(), strict=False):
+    told = notes.room
+    for block, at_row in zip(blocks[:told].tolist(), row.tolist(), strict=False):
         if runs.name[block] >= 0:
             where = _where(rows, at_row)
             count, left = int(runs.count[block]), int(kept[block])
@@ -206,7 +186,7 @@ def _cut(runs: RunColumns, rows: Rows, notes: _Notes) -> None:
                 f"{left} on: {where}",
                 Severity.ERROR,
             )
-    notes.unsaid += max(len(blocks) - _MOST_ISSUES, 0)
+    notes.skip(max(len(blocks) - told, 0))
     unnamed = runs.name[blocks] < 0
     runs.rows.mark(blocks[unnamed], runs.slots[row[unnamed]], "it has no name and is damaged")
     kept[blocks[unnamed]] = 0

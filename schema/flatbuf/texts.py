@@ -70,8 +70,8 @@ def _words(region: Region, starts: Ints, counts: Ints, index: int) -> NDArray[np
     at = np.minimum(wanted, len(region.buffer) - _WORD)
     shift = ((wanted - at) * 8).astype(np.uint64)
     unused = (np.maximum(_WORD * (index + 1) - counts, 0) * 8).astype(np.uint64)
-    words: NDArray[np.uint64] = region.numbers(at, "<u8")
-    return (words >> shift) & (_ALL >> unused)
+    words = region.numbers(at, "<u8")
+    return np.bitwise_and(words >> shift, np.right_shift(_ALL, unused))
 
 
 def _mixed(

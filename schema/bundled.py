@@ -1,0 +1,245 @@
+"""Bundled programs: ``.bpte`` files, a program with test cases for its methods.
+
+Source: bundled_program_schema.fbs, identifier BP08; the file is one plain flatbuffer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from schema.errors import FormatError, Issue
+from schema.flatbuf import spec as fb
+from schema.flatbuf.reader import Reader
+from schema.flatbuf.spec import Blob, Text, Union, UnknownMember, Vec, spec
+from schema.flatbuf.writer import write_root
+from schema.header import HeaderField, header_field
+from schema.notes import Notes
+from schema.scalar_type import tensor_nbytes
+
+Buffer = bytes | bytearray | memoryview
+IDENTIFIER = b"BP08"
+VERSION = 2  # BUNDLED_PROGRAM_SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class BundledTensor:
+    """A tensor argument or result.
+
+    Attributes:
+        scalar_type: number of the element type
+        sizes: size of each dimension
+        data: bytes in storage order
+        dim_order: outermost dimension first
+    """
+
+    scalar_type: int
+    sizes: tuple[int, ...]
+    data: memoryview
+    dim_order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BundledInt:
+    """An integer argument."""
+
+    int_val: int
+
+
+@dataclass(frozen=True, slots=True)
+class BundledBool:
+    """A truth value argument."""
+
+    bool_val: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BundledDouble:
+    """A floating point argument."""
+
+    double_val: float
+
+
+AnyValue = BundledTensor | BundledInt | BundledBool | BundledDouble | UnknownMember | None
+
+
+@dataclass(frozen=True, slots=True)
+class BundledValue:
+    """One argument or result; None where the union is not set."""
+
+    val: AnyValue
+
+
+@dataclass(frozen=True, slots=True)
+class TestCase:
+    """Inputs and what they should give.
+
+    Attributes:
+        inputs: flattened arguments
+        expected_outputs: flattened results, empty when only inputs were given
+    """
+
+    __test__ = False  # pytest takes every class of this name for its own
+
+    inputs: tuple[BundledValue, ...]
+    expected_outputs: tuple[BundledValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MethodTestSuite:
+    """The cases of one method."""
+
+    method_name: str
+    test_cases: tuple[TestCase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BundledProgram:
+    """A ``.bpte`` file.
+
+    Attributes:
+        method_test_suites: sorted by method name
+        program: a whole ``.pte``, header and segments included
+        version: schema version, 2 in every file known
+        program_offset: where the program begins in the file, 0 in one made here
+        file: where it came from
+        issues: odd but readable things
+        nbytes: size of the file it was read from
+    """
+
+    method_test_suites: tuple[MethodTestSuite, ...]
+    program: memoryview
+    version: int = VERSION
+    program_offset: int = field(default=0, compare=False)
+    file: str = field(default="", compare=False)
+    issues: tuple[Issue, ...] = field(default=(), compare=False)
+    nbytes: int = field(default=0, compare=False)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+_TEXT = Text()
+TENSOR = spec(
+    "Tensor",
+    BundledTensor,
+    ("scalar_type", fb.I8),
+    ("sizes", Vec(fb.I32)),
+    ("data", Blob(16)),
+    ("dim_order", Vec(fb.U8)),
+)
+INT = spec("Int", BundledInt, ("int_val", fb.I64))
+BOOL = spec("Bool", BundledBool, ("bool_val", fb.BOOL))
+DOUBLE = spec("Double", BundledDouble, ("double_val", fb.F64))
+VALUE = spec("Value", BundledValue, ("val", Union("ValueUnion", (None, TENSOR, INT, BOOL, DOUBLE))))
+TEST_CASE = spec(
+    "BundledMethodTestCase", TestCase, ("inputs", Vec(VALUE)), ("expected_outputs", Vec(VALUE))
+)
+METHOD_TEST_SUITE = spec(
+    "BundledMethodTestSuite",
+    MethodTestSuite,
+    ("method_name", _TEXT),
+    ("test_cases", Vec(TEST_CASE)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    version: int
+    method_test_suites: tuple[MethodTestSuite, ...]
+    program: memoryview
+
+
+BUNDLED_PROGRAM = spec(
+    "BundledProgram",
+    _Root,
+    ("version", fb.U32),
+    ("method_test_suites", Vec(METHOD_TEST_SUITE)),
+    ("program", Blob(32)),
+)
+_PROGRAM_SLOT = 2
+
+
+def sniff(head: bytes) -> bool:
+    """Return whether these first bytes are those of a bundled program."""
+    return head[4:6] == IDENTIFIER[:2] and len(head) >= 8 and head[6:8].isdigit()
+
+
+def decode(buffer: Buffer, *, file: str = "") -> BundledProgram:
+    """Read a bundled program; the program and tensors stay views into the buffer.
+
+    Raises: FormatError if it is not a bundled program or its tables cannot be read
+    """
+    data = memoryview(buffer).toreadonly()
+    try:
+        return _decode(data, Notes(file))
+    except FormatError as error:
+        raise error.in_file(file) from None
+
+
+def _decode(data: memoryview, notes: Notes) -> BundledProgram:
+    head = bytes(data[:8])
+    if not sniff(head):
+        raise FormatError(
+            "the identifier BP08", repr(head[4:8])[1:], field="file_identifier", offset=4
+        )
+    if head[4:8] != IDENTIFIER:
+        notes.add(f"identifier {head[4:8].decode('ascii')}, read with the fields of BP08")
+    reader = Reader(data, where=notes.file)
+    root = reader.root(BUNDLED_PROGRAM)
+    if root.version > VERSION:
+        notes.add(f"schema version {root.version}, read with the fields of version {VERSION}")
+    if not root.program:
+        notes.add("there is no program inside")
+    _note_sizes(root, notes)
+    return BundledProgram(
+        root.method_test_suites,
+        root.program,
+        root.version,
+        _program_offset(reader),
+        notes.file,
+        (*reader.issues, *notes.all()),
+        len(data),
+    )
+
+
+def _program_offset(reader: Reader) -> int:
+    at = reader.follow(0)
+    entries, _ = reader.slots(at)
+    slot = entries[_PROGRAM_SLOT] if len(entries) > _PROGRAM_SLOT else 0
+    return reader.follow(at + slot) + 4 if slot else 0
+
+
+def _note_sizes(root: _Root, notes: Notes) -> None:
+    for suite in root.method_test_suites:
+        for number, case in enumerate(suite.test_cases):
+            for value in (*case.inputs, *case.expected_outputs):
+                tensor = value.val
+                if not isinstance(tensor, BundledTensor):
+                    continue
+                wanted = tensor_nbytes(tensor.scalar_type, tensor.sizes)
+                if wanted != len(tensor.data):
+                    notes.add(
+                        f"case {number} of {suite.method_name!r} has a tensor of "
+                        f"{len(tensor.data)} bytes where its shape needs {wanted}"
+                    )
+
+
+def header_fields(buffer: Buffer, *, file: str = "") -> tuple[HeaderField, ...]:
+    """Return the fields before the tables.
+
+    Raises: FormatError if the file is shorter than they are
+    """
+    head = bytes(memoryview(buffer)[:8])
+    try:
+        return (
+            header_field(head, "root offset", 0, "I", "position of the root table"),
+            header_field(head, "file_identifier", 4, "4s", "names the format"),
+        )
+    except FormatError as error:
+        raise error.in_file(file) from None
+
+
+def encode(bundled: BundledProgram) -> bytes:
+    """Return the bytes of a bundled program, its program aligned to 32 and tensors to 16."""
+    root = _Root(bundled.version, bundled.method_test_suites, bundled.program)
+    return write_root(BUNDLED_PROGRAM, root, IDENTIFIER)

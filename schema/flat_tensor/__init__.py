@@ -1,0 +1,20 @@
+"""External data: ``.ptd`` files in the layout of today and in that of ExecuTorch 0.6."""
+
+from schema.flat_tensor.decode import decode, header_fields, root_table, sniff
+from schema.flat_tensor.encode import Blob, encode, pack
+from schema.flat_tensor.model import Entry, FlatTensor, FlatTensorHeader, Segment, TensorLayout
+
+__all__ = [
+    "Blob",
+    "Entry",
+    "FlatTensor",
+    "FlatTensorHeader",
+    "Segment",
+    "TensorLayout",
+    "decode",
+    "encode",
+    "header_fields",
+    "pack",
+    "root_table",
+    "sniff",
+]
