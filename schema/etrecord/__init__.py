@@ -1,0 +1,43 @@
+"""ETRecords: zip archives of graphs, maps and tensors, read without torch or unpickling."""
+
+from schema.etrecord.codec import decode, encode, replace_member, replace_members
+from schema.etrecord.graph_json import RecordedProgram, read_program
+from schema.etrecord.lowered import CompileSpec, LoweredModule, NamedData, lowered_modules
+from schema.etrecord.maps import CountMap, DelegateMap, DelegateMaps, HandleMap
+from schema.etrecord.members import MARKER, OWN_PREFIX, Roles, is_record, sniff
+from schema.etrecord.node_list import ListedNode, node_list
+from schema.etrecord.record import ETRecord
+from schema.etrecord.tensor_data import Opaque, TensorData
+from schema.etrecord.torch_save import SavedTree, read_torch_save, tensors
+from schema.etrecord.zip_index import Member
+
+__all__ = [
+    "MARKER",
+    "OWN_PREFIX",
+    "CompileSpec",
+    "CountMap",
+    "DelegateMap",
+    "DelegateMaps",
+    "ETRecord",
+    "HandleMap",
+    "ListedNode",
+    "LoweredModule",
+    "Member",
+    "NamedData",
+    "Opaque",
+    "RecordedProgram",
+    "Roles",
+    "SavedTree",
+    "TensorData",
+    "decode",
+    "encode",
+    "is_record",
+    "lowered_modules",
+    "node_list",
+    "read_program",
+    "read_torch_save",
+    "replace_member",
+    "replace_members",
+    "sniff",
+    "tensors",
+]

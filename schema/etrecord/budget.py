@@ -1,0 +1,40 @@
+"""How much memory one record may cost, however it is packed."""
+
+from __future__ import annotations
+
+from schema.errors import FormatError
+
+_MIB = 1 << 20
+
+
+class Budget:
+    """Counts what decoding has cost so far against limits that grow with the file.
+
+    A record keeps one budget for all its lazily decoded parts, since they are all kept. Together
+    the limits stay below four times the file plus 200 MB; a graph costs about seven times its
+    JSON, and stored weights, which make most of a record, cost nothing.
+
+    Attributes:
+        inflate_left: bytes that deflated members may still unpack to
+        tree_left: bytes that parsed JSON and pickles may still cost
+    """
+
+    def __init__(self, file_bytes: int) -> None:
+        self.inflate_left = file_bytes + 48 * _MIB
+        self.tree_left = 3 * file_bytes + 100 * _MIB
+
+    def inflate(self, nbytes: int, field: str) -> None:
+        """Charge the unpacked size of a deflated member."""
+        if nbytes > self.inflate_left:
+            raise _too_much(f"at most {self.inflate_left} more unpacked bytes", nbytes, field)
+        self.inflate_left -= nbytes
+
+    def tree(self, nbytes: int, field: str) -> None:
+        """Charge the estimated memory of a parsed tree."""
+        if nbytes > self.tree_left:
+            raise _too_much(f"a structure of at most {self.tree_left} more bytes", nbytes, field)
+        self.tree_left -= nbytes
+
+
+def _too_much(expected: str, nbytes: int, field: str) -> FormatError:
+    return FormatError(f"{expected} for a file of this size", f"{nbytes} bytes", field=field)

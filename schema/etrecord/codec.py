@@ -1,0 +1,115 @@
+"""Opens records and writes them, whole or with members changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+from schema.errors import FormatError, Issue, Severity
+from schema.etrecord import members as m
+from schema.etrecord.container import Archive, open_archive
+from schema.etrecord.json_text import Json, parse_json
+from schema.etrecord.maps import Problems, read_count_map, read_delegate_map, read_handle_map
+from schema.etrecord.record import ETRecord
+from schema.etrecord.zip_write import Content, write_archive
+
+Buffer = bytes | bytearray | memoryview
+T = TypeVar("T")
+_SHOWN = 5
+
+
+def decode(buffer: Buffer, *, file: str = "") -> ETRecord:
+    """Open a record; stored members stay views into the buffer.
+
+    Raises: FormatError if it is no zip archive or has no marker member
+    """
+    data = memoryview(buffer).toreadonly()
+    try:
+        archive = open_archive(data)
+    except FormatError as error:
+        raise FormatError("a zip archive", _first_bytes(data, error), file=file) from None
+    if not any(member.name == m.MARKER for member in archive.members):
+        names = ", ".join(member.name[:60] for member in archive.members[:_SHOWN]) or "none"
+        raise FormatError(f"a member {m.MARKER} of an ETRecord", f"members {names}", file=file)
+    return _Opening(archive, file).record()
+
+
+def encode(record: ETRecord) -> bytes:
+    """Return a record of stored members with the bytes of every readable member unchanged."""
+    return write_archive(_contents(record, {}))
+
+
+def replace_members(record: ETRecord, changes: Mapping[str, bytes | None]) -> ETRecord:
+    """Return a record with members changed, added at the end, or left out where None."""
+    return decode(write_archive(_contents(record, changes)), file=record.file)
+
+
+def replace_member(record: ETRecord, name: str, data: bytes | None) -> ETRecord:
+    """Return a record with one member changed, added at the end, or left out if None."""
+    return replace_members(record, {name: data})
+
+
+class _Opening:
+    """Reads the small members of a record, each on its own."""
+
+    def __init__(self, archive: Archive, file: str) -> None:
+        self._archive = archive
+        self._file = file
+        self._issues = list(archive.issues)
+
+    def record(self) -> ETRecord:
+        handles = self._map(m.HANDLES, read_handle_map)
+        delegates = self._map(m.DELEGATES, read_delegate_map)
+        counts = self._map(m.COUNTS, read_count_map)
+        graph_id = self._json(m.GRAPH_ID)
+        roles = m.roles_of(self._archive)
+        if not roles.edge:
+            self._issues.append(Issue(Severity.WARNING, m.EDGE, "the record has no edge program"))
+        if graph_id is not None and not isinstance(graph_id, int):
+            self._issues.append(Issue(Severity.WARNING, m.GRAPH_ID, "it is not a number"))
+            graph_id = None
+        return ETRecord(
+            self._archive,
+            roles,
+            handles,
+            delegates,
+            counts,
+            graph_id,
+            self._file,
+            tuple(self._issues),
+        )
+
+    def _map(self, name: str, read: Callable[[Json, Problems], T]) -> T | None:
+        tree = self._json(name)
+        if tree is None:
+            return None
+        problems: Problems = []
+        result = read(tree, problems)
+        self._issues += [Issue(Severity.WARNING, name, text) for text in problems[:_SHOWN]]
+        return result
+
+    def _json(self, name: str) -> Json:
+        """Return a JSON member, None with an issue when it is there but cannot be read."""
+        if name not in self._archive:
+            return None
+        try:
+            return parse_json(self._archive.read(name), self._archive.budget, name)
+        except FormatError as error:
+            self._issues.append(Issue(Severity.ERROR, name, str(error)))
+            return None
+
+
+def _contents(record: ETRecord, changes: Mapping[str, bytes | None]) -> Iterator[Content]:
+    archive = record.archive
+    for name in archive.sound_names():
+        data = changes[name] if name in changes else archive.read(name)
+        member = archive.get(name)
+        if data is not None and member is not None:
+            yield Content(name, data, member.stamp)
+    for name, data in changes.items():
+        if data is not None and name not in archive:
+            yield Content(name, data)
+
+
+def _first_bytes(data: memoryview, error: FormatError) -> str:
+    return str(error) if bytes(data[:2]) == b"PK" else f"first bytes {bytes(data[:8])!r}"

@@ -1,0 +1,153 @@
+"""Delegates recorded after lowering: the payload together with the graph it was made from.
+
+Source: exir/serde/schema.py ``LoweredBackendModule``; exir/_serialize/_named_data_store.py
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from schema.errors import FormatError
+from schema.etrecord.json_text import Json
+from schema.etrecord.torch_save import SavedTree, read_torch_save
+from schema.etrecord.unions import text
+from schema.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class CompileSpec:
+    """One setting the delegate was compiled with."""
+
+    key: str
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NamedData:
+    """One named blob the delegate asked the program to carry.
+
+    Attributes:
+        key: name in the program
+        data: the bytes
+        alignment: bytes
+        external_tag: file it goes to, empty when it stays in the program
+    """
+
+    key: str
+    data: bytes
+    alignment: int
+    external_tag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredModule:
+    """A delegate inside a recorded graph.
+
+    Attributes:
+        name: attribute it was stored under, as in ``lowered_module_0``
+        backend_id: as in the program
+        processed: the delegate payload
+        compile_specs: as in the program
+        original: the graph it was made from
+        named_data: blobs beside the payload
+        saved_state_dict: torch.save file of the parameters of ``original``
+        saved_constants: torch.save file of its constants
+    """
+
+    name: str
+    backend_id: str
+    processed: bytes
+    compile_specs: tuple[CompileSpec, ...]
+    original: Graph
+    named_data: tuple[NamedData, ...] = ()
+    saved_state_dict: bytes = b""
+    saved_constants: bytes = b""
+
+    def state_dict(self) -> SavedTree:
+        """Return the parameters of the original graph.
+
+        Raises: FormatError if they cannot be read
+        """
+        return read_torch_save(memoryview(self.saved_state_dict), f"{self.name} state_dict")
+
+    def constants(self) -> SavedTree:
+        """Return the constants of the original graph.
+
+        Raises: FormatError if they cannot be read
+        """
+        return read_torch_save(memoryview(self.saved_constants), f"{self.name} constants")
+
+
+def lowered_modules(graph: Graph) -> dict[str, LoweredModule]:
+    """Return the lowered modules of a graph by the name of the node that calls them."""
+    found: dict[str, LoweredModule] = {}
+    for node in graph.nodes:
+        module = node.attributes.get("lowered_module")
+        if isinstance(module, LoweredModule):
+            found[node.name] = module
+    return found
+
+
+def read_lowered(name: str, tree: Json, original: Graph, named: Json) -> LoweredModule:
+    """Return a lowered module of its JSON, its decoded graph and its parsed named data."""
+    specs = [
+        CompileSpec(text(spec["key"]), from_base64(spec["value"])) for spec in tree["compile_specs"]
+    ]
+    return LoweredModule(
+        name,
+        text(tree["backend_id"]),
+        from_base64(tree["processed_bytes"]),
+        tuple(specs),
+        original,
+        _named_data(named),
+        from_base64(tree.get("original_state_dict") or ""),
+        from_base64(tree.get("original_constants") or ""),
+    )
+
+
+def from_base64(encoded: Json) -> bytes:
+    """Return the bytes of a base64 text."""
+    try:
+        return base64.b64decode(text(encoded).encode(), validate=True)
+    except (binascii.Error, TypeError) as error:
+        raise FormatError("base64 text", str(error), field="lowered module") from None
+
+
+def _named_data(tree: Json) -> tuple[NamedData, ...]:
+    if not tree:
+        return ()
+    blobs = [_blob(entry) for entry in tree["buffers"]]
+    found = _entries(blobs, tree.get("pte_data") or {}, "")
+    external: Json = tree.get("external_data") or {}
+    for tag, entries in external.items():
+        found += _entries(blobs, entries, tag)
+    return tuple(found)
+
+
+def _blob(entry: Json) -> tuple[bytes, int]:
+    """Return bytes and alignment; releases 0.6 to 1.0 kept the alignment beside the bytes."""
+    if isinstance(entry, str):
+        return from_base64(entry), 1
+    return from_base64(entry["buffer"]), _alignment(entry)
+
+
+def _alignment(entry: Json) -> int:
+    found = entry.get("alignment")
+    return found if isinstance(found, int) and found > 0 else 1
+
+
+def _entries(
+    blobs: list[tuple[bytes, int]], entries: Mapping[str, Json], tag: str
+) -> list[NamedData]:
+    found: list[NamedData] = []
+    for key, entry in entries.items():
+        plain = isinstance(entry, int)
+        index: Json = entry if plain else entry["buffer_index"]
+        if not isinstance(index, int) or not 0 <= index < len(blobs):
+            raise FormatError(f"one of {len(blobs)} buffers", f"{index}", field="named data")
+        data, alignment = blobs[index]
+        found.append(NamedData(key, data, alignment if plain else _alignment(entry), tag))
+    return found

@@ -1,0 +1,80 @@
+"""Operator names as shown, and node names as torch.fx would make them."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+
+_PREFIXES = (
+    "executorch.exir.dialects.edge.ops.",
+    "executorch.exir.dialects.backend.ops.",
+    "torch.ops.",
+    "executorch.exir.",  # memory.view
+)
+_FX_WORDS = ("inf", "nan", "NoneType", "torch", "device", "fx_pytree", "pytree")
+_RESERVED = frozenset((*keyword.kwlist, *dir(builtins), *_FX_WORDS))
+_VALID = re.compile(r"([a-zA-Z_][0-9a-zA-Z_]*?)(?:_(\d+))?")
+_ILLEGAL = re.compile(r"[^0-9a-zA-Z_]+")
+_CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
+
+
+def short_target(raw: str) -> str:
+    """Return an operator without the dialect it was written in, as in ``aten.add.Tensor``."""
+    for prefix in _PREFIXES:
+        if raw.startswith(prefix):
+            return raw[len(prefix) :]
+    return raw
+
+
+def callable_name(raw: str) -> str:
+    """Return the ``__name__`` of the Python object a target names.
+
+    An edge operator carries its namespace, a torch operator does not, anything else is a function.
+    """
+    if raw.startswith(_PREFIXES[:2]):
+        return short_target(raw)
+    parts = raw.split(".")
+    is_operator = raw.startswith("torch.ops.") and len(parts) == 5
+    return ".".join(parts[3:]) if is_operator else parts[-1]
+
+
+class FxNames:
+    """Makes node names unique the way torch.fx does.
+
+    Source: torch/fx/graph.py, ``_Namespace.create_name`` and ``Graph._target_to_str``
+    """
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._counts: dict[str, int] = {}
+
+    def of_target(self, raw: str) -> str:
+        """Return a new name for a node that is only known by its target."""
+        return self.create(_CAMEL.sub(r"_\1", callable_name(raw)).lower())
+
+    def reserve(self, name: str) -> None:
+        """Mark a name as taken without changing the counters."""
+        self._used.add(name)
+
+    def create(self, wanted: str) -> str:
+        """Return the wanted name if it is legal and free, the next numbered one otherwise."""
+        match = _VALID.fullmatch(wanted)
+        if match is None:
+            wanted = _ILLEGAL.sub("_", wanted) or "_unnamed"
+            wanted = f"_{wanted}" if wanted[0].isdigit() else wanted
+            match = _VALID.fullmatch(wanted)
+        base, digits = match.groups() if match else (wanted, None)
+        if digits is None or wanted in self._used:
+            number = self._counts.get(base, 0)
+            if wanted in _RESERVED:
+                number += 1
+                wanted = f"{base}_{number}"
+        else:
+            number = int(digits[:18])
+        while wanted in self._used:
+            number += 1
+            wanted = f"{base}_{number}"
+        self._used.add(wanted)
+        self._counts[base] = number
+        return wanted

@@ -1,0 +1,247 @@
+"""ETRecords: what the compiler knew, as an artifact whose parts are decoded when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from schema.errors import FormatError, Issue, Severity
+from schema.etrecord import members as m
+from schema.etrecord.container import Archive
+from schema.etrecord.graph_json import RecordedProgram, read_program
+from schema.etrecord.json_text import Json, parse_json
+from schema.etrecord.maps import (
+    FORWARD,
+    CountMap,
+    DelegateMaps,
+    HandleMap,
+)
+from schema.etrecord.members import Roles
+from schema.etrecord.tensor_data import TensorData
+from schema.etrecord.torch_save import SavedTree, Tree, read_torch_save
+from schema.etrecord.zip_index import Member
+from schema.graph import Graph
+
+Buffer = bytes | bytearray | memoryview
+T = TypeVar("T")
+_STEP = 1 << 20
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class ETRecord:
+    """A record. Maps are decoded on opening; graphs and tensors on first use, then kept.
+
+    Two records are equal when their readable members have the same names and bytes.
+
+    Attributes:
+        archive: the zip archive; its members say name, size, place and compression
+        roles: which member is which program
+        debug_handle_map: handles of each instruction by method, None when absent
+        delegate_map: delegate maps of each delegate instruction by method, None when absent
+        instruction_id_to_num_outs_map: outputs of each delegate instruction, None when absent
+        export_graph_id: id of the exported graph as ``from_node`` chains name it, None when absent
+        file: path or label
+        issues: what was odd on opening; parts have issues of their own, see ``check``
+    """
+
+    archive: Archive
+    roles: Roles
+    debug_handle_map: HandleMap | None = None
+    delegate_map: DelegateMaps | None = None
+    instruction_id_to_num_outs_map: CountMap | None = None
+    export_graph_id: int | None = None
+    file: str = ""
+    issues: tuple[Issue, ...] = ()
+    _cache: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ETRecord):
+            return NotImplemented
+        mine, theirs = self.archive, other.archive
+        names = mine.sound_names()
+        if names != theirs.sound_names():
+            return False
+        return all(_same(mine.read(name), theirs.read(name)) for name in names)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.archive.sound_names()))
+
+    # ---- members
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Return all members of the archive, unreadable ones included."""
+        return self.archive.members
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the methods that have an edge program."""
+        return tuple(self.roles.edge)
+
+    @property
+    def program_names(self) -> tuple[str, ...]:
+        """Return the members that are programs: exported, edge, then extra ones."""
+        exported = (self.roles.exported,) if self.roles.exported else ()
+        return (*exported, *self.roles.edge.values(), *self.roles.extra)
+
+    @property
+    def other(self) -> tuple[str, ...]:
+        """Return the members no release of the stock tool is known to write."""
+        return self.roles.other
+
+    def read(self, name: str) -> memoryview:
+        """Return the bytes of a member; a view into the file when it is stored.
+
+        Raises: FormatError if there is no such readable member
+        """
+        try:
+            return self.archive.read(name)
+        except FormatError as error:
+            raise error.in_file(self.file) from None
+
+    def json(self, name: str) -> Json:
+        """Return a JSON member, such as one of ``other``.
+
+        Raises: FormatError if it is not there or no JSON
+        """
+        return self._once(f"json:{name}", lambda: self._parse(name))
+
+    # ---- programs
+    def program(self, name: str) -> RecordedProgram:
+        """Return a program by its member name.
+
+        Raises: FormatError if it is not there or cannot be read
+        """
+        return self._once(f"program:{name}", lambda: self._program(name))
+
+    def graph(self, name: str) -> Graph:
+        """Return the graph of a program by its member name.
+
+        Raises: FormatError if it is not there or cannot be read
+        """
+        return self.program(name).graph
+
+    def edge_graph(self, method: str = FORWARD) -> Graph | None:
+        """Return the edge graph of a method, None when the record has none.
+
+        Raises: FormatError if it cannot be read
+        """
+        name = self.roles.edge.get(method)
+        return self.graph(name) if name else None
+
+    def exported_graph(self) -> Graph | None:
+        """Return the graph as it was exported, None when the record has none.
+
+        Raises: FormatError if it cannot be read
+        """
+        return self.graph(self.roles.exported) if self.roles.exported else None
+
+    # ---- tensors
+    def state_dict(self, program: str) -> Mapping[str, TensorData]:
+        """Return parameters and buffers of a program by name; empty when absent.
+
+        Raises: FormatError if they cannot be read
+        """
+        return _named_tensors(self.saved(f"{program}_state_dict").value)
+
+    def constants(self, program: str) -> Mapping[str, TensorData]:
+        """Return lifted constants of a program by name; empty when absent.
+
+        Raises: FormatError if they cannot be read
+        """
+        return _named_tensors(self.saved(f"{program}_constants").value)
+
+    def example_inputs(self, program: str) -> SavedTree:
+        """Return the inputs a program was exported with: positional ones, then keywords.
+
+        Raises: FormatError if they cannot be read
+        """
+        return self.saved(f"{program}_example_inputs")
+
+    def reference_outputs(self) -> SavedTree:
+        """Return the expected outputs: for each method a list of cases, each a list of outputs.
+
+        Raises: FormatError if they cannot be read
+        """
+        return self.saved(m.OUTPUTS)
+
+    def representative_inputs(self) -> SavedTree:
+        """Return the inputs of the first test case of the forward method, in order.
+
+        Raises: FormatError if they cannot be read
+        """
+        return self.saved(m.INPUTS)
+
+    def saved(self, name: str) -> SavedTree:
+        """Return the content of a torch.save member, not loaded when the record has none.
+
+        Raises: FormatError if it cannot be read
+        """
+        if name not in self.archive:
+            return SavedTree(None, loaded=False)
+        budget = self.archive.budget
+        return self._once(f"saved:{name}", lambda: read_torch_save(self.read(name), name, budget))
+
+    # ---- everything at once
+    def check(self) -> tuple[Issue, ...]:
+        """Decode every part and return all issues, those found on opening first."""
+        found = list(self.issues)
+        for part in self._parts():
+            try:
+                found += part().issues
+            except FormatError as error:
+                found.append(Issue(Severity.ERROR, error.field or self.file, str(error)))
+        return tuple(found)
+
+    def verify_checksums(self) -> tuple[Issue, ...]:
+        """Return an issue for each member whose bytes differ from its checksum; reads all bytes."""
+        names = self.archive.sound_names()
+        return tuple(issue for name in names for issue in _checksum_issues(self.archive, name))
+
+    def _parts(self) -> Iterator[Callable[[], RecordedProgram | SavedTree]]:
+        for name in self.program_names:
+            yield partial(self.program, name)
+            for suffix in m.SIDE_FILES:
+                yield partial(self.saved, name + suffix)
+        yield self.reference_outputs
+        yield self.representative_inputs
+
+    # ---- helpers
+    def _once(self, key: str, make: Callable[[], T]) -> T:
+        """Return a kept result, or raise the kept error, so that a bad part is tried once."""
+        if key not in self._cache:
+            try:
+                self._cache[key] = make()
+            except FormatError as error:
+                self._cache[key] = error.in_file(self.file)
+        result = self._cache[key]
+        if isinstance(result, FormatError):
+            raise result.with_traceback(None)
+        return cast("T", result)
+
+    def _program(self, name: str) -> RecordedProgram:
+        program = read_program(self.read(name), name, self.archive.budget)
+        return replace(program, issues=(*program.issues, *_checksum_issues(self.archive, name)))
+
+    def _parse(self, name: str) -> Json:
+        return parse_json(self.read(name), self.archive.budget, name)
+
+
+def _same(mine: memoryview, theirs: memoryview) -> bool:
+    if len(mine) != len(theirs):
+        return False
+    steps = range(0, len(mine), _STEP)
+    return all(bytes(mine[at : at + _STEP]) == bytes(theirs[at : at + _STEP]) for at in steps)
+
+
+def _checksum_issues(archive: Archive, name: str) -> list[Issue]:
+    if archive.checksum_matches(name):
+        return []
+    return [Issue(Severity.WARNING, name, "its bytes do not have the checksum of the archive")]
+
+
+def _named_tensors(tree: Tree) -> Mapping[str, TensorData]:
+    items = cast("dict[Any, Any]", tree).items() if isinstance(tree, dict) else ()
+    return {name: tensor for name, tensor in items if isinstance(tensor, TensorData)}

@@ -1,0 +1,105 @@
+"""Which inputs of a program are parameters, and which outputs are written back.
+
+Source: ``GraphSignature`` of exir/serde/schema.py; the form with one dictionary a kind is that
+of release 0.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schema.etrecord.json_text import Json
+from schema.etrecord.unions import mapping, text, unfold
+
+USER_INPUT, USER_OUTPUT = "user_input", "user_output"
+_TARGETS = (
+    "parameter_name",
+    "buffer_name",
+    "tensor_constant_name",
+    "custom_obj_name",
+    "user_input_name",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The role of one input or output.
+
+    Attributes:
+        kind: user_input, parameter, buffer, tensor_constant, custom_obj, token, constant_input;
+            user_output, buffer_mutation, user_input_mutation, loss_output, …
+        name: value it is about; empty when the position decides
+        target: parameter, buffer or input it stands for
+        persistent: whether a buffer is part of the state dict, None when unknown
+    """
+
+    kind: str
+    name: str = ""
+    target: str = ""
+    persistent: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The roles of all inputs and outputs, in order.
+
+    Attributes:
+        inputs: one for each placeholder
+        outputs: one for each returned value
+    """
+
+    inputs: tuple[Slot, ...] = ()
+    outputs: tuple[Slot, ...] = ()
+
+    def input(self, index: int, name: str) -> Slot:
+        """Return the role of an input; a user input where the file is silent.
+
+        Constants have no name of their own, so that the position decides.
+        """
+        slot = self.inputs[index] if index < len(self.inputs) else None
+        if slot and (not name or slot.name in ("", name)):
+            return slot
+        found = [slot for slot in self.inputs if slot.name == name]
+        return found[0] if found else Slot(USER_INPUT, name)
+
+    def output(self, index: int) -> Slot:
+        """Return the role of an output; a user output where the file is silent."""
+        return self.outputs[index] if index < len(self.outputs) else Slot(USER_OUTPUT)
+
+
+def read_signature(tree: Json) -> Signature:
+    """Return the roles in either form; empty when there is no signature."""
+    entries = mapping(tree)
+    if "input_specs" in entries:
+        inputs, outputs = entries["input_specs"], entries["output_specs"]
+        return Signature(tuple(map(_slot, inputs)), tuple(map(_slot, outputs)))
+    return _old_signature(entries)
+
+
+def _slot(union: Json) -> Slot:
+    kind, spec = unfold(union)
+    name = spec.get("name", "")
+    if "arg" in spec:
+        name = _argument_name(spec["arg"])
+    target = next((text(spec[key]) for key in _TARGETS if spec.get(key)), "")
+    persistent = spec.get("persistent")
+    return Slot(kind, name, target, persistent if isinstance(persistent, bool) else None)
+
+
+def _argument_name(argument: Json) -> str:
+    """Return the name of a plain or tagged argument, empty for a constant."""
+    inner = mapping(argument if "name" in argument else unfold(argument)[1])
+    return text(inner.get("name") or inner.get("as_name") or "")
+
+
+def _old_signature(tree: dict[str, Json]) -> Signature:
+    inputs = _slots("parameter", tree.get("inputs_to_parameters"))
+    inputs += _slots("buffer", tree.get("inputs_to_buffers"))
+    inputs += [Slot(USER_INPUT, text(name)) for name in tree.get("user_inputs") or ()]
+    outputs = _slots("buffer_mutation", tree.get("buffers_to_mutate"))
+    outputs += [Slot(USER_OUTPUT, text(name)) for name in tree.get("user_outputs") or ()]
+    return Signature(tuple(inputs), tuple(outputs))
+
+
+def _slots(kind: str, targets: Json) -> list[Slot]:
+    return [Slot(kind, name, text(target)) for name, target in mapping(targets).items()]

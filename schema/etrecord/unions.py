@@ -1,0 +1,100 @@
+"""Tagged unions and symbolic numbers of the serde JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+from schema.etrecord.dtypes import scalar_type_number
+from schema.etrecord.json_text import Json
+from schema.graph import Dim, TensorMeta
+
+NONE = ("as_none", ())
+_MAX_RANK = 64
+_MAX_NUMEL = 1 << 62
+# what taking JSON of another shape apart can raise
+BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+
+
+def unfold(union: dict[str, Json]) -> tuple[str, Json]:
+    """Return tag and value of a union: its only key, or in release 0.1 the one that is not null."""
+    if len(union) == 1:
+        for pair in union.items():
+            return pair
+    for tag, value in union.items():
+        if value is not None:
+            return tag, value
+    return NONE
+
+
+def mapping(tree: Json) -> dict[str, Json]:
+    """Return an object of the JSON, an empty one for anything else."""
+    return cast("dict[str, Json]", tree) if isinstance(tree, dict) else {}
+
+
+def text(value: Json) -> str:
+    """Return a name.
+
+    Raises: TypeError if it is anything but text
+    """
+    if value.__class__ is not str:
+        raise TypeError(f"a {type(value).__name__} where a name belongs")
+    return value
+
+
+def dim(value: Json) -> tuple[Dim, int | None]:
+    """Return an extent, an expression where it is symbolic, and its number if one is known."""
+    if value.__class__ is int:
+        return value, value
+    tag, inner = unfold(value)
+    if tag == "as_int":
+        if inner.__class__ is not int:
+            raise TypeError("an extent that is not a number")
+        return inner, inner
+    if tag == "as_symbol":
+        return text(inner), None
+    hint: Json = inner.get("hint")
+    if hint.__class__ is dict:
+        hint = unfold(hint)[1]
+    return text(inner["expr_str"]), hint if hint.__class__ is int else None
+
+
+def dim_order(strides: Sequence[int | None]) -> tuple[int, ...]:
+    """Return the dimensions from outermost to innermost, empty when a stride is unknown.
+
+    Equal strides keep their order, as in exir/tensor.py ``dim_order_from_stride``.
+    """
+    known = [stride for stride in strides if stride is not None]
+    if len(known) != len(strides):
+        return ()
+    return tuple(sorted(range(len(known)), key=lambda axis: -known[axis]))
+
+
+class TensorMetaReader:
+    """Decodes tensor metadata, each distinct one once."""
+
+    def __init__(self, dtype_names: dict[int, str]) -> None:
+        self._names = dtype_names
+        self._known: dict[tuple[object, ...], TensorMeta] = {}
+
+    def read(self, tree: Json) -> TensorMeta:
+        """Return the metadata of one tensor value."""
+        tree = tree.get("meta", tree)  # wrapped once more before torch 2.2
+        number = tree["dtype"]
+        sizes = tuple([dim(size)[0] for size in tree["sizes"]])
+        strides = tuple([dim(stride)[1] for stride in tree["strides"]])
+        key = (number, sizes, strides)
+        known = self._known.get(key)
+        if known is None:
+            if (
+                len(sizes) > _MAX_RANK
+                or math.prod([s for s in sizes if isinstance(s, int)]) > _MAX_NUMEL
+            ):
+                raise ValueError("a tensor larger than any memory")
+            name = self._names.get(number, f"dtype_{number}")
+            code = scalar_type_number(name)
+            shown = name if code < 0 else ""
+            known = TensorMeta(code, sizes, dim_order(strides), shown)
+            self._known[key] = known
+        return known
