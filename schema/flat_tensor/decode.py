@@ -27,6 +27,7 @@ from schema.notes import Notes
 
 Buffer = bytes | bytearray | memoryview
 MAGIC = b"FH01"
+_EMPTY = memoryview(b"")
 HEADER_AT, HEADER_BYTES = 8, 40
 _HEADER = struct.Struct("<4sIQQQQ")
 
@@ -183,5 +184,8 @@ def _old_tensor(item: OldTensor, segments: tuple[Segment, ...], notes: Notes) ->
 def _segment_data(key: str, index: int, segments: tuple[Segment, ...], notes: Notes) -> memoryview:
     if index < len(segments):
         return segments[index].data
-    notes.add(f"{key!r} is in segment {index} of {len(segments)}", Severity.ERROR)
-    return memoryview(b"")
+    if notes.room:
+        notes.add(f"{key!r} is in segment {index} of {len(segments)}", Severity.ERROR)
+    else:
+        notes.skip(1)
+    return _EMPTY

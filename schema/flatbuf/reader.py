@@ -1,13 +1,15 @@
 """A flatbuffer reader that checks every access and never does more work than the file is long.
 
 The flatbuffers runtime for Python verifies nothing; a hostile offset there reads anywhere or
-loops. Here each table is decoded once however often it is referenced, offsets only point
-forward, and the sum of everything decoded is bounded by the size of the buffer.
+loops. Here offsets only point forward, nesting is bounded, and everything decoded is charged
+against the size of the buffer: a table again for each reference to it, texts and vectors of
+numbers, which writers share, once.
 """
 
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from schema.errors import FormatError, Issue, Severity
@@ -19,6 +21,26 @@ _I32 = struct.Struct("<i")
 _HH = struct.Struct("<HH")
 _MAX_DEPTH = 64
 _POINTER = 4
+_MOST_SLOTS = 256  # read from one vtable; the widest table known has 32
+_MOST_SHAPES = 4096  # remembered; files have a few dozen
+_TABLE_COST = 8  # bytes charged for an object in memory; the smallest legal tables average 10
+_SHAPE_COST = 64
+_SCALARS = {code: struct.Struct(f"<{code}") for code in "bBhHiIqQfd"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How one vtable lays out the tables of one spec.
+
+    Attributes:
+        inline: bytes of the table
+        absent: values of the fields that are not stored
+        present: name, type and offset of those that are; of a union also where the tag is
+    """
+
+    inline: int
+    absent: dict[str, Any]
+    present: tuple[tuple[str, Any, int, int], ...]
 
 
 class Reader:
@@ -35,9 +57,11 @@ class Reader:
         self.limit = len(buffer) if limit is None else min(limit, len(buffer))
         self.issues: list[Issue] = []
         self._where = where
-        self._seen: dict[tuple[int, int], Any] = {}
+        self._shapes: dict[tuple[int, int], _Shape] = {}
+        self._texts: dict[int, str] = {}
+        self._numbers: dict[tuple[str, int], tuple[Any, ...]] = {}
         self._noted: set[str] = set()
-        # Legal files never overlap: twice the region leaves room for shared vtables and text.
+        # Legal files never overlap: twice the region leaves room for what tables cost in memory.
         self._budget = 2 * self.limit + 4096
         self._depth = 0
 
@@ -88,65 +112,96 @@ class Reader:
         return target
 
     def slots(self, at: int) -> tuple[tuple[int, ...], int]:
-        """Return the vtable entries of the table at a position, and the table's inline size."""
-        self.check(at, _POINTER)
-        vtable = at - cast(int, _I32.unpack_from(self.buffer, at)[0])
+        """Return the vtable entries of the table at a position, and the table's inline size.
+
+        Entries beyond the 256th are left out.
+        """
+        vtable = self._vtable(at)
         self.check(vtable, _POINTER)
         vtable_bytes, table_bytes = cast("tuple[int, int]", _HH.unpack_from(self.buffer, vtable))
         if vtable_bytes < _POINTER or vtable_bytes % 2:
             raise FormatError("an even vtable size of 4 or more", str(vtable_bytes), offset=vtable)
         self.check(vtable, vtable_bytes)
         self.check(at, table_bytes)
-        count = (vtable_bytes - _POINTER) // 2
-        entries = struct.unpack_from(f"<{count}H", self.buffer, vtable + _POINTER)
-        return entries, table_bytes
+        count = min((vtable_bytes - _POINTER) // 2, _MOST_SLOTS)
+        return struct.unpack_from(f"<{count}H", self.buffer, vtable + _POINTER), table_bytes
+
+    def _vtable(self, at: int) -> int:
+        self.check(at, _POINTER)
+        return at - cast(int, _I32.unpack_from(self.buffer, at)[0])
 
     def table(self, table: Spec[T], at: int) -> T:
         """Return the table at a position as its dataclass."""
-        key = (id(table), at)
-        if key in self._seen:
-            return cast(T, self._seen[key])
+        shape = self._shape(table, at)
+        self.check(at, shape.inline)
+        self.spend(shape.inline + _TABLE_COST, at)
         if self._depth >= _MAX_DEPTH:
             raise FormatError(
                 f"tables nested at most {_MAX_DEPTH} deep", "deeper nesting", offset=at
             )
         self._depth += 1
         try:
-            made = table.make(**self._fields(table, at))
+            return table.make(**self._fields(shape, at))
         finally:
             self._depth -= 1
-        self._seen[key] = made
-        return made
 
-    def _fields(self, table: Spec[Any], at: int) -> dict[str, Any]:
-        entries, inline = self.slots(at)
-        self.spend(inline, at)
-        self._note_newer(table, entries)
-        values: dict[str, Any] = {}
-        for field in table.fields:
+    def _fields(self, shape: _Shape, at: int) -> dict[str, Any]:
+        values = dict(shape.absent)
+        for name, kind, offset, tag_offset in shape.present:
             try:
-                values[field.name] = self._field(field, entries, at, inline)
+                if isinstance(kind, Union):
+                    values[name] = self._union(kind, at, tag_offset, offset)
+                else:
+                    values[name] = self.value(kind, at + offset)
             except FormatError as error:
-                raise error.inside(field.name) from None
+                raise error.inside(name) from None
         return values
 
-    def _note_newer(self, table: Spec[Any], entries: tuple[int, ...]) -> None:
-        if len(entries) > table.slots and any(entries[table.slots :]):
+    def _shape(self, table: Spec[Any], at: int) -> _Shape:
+        key = (id(table), self._vtable(at))
+        shape = self._shapes.get(key)
+        if shape is None:
+            self.spend(_SHAPE_COST, at)
+            shape = self._new_shape(table, at)
+            if len(self._shapes) < _MOST_SHAPES:
+                self._shapes[key] = shape
+        return shape
+
+    def _new_shape(self, table: Spec[Any], at: int) -> _Shape:
+        entries, inline = self.slots(at)
+        if any(entries[table.slots :]):
             extra = len(entries) - table.slots
             self.note(f"{table.name} has {extra} field(s) of a newer schema, which are not shown")
+        absent: dict[str, Any] = {}
+        present: list[tuple[str, Any, int, int]] = []
+        for field in table.fields:
+            try:
+                place = self._place(field, entries, inline, at)
+            except FormatError as error:
+                raise error.inside(field.name) from None
+            if place is None:
+                absent[field.name] = field.default
+            else:
+                present.append((field.name, field.type, *place))
+        return _Shape(inline, absent, tuple(present))
 
-    def _field(self, field: Field, entries: tuple[int, ...], at: int, inline: int) -> Any:  # noqa: ANN401
-        slot = field.slot
-        if isinstance(field.type, Union):
-            return self._union(field.type, entries, slot, at, inline)
-        offset = entries[slot] if slot < len(entries) else 0
-        if not offset:
-            return field.default
-        size = field.type.nbytes if isinstance(field.type, Scalar) else _POINTER
-        self._inside_table(offset, size, at, inline)
-        return self.value(field.type, at + offset)
+    def _place(
+        self, field: Field, entries: tuple[int, ...], inline: int, at: int
+    ) -> tuple[int, int] | None:
+        """Return the offset of a field, and of its tag, or None when it is absent."""
+        first, second = (*entries[field.slot : field.slot + 2], 0, 0)[:2]
+        if not first:
+            return None
+        if not isinstance(field.type, Union):
+            size = field.type.nbytes if isinstance(field.type, Scalar) else _POINTER
+            self._inside_table(first, size, inline, at)
+            return first, 0
+        self._inside_table(first, 1, inline, at)
+        if second:
+            self._inside_table(second, _POINTER, inline, at)
+        return second, first
 
-    def _inside_table(self, offset: int, size: int, at: int, inline: int) -> None:
+    def _inside_table(self, offset: int, size: int, inline: int, at: int) -> None:
         if offset < _POINTER or offset + size > inline:
             raise FormatError(
                 f"a field inside a table of {inline} bytes",
@@ -154,22 +209,17 @@ class Reader:
                 offset=at,
             )
 
-    def _union(self, kind: Union, entries: tuple[int, ...], slot: int, at: int, inline: int) -> Any:  # noqa: ANN401
-        tag_at = entries[slot] if slot < len(entries) else 0
-        value_at = entries[slot + 1] if slot + 1 < len(entries) else 0
-        if not tag_at:
-            return None
-        self._inside_table(tag_at, 1, at, inline)
-        tag = self.buffer[at + tag_at]
+    def _union(self, kind: Union, at: int, tag_offset: int, offset: int) -> Any:  # noqa: ANN401
+        tag = self.buffer[at + tag_offset]
         if tag == 0:
             return None
-        if tag >= len(kind.members) or kind.members[tag] is None:
+        member = kind.members[tag] if tag < len(kind.members) else None
+        if member is None:
             self.note(f"{kind.name} has a member {tag} of a newer schema", Severity.WARNING)
             return UnknownMember(tag)
-        if not value_at:
+        if not offset:
             raise FormatError(f"a {kind.name} value for tag {tag}", "none", offset=at)
-        self._inside_table(value_at, _POINTER, at, inline)
-        return self.value(kind.members[tag], at + value_at)
+        return self.table(member, self.follow(at + offset))
 
     def value(self, kind: Any, at: int) -> Any:  # noqa: ANN401
         """Return the field value of a type stored at a position."""
@@ -177,7 +227,7 @@ class Reader:
             self.check(at, kind.nbytes)
             if kind.code == "?":  # any non-zero byte is true, as in C++
                 return self.buffer[at] != 0
-            return struct.unpack_from("<" + kind.code, self.buffer, at)[0]
+            return _SCALARS[kind.code].unpack_from(self.buffer, at)[0]
         target = self.follow(at)
         if isinstance(kind, Spec):
             return self.table(cast("Spec[Any]", kind), target)
@@ -196,9 +246,9 @@ class Reader:
         return at + _POINTER, count
 
     def _text(self, at: int) -> str:
-        key = (0, at)
-        if key in self._seen:
-            return cast(str, self._seen[key])
+        known = self._texts.get(at)
+        if known is not None:
+            return known
         start, count = self.extent(at, 1)
         raw = bytes(self.buffer[start : start + count])
         try:
@@ -206,27 +256,29 @@ class Reader:
         except UnicodeDecodeError:
             text = raw.decode("utf-8", "backslashreplace")
             self.note(f"text at byte {at:#x} is not UTF-8 and is shown escaped", Severity.WARNING)
-        self._seen[key] = text
+        self._texts[at] = text
         return text
 
     def _vector(self, kind: Vec, at: int) -> tuple[Any, ...]:
-        key = (id(kind.element), -at)  # a table never has a negative position
-        if key in self._seen:
-            return cast("tuple[Any, ...]", self._seen[key])
-        element = kind.element
-        if isinstance(element, Scalar):
-            start, count = self.extent(at, element.nbytes)
-            code = "B" if element.code == "?" else element.code
-            items: tuple[Any, ...] = struct.unpack_from(f"<{count}{code}", self.buffer, start)
-            made = tuple(map(bool, items)) if element.code == "?" else items
-        else:
-            start, count = self.extent(at, _POINTER)
-            made = tuple(self._element(element, start, index) for index in range(count))
-        self._seen[key] = made
-        return made
+        if isinstance(kind.element, Scalar):
+            return self._number_vector(kind.element, at)
+        start, count = self.extent(at, _POINTER)
+        made: list[Any] = []
+        for index in range(count):
+            try:
+                made.append(self.value(kind.element, start + _POINTER * index))
+            except FormatError as error:
+                raise error.inside(f"[{index}]") from None
+        return tuple(made)
 
-    def _element(self, element: Any, start: int, index: int) -> Any:  # noqa: ANN401
-        try:
-            return self.value(element, start + _POINTER * index)
-        except FormatError as error:
-            raise error.inside(f"[{index}]") from None
+    def _number_vector(self, element: Scalar, at: int) -> tuple[Any, ...]:
+        key = (element.code, at)
+        known = self._numbers.get(key)
+        if known is not None:
+            return known
+        start, count = self.extent(at, element.nbytes)
+        code = "B" if element.code == "?" else element.code
+        items: tuple[Any, ...] = struct.unpack_from(f"<{count}{code}", self.buffer, start)
+        made = tuple(map(bool, items)) if element.code == "?" else items
+        self._numbers[key] = made
+        return made
