@@ -1,0 +1,1 @@
+"""Compound layered layout of graphs: nested clusters, equal ones laid out once; free of Qt."""

@@ -1,0 +1,123 @@
+"""Solve one cluster: components, rows, order, places, ways, and a frame around all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from devtools_app.viewmodels.layout.layers import make_rows
+from devtools_app.viewmodels.layout.order import order_rows
+from devtools_app.viewmodels.layout.pack import components, shelves, split
+from devtools_app.viewmodels.layout.place import place_rows
+from devtools_app.viewmodels.layout.problem import SIDE, Answer, Problem
+from devtools_app.viewmodels.layout.route import Grid, Router, Way, grid
+
+
+def solve(problem: Problem) -> Answer:
+    """Return the places of all items, ports and edges of one cluster."""
+    if not problem.items:
+        return _answer(
+            (problem.least_width, problem.head + problem.foot), np.zeros((0, 2)), ((), ()), []
+        )
+    groups = components(problem)
+    if len(groups) == 1:
+        parts = [(problem, list(range(len(problem.edges))))]
+    else:
+        parts = split(problem, _big_first(problem, groups))
+    solved = [_Part.of(part) for part, _ in parts]
+    corners = shelves([(part.width, part.height) for part in solved])
+    return _framed(problem, solved, corners, _numbers(problem, groups, parts))
+
+
+def _big_first(problem: Problem, groups: list[list[int]]) -> list[list[int]]:
+    """Order parts in place: what ports feed first, then those with edges, then lone boxes."""
+    lead = groups[:1] if problem.top_ports or problem.bottom_ports else []
+    rest = groups[len(lead) :]
+    groups[:] = lead + sorted(rest, key=lambda group: len(group) == 1)
+    return groups
+
+
+_Numbers = list[tuple[list[int], list[int]]]
+
+
+def _numbers(
+    problem: Problem, groups: list[list[int]], parts: list[tuple[Problem, list[int]]]
+) -> _Numbers:
+    """Return for each part the numbers of its items and of its edges in the whole."""
+    if len(groups) == 1:
+        return [(list(range(len(problem.items))), parts[0][1])]
+    return [(group, edges) for group, (_, edges) in zip(groups, parts, strict=True)]
+
+
+@dataclass(slots=True)
+class _Part:
+    """One component laid out from the upper left corner of its content."""
+
+    router: Router
+    width: float
+    height: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Part:
+        """Lay out one component."""
+        state = make_rows(problem)
+        order_rows(state)
+        places = grid(problem, state, place_rows(state))
+        router = Router(problem, state, places, places.height + problem.foot)
+        return cls(router, places.width, places.height)
+
+    @property
+    def grid(self) -> Grid:
+        """Return the places of its rows."""
+        return self.router.grid
+
+
+def _framed(
+    problem: Problem, parts: list[_Part], corners: list[tuple[float, float]], numbers: _Numbers
+) -> Answer:
+    side = SIDE if problem.framed else 0.0
+    wide = max(x + part.width for part, (x, _) in zip(parts, corners, strict=True))
+    high = max(y + part.height for part, (_, y) in zip(parts, corners, strict=True))
+    width = max(wide + 2 * side, problem.least_width)
+    indent = (width - wide) / 2
+    parts[0].router.bottom = high + problem.foot
+    boxes = np.zeros((len(problem.items), 2))
+    ways: list[Way] = [[] for _ in problem.edges]
+    for part, (x, y), (items, edges) in zip(parts, corners, numbers, strict=True):
+        dx, dy = indent + x, problem.head + y
+        placed = [part.router.corner(at) for at in range(len(items))]
+        boxes[items] = np.array(placed) + np.array([dx, dy])
+        for edge, way in zip(edges, part.router.ways(), strict=True):
+            ways[edge] = [(px + dx, py + dy, curved) for px, py, curved in way]
+    upper, lower = _port_places(problem, parts[0], indent)
+    return _answer((width, problem.head + high + problem.foot), boxes, (upper, lower), ways)
+
+
+def _port_places(
+    problem: Problem, part: _Part, indent: float
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    first = len(part.router.problem.items)
+    xs = [x + indent for x in part.grid.xs[first : part.router.state.fixed]]
+    return tuple(xs[: problem.top_ports]), tuple(xs[problem.top_ports :])
+
+
+def _answer(
+    size: tuple[float, float],
+    corners: np.ndarray[tuple[int, int], np.dtype[np.float64]],
+    ports: tuple[tuple[float, ...], tuple[float, ...]],
+    ways: list[Way],
+) -> Answer:
+    flat = np.reshape(np.array([step for way in ways for step in way], np.float64), (-1, 3))
+    offsets = np.zeros(len(ways) + 1, np.int64)
+    offsets[1:] = np.cumsum([len(way) for way in ways])
+    return Answer(
+        width=size[0],
+        height=size[1],
+        corners=corners,
+        upper=ports[0],
+        lower=ports[1],
+        points=flat[:, :2],
+        curved=flat[:, 2] > 0.5,
+        offsets=offsets,
+    )

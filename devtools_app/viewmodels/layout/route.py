@@ -1,0 +1,243 @@
+"""Vertical places of rows and the way of every edge of one component."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from devtools_app.viewmodels.layout.fold import (
+    CHANNEL,
+    TRACK,
+    Column,
+    break_rows,
+    corner_points,
+)
+from devtools_app.viewmodels.layout.layers import Rows, attach
+from devtools_app.viewmodels.layout.problem import ROW_GAP, TITLE, Edge, Problem
+
+Run = tuple[float, float, float]  # x, from y, to y
+Way = list[tuple[float, float, bool]]  # x, y, the step to the next point is a curve
+_PORT_GAP = 16.0
+_SPREAD = 14.0  # distance of edges that end at one plain box
+
+
+@dataclass(slots=True)
+class Grid:
+    """Rows and columns of one component in pixels, from the upper left corner of its content.
+
+    Attributes:
+        xs: anchor of each vertex
+        tops: upper side of each row
+        heights: height of each row
+        columns: in reading order
+        column_of: number of the column of each row
+        width: of the content
+        height: of the content
+    """
+
+    xs: list[float]
+    tops: list[float]
+    heights: list[float]
+    columns: list[Column]
+    column_of: list[int]
+    width: float
+    height: float
+
+
+def grid(problem: Problem, state: Rows, xs: list[float]) -> Grid:
+    """Return the places of rows and columns."""
+    heights = _row_heights(problem, state)
+    tops = _row_tops(problem, state, heights, xs)
+    width = max((x + right for x, right in zip(xs, state.right, strict=True)), default=0.0)
+    links = [sum(len(state.below[vertex]) for vertex in row) for row in state.rows]
+    starts = break_rows(tops, heights, width, links)
+    if len(starts) == 1:
+        whole = Column(0, len(tops) - 1, 0.0, 0.0, width, 0.0)
+        bottom = tops[-1] + heights[-1] if tops else 0.0
+        bottom -= _PORT_GAP if problem.bottom_ports else 0.0
+        return Grid(xs, tops, heights, [whole], [0] * len(tops), width, bottom)
+    return _folded(state, xs, (tops, heights), starts, links)
+
+
+def _row_heights(problem: Problem, state: Rows) -> list[float]:
+    heights = [0.0] * len(state.rows)
+    for item, row in zip(problem.items, state.row_of, strict=False):
+        heights[row] = max(heights[row], item.height)
+    return heights
+
+
+def _row_tops(
+    problem: Problem, state: Rows, heights: Sequence[float], xs: Sequence[float]
+) -> list[float]:
+    """Return the y of each row; ports of the upper border lie above 0."""
+    tops: list[float] = []
+    y = 0.0
+    for number, height in enumerate(heights):
+        if number == 0 and problem.top_ports:
+            tops.append(-problem.head)
+            continue
+        tops.append(y)
+        y += height + _gap_below(state, number, xs)
+    if problem.bottom_ports:  # lines turn to their port directly below the last boxes
+        tops[-1] = (tops[-2] + heights[-2] if len(tops) > 1 else 0.0) + _PORT_GAP
+    return tops
+
+
+def _gap_below(state: Rows, number: int, xs: Sequence[float]) -> float:
+    """Return the gap below a row: wider where many lines turn sideways."""
+    turning = 0
+    for vertex in state.rows[number]:
+        for near, _, _, _ in state.below[vertex]:
+            turning += abs(xs[near] - xs[vertex]) > 40.0
+    return ROW_GAP + min(4.0 * max(turning - 1, 0), 60.0)
+
+
+def _folded(
+    state: Rows,
+    xs: list[float],
+    rows: tuple[list[float], list[float]],
+    starts: list[int],
+    links: list[int],
+) -> Grid:
+    tops, heights = list(rows[0]), rows[1]
+    most = max(links[start - 1] for start in starts[1:])
+    room = CHANNEL + most * TRACK
+    moved = list(xs)
+    columns: list[Column] = []
+    column_of: list[int] = []
+    cursor = 0.0
+    ends = [*(start - 1 for start in starts[1:]), len(tops) - 1]
+    for first, last in zip(starts, ends, strict=True):
+        inside = [vertex for row in state.rows[first : last + 1] for vertex in row]
+        least = min(xs[vertex] - state.left[vertex] for vertex in inside)
+        shift_x = cursor - least
+        shift_y = room - tops[first] if first else room
+        for vertex in inside:
+            moved[vertex] = xs[vertex] + shift_x
+        right = max(moved[vertex] + state.right[vertex] for vertex in inside)
+        bottom = tops[last] + heights[last] + shift_y
+        columns.append(Column(first, last, shift_x, shift_y, right, bottom))
+        column_of += [len(columns) - 1] * (last - first + 1)
+        cursor = right + 2 * CHANNEL + most * TRACK
+    for row, column in enumerate(column_of):
+        ported = row == 0 and tops[0] < 0
+        tops[row] += 0.0 if ported else columns[column].shift_y
+    height = max(column.bottom for column in columns) + room
+    return Grid(moved, tops, heights, columns, column_of, columns[-1].right, height)
+
+
+@dataclass(slots=True)
+class Router:
+    """Ways of the edges of one component.
+
+    Attributes:
+        problem: what was placed
+        state: rows of vertices
+        grid: their places
+        bottom: y of the lower border
+    """
+
+    problem: Problem
+    state: Rows
+    grid: Grid
+    bottom: float
+
+    def ways(self) -> list[Way]:
+        """Return the points of each edge from its upper to its lower end."""
+        spread = self._spread()
+        tracks = self._tracks()
+        found: list[Way] = []
+        for path, edge in zip(self.state.paths, self.problem.edges, strict=True):
+            runs = self._runs(path, edge, spread)
+            found.append(self._joined(path, runs, tracks))
+        return found
+
+    def corner(self, item: int) -> tuple[float, float]:
+        """Return the upper left corner of the box of an item."""
+        x = self.grid.xs[item] - self.problem.items[item].width / 2
+        return x, self._upper_side(item)
+
+    def _runs(self, path: list[int], edge: Edge, spread: dict[tuple[int, int], float]) -> list[Run]:
+        """Return the vertical runs of an edge, one a row."""
+        upper, upper_port, lower, lower_port, upward = edge
+        out = attach(self.problem, upper, upper_port, lower_side=True)
+        into = attach(self.problem, lower, lower_port, lower_side=False)
+        into += spread.get((path[-2], lower), 0.0)
+        if upward and upper < self.state.items and not self.problem.items[upper].lower:
+            out += _SPREAD  # beside the edges that leave downwards
+        xs, tops, heights = self.grid.xs, self.grid.tops, self.grid.heights
+        runs = [self._first_run(upper, xs[upper] + out)]
+        for vertex in path[1:-1]:
+            row = self.state.row_of[vertex]
+            runs.append((xs[vertex], tops[row], tops[row] + heights[row]))
+        runs.append(self._last_run(lower, xs[lower] + into))
+        return runs
+
+    def _first_run(self, vertex: int, x: float) -> Run:
+        row = self.state.row_of[vertex]
+        top, height = self.grid.tops[row], self.grid.heights[row]
+        if vertex >= self.state.items:  # from the upper border straight through the title bar
+            return x, top, top + TITLE
+        box = self.problem.items[vertex].height
+        return x, top + (height + box) / 2, top + height
+
+    def _last_run(self, vertex: int, x: float) -> Run:
+        top = self.grid.tops[self.state.row_of[vertex]]
+        return x, top, self.bottom if vertex >= self.state.items else self._upper_side(vertex)
+
+    def _upper_side(self, item: int) -> float:
+        row = self.state.row_of[item]
+        box = self.problem.items[item].height
+        return self.grid.tops[row] + (self.grid.heights[row] - box) / 2
+
+    def _spread(self) -> dict[tuple[int, int], float]:
+        """Return how far from the middle of a plain box each edge from above ends."""
+        found: dict[tuple[int, int], float] = {}
+        xs = self.grid.xs
+        for item, box in enumerate(self.problem.items):
+            if box.upper:
+                continue
+            near = sorted({link[0] for link in self.state.above[item]}, key=lambda v: (xs[v], v))
+            if len(near) < 2:
+                continue
+            step = min(_SPREAD, (box.width - 24.0) / (len(near) - 1))
+            straight = [at for at, vertex in enumerate(near) if abs(xs[vertex] - xs[item]) < 1.0]
+            middle = straight[0] if straight else (len(near) - 1) / 2
+            room = (box.width / 2 - 6.0) / max(middle, len(near) - 1 - middle)
+            for at, vertex in enumerate(near):
+                found[vertex, item] = (at - middle) * min(step, room)
+        return found
+
+    def _tracks(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Return number, from the right, and count of the lines between two columns."""
+        found: dict[tuple[int, int], tuple[int, int]] = {}
+        for column in self.grid.columns[:-1]:
+            pairs = {
+                (vertex, link[0])
+                for vertex in self.state.rows[column.last]
+                for link in self.state.below[vertex]
+            }
+            ranked = sorted(pairs, key=lambda pair: (-self.grid.xs[pair[0]], pair))
+            for track, pair in enumerate(ranked):
+                found[pair] = (track, len(ranked))
+        return found
+
+    def _joined(
+        self, path: list[int], runs: list[Run], tracks: dict[tuple[int, int], tuple[int, int]]
+    ) -> Way:
+        way: Way = []
+        for at, (x, start, end) in enumerate(runs):
+            around = tracks.get((path[at - 1], path[at])) if tracks and at else None
+            if around is not None:
+                way += self._around(path[at - 1], runs[at - 1], (x, start), around)
+            if end - start > 0.5:
+                way.append((x, start, False))
+            way.append((x, end, True))
+        return way
+
+    def _around(
+        self, vertex: int, run: Run, end: tuple[float, float], around: tuple[int, int]
+    ) -> Way:
+        column = self.grid.columns[self.grid.column_of[self.state.row_of[vertex]]]
+        points = corner_points((run[0], run[2]), end, *around, column)
+        return [(x, y, False) for x, y in points]

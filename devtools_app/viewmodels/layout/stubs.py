@@ -1,0 +1,112 @@
+"""Named stubs beside boxes, in place of edges too long or too many to draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.layout.visible import Ints
+
+STUB_WIDTH, STUB_HEIGHT = 84.0, 16.0
+STUB_GAP = 3.0  # between stubs of one box
+LEAD = 10.0  # line between a box and its stub
+STUB_ROOM = STUB_WIDTH + LEAD
+LOOP_ROOM = 20.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stubs:
+    """Small named boxes; a line leads to the box they belong to.
+
+    Attributes:
+        boxes: x, y, width, height
+        item: item that the stub belongs to
+        other: item at the other end, -1 when it stands for several
+        count: edges that it stands for
+        leaves: it stands for readers of the item, else for a value that the item reads
+
+    Shapes: boxes float64[stubs, 4]; item, other, count int64[stubs]; leaves bool[stubs]
+    """
+
+    boxes: NDArray[np.float64]
+    item: Ints
+    other: Ints
+    count: Ints
+    leaves: NDArray[np.bool_]
+
+    def lines(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the line between each stub and its box as x1, y1, x2, y2."""
+        middle = self.boxes[:, 1] + STUB_HEIGHT / 2
+        side = boxes[self.item]
+        near = np.where(self.leaves, side[:, 0] + side[:, 2], side[:, 0])
+        far = np.where(self.leaves, self.boxes[:, 0], self.boxes[:, 0] + STUB_WIDTH)
+        return np.stack([near, middle, far, middle], axis=1)
+
+
+def side_room(items: int, edges: Ints, stubbed: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the room each item needs at its left and right for stubs and loops.
+
+    Shapes: result float64[items, 2]
+    """
+    room = np.zeros((items, 2))
+    loops = edges[:, 0] == edges[:, 1]
+    room[edges[loops, 0], 1] = LOOP_ROOM
+    room[edges[stubbed, 1], 0] = STUB_ROOM
+    room[edges[stubbed, 0], 1] = STUB_ROOM
+    return room
+
+
+def place_stubs(edges: Ints, stubbed: NDArray[np.bool_], boxes: NDArray[np.float64]) -> Stubs:
+    """Return the stubs of all stubbed edges beside their boxes."""
+    chosen = edges[stubbed]
+    rows = _reading(chosen, boxes) + _leaving(chosen, boxes)
+    table = np.reshape(np.array(rows, np.float64), (-1, 6))
+    place = np.stack(
+        [
+            table[:, 0],
+            table[:, 1],
+            np.full(len(table), STUB_WIDTH),
+            np.full(len(table), STUB_HEIGHT),
+        ],
+        axis=1,
+    )
+    numbers = table[:, 2:].astype(np.int64)
+    return Stubs(place, numbers[:, 0], numbers[:, 1], numbers[:, 2], numbers[:, 3] > 0)
+
+
+_Row = tuple[float, float, int, int, int, int]
+
+
+def _reading(edges: Ints, boxes: NDArray[np.float64]) -> list[_Row]:
+    by_item: dict[int, list[int]] = {}
+    for source, target in edges.tolist():
+        by_item.setdefault(target, []).append(source)
+    rows: list[_Row] = []
+    for item, sources in sorted(by_item.items()):
+        x, y, _, height = boxes[item].tolist()
+        fitting = max(1, int((height + STUB_GAP) // (STUB_HEIGHT + STUB_GAP)))
+        if len(sources) > fitting:
+            kept = sources[: fitting - 1]
+            shown = [*((source, 1) for source in kept), (-1, len(sources) - len(kept))]
+        else:
+            shown = [(source, 1) for source in sources]
+        first = y + (height - len(shown) * (STUB_HEIGHT + STUB_GAP) + STUB_GAP) / 2
+        for at, (other, count) in enumerate(shown):
+            down = first + at * (STUB_HEIGHT + STUB_GAP)
+            rows.append((x - STUB_ROOM, down, item, other, count, 0))
+    return rows
+
+
+def _leaving(edges: Ints, boxes: NDArray[np.float64]) -> list[_Row]:
+    by_item: dict[int, list[int]] = {}
+    for source, target in edges.tolist():
+        by_item.setdefault(source, []).append(target)
+    rows: list[_Row] = []
+    for item, targets in sorted(by_item.items()):
+        x, y, width, height = boxes[item].tolist()
+        other = targets[0] if len(targets) == 1 else -1
+        down = y + (height - STUB_HEIGHT) / 2
+        rows.append((x + width + LEAD, down, item, other, len(targets), 1))
+    return rows
