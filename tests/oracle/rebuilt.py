@@ -2,7 +2,9 @@
 
 Delegation numbers and memory traces of the stock tool need the program manager, an object that
 no file holds. The record holds the exported program, and lowering it again gives the manager
-back; whether it is the same program is checked against the .pte and reported.
+back; whether it is the same program is checked against the .pte and reported. One thing is lost
+on the way: graph inputs are called arg_0, arg_1, … here, and by the names of the model's own
+parameters in the `stock.json` that recipes wrote while the manager was alive.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from tests.oracle.rebuilt import edge_facts, manager_facts  # noqa: E402
 
 HERE = str(Path(__file__).resolve().parents[1]) + "/"
 PACKAGES = str(Path(torch.__file__).resolve().parents[1]) + "/"
-DEBUG_BUFFER_BYTES = 1 << 24
+DEBUG_BUFFER_BYTES = 1 << 24  # the default of a recipe
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Recipe:
     record: bool = True
     trace: bool = True
     debug: bool = True
+    debug_bytes: int = DEBUG_BUFFER_BYTES
     reference: bool = True
 
 
@@ -143,7 +144,7 @@ def _run(recipe: Recipe, folder: Path, data: Path | None) -> list[Any]:
         str(folder / "model.pte"),
         None if data is None else str(data),
         enable_etdump=True,
-        debug_buffer_size=DEBUG_BUFFER_BYTES if recipe.debug else 0,
+        debug_buffer_size=recipe.debug_bytes if recipe.debug else 0,
     )
     outputs = [plain(module.run_method(method, inputs)) for method, inputs in recipe.runs]
     save_trace(module, folder, recipe.debug)

@@ -1,0 +1,73 @@
+"""Who may import whom: the contracts of pyproject.toml, and what a fresh process really loads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import schema
+from tests.architecture.tree import PACKAGES, ROOT, run_python
+
+HEAVY = ("torch", "executorch", "PySide6", "pyqtgraph", "pandas", "networkx")
+
+LOADED = """
+import importlib, json, pkgutil, sys
+import {package}
+skipped = {skipped!r}
+for module in pkgutil.walk_packages({package}.__path__, "{package}."):
+    if not module.name.startswith(skipped):
+        importlib.import_module(module.name)
+print(json.dumps(sorted({{name.split(".")[0] for name in sys.modules}})))
+"""
+
+
+def test_schema_is_ours_not_the_package_of_the_same_name() -> None:
+    assert schema.__file__ is not None
+    assert schema.__file__.startswith(str(ROOT))
+
+
+def test_contracts_all_are_kept() -> None:
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stdout
+    assert "0 broken" in finished.stdout
+
+
+def test_import_inspector_loads_nothing_heavy() -> None:
+    code = "import json, sys, inspector; print(json.dumps(sorted(sys.modules)))"
+    loaded = {name.split(".")[0] for name in json.loads(run_python(code))}
+    assert loaded.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize(
+    ("package", "allowed"),
+    [
+        ("schema", set()),
+        ("inspector", set()),
+        ("devtools_app", {"PySide6", "pyqtgraph"}),
+        ("devtools_app.viewmodels", set()),
+    ],
+)
+def test_import_every_module_loads_only_what_its_package_may(
+    package: str, allowed: set[str]
+) -> None:
+    forbidden = {*HEAVY, "compiler", "runtime"} - allowed
+    code = LOADED.format(package=package, skipped=_behind_the_worker(package))
+    assert set(json.loads(run_python(code))).isdisjoint(forbidden)
+
+
+def _behind_the_worker(package: str) -> tuple[str, ...]:
+    # devtools_app.__main__ would start the window; it is started in its own test.
+    return (f"{package}.__main__",)
+
+
+def test_packages_upper_ones_are_unknown_to_lower_ones() -> None:
+    order = ("schema", "inspector", "devtools_app")
+    for index, package in enumerate(order):
+        code = LOADED.format(package=package, skipped=_behind_the_worker(package))
+        loaded = set(json.loads(run_python(code)))
+        assert loaded.isdisjoint(order[index + 1 :])
+    assert set(order) < set(PACKAGES)

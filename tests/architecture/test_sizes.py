@@ -1,0 +1,56 @@
+"""Files stay below 600 lines and functions below 60, so that each can be read in one go."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.architecture.tree import ROOT, sources
+
+LONGEST_FILE = 600
+LONGEST_FUNCTION = 60
+
+
+def test_sources_every_file_is_short() -> None:
+    lengths = {_name(path): len(path.read_text("utf-8").splitlines()) for path in sources()}
+    assert len(lengths) > 50
+    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_sources_every_function_is_short() -> None:
+    long = {
+        f"{_name(path)}:{function.lineno} {function.name}": _length(function)
+        for path in sources()
+        for function in _functions(path)
+        if _length(function) > LONGEST_FUNCTION
+    }
+    assert long == {}
+
+
+def test_sources_every_module_says_what_it_is() -> None:
+    silent = [
+        _name(path)
+        for path in sources()
+        if "data" not in path.parts and not ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    ]
+    assert silent == []
+
+
+def test_sources_no_module_is_called_utils() -> None:
+    names = {"utils.py", "helpers.py", "misc.py", "common.py"}
+    assert [_name(path) for path in sources() if path.name in names] == []
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (function.end_lineno or function.lineno) - function.lineno + 1

@@ -1,0 +1,36 @@
+"""The `etscope` command as a process: quick to start, and free of what could crash it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import schema.version
+from tests.architecture.tree import ROOT, run_python
+
+START = """
+import json, sys
+sys.argv = ["etscope"]
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+import devtools_app.__main__ as command
+application = QApplication(["etscope"])
+QTimer.singleShot(300, application.quit)
+code = command.main([])
+print(json.dumps([code, sorted({name.split(".")[0] for name in sys.modules})]))
+"""
+
+
+def test_version_prints_the_version_alone() -> None:
+    command = [sys.executable, "-m", "devtools_app", "--version"]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.split() == ["etscope", schema.version.__version__]
+
+
+def test_window_start_loads_neither_torch_nor_compiler_nor_runtime() -> None:
+    code, loaded = json.loads(run_python(START).splitlines()[-1])
+    assert code == 0
+    assert "PySide6" in loaded
+    assert {"torch", "compiler", "runtime", "pandas", "executorch"}.isdisjoint(loaded)
