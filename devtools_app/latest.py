@@ -1,0 +1,144 @@
+"""Run a pure function off the GUI thread; only the newest request reports."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+_LOG = logging.getLogger(__name__)
+_JOIN_SECONDS = 2.0  # how long closing the window may wait for work that ignores its token
+Result = TypeVar("Result")
+
+
+class Cancelled(Exception):  # noqa: N818 - an outcome, not an error
+    """Raised inside the work by ``Token.check`` when a newer request exists."""
+
+
+class Token(threading.Event):
+    """Handed to the work; is set when its result is no longer wanted."""
+
+    def check(self) -> None:
+        """Raise Cancelled when the result is no longer wanted."""
+        if self.is_set():
+            raise Cancelled
+
+
+Work = Callable[[Token], object]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    work: Work
+    token: Token
+
+
+class Latest(QObject):
+    """One slot for work in a thread of its own: a new request cancels the running one.
+
+    The thread ends when there is nothing left to do, so an idle runner costs nothing and leaves
+    nothing behind at exit. Results are delivered on the thread this object lives in.
+
+    Signals:
+        started(): a request was taken
+        ready(result): the newest request is done
+        failed(error): the newest request raised
+        ended(): the newest request is over, however it ended; not sent for replaced ones
+    """
+
+    started = Signal()
+    ready = Signal(object)
+    failed = Signal(object)
+    ended = Signal()
+    _done = Signal(object, object, object)
+
+    def __init__(self, name: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._name = name
+        self._lock = threading.Lock()
+        self._newest: _Job | None = None
+        self._waiting: _Job | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._done.connect(self._deliver)
+
+    @property
+    def busy(self) -> bool:
+        """Return whether a result is still to come."""
+        return self._newest is not None
+
+    def submit(self, work: Work) -> Token:
+        """Do this instead of whatever was asked before; return the token of the request."""
+        job = _Job(work, Token())
+        with self._lock:
+            if self._closed:
+                job.token.set()
+                return job.token
+            if self._newest is not None:
+                self._newest.token.set()
+            self._newest = self._waiting = job
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+        self.started.emit()
+        return job.token
+
+    def cancel(self) -> None:
+        """Drop the newest request; nothing is delivered for it but ``ended``."""
+        with self._lock:
+            job, self._newest, self._waiting = self._newest, None, None
+        if job is not None:
+            job.token.set()
+            self.ended.emit()
+
+    def close(self) -> None:
+        """Drop everything and wait shortly for the thread to end."""
+        with self._lock:
+            self._closed = True
+            thread = self._thread
+        self.cancel()
+        if thread is not None:
+            thread.join(_JOIN_SECONDS)
+            if thread.is_alive():
+                _LOG.warning("%s did not stop in time", self._name)
+
+    def _take(self) -> _Job | None:
+        with self._lock:
+            job, self._waiting = self._waiting, None
+            if job is None:
+                self._thread = None
+            return job
+
+    def _run(self) -> None:
+        while (job := self._take()) is not None:
+            result: object = None
+            error: BaseException | None = None
+            try:
+                job.token.check()
+                result = job.work(job.token)
+            except BaseException as caught:  # noqa: BLE001 - reported on the GUI thread
+                error = caught
+            self._hand_over(job, result, error)
+
+    def _hand_over(self, job: _Job, result: object, error: BaseException | None) -> None:
+        if job.token.is_set() or self._closed:
+            return
+        try:
+            self._done.emit(job, result, error)
+        except RuntimeError:  # the Qt half of this object is gone: nobody is left to tell
+            _LOG.debug("%s finished after its owner", self._name)
+
+    @Slot(object, object, object)
+    def _deliver(self, job: _Job, result: object, error: BaseException | None) -> None:
+        if job is not self._newest or job.token.is_set():
+            return
+        self._newest = None
+        if error is None:
+            self.ready.emit(result)
+        elif not isinstance(error, Cancelled):
+            self.failed.emit(error)
+        self.ended.emit()

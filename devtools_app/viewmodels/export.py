@@ -1,0 +1,65 @@
+"""Tables as text for the clipboard and for files: unrounded, in base units."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import TextIO
+
+from devtools_app.viewmodels.table import Table
+from devtools_app.viewmodels.units import raw_text
+
+_FORMULA_STARTS = ("=", "+", "-", "@")
+
+
+class TextFormat(str, Enum):
+    """How columns are separated."""
+
+    TSV = "tsv"
+    CSV = "csv"
+
+
+def tsv(table: Table, rows: Iterable[int], columns: Sequence[int] | None = None) -> str:
+    """Return rows as tab-separated lines with a heading, as copies are put on the clipboard."""
+    return "\n".join("\t".join(map(_one_line, cells)) for cells in _cells(table, rows, columns))
+
+
+def write_table(table: Table, rows: Iterable[int], stream: TextIO, kind: TextFormat) -> None:
+    """Write rows with a heading to an open text file.
+
+    CSV cells that a spreadsheet would run as a formula are preceded by an apostrophe, because
+    names in the table come from files of strangers.
+    """
+    if kind is TextFormat.TSV:
+        for cells in _cells(table, rows, None):
+            stream.write("\t".join(map(_one_line, cells)) + "\n")
+        return
+    writer = csv.writer(stream, lineterminator="\n")
+    for cells in _cells(table, rows, None):
+        writer.writerow(map(_no_formula, cells))
+
+
+def _cells(table: Table, rows: Iterable[int], columns: Sequence[int] | None) -> Iterator[list[str]]:
+    picked = [table.columns[n] for n in (columns or range(len(table.columns)))]
+    yield [column.raw_heading for column in picked]
+    for row in rows:
+        yield [raw_text(column.values[row]) for column in picked]
+
+
+def _one_line(cell: str) -> str:
+    return cell.replace("\t", " ").replace("\r", " ").replace("\n", " ")
+
+
+def _no_formula(cell: str) -> str:
+    if cell.startswith(_FORMULA_STARTS) and not _is_number(cell):
+        return "'" + cell
+    return cell
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

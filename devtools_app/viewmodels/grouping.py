@@ -1,0 +1,121 @@
+"""Group the rows of a table: a tree with one node a group and its rows below."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.row_order import Order, RowOrder, as_floats
+from devtools_app.viewmodels.table import Column, ColumnKind, Table, Total, text_column
+from devtools_app.viewmodels.tree import TOP, Tree
+from devtools_app.viewmodels.units import Formatter, as_number
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """What a group node of a grouped table is.
+
+    Attributes:
+        label: what its rows have in common
+    """
+
+    label: str
+
+
+def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
+    """Return the shown rows of a table grouped by a text column.
+
+    Groups come in the order of their first row. The first column of the tree holds the labels of
+    the groups and, below them, the first column of the table; what other columns say about a
+    group follows from their ``total``.
+
+    Args:
+        order: the table, with what sorting it computed before
+        by: index of a text column
+        shown: rows to group, in their order
+    """
+    table = order.table
+    factors = order.factors(by)
+    codes, start = np.unique(factors.codes[shown], return_index=True)
+    codes = codes[np.argsort(start)]
+    group_of = np.full(len(factors.labels), -1, np.int64)
+    group_of[codes] = np.arange(len(codes))
+    groups = group_of[factors.codes[shown]]
+    labels = [factors.labels[code] for code in cast("list[int]", codes.tolist())]
+    counts = np.bincount(groups, minlength=len(codes))
+    first = table.columns[0]
+    heads = [f"{label}  ({count:,})" for label, count in zip(labels, counts, strict=True)]
+    leaves = [first.text(first.values[row]) for row in shown.tolist()]
+    name = replace(text_column(first.title, [*heads, *leaves], mono=first.mono), width=first.width)
+    rest = [_with_totals(column, groups, len(codes), shown) for column in table.columns[1:]]
+    parents = np.concatenate([np.full(len(codes), TOP, np.int64), groups])
+    keys: list[Hashable] = [*map(GroupKey, labels), *(table.key(row) for row in shown.tolist())]
+    muted = _muted(table, len(codes), shown)
+    rows = Table((name, *rest), len(parents), keys, muted, table.noun)
+    return Tree(rows, parents)
+
+
+def _muted(table: Table, groups: int, shown: Order) -> NDArray[np.bool_] | None:
+    if table.muted is None:
+        return None
+    return np.concatenate([np.zeros(groups, np.bool_), table.muted[shown]])
+
+
+def _with_totals(column: Column, groups: NDArray[np.int64], count: int, shown: Order) -> Column:
+    values = column.values
+    if column.kind in (ColumnKind.NUMBER, ColumnKind.SHARE):
+        numbers = as_floats(values)[shown]
+        totals = _totals(column.total, numbers, groups, count)
+        both: Sequence[Any] | NDArray[Any] = np.concatenate([totals, numbers])
+    else:
+        cells = [values[row] for row in shown.tolist()]
+        both = [*_common(column, cells, groups, count), *cells]
+    text = _blank_if_missing(column)
+    return replace(column, values=both, text=text, sort_by=None)
+
+
+def _blank_if_missing(column: Column) -> Formatter:
+    if column.total is not Total.NONE or column.is_text:
+        return column.text
+    plain = column.text
+
+    def text(value: object) -> str:
+        return "" if as_number(value) is None else plain(value)
+
+    return text
+
+
+def _totals(
+    total: Total, numbers: NDArray[np.float64], groups: NDArray[np.int64], count: int
+) -> NDArray[np.float64]:
+    there = ~np.isnan(numbers)
+    numbers, groups = numbers[there], groups[there]
+    result = np.full(count, np.nan)
+    if total is Total.NONE or numbers.size == 0:
+        return result
+    found = np.bincount(groups, minlength=count) > 0
+    if total is Total.SUM:
+        result[found] = np.bincount(groups, numbers, minlength=count)[found]
+        return result
+    by_group = np.lexsort((numbers, groups))
+    ends = np.flatnonzero(np.diff(groups[by_group], append=count))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    low, high = numbers[by_group[starts]], numbers[by_group[ends]]
+    same = np.where(low == high, low, np.nan)
+    result[found] = {Total.MIN: low, Total.MAX: high, Total.SAME: same}[total]
+    return result
+
+
+def _common(
+    column: Column, cells: Sequence[object], groups: NDArray[np.int64], count: int
+) -> list[object]:
+    if column.total is not Total.SAME:
+        return [""] * count
+    seen: list[set[object]] = [set() for _ in range(count)]
+    for group, cell in zip(cast("list[int]", groups.tolist()), cells, strict=True):
+        seen[group].add(cell)
+    return [next(iter(values)) if len(values) == 1 else "" for values in seen]

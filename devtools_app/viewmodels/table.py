@@ -1,0 +1,273 @@
+"""A Qt-free table: named columns over numpy arrays or sequences, shown through formatters.
+
+Values stay in base units (nanoseconds, bytes); a column carries the one unit it is shown in.
+Sorting and filtering never touch a table: they are index arrays over it (``row_order``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from devtools_app.viewmodels.units import (
+    MISSING,
+    Formatter,
+    Quantity,
+    Unit,
+    base_symbol,
+    choose_unit,
+    column_formatter,
+    exact_text,
+    magnitude,
+)
+
+Values = Sequence[Any] | NDArray[Any]
+Tone = Callable[[object], str]
+
+
+class ColumnKind(str, Enum):
+    """How the cells of a column are drawn."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    SHARE = "share"  # a bar and a percentage
+    BADGE = "badge"  # a small outlined word
+
+
+class Total(str, Enum):
+    """What a group of rows shows in a column."""
+
+    NONE = "none"  # nothing: the values do not add up to anything
+    SUM = "sum"
+    MAX = "max"
+    MIN = "min"
+    SAME = "same"  # the common value when all rows agree
+
+
+class Categories(Sequence[str]):
+    """A long text column with few different values: small integers into a list of labels.
+
+    Attributes:
+        codes: label index of each row, read only
+        labels: the different texts
+    """
+
+    __slots__ = ("codes", "labels")
+
+    def __init__(self, codes: NDArray[np.integer[Any]], labels: Sequence[str]) -> None:
+        if codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < len(labels):
+            raise ValueError("a category code has no label")
+        self.codes = codes
+        self.labels = tuple(labels)
+
+    @override
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Categories: ...
+    @override
+    def __getitem__(self, index: int | slice) -> str | Categories:
+        if isinstance(index, slice):
+            return Categories(self.codes[index], self.labels)
+        return self.labels[int(self.codes[index])]
+
+
+def as_text(value: object) -> str:
+    """Return a value as text, None as nothing to show."""
+    return MISSING if value is None else str(value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """One column; make it with ``text_column``, ``number_column`` and their like.
+
+    Attributes:
+        title: what the values are
+        values: one a row, in base units
+        kind: how cells are drawn
+        text: shows a value
+        exact: shows a value unrounded, on hover
+        unit: symbol shown behind the title, empty for none
+        raw_unit: symbol of the unit that copies and exports are in
+        scale: base units in one shown unit, to compare with what users type
+        sort_by: replaces the values for sorting
+        tone: colour role of a value: empty, good, warn, bad, accent, muted or ``backend:<id>``
+        total: what a group of rows shows
+        mono: names and code, in the mono font
+        width: preferred width in characters, 0 to measure
+    """
+
+    title: str
+    values: Values
+    kind: ColumnKind = ColumnKind.TEXT
+    text: Formatter = as_text
+    exact: Formatter = as_text
+    unit: str = ""
+    raw_unit: str = ""
+    scale: float = 1.0
+    sort_by: Values | None = None
+    tone: Tone | None = None
+    total: Total = Total.NONE
+    mono: bool = False
+    width: int = 0
+
+    @property
+    def heading(self) -> str:
+        """Return the title with the unit of the column: ``p50 / ms``."""
+        return f"{self.title} / {self.unit}" if self.unit else self.title
+
+    @property
+    def raw_heading(self) -> str:
+        """Return the title for copies and exports: ``p50 (ns)``."""
+        return f"{self.title} ({self.raw_unit})" if self.raw_unit else self.title
+
+    @property
+    def is_text(self) -> bool:
+        """Return whether filters look into this column."""
+        return self.kind in (ColumnKind.TEXT, ColumnKind.BADGE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Columns of one length.
+
+    Attributes:
+        columns: at least one unless the table is empty
+        length: number of rows
+        keys: what each row is, to find it again after a change; None means its number
+        muted: rows shown quietly (unattributed time, gaps), None for none
+        noun: what a row is called, in the plural
+    """
+
+    columns: tuple[Column, ...] = ()
+    length: int = 0
+    keys: Sequence[Hashable] | None = None
+    muted: NDArray[np.bool_] | None = None
+    noun: str = "rows"
+
+    def __post_init__(self) -> None:
+        for column in self.columns:
+            if len(column.values) != self.length:
+                raise ValueError(
+                    f"column {column.title!r} has {len(column.values)} of {self.length} values"
+                )
+        if self.keys is not None and len(self.keys) != self.length:
+            raise ValueError(f"{len(self.keys)} keys for {self.length} rows")
+
+    def key(self, row: int) -> Hashable:
+        """Return what a row is."""
+        return row if self.keys is None else self.keys[row]
+
+    def text(self, row: int, column: int) -> str:
+        """Return a cell as shown."""
+        found = self.columns[column]
+        return found.text(found.values[row])
+
+
+def text_column(
+    title: str,
+    values: Values,
+    *,
+    missing: str = MISSING,
+    mono: bool = False,
+    total: Total = Total.SAME,
+    width: int = 0,
+) -> Column:
+    """Return a column of names or words; None is shown as ``missing``."""
+
+    def text(value: object) -> str:
+        return missing if value is None else str(value)
+
+    return Column(title, values, text=text, exact=text, mono=mono, total=total, width=width)
+
+
+def number_column(
+    title: str,
+    values: Values,
+    quantity: Quantity,
+    *,
+    unit: Unit | str = "auto",
+    missing: str = MISSING,
+    total: Total = Total.NONE,
+) -> Column:
+    """Return a column of numbers in one unit.
+
+    Args:
+        title: what the numbers are
+        values: in base units; None or NaN where missing
+        quantity: what they count
+        unit: shared with neighbouring columns, or the symbol the user fixed, or auto
+        missing: shown where there is no value
+        total: what a group of rows shows
+    """
+    largest = magnitude(values)
+    shown = choose_unit(quantity, largest, unit) if isinstance(unit, str) else unit
+    plain = column_formatter(quantity, shown, largest)
+
+    def text(value: object) -> str:
+        words = plain(value)
+        return missing if words == MISSING else words
+
+    def exact(value: object) -> str:
+        return exact_text(value, quantity)
+
+    return Column(
+        title,
+        values,
+        ColumnKind.NUMBER,
+        text,
+        exact,
+        unit=shown.symbol,
+        raw_unit=base_symbol(quantity),
+        scale=shown.factor,
+        total=total,
+    )
+
+
+def share_column(
+    title: str, values: Values, *, missing: str = MISSING, total: Total = Total.SUM
+) -> Column:
+    """Return a column of fractions of one, drawn as bars with a percentage."""
+    plain = column_formatter(Quantity.SHARE, Unit("%", 0.01), 1.0)
+
+    def text(value: object) -> str:
+        words = plain(value)
+        return missing if words == MISSING else f"{words} %"
+
+    def exact(value: object) -> str:
+        return exact_text(value, Quantity.SHARE)
+
+    return Column(title, values, ColumnKind.SHARE, text, exact, scale=0.01, total=total, width=22)
+
+
+def badge_column(
+    title: str,
+    values: Values,
+    *,
+    tone: Tone | None = None,
+    missing: str = "",
+    explain: Formatter | None = None,
+) -> Column:
+    """Return a column of short outlined words; ``explain`` is what hovering one says."""
+
+    def text(value: object) -> str:
+        return missing if value is None else str(value)
+
+    return Column(
+        title,
+        values,
+        ColumnKind.BADGE,
+        text,
+        explain or text,
+        tone=tone,
+        total=Total.SAME,
+    )

@@ -1,0 +1,165 @@
+"""A Qt-free tree over flat arrays: a node is an integer, its parent comes before it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.filter import Filter
+from devtools_app.viewmodels.row_order import RowOrder, SortKey
+from devtools_app.viewmodels.table import Column, Table
+
+Nodes = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+TOP = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tree:
+    """Rows of a table that have parents.
+
+    Attributes:
+        rows: the values; row n belongs to node n, the first column is indented
+        parents: parent of each node, -1 at the top; smaller than the node itself
+
+    Shapes: parents int64[nodes]
+    Raises: ValueError if a parent does not come before its child
+    """
+
+    rows: Table
+    parents: Nodes
+
+    def __post_init__(self) -> None:
+        if len(self.parents) != self.rows.length:
+            raise ValueError(f"{len(self.parents)} parents for {self.rows.length} nodes")
+        late = self.parents >= np.arange(len(self.parents))
+        if late.any() or (self.parents < TOP).any():
+            raise ValueError("a parent must come before its children")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Return the columns of the rows."""
+        return self.rows.columns
+
+
+def empty_tree() -> Tree:
+    """Return a tree without columns and nodes."""
+    return Tree(Table(), np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrangement:
+    """Which nodes are shown below which, in which order.
+
+    Attributes:
+        first: where the children of node n start in children, at n + 1; place 0 is for the top
+        children: shown nodes, grouped by parent
+        place: row of each node below its parent, -1 when it is not shown
+    """
+
+    first: Nodes
+    children: Nodes
+    place: Nodes
+
+    def count(self, node: int) -> int:
+        """Return how many children of a node (-1 for the top) are shown."""
+        return int(self.first[node + 2] - self.first[node + 1])
+
+    def child(self, node: int, row: int) -> int:
+        """Return the child of a node (-1 for the top) in a row."""
+        return int(self.children[self.first[node + 1] + row])
+
+
+class TreeOrder:
+    """Sorts and filters a tree: siblings among themselves, a match keeps all above and below it.
+
+    Attributes:
+        tree: what is arranged
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._rows = RowOrder(tree.rows)
+
+    def prepare(self) -> TreeOrder:
+        """Compute what the first sort and filter would need; for worker threads."""
+        self._rows.prepare()
+        return self
+
+    def arrange(self, sort: Sequence[SortKey] = (), wanted: Filter | None = None) -> Arrangement:
+        """Return the arrangement for a sort order and a filter.
+
+        Raises:
+            TooSlowError: a regular expression took too long over the texts of the tree
+        """
+        parents = self.tree.parents
+        order = self._rows.rows(sort)
+        if wanted is not None and wanted:
+            order = order[self._around(self._rows.mask(wanted))[order]]
+        children = order[np.argsort(parents[order], kind="stable")]
+        counts = np.bincount(parents[children] + 1, minlength=len(parents) + 1)
+        first = np.zeros(len(parents) + 2, np.int64)
+        np.cumsum(counts, out=first[1:])
+        place = np.full(len(parents), -1, np.int64)
+        place[children] = np.arange(len(children)) - first[parents[children] + 1]
+        return Arrangement(first, children, place)
+
+    def matching(self, wanted: Filter) -> Nodes:
+        """Return the nodes that themselves match a filter, to open the way to them."""
+        return np.flatnonzero(self._rows.mask(wanted))
+
+    def _around(self, hit: Mask) -> Mask:
+        parents: list[int] = self.tree.parents.tolist()
+        below: list[bool] = hit.tolist()
+        above = list(below)
+        for node, parent in enumerate(parents):  # parents come first: one pass reaches all below
+            if parent != TOP and below[parent]:
+                below[node] = True
+        for node in range(len(parents) - 1, -1, -1):
+            if above[node] and parents[node] != TOP:
+                above[parents[node]] = True
+        return np.array(below, np.bool_) | np.array(above, np.bool_)
+
+
+def ancestors(tree: Tree, node: int) -> tuple[int, ...]:
+    """Return the nodes above a node, nearest first."""
+    found: list[int] = []
+    while (node := int(tree.parents[node])) != TOP:
+        found.append(node)
+    return tuple(found)
+
+
+def tree_from_paths(paths: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], Nodes, Nodes]:
+    """Return the nodes of the tree that some paths span.
+
+    Returns:
+        names: name of each node
+        parents: parent of each node
+        leaf: node of each given path; two equal paths share one
+    """
+    names: list[str] = []
+    parents: list[int] = []
+    known: dict[tuple[int, str], int] = {}
+    leaf = np.full(len(paths), TOP, np.int64)
+    for index, path in enumerate(paths):
+        at = TOP
+        for name in path:
+            found = known.get((at, name))
+            if found is None:
+                found = known[at, name] = len(names)
+                names.append(name)
+                parents.append(at)
+            at = found
+        leaf[index] = at
+    return tuple(names), np.array(parents, np.int64), leaf
+
+
+def keyed(keys: Sequence[Hashable]) -> dict[Hashable, int]:
+    """Return the first row of each key."""
+    found: dict[Hashable, int] = {}
+    for row, key in enumerate(keys):
+        found.setdefault(key, row)
+    return found

@@ -1,0 +1,242 @@
+"""Numbers as people read them: three to four digits, one unit a column, exact on demand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from numbers import Integral, Real
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+MISSING = "missing"
+_DIGITS = 4
+
+
+class Quantity(str, Enum):
+    """What a number counts; decides its units. The base unit is what values are stored in."""
+
+    TIME = "time"  # nanoseconds
+    SIZE = "size"  # bytes
+    TICKS = "ticks"  # a clock whose rate nobody knows
+    COUNT = "count"
+    SHARE = "share"  # 0 ... 1
+    PLAIN = "plain"
+    ADDRESS = "address"  # shown in hexadecimal
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One way to show a quantity.
+
+    Attributes:
+        symbol: what stands behind the number, empty for counts
+        factor: how many base units it is
+    """
+
+    symbol: str
+    factor: float
+
+
+TIME_UNITS = (Unit("ns", 1.0), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9))
+SIZE_UNITS = (
+    Unit("B", 1.0),
+    Unit("KiB", 1024.0),
+    Unit("MiB", 1024.0**2),
+    Unit("GiB", 1024.0**3),
+)
+_FIXED = {
+    Quantity.TICKS: Unit("ticks", 1.0),
+    Quantity.SHARE: Unit("%", 0.01),
+    Quantity.COUNT: Unit("", 1.0),
+    Quantity.PLAIN: Unit("", 1.0),
+    Quantity.ADDRESS: Unit("", 1.0),
+}
+_BASE_SYMBOL = {Quantity.TIME: "ns", Quantity.SIZE: "B", Quantity.TICKS: "ticks"}
+
+
+def units_of(quantity: Quantity) -> tuple[Unit, ...]:
+    """Return the units a quantity can be shown in, smallest first."""
+    if quantity is Quantity.TIME:
+        return TIME_UNITS
+    if quantity is Quantity.SIZE:
+        return SIZE_UNITS
+    return (_FIXED[quantity],)
+
+
+def base_symbol(quantity: Quantity) -> str:
+    """Return the symbol of the unit in which values are stored, empty when there is none."""
+    return _BASE_SYMBOL.get(quantity, "")
+
+
+def choose_unit(quantity: Quantity, largest: float, choice: str = "auto") -> Unit:
+    """Return the unit for a column: the one the user fixed, else the one its largest value fits.
+
+    The largest value gets at least one digit before the point, except that half a unit is enough
+    (0.548 ms reads better beside 1.504 ms than 548 µs does).
+    """
+    units = units_of(quantity)
+    fixed = next((unit for unit in units if unit.symbol == choice), None)
+    if fixed is not None:
+        return fixed
+    size = abs(largest) if math.isfinite(largest) else 0.0
+    fitting = [unit for unit in units if size >= 0.5 * unit.factor]
+    if quantity is Quantity.SIZE:
+        fitting = [unit for unit in units if size >= unit.factor]
+    return fitting[-1] if fitting else units[0]
+
+
+def magnitude(values: Iterable[object] | NDArray[Any]) -> float:
+    """Return the largest absolute finite number among values, 0.0 when there is none."""
+    if isinstance(values, np.ndarray):
+        array = cast("NDArray[Any]", values)
+        if array.dtype.kind in "iuf":
+            return _array_magnitude(array)
+    numbers = (abs(number) for value in values if (number := as_number(value)) is not None)
+    return max(numbers, default=0.0)
+
+
+def _array_magnitude(array: NDArray[Any]) -> float:
+    if array.dtype.kind == "f":
+        array = array[np.isfinite(array)]
+    if array.size == 0:
+        return 0.0
+    return max(abs(float(array.max())), abs(float(array.min())))
+
+
+def as_number(value: object) -> float | None:
+    """Return a finite float, or None for what is missing, not finite or not a number."""
+    if not isinstance(value, Real):
+        return None
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def decimals_for(largest: float) -> int:
+    """Return how many decimals show a number of this size with three to four digits."""
+    if largest <= 0.0 or not math.isfinite(largest):
+        return 0
+    before = max(1, math.floor(math.log10(largest)) + 1)
+    return min(3, max(0, _DIGITS - before))
+
+
+def number_text(value: float, decimals: int) -> str:
+    """Return a number with that many decimals, or more honest words when it would read as zero."""
+    if value == 0.0:
+        return f"{0.0:.{decimals}f}"
+    limit = 0.5 * 10.0**-decimals
+    if abs(value) < limit:
+        sign = ">-" if value < 0 else "<"
+        return f"{sign}{10.0**-decimals:.{decimals}f}"
+    return f"{value:,.{decimals}f}"
+
+
+def plain_text(value: float) -> str:
+    """Return a number without unit in four digits, with an exponent when that is shorter."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == int(value) and abs(value) < 1e7:
+        return f"{int(value):,}"
+    return f"{value:.{_DIGITS}g}"
+
+
+Formatter = Callable[[object], str]
+
+
+def column_formatter(quantity: Quantity, unit: Unit, largest: float) -> Formatter:
+    """Return the function that shows the values of one column, without the unit.
+
+    Args:
+        quantity: what the numbers count
+        unit: what the column is shown in
+        largest: largest absolute value of the column, in base units; decides the decimals
+    """
+    if quantity is Quantity.ADDRESS:
+        return _address_text
+    if quantity is Quantity.PLAIN:
+        return _plain_or_missing
+    if quantity in (Quantity.COUNT, Quantity.TICKS) or unit.symbol in ("B", ""):
+        return _integer_text
+    decimals = 1 if quantity is Quantity.SHARE else decimals_for(largest / unit.factor)
+    factor = unit.factor
+
+    def text(value: object) -> str:
+        number = as_number(value)
+        return MISSING if number is None else number_text(number / factor, decimals)
+
+    return text
+
+
+def _address_text(value: object) -> str:
+    number = as_number(value)
+    return MISSING if number is None else f"{int(number):#x}"
+
+
+def _plain_or_missing(value: object) -> str:
+    if value is None:
+        return MISSING
+    if isinstance(value, Real):
+        return MISSING if math.isnan(float(value)) else plain_text(float(value))
+    return str(value)
+
+
+def _integer_text(value: object) -> str:
+    number = as_number(value)
+    if number is None:
+        return MISSING
+    return f"{int(number):,}" if number == int(number) else f"{number:,.1f}"
+
+
+def exact_text(value: object, quantity: Quantity) -> str:
+    """Return a value unrounded and in base units, as shown on hover: ``548,123 ns``."""
+    number = as_number(value)
+    if number is None:
+        return MISSING
+    if quantity is Quantity.SHARE:
+        return f"{number * 100:.6g} %"
+    if quantity is Quantity.ADDRESS:
+        return f"{int(number):#x} ({int(number):,})"
+    symbol = base_symbol(quantity)
+    text = f"{int(number):,}" if number == int(number) else repr(number)
+    return f"{text} {symbol}".rstrip()
+
+
+def raw_text(value: object) -> str:
+    """Return a value for TSV and CSV: unrounded, no separators, empty when missing."""
+    if value is None:
+        return ""
+    if isinstance(value, Integral):
+        return str(int(value))
+    if not isinstance(value, Real):
+        return str(value)
+    number = float(value)
+    if math.isnan(number):
+        return ""
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+
+
+def format_quantity(value: float | None, quantity: Quantity, choice: str = "auto") -> str:
+    """Return one number with its unit, for status lines and panels: ``1.504 ms``."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    unit = choose_unit(quantity, value, choice)
+    text = column_formatter(quantity, unit, abs(value))(value)
+    return f"{text} {unit.symbol}".rstrip()
+
+
+def format_time(ns: float | None, choice: str = "auto") -> str:
+    """Return a duration given in nanoseconds as text with its unit."""
+    return format_quantity(ns, Quantity.TIME, choice)
+
+
+def format_bytes(size: float | None, choice: str = "auto") -> str:
+    """Return a number of bytes as text with its unit."""
+    return format_quantity(size, Quantity.SIZE, choice)
+
+
+def format_share(share: float | None) -> str:
+    """Return a fraction of one as a percentage."""
+    return format_quantity(share, Quantity.SHARE)
