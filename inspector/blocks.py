@@ -306,9 +306,9 @@ def _assemble(
 
 
 def _signature(layout: Layout) -> bytes:
-    groups_logged = np.diff(layout.debug_start)[layout.group] > 0 if len(layout.group) else []
+    logged = np.diff(layout.debug_start) > 0
     columns = (layout.name, layout.instruction, layout.delegate_int, layout.delegate_str)
-    shape = np.asarray(groups_logged, dtype=np.int64)
+    shape = logged[layout.group].astype(np.int64)
     timed = (layout.first >= 0).astype(np.int64)
     return b"".join(column.tobytes() for column in (*columns, shape, timed))
 
@@ -345,7 +345,7 @@ def _elapsed(start: NDArray[np.uint64], end: NDArray[np.uint64]) -> Floats:
     plain = (end - start).astype(np.float64)
     if not wrapped.any():
         return plain
-    around = (np.uint64(_WRAP) - start + end).astype(np.float64)
+    around = float(_WRAP) - start.astype(np.float64) + end.astype(np.float64)
     possible = (start <= _WRAP) & (end <= _WRAP)
     return np.where(wrapped, np.where(possible, around, np.nan), plain)
 

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from schema.bundled import BundledProgram
-
 from inspector.bundled import inner_program
 from inspector.check_pairs import (
     Evidence,
@@ -20,6 +18,7 @@ from inspector.check_pairs import (
     trace_and_buffer,
 )
 from inspector.session import LoadedFile, Session
+from schema.bundled import BundledProgram
 from schema.debug_buffer import DebugBuffer
 from schema.etdump import ETDump
 from schema.etrecord import ETRecord

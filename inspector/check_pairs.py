@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from schema.bundled import BundledProgram
 
 from inspector import record_maps
 from inspector.blocks import Block, trace_blocks
 from inspector.links import base_operator, nodes_by_handle
 from inspector.methods import KIND_OF_EVENT, is_execution, match_methods
-from schema.debug_buffer import DebugBuffer
+from schema.bundled import BundledProgram
+from schema.debug_buffer import DebugBuffer, tensor_extents
 from schema.etdump import ETDump
 from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor
@@ -74,15 +74,15 @@ def program_and_record(program: Program, record: ETRecord) -> Evidence:
     for plan in program.plans:
         if not instructions(plan):
             continue
-        if record.debug_handle_map and plan.name not in record.debug_handle_map:
-            names = ", ".join(record.debug_handle_map)
+        if record.debug_handle_map and plan.name not in (record.debug_handle_map or {}):
+            names = ", ".join(record.debug_handle_map or ())
             return Evidence(what, 0, f"the program has method {plan.name}, the record has {names}")
         for compare in (_maps, _delegates, _operators, _inputs):
             count, mismatch = compare(plan, record)
             if mismatch:
                 return Evidence(what, 0, f"method {plan.name}: {mismatch}")
             matched += count
-    extra = [name for name in record.debug_handle_map if name not in _names(program)]
+    extra = [name for name in record.debug_handle_map or () if name not in _names(program)]
     if extra:
         return Evidence(what, 0, f"the record has method {extra[0]}, the program does not")
     return Evidence(what, matched)
@@ -119,7 +119,7 @@ def _maps(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
 
 
 def _delegates(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
-    if plan.name not in record.delegate_map and not record.debug_handle_map:
+    if plan.name not in (record.delegate_map or {}) and not record.debug_handle_map:
         return 0, ""
     recorded = record_maps.delegates(record, plan.name)
     called = {
@@ -233,7 +233,7 @@ def _trace_against(block: Block, record: ETRecord, method: str) -> Finding:
     handles = record_maps.handles(record, method)
     delegates = record_maps.delegates(record, method)
     graph = record_maps.edge_graph(record, method)
-    nodes = nodes_by_handle(graph) if graph is not None else {}
+    nodes: Nodes = nodes_by_handle(graph) if graph is not None else {}
     agree = 0
     seen: set[int] = set()
     for event in range(len(block)):
@@ -251,13 +251,7 @@ def _trace_against(block: Block, record: ETRecord, method: str) -> Finding:
     return agree, ""
 
 
-def _event_against(
-    number: int,
-    name: str,
-    is_delegate: bool,
-    handles: tuple[int, ...],
-    nodes: Nodes,
-) -> str:
+def _event_against(name: str, is_delegate: bool, handles: tuple[int, ...], nodes: Nodes) -> str:
     if name in KIND_OF_EVENT and is_delegate != (name == "DELEGATE_CALL"):
         recorded = "a delegate" if is_delegate else "no delegate"
         return f"the trace has {name}, the record {recorded}"
@@ -274,7 +268,7 @@ def _event_against(
 def trace_and_buffer(dump: ETDump, buffer: DebugBuffer) -> Evidence:
     """Every logged tensor must lie in the buffer, and nothing else may."""
     what = "extents of the logged tensors"
-    starts, ends = buffer.extents(dump)
+    starts, ends = tensor_extents(dump)
     if len(starts) == 0:
         return Evidence(what, 0, "" if not any(buffer.data[:4096]) else "the trace logs no tensor")
     size = len(buffer.data)

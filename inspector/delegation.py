@@ -9,26 +9,23 @@ Three sources, best first; ``counting`` says which one was used:
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inspector import record_maps
+from inspector.delegate_owner import call_nodes, ownership
+from inspector.names import is_compute, op_type
 from inspector.payloads import delegate_payload
 from inspector.session import Session
-from schema.etrecord import ETRecord
-from schema.graph import Graph, GraphNode, NodeKind
+from schema.etrecord import DelegateMap, ETRecord
+from schema.graph import Graph, NodeKind
 from schema.identity_cache import identity_cache
 from schema.payloads import Payload, describe_compile_specs
 from schema.program import Program, instructions, operator_name
 from schema.program import model as m
 
 GETITEM = "getitem"
-_SUFFIX = re.compile(r"_\d+$")
-_MOVERS = re.compile(
-    r"(getitem|quantize|dequantize|choose_qparams|view|permute|transpose|reshape|clone|to_copy"
-    r"|_to_dim_order_copy|_clone_dim_order|sym_size|expand|squeeze|unsqueeze|slice_copy|alias)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +110,6 @@ def summary_text(subgraphs: int, delegated: int, non_delegated: int) -> str:
     )
 
 
-def op_type(node_name: str) -> str:
-    """Return the stock tool's operator type: a node name without its number."""
-    return _SUFFIX.sub("", node_name)
-
-
-def is_compute(name: str) -> bool:
-    """Return whether an operator computes, as opposed to moving or converting data."""
-    return _MOVERS.search(name) is None
-
-
 @identity_cache
 def analyse_delegation(session: Session) -> tuple[MethodDelegation, ...]:
     """Return the delegation of every method that has instructions or a recorded graph."""
@@ -147,7 +134,7 @@ def _method(
     if graph is not None and any(node.kind is NodeKind.DELEGATE for node in graph.nodes):
         inside, outside, counting = *_lowered_sides(graph), "lowered"
     elif graph is not None and record is not None:
-        inside, outside, counting = *_handle_sides(record, graph, method), "handles"
+        inside, outside, counting = *_handle_sides(session, graph, method), "handles"
     else:
         assert program is not None
         inside, outside, counting = *_payload_sides(session, program, method), "payload"
@@ -158,72 +145,32 @@ def _method(
 Sides = tuple[dict[int, list[tuple[str, str]]], list[tuple[str, str]]]  # (name, operator type)
 
 
-def _calls(graph: Graph) -> list[GraphNode]:
-    return [node for node in graph.nodes if node.kind in (NodeKind.CALL, NodeKind.CONTROL)]
-
-
-def call_names(graph: Graph) -> list[str]:
-    """Return the call node names of a graph as torch.fx has them, getitem nodes included."""
-    return [name for node in graph.nodes for name in _fx_names(node)]
-
-
-def _fx_names(node: GraphNode) -> list[str]:
-    if node.kind not in (NodeKind.CALL, NodeKind.CONTROL, NodeKind.DELEGATE):
-        return []
-    several = len(node.outputs) > 1 or bool(node.attributes.get("multiple_outputs"))
-    unused = f"{node.name}_unused_"
-    getitems = [name for name in node.outputs if not name.startswith(unused)] if several else []
-    return [node.name, *getitems]
-
-
-def _pairs(node: GraphNode) -> list[tuple[str, str]]:
-    names = _fx_names(node)
-    return [(names[0], op_type(names[0])), *((name, GETITEM) for name in names[1:])]
-
-
 def _lowered_sides(graph: Graph) -> Sides:
     inside: dict[int, list[tuple[str, str]]] = {}
-    outside: list[tuple[str, str]] = []
     for node in graph.nodes:
-        if node.kind is not NodeKind.DELEGATE:
-            outside += _pairs(node)
-            continue
-        outside += [(name, GETITEM) for name in _fx_names(node)[1:] or node.outputs]
-        lowered = graph.subgraphs.get(node.subgraphs[0]) if node.subgraphs else None
-        nodes = _calls(lowered) if lowered is not None else []
-        inside[len(inside)] = [pair for inner in nodes for pair in _pairs(inner)]
-    return inside, outside
+        if node.kind is NodeKind.DELEGATE:
+            lowered = graph.subgraphs.get(node.subgraphs[0]) if node.subgraphs else None
+            inside[len(inside)] = _pairs(lowered) if lowered is not None else []
+    return inside, _pairs(graph)
 
 
-def _handle_sides(record: ETRecord, graph: Graph, method: str) -> Sides:
-    handles = record_maps.handles(record, method)
-    outputs = record_maps.output_counts(record, method)
-    calls = sorted(record_maps.delegates(record, method))
-    taken = {number: Counter(handles.get(number, ())) for number in calls}
-    inside: dict[int, list[tuple[str, str]]] = {index: [] for index in range(len(calls))}
+def _pairs(graph: Graph) -> list[tuple[str, str]]:
+    return [(node.name, op_type(node.name)) for node in call_nodes(graph)]
+
+
+def _handle_sides(session: Session, graph: Graph, method: str) -> Sides:
+    own = ownership(session, graph, method)
+    inside: dict[int, list[tuple[str, str]]] = {call: [] for call in range(len(own.calls))}
     outside: list[tuple[str, str]] = []
-    for node in _calls(graph):
-        for name, operator in _pairs(node):
-            owner = _owner(node, operator, calls, taken)
-            if owner is None:
-                outside.append((name, operator))
-            else:
-                inside[owner].append((name, operator))
-    for number in calls:
-        count = outputs.get(number, 1)
-        outside += [(f"{GETITEM} of delegate call {number}", GETITEM)] * count
+    for node, call in zip(own.nodes, own.owners, strict=True):
+        side = outside if call is None else inside[call]
+        side.append((node.name, op_type(node.name)))
+    assert session.record is not None
+    outputs = record_maps.output_counts(session.record, method)
+    for number in own.calls:
+        # The compiled graph reads each result of a delegate through a getitem.
+        outside += [(f"{GETITEM} of delegate call {number}", GETITEM)] * outputs.get(number, 1)
     return inside, outside
-
-
-def _owner(
-    node: GraphNode, operator: str, calls: list[int], taken: dict[int, Counter[int]]
-) -> int | None:
-    if node.debug_handle is None:
-        return None
-    for index, number in enumerate(calls):
-        if taken[number].get(node.debug_handle, 0) > 0:
-            return index
-    return None
 
 
 def _payload_sides(session: Session, program: Program, method: str) -> Sides:
@@ -287,7 +234,9 @@ def _called_by(plan: m.ExecutionPlan) -> dict[int, list[int]]:
 def _record_delegates(
     record: ETRecord | None, method: str, inside: dict[int, list[tuple[str, str]]]
 ) -> tuple[DelegateFacts, ...]:
-    entries = record_maps.delegates(record, method) if record is not None else {}
+    entries: Mapping[int, DelegateMap] = {}
+    if record is not None:
+        entries = record_maps.delegates(record, method)
     found: list[DelegateFacts] = []
     for index, (number, entry) in enumerate(sorted(entries.items())):
         pairs = inside.get(index, [])
@@ -330,5 +279,5 @@ def _nested(graph: Graph) -> int:
         for name in node.subgraphs:
             inner = graph.subgraphs.get(name)
             if inner is not None:
-                total += len(call_names(inner)) + _nested(inner)
+                total += len(call_nodes(inner)) + _nested(inner)
     return total

@@ -17,6 +17,7 @@ from inspector.kernel_order import PayloadMatch, match_payload_events
 from inspector.methods import FRAMEWORK, block_method
 from inspector.payloads import delegate_payload
 from inspector.session import Session
+from schema.etrecord import DelegateMap
 from schema.graph import Graph, GraphNode
 from schema.identity_cache import identity_cache
 from schema.program import Program, backend_id, instructions
@@ -91,9 +92,14 @@ class BlockLinks:
         self.block = block
         self.plan = program.plan(method) if program is not None and method is not None else None
         self.graph = record_maps.edge_graph(record, method) if record and method else None
-        self.handles = record_maps.handles(record, method) if record and method else {}
-        self.delegates = record_maps.delegates(record, method) if record and method else {}
-        self.nodes = nodes_by_handle(self.graph) if self.graph is not None else {}
+        self.handles: Mapping[int, tuple[int, ...]] = {}
+        self.delegates: Mapping[int, DelegateMap] = {}
+        if record is not None and method is not None:
+            self.handles = record_maps.handles(record, method)
+            self.delegates = record_maps.delegates(record, method)
+        self.nodes: Mapping[int, tuple[GraphNode, ...]] = {}
+        if self.graph is not None:
+            self.nodes = nodes_by_handle(self.graph)
         self.single = _order_matches(self.plan, self.handles, self.nodes)
         self.payloads = self._payload_matches(session, program)
 
@@ -138,7 +144,7 @@ class BlockLinks:
         instruction = number if self.plan is not None else None
         backend, delegate = self._backend(number)
         entry = self.delegates.get(number)
-        handles = entry.ids.get(str(identifier)) if entry is not None else None
+        handles = entry.handles.get(str(identifier)) if entry is not None else None
         if handles:
             nodes = self._names(handles)
             node = nodes[0] if len(nodes) == 1 else ""

@@ -8,11 +8,10 @@ from typing import TypeVar
 
 from schema.bundled import BundledProgram
 from schema.debug_buffer import DebugBuffer
-from schema.flat_tensor import FlatTensor
-
 from schema.errors import Issue
 from schema.etdump import ETDump
 from schema.etrecord import ETRecord
+from schema.flat_tensor import FlatTensor
 from schema.program import Program
 
 T = TypeVar("T")
@@ -126,7 +125,7 @@ class Session:
         """Return the method names of the program, else of the record."""
         if self.program is not None:
             return tuple(plan.name for plan in self.program.plans)
-        return tuple(self.record.methods()) if self.record is not None else ()
+        return self.record.methods if self.record is not None else ()
 
     def file_of(self, artifact: object) -> LoadedFile | None:
         """Return the file an artifact came from, None for one that is inside another."""
