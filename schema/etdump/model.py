@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from schema.errors import Issue
+from schema.etdump.join import joined
 from schema.etdump.table import EventTable
 
 
@@ -33,7 +34,6 @@ class ETDump:
         version: schema version, 0 in every file known
         size_prefixed: whether the file begins with its size, as runtimes write it
         run_data: readable blocks, in the order of the file
-        events: the events of all blocks, one after another
         file: where it came from
         issues: odd or lost things
     """
@@ -43,3 +43,8 @@ class ETDump:
     run_data: tuple[RunData, ...]
     file: str = field(default="", compare=False)
     issues: tuple[Issue, ...] = field(default=(), compare=False)
+
+    @property
+    def events(self) -> EventTable:
+        """Return the events of all blocks, one after another."""
+        return joined([run.events for run in self.run_data])

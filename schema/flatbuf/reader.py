@@ -146,6 +146,8 @@ class Reader:
             self._depth -= 1
 
     def _fields(self, shape: _Shape, at: int) -> dict[str, Any]:
+        if not shape.present:
+            return shape.absent
         values = dict(shape.absent)
         for name, kind, offset, tag_offset in shape.present:
             try:
@@ -263,10 +265,15 @@ class Reader:
         if isinstance(kind.element, Scalar):
             return self._number_vector(kind.element, at)
         start, count = self.extent(at, _POINTER)
+        element = kind.element
         made: list[Any] = []
         for index in range(count):
             try:
-                made.append(self.value(kind.element, start + _POINTER * index))
+                target = self.follow(start + _POINTER * index)
+                if isinstance(element, Text):
+                    made.append(self._text(target))
+                else:
+                    made.append(self.table(element, target))
             except FormatError as error:
                 raise error.inside(f"[{index}]") from None
         return tuple(made)
