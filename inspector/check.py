@@ -7,16 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from inspector.bundled import inner_program
+from inspector.check_facts import Evidence
 from inspector.check_pairs import (
-    Evidence,
     program_and_bundle,
     program_and_data,
     program_and_program,
     program_and_record,
-    program_and_trace,
-    record_and_trace,
-    trace_and_buffer,
 )
+from inspector.check_traces import program_and_trace, record_and_trace, trace_and_buffer
 from inspector.session import LoadedFile, Session
 from schema.bundled import BundledProgram
 from schema.debug_buffer import DebugBuffer

@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import partial
 
 from inspector import record_maps
-from inspector.blocks import Block, trace_blocks
+from inspector.check_facts import Evidence, Finding, Nodes, stem
 from inspector.links import base_operator, nodes_by_handle
-from inspector.methods import KIND_OF_EVENT, is_execution, match_methods
+from inspector.payloads import delegate_payload
 from schema.bundled import BundledProgram
-from schema.debug_buffer import DebugBuffer, tensor_extents
-from schema.etdump import ETDump
 from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor
-from schema.graph import Graph, GraphNode
+from schema.graph import Graph
 from schema.program import Program, backend_id, instructions, operator_name
 from schema.program import model as m
 from schema.scalar_type import scalar_type
 
 _EXTERNAL = 1
+_HANDLES_ARE_OURS = "XnnpackBackend"  # other payloads number their nodes themselves
 _NAMESPACES = ("aten", "dim_order_ops", "quantized_decomposed")
-_NATIVE = "native_call_"
-Nodes = Mapping[int, tuple[GraphNode, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a comparison found.
-
-    Attributes:
-        what: the facts compared, in words
-        matched: how many agree
-        mismatch: first contradiction, empty when there is none
-    """
-
-    what: str
-    matched: int = 0
-    mismatch: str = ""
 
 
 def program_and_program(first: Program, second: Program) -> Evidence:
@@ -49,22 +27,6 @@ def program_and_program(first: Program, second: Program) -> Evidence:
     if first == second:
         return Evidence(what, 1)
     return Evidence(what, 0, "they are two different programs")
-
-
-def program_and_trace(program: Program, dump: ETDump) -> Evidence:
-    """Every event of an instruction must be of the kind and operator the program has there."""
-    what = "instruction numbers, kinds and operators of every run"
-    matched = 0
-    for block in trace_blocks((dump,)).blocks:
-        if not is_execution(block):
-            continue
-        matches = match_methods(program, block)
-        if not matches:
-            return Evidence(what, 0, "the trace has a run, the program no method with instructions")
-        if matches[0].mismatch:
-            return Evidence(what, 0, matches[0].mismatch)
-        matched += matches[0].matched
-    return Evidence(what, matched)
 
 
 def program_and_record(program: Program, record: ETRecord) -> Evidence:
@@ -77,7 +39,7 @@ def program_and_record(program: Program, record: ETRecord) -> Evidence:
         if record.debug_handle_map and plan.name not in (record.debug_handle_map or {}):
             names = ", ".join(record.debug_handle_map or ())
             return Evidence(what, 0, f"the program has method {plan.name}, the record has {names}")
-        for compare in (_maps, _delegates, _operators, _inputs):
+        for compare in (_maps, _delegates, _operators, _inputs, partial(_payloads, program)):
             count, mismatch = compare(plan, record)
             if mismatch:
                 return Evidence(what, 0, f"method {plan.name}: {mismatch}")
@@ -92,30 +54,38 @@ def _names(program: Program) -> set[str]:
     return {plan.name for plan in program.plans}
 
 
-Finding = tuple[int, str]  # facts that agree, first mismatch
-
-
 def _maps(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
     mapped = record_maps.handles(record, plan.name)
     if not mapped:
         return 0, ""
     steps = instructions(plan)
     called: set[int] = set()
+    expected: set[int] = set()
     jumps = False
     for step, (_, _, instruction) in enumerate(steps):
-        jumps = jumps or isinstance(instruction.instr_args, m.JumpFalseCall)
-        if isinstance(instruction.instr_args, (m.KernelCall, m.DelegateCall)):
+        args = instruction.instr_args
+        jumps = jumps or isinstance(args, m.JumpFalseCall)
+        if isinstance(args, (m.KernelCall, m.DelegateCall)):
             called.add(step)
+        if isinstance(args, m.DelegateCall) or (
+            isinstance(args, m.KernelCall) and _is_recorded(operator_name(plan, args))
+        ):
+            expected.add(step)
     for number in sorted(mapped):
         if number not in called:
             return 0, (
                 f"the record maps instruction {number}, the program has {len(steps)} instructions"
                 " and no operator there"
             )
-    missing = sorted(called - mapped.keys())
+    missing = sorted(expected - mapped.keys())
     if missing and not jumps:
         return 0, f"the program calls instruction {missing[0]}, the record does not map it"
     return len(mapped), ""
+
+
+def _is_recorded(operator: str) -> bool:
+    # The write-back of state and the runtime's own kernels come after the record's numbering.
+    return operator.split("::")[0] in _NAMESPACES and operator != "aten::copy_"
 
 
 def _delegates(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
@@ -136,6 +106,28 @@ def _delegates(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
         if there is None and not jumps:
             return 0, f"instruction {number}: the program calls {here}, the record no delegate"
     return len(called), ""
+
+
+def _payloads(program: Program, plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+    """Handles inside a delegate's payload must be among those the record lists for its call."""
+    handles = record_maps.handles(record, plan.name)
+    agree = 0
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        args = instruction.instr_args
+        listed = set(handles.get(step, ()))
+        if not isinstance(args, m.DelegateCall) or not listed:
+            continue
+        if not 0 <= args.delegate_index < len(plan.delegates):
+            continue
+        if plan.delegates[args.delegate_index].id != _HANDLES_ARE_OURS:
+            continue
+        payload = delegate_payload(program, plan, args.delegate_index)
+        inside = {handle for node in payload.debug_handles.values() for handle in node}
+        stray = sorted(inside - listed - {0})
+        if stray:
+            return 0, f"instruction {step}: its payload has handle {stray[0]}, the record does not"
+        agree += bool(inside)
+    return agree, ""
 
 
 def _operators(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
@@ -165,17 +157,13 @@ def _operator_against(operator: str, handles: tuple[int, ...], nodes: Nodes) -> 
         return None
     if not known:
         return f"the program calls {operator}, the record has no node with handle {handles[0]}"
-    recorded = {_stem(base_operator(node.target)) for node in known}
-    if _stem(base_operator(operator)) in recorded:
+    recorded = {stem(base_operator(node.target)) for node in known}
+    if stem(base_operator(operator)) in recorded:
         return ""
     foreign = not any(name.split("::")[0] in _NAMESPACES for name in recorded)
     if foreign:
         return None
     return f"the program calls {operator}, the record has {', '.join(sorted(recorded))}"
-
-
-def _stem(name: str) -> str:
-    return name.rstrip("_")  # a re-inplaced operator is the same operator
 
 
 def _inputs(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
@@ -214,110 +202,49 @@ def _input_against(graph: Graph, name: str, plan: m.ExecutionPlan, index: int) -
     return ""
 
 
-def record_and_trace(record: ETRecord, dump: ETDump) -> Evidence:
-    """Delegate calls and operators of the trace must be those the record maps."""
-    what = "mapped instructions, delegates and operators of every run"
-    matched = 0
-    for block in trace_blocks((dump,)).blocks:
-        if not is_execution(block) or not record.debug_handle_map:
-            continue
-        findings = [_trace_against(block, record, method) for method in record.debug_handle_map]
-        best = min(findings, key=lambda finding: (bool(finding[1]), -finding[0]))
-        if best[1]:
-            return Evidence(what, 0, best[1])
-        matched += best[0]
-    return Evidence(what, matched)
-
-
-def _trace_against(block: Block, record: ETRecord, method: str) -> Finding:
-    handles = record_maps.handles(record, method)
-    delegates = record_maps.delegates(record, method)
-    graph = record_maps.edge_graph(record, method)
-    nodes: Nodes = nodes_by_handle(graph) if graph is not None else {}
-    agree = 0
-    seen: set[int] = set()
-    for event in range(len(block)):
-        number, name = block.instruction(event), block.event_name(event)
-        if block.layout.chain[event] < 0 or number is None or block.delegate_id(event) is not None:
-            continue
-        seen.add(number)
-        against = _event_against(name, number in delegates, handles.get(number, ()), nodes)
-        if against:
-            return 0, f"instruction {number}: {against}"
-        agree += number in handles
-    absent = sorted(delegates.keys() - seen)
-    if absent and "JF_CALL" not in block.strings:
-        return 0, f"the record has a delegate at instruction {absent[0]}, the trace no event of it"
-    return agree, ""
-
-
-def _event_against(name: str, is_delegate: bool, handles: tuple[int, ...], nodes: Nodes) -> str:
-    if name in KIND_OF_EVENT and is_delegate != (name == "DELEGATE_CALL"):
-        recorded = "a delegate" if is_delegate else "no delegate"
-        return f"the trace has {name}, the record {recorded}"
-    if not name.startswith(_NATIVE):
-        return ""
-    known = [base_operator(node.target) for handle in handles for node in nodes.get(handle, ())]
-    stems = {_stem(operator.split("::")[-1]) for operator in known}
-    called = _stem(name.removeprefix(_NATIVE).split(".")[0])
-    if not known or called in stems:
-        return ""
-    return f"the trace has {name}, the record {', '.join(sorted(set(known)))}"
-
-
-def trace_and_buffer(dump: ETDump, buffer: DebugBuffer) -> Evidence:
-    """Every logged tensor must lie in the buffer, and nothing else may."""
-    what = "extents of the logged tensors"
-    starts, ends = tensor_extents(dump)
-    if len(starts) == 0:
-        return Evidence(what, 0, "" if not any(buffer.data[:4096]) else "the trace logs no tensor")
-    size = len(buffer.data)
-    if int(ends.max()) > size:
-        last = int(ends.max())
-        return Evidence(what, 0, f"a logged tensor ends at byte {last} of a {size}-byte buffer")
-    stray = _stray_byte(buffer, starts, ends)
-    if stray is not None:
-        return Evidence(what, 0, f"byte {stray} of the buffer is set but belongs to no tensor")
-    return Evidence(what, len(starts))
-
-
-def _stray_byte(
-    buffer: DebugBuffer, starts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> int | None:
-    """Return the first non-zero byte outside of all tensors; the runtime leaves gaps zero."""
-    depth = np.zeros(len(buffer.data) + 1, dtype=np.int32)
-    np.add.at(depth, starts, 1)
-    np.add.at(depth, ends, -1)
-    outside = np.cumsum(depth[:-1]) == 0
-    stray = np.flatnonzero(outside & (np.frombuffer(buffer.data, dtype=np.uint8) != 0))
-    return int(stray[0]) if len(stray) else None
-
-
 def program_and_data(program: Program, data: FlatTensor) -> Evidence:
     """Every external tensor must be there with its layout; delegates look up blobs by key."""
-    what = "keys and layouts of external tensors"
+    what = "keys and layouts of external tensors and of delegates' constants"
     entries = {entry.key: entry for entry in data.entries}
     inside = program.named_data_map()
     agree = 0
+    for tensor, key in _external_tensors(program):
+        entry = entries.get(key)
+        if entry is None and key in inside:
+            continue
+        if entry is None:
+            return Evidence(what, agree, f"the program needs {key!r}, the data has no such key")
+        layout = entry.layout
+        if layout is not None and (
+            layout.scalar_type != tensor.scalar_type or layout.sizes != tensor.sizes
+        ):
+            return Evidence(what, agree, f"{key!r} has another type or shape in the data")
+        agree += 1
+    agree += len(_delegate_keys(program) & entries.keys())
+    if entries and not agree:
+        return Evidence(what, 0, f"the program asks for none of the {len(entries)} keys")
+    return Evidence(what, agree)
+
+
+def _external_tensors(program: Program) -> list[tuple[m.Tensor, str]]:
+    found: list[tuple[m.Tensor, str]] = []
     for plan in program.plans:
         for value in plan.values:
             tensor = value.val
             extra = tensor.extra_tensor_info if isinstance(tensor, m.Tensor) else None
-            if not isinstance(tensor, m.Tensor) or extra is None or extra.location != _EXTERNAL:
-                continue
-            key = extra.fully_qualified_name
-            entry = entries.get(key)
-            if entry is None and key in inside:
-                continue
-            if entry is None:
-                return Evidence(what, agree, f"the program needs {key!r}, the data has no such key")
-            layout = entry.layout
-            if layout is not None and (
-                layout.scalar_type != tensor.scalar_type or layout.sizes != tensor.sizes
-            ):
-                return Evidence(what, agree, f"{key!r} has another type or shape in the data")
-            agree += 1
-    return Evidence(what, agree)
+            if isinstance(tensor, m.Tensor) and extra is not None and extra.location == _EXTERNAL:
+                found.append((tensor, extra.fully_qualified_name))
+    return found
+
+
+def _delegate_keys(program: Program) -> set[str]:
+    return {
+        constant.name
+        for plan in program.plans
+        for index in range(len(plan.delegates))
+        for constant in delegate_payload(program, plan, index).constants
+        if constant.location == "named"
+    }
 
 
 def program_and_bundle(program: Program, bundled: BundledProgram) -> Evidence:

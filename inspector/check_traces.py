@@ -1,0 +1,203 @@
+"""Traces against programs, records and debug buffers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inspector import record_maps
+from inspector.blocks import Block, trace_blocks
+from inspector.check_facts import Evidence, Finding, Nodes, shape_against, stem
+from inspector.links import base_operator, nodes_by_handle, walk_nodes
+from inspector.methods import KIND_OF_EVENT, is_execution, match_methods
+from inspector.operands import plan_operands
+from schema.debug_buffer import DebugBuffer, tensor_extents
+from schema.errors import Severity
+from schema.etdump import ETDump
+from schema.etrecord import ETRecord
+from schema.graph import Graph
+from schema.program import Program, instructions
+from schema.program import model as m
+
+_NATIVE = "native_call_"
+# Kernels that loops over slices bring in without a recorded node.
+_LOOP_KERNELS = frozenset({"select_copy", "copy", "et_copy_index"})
+
+
+def program_and_trace(program: Program, dump: ETDump) -> Evidence:
+    """Every event of an instruction must be of the kind and operator the program has there."""
+    what = "instruction numbers, kinds and operators of every run"
+    matched = 0
+    for block in trace_blocks((dump,)).blocks:
+        if not is_execution(block):
+            continue
+        matches = match_methods(program, block)
+        if not matches:
+            return Evidence(what, 0, "the trace has a run, the program no method with instructions")
+        if matches[0].mismatch:
+            return Evidence(what, 0, matches[0].mismatch)
+        plan = program.plan(matches[0].method)
+        count, mismatch = _logged_shapes(plan, block)
+        if mismatch:
+            return Evidence(what, 0, mismatch)
+        matched += matches[0].matched + count
+    return Evidence(what, matched)
+
+
+def _logged_shapes(plan: m.ExecutionPlan, block: Block) -> Finding:
+    """Tensors a kernel logged must have the type and shape the program plans for its results."""
+    operands = plan_operands(plan)
+    steps = instructions(plan)
+    agree = 0
+    seen: set[int] = set()
+    for event in range(len(block)):
+        number = block.instruction(event)
+        if number is None or number in seen or not 0 <= number < len(steps):
+            continue
+        if block.layout.chain[event] != 0 or block.delegate_id(event) is not None:
+            continue
+        seen.add(number)
+        if not isinstance(steps[number][2].instr_args, m.KernelCall):
+            continue
+        writes = [plan.values[index].val for index in operands[number].writes]
+        planned = [value for value in writes if isinstance(value, m.Tensor)]
+        logged = [t for v in block.debug_values(event, 0) if v is not None for t in v.all_tensors()]
+        if len(logged) != len(planned):
+            continue  # a loop logs every pass
+        for here, there in zip(logged, planned, strict=True):
+            bounded = there.shape_dynamism != 0
+            if here.scalar_type != there.scalar_type or shape_against(
+                here.sizes, there.sizes, bounded
+            ):
+                return (
+                    0,
+                    f"instruction {number}: the trace logs {here.sizes}, planned {there.sizes}",
+                )
+            agree += 1
+    return agree, ""
+
+
+def record_and_trace(record: ETRecord, dump: ETDump) -> Evidence:
+    """Delegate calls and operators of the trace must be those the record maps."""
+    what = "mapped instructions, delegates and operators of every run"
+    matched = 0
+    methods = record.debug_handle_map or {}
+    for block in trace_blocks((dump,)).blocks:
+        if not is_execution(block) or not methods:
+            continue
+        findings = [_trace_against(block, record, method) for method in methods]
+        best = min(findings, key=lambda finding: (bool(finding[1]), -finding[0]))
+        if best[1]:
+            return Evidence(what, 0, best[1])
+        matched += best[0]
+    return Evidence(what, matched)
+
+
+def _trace_against(block: Block, record: ETRecord, method: str) -> Finding:
+    handles = record_maps.handles(record, method)
+    delegates = record_maps.delegates(record, method)
+    graph = record_maps.edge_graph(record, method)
+    nodes: Nodes = nodes_by_handle(graph) if graph is not None else {}
+    if graph is not None and not handles:
+        return _kernels_against(block, graph)
+    agree = 0
+    seen: set[int] = set()
+    for event in range(len(block)):
+        number, name = block.instruction(event), block.event_name(event)
+        if block.layout.chain[event] < 0 or number is None or block.delegate_id(event) is not None:
+            continue
+        seen.add(number)
+        own = handles.get(number, ())
+        against = _event_against(name, number in delegates, own, nodes)
+        if not against and graph is not None:
+            against = _values_against(block, event, graph, own, nodes)
+        if against:
+            return 0, f"instruction {number}: {against}"
+        agree += number in handles
+    absent = sorted(delegates.keys() - seen)
+    if absent and "JF_CALL" not in block.strings:
+        return 0, f"the record has a delegate at instruction {absent[0]}, the trace no event of it"
+    return agree, ""
+
+
+def _event_against(name: str, is_delegate: bool, handles: tuple[int, ...], nodes: Nodes) -> str:
+    if name in KIND_OF_EVENT and is_delegate != (name == "DELEGATE_CALL"):
+        recorded = "a delegate" if is_delegate else "no delegate"
+        return f"the trace has {name}, the record {recorded}"
+    if not name.startswith(_NATIVE):
+        return ""
+    known = [base_operator(node.target) for handle in handles for node in nodes.get(handle, ())]
+    stems = {stem(operator.split("::")[-1]) for operator in known}
+    called = stem(name.removeprefix(_NATIVE).split(".")[0])
+    if not known or called in stems:
+        return ""
+    return f"the trace has {name}, the record {', '.join(sorted(set(known)))}"
+
+
+def _kernels_against(block: Block, graph: Graph) -> Finding:
+    """Without a map, every kernel that ran must at least be an operator of the graph."""
+    known = {stem(base_operator(node.target).split("::")[-1]) for node in walk_nodes(graph)}
+    agree = 0
+    for event in range(len(block)):
+        name = block.event_name(event)
+        if not name.startswith(_NATIVE):
+            continue
+        called = stem(name.removeprefix(_NATIVE).split(".")[0])
+        if called not in known and called not in _LOOP_KERNELS:
+            return 0, f"the trace has {name}, the record's graph no such operator"
+        agree += called in known
+    return agree, ""
+
+
+def _values_against(
+    block: Block, event: int, graph: Graph, handles: tuple[int, ...], nodes: Nodes
+) -> str:
+    """Logged results of a kernel must have the shape of some recorded node of its handle."""
+    if not block.event_name(event).startswith(_NATIVE):
+        return ""
+    values = [value for value in block.debug_values(event, 0) if value is not None]
+    recorded = [
+        graph.values[name].tensor
+        for handle in handles
+        for node in nodes.get(handle, ())
+        for name in node.outputs
+        if name in graph.values
+    ]
+    metas = [meta for meta in recorded if meta is not None]
+    for tensor in (tensor for value in values for tensor in value.all_tensors()):
+        fits = any(not shape_against(tensor.sizes, meta.sizes, bounded=False) for meta in metas)
+        if metas and not fits:
+            shapes = " or ".join(str(list(meta.sizes)) for meta in metas)
+            return f"the trace logs {list(tensor.sizes)}, the record has {shapes}"
+    return ""
+
+
+def trace_and_buffer(dump: ETDump, buffer: DebugBuffer) -> Evidence:
+    """Every logged tensor must lie in the buffer, and nothing else may."""
+    what = "extents of the logged tensors"
+    starts, ends = tensor_extents(dump)
+    # A trace that lost a block no longer says what all bytes are.
+    whole = all(issue.severity is Severity.INFO for issue in dump.issues)
+    if len(starts) == 0:
+        used = whole and any(buffer.data[:4096])
+        return Evidence(what, 0, "the trace logs no tensor" if used else "")
+    size = len(buffer.data)
+    if int(ends.max()) > size:
+        last = int(ends.max())
+        return Evidence(what, 0, f"a logged tensor ends at byte {last} of a {size}-byte buffer")
+    stray = _stray_byte(buffer, starts, ends) if whole else None
+    if stray is not None:
+        return Evidence(what, 0, f"byte {stray} of the buffer is set but belongs to no tensor")
+    return Evidence(what, len(starts))
+
+
+def _stray_byte(
+    buffer: DebugBuffer, starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> int | None:
+    """Return the first non-zero byte outside of all tensors; the runtime leaves gaps zero."""
+    depth = np.zeros(len(buffer.data) + 1, dtype=np.int32)
+    np.add.at(depth, starts, 1)
+    np.add.at(depth, ends, -1)
+    outside = np.cumsum(depth[:-1]) == 0
+    stray = np.flatnonzero(outside & (np.frombuffer(buffer.data, dtype=np.uint8) != 0))
+    return int(stray[0]) if len(stray) else None
