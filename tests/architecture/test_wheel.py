@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import schema.version
-from tests.architecture.tree import PACKAGES, ROOT
+from tests.architecture.tree import PACKAGES, ROOT, tracked_files
 
 pytestmark = pytest.mark.slow
 
@@ -35,10 +35,8 @@ def test_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
 
 def test_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
     held = set(zipfile.ZipFile(wheel).namelist())
-    listed = subprocess.run(
-        ["git", "ls-files", *PACKAGES], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert set(listed) <= held
+    listed = {path.relative_to(ROOT) for path in tracked_files()}
+    assert {path.as_posix() for path in listed if path.parts[0] in PACKAGES} <= held
 
 
 def test_wheel_in_a_clean_environment_etscope_runs(wheel: Path, tmp_path: Path) -> None:

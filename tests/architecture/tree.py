@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +14,21 @@ PACKAGES = ("schema", "compiler", "runtime", "inspector", "devtools_app")
 
 
 def tracked_files() -> list[Path]:
-    """Return the files that git knows, and new ones that it does not ignore."""
+    """Return the files that git knows and new ones it does not ignore; without git, all files."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        return sorted(path for path in ROOT.rglob("*") if path.is_file() and not _made(path))
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     paths = [ROOT / name for name in listed.decode().split("\0") if name]
     return sorted({path for path in paths if path.is_file()})
+
+
+def _made(path: Path) -> bool:
+    """Tell whether a file was made by a tool: its folder is one that .gitignore names."""
+    ignored = (ROOT / ".gitignore").read_text("utf-8").split()
+    folders = {name.rstrip("/") for name in ignored if name.endswith("/")} | {".git"}
+    parts = path.relative_to(ROOT).parts[:-1]
+    return any(fnmatch.fnmatch(part, name) for part in parts for name in folders)
 
 
 def sources() -> list[Path]:
@@ -26,7 +38,7 @@ def sources() -> list[Path]:
     return [
         path
         for path in tracked_files()
-        if path.suffix == ".py" and path.is_relative_to(data) is False and _below(path, kept)
+        if path.suffix == ".py" and _below(path, kept) and not path.is_relative_to(data)
     ]
 
 
