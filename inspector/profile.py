@@ -108,7 +108,7 @@ def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | N
         return None
     scale = timing.scale_factor(source, TARGET)
     sums = {"delegates": 0.0, "operators": 0.0, "control": 0.0, "kernels": 0.0}
-    means = np.nanmean(block.total, axis=0) / scale if len(block) else np.zeros(0)
+    means = block.total.mean(axis=0) / scale
     for event, name in enumerate(names):
         if block.layout.chain[event] < 0 or block.delegate_id(event) is not None:
             continue

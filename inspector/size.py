@@ -157,7 +157,8 @@ def _joined(parts: list[Part]) -> list[Part]:
     joined: list[Part] = []
     for part in sorted(parts, key=lambda part: part.offset):
         last = joined[-1] if joined else None
-        if last and last.name == part.name and last.offset + last.nbytes == part.offset:
+        same = last is not None and (last.name, last.kind) == (part.name, part.kind)
+        if last is not None and same and last.offset + last.nbytes == part.offset:
             joined[-1] = replace(last, nbytes=last.nbytes + part.nbytes)
         else:
             joined.append(part)
