@@ -25,7 +25,12 @@ ADDRESSES = {
 }
 ADDRESS = re.compile(r"https?://([\w.-]+\w)")
 INDEX_OPTION = re.compile("--(?:extra-)?" + "index-url|--find-" + "links")
-MACHINE_PATHS = (str(ROOT), str(Path.home()), sys.prefix, "/wor" + "k/")
+# A folder right below the root, such as /src, is no telling name.
+OWN_FOLDERS = (ROOT, Path.home(), Path(sys.prefix))
+MACHINE_PATHS = (
+    *(f"{folder}/" for folder in OWN_FOLDERS if len(folder.parts) > 2 or folder.name == "root"),
+    "/wor" + "k/",
+)
 
 
 def test_text_files_name_no_path_of_a_machine() -> None:
