@@ -21,6 +21,7 @@ from schema.flatbuf.columns import (
 from schema.flatbuf.texts import intern
 
 _NAME, _BUNDLED, _ALLOCATORS, _EVENTS = range(4)
+_RUN_BYTES = 24  # no smaller block has a name and events; bounds how many there can be
 _OLD_ALLOCATORS, _OLD_EVENTS = 1, 2  # 0.1 had no bundled_input_index
 
 
@@ -77,6 +78,7 @@ def read_runs(region: Region, vector: int) -> RunColumns:
             "a vector inside the file", "one that ends outside", field="run_data", offset=vector
         )
     slots = items(region, starts, counts, 4)
+    region.spend(_RUN_BYTES * len(slots), "runs")
     rows = Rows(len(slots))
     numbers = np.arange(len(slots), dtype=np.int64)
     target, good = follow(region, rows, slots, numbers)
