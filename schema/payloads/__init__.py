@@ -1,0 +1,146 @@
+"""Delegate payloads: what is inside the bytes a backend wrote, in one shape for all of them.
+
+``decode`` never raises: an unknown backend or a damaged payload is a box with id, size and issues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from schema.errors import FormatError, Issue, Severity
+from schema.payloads import (
+    aoti,
+    coreml,
+    demo,
+    ethosu,
+    mlx,
+    mps,
+    native,
+    opaque,
+    openvino,
+    tosa,
+    vendor,
+    vgf,
+    vulkan,
+    xnnpack,
+)
+from schema.payloads.compile_specs import describe_compile_specs
+from schema.payloads.model import (
+    Constant,
+    Decoder,
+    Part,
+    Payload,
+    RuntimeOperator,
+    Source,
+    total_bytes,
+)
+from schema.payloads.opaque import embedded_texts, entropy, sha256
+from schema.payloads.order import join_by_order, operator_name
+from schema.payloads.parts import whole
+
+__all__ = [
+    "Constant",
+    "Part",
+    "Payload",
+    "RuntimeOperator",
+    "decode",
+    "decode_strict",
+    "describe_compile_specs",
+    "embedded_texts",
+    "entropy",
+    "join_by_order",
+    "operator_name",
+    "sha256",
+    "total_bytes",
+]
+
+DECODERS: Mapping[str, Decoder] = MappingProxyType(
+    {
+        "XnnpackBackend": xnnpack.decode_payload,
+        "VulkanBackend": vulkan.decode_payload,
+        "CoreMLBackend": coreml.decode_payload,
+        "OpenvinoBackend": openvino.decode_payload,
+        "TOSABackend": tosa.decode_payload,
+        "EthosUBackend": ethosu.decode_payload,
+        "ArmBackend": ethosu.decode_payload,
+        "VgfBackend": vgf.decode_payload,
+        "MPSBackend": mps.decode_payload,
+        "NativeBackend": native.decode_payload,
+        "MLXBackend": mlx.decode_payload,
+        "CudaBackend": aoti.decode_payload,
+        "MetalBackend": aoti.decode_payload,
+        "QnnBackend": vendor.decode_qnn,
+        "NeuropilotBackend": vendor.decode_mediatek,
+        "NeutronBackend": vendor.decode_neutron,
+        "EnnBackend": vendor.decode_samsung,
+        "BackendWithCompilerDemo": demo.decode_text,
+        "BackendWithDelegateMappingDemo": demo.decode_text,
+        "DemoBackend": demo.decode_plain_text,
+        "ExampleBackend": demo.decode_plain_text,
+        "ExecutorBackend": demo.decode_program,
+    }
+)
+# (offset, mark, decoder) for backends that are not in the table
+MARKS: tuple[tuple[int, bytes, Decoder], ...] = (
+    (4, b"XH00", xnnpack.decode_payload),
+    (4, b"XN01", xnnpack.decode_payload),
+    (4, b"XN00", xnnpack.decode_payload),
+    (4, b"VH00", vulkan.decode_payload),
+    (4, b"VK00", vulkan.decode_payload),
+    (4, b"MP00", mps.decode_payload),
+    (4, b"MLX0", mlx.decode_payload),
+    (4, b"TOSA", tosa.decode_payload),
+    (4, b"NPTG", native.decode_payload),
+    (4, b"ET12", demo.decode_program),
+    (0, b"vela_bin_stream", ethosu.decode_payload),
+    (0, b"VGF1", vgf.decode_payload),
+    (0, b"CMJR", coreml.decode_payload),
+    (0, (0x5678ABCD).to_bytes(4, "little"), vendor.decode_qnn),
+)
+
+
+def decode(
+    backend_id: str,
+    data: memoryview | bytes,
+    named_data: Mapping[str, memoryview] = MappingProxyType({}),
+    compile_specs: Sequence[tuple[str, bytes]] = (),
+) -> Payload:
+    """Return what is inside a payload; ``graph`` is None where that cannot be told.
+
+    Args:
+        backend_id: as in the program
+        data: the payload; the result holds views into it
+        named_data: named blobs of the program, and of external data files
+        compile_specs: as in the program
+    """
+    view = memoryview(data).toreadonly()
+    try:
+        return decode_strict(backend_id, view, named_data, compile_specs)
+    except (FormatError, RecursionError) as error:
+        issue = Issue(Severity.ERROR, f"{backend_id} payload", str(error))
+        parts = whole(len(view), f"{backend_id or 'unnamed'} payload", "undecoded")
+        return Payload(backend_id, "unreadable", len(view), parts=parts, issues=(issue,))
+
+
+def decode_strict(
+    backend_id: str,
+    data: memoryview | bytes,
+    named_data: Mapping[str, memoryview] = MappingProxyType({}),
+    compile_specs: Sequence[tuple[str, bytes]] = (),
+) -> Payload:
+    """Return what is inside a payload, like `decode`.
+
+    Raises: FormatError if the payload is damaged; an unknown backend is no error
+    """
+    view = memoryview(data).toreadonly()
+    source = Source(backend_id, view, named_data, compile_specs)
+    decoder = DECODERS.get(backend_id) or _by_mark(view)
+    return decoder(source)
+
+
+def _by_mark(data: memoryview) -> Decoder:
+    for offset, mark, decoder in MARKS:
+        if bytes(data[offset : offset + len(mark)]) == mark:
+            return decoder
+    return opaque.decode_payload

@@ -1,0 +1,239 @@
+"""Decodes a Core ML payload: the folder, the program, its weights and debug handles.
+
+Source: backends/apple/coreml/compiler/coreml_preprocess.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, cast
+
+from schema.errors import FormatError, Issue, Severity
+from schema.graph import Graph, GraphNode, GraphValue
+from schema.payloads.coreml import blobs
+from schema.payloads.coreml.mil import Program, read_model
+from schema.payloads.coreml.tree import File, Tree, read_tree
+from schema.payloads.model import INLINE, Constant, Part, Payload, Source
+from schema.payloads.named import named_constant
+from schema.payloads.parts import carve, cover
+
+REFERENCE = b"CMJR"
+_WHERE = "Core ML payload"
+_MAX_JSON = 64 << 20
+_Handles = Mapping[str, tuple[int, ...]]
+
+
+def decode_payload(source: Source) -> Payload:
+    """Decode a Core ML payload or a reference to one in named data.
+
+    Raises: FormatError if there is no folder in it
+    """
+    if bytes(source.data[:4]) == REFERENCE:
+        return _reference(source)
+    return _folder(source, source.data, "")
+
+
+def _reference(source: Source) -> Payload:
+    data = source.data
+    facts = _json(data[4:], "reference")
+    key, function = str(facts.get("key", "")), str(facts.get("functionName", ""))
+    model = named_constant(key, source.named_data, role="model")
+    parts = cover(data, [Part("magic", "header", 0, 4), Part("reference", "text", 4, len(data))])
+    here: dict[str, object] = {"model in named data": key, "function": function}
+    if model.data is None:
+        text = f"the model {key} is not in the named data at hand"
+        issue = Issue(Severity.WARNING, _WHERE, text)
+        return Payload(
+            source.backend_id,
+            "CMJR",
+            len(data),
+            parts=parts,
+            constants=(model,),
+            summary=MappingProxyType(here),
+            issues=(issue,),
+        )
+    made = _folder(source, model.data, function)
+    return replace(
+        made,
+        format=f"CMJR, {made.format}",
+        size=len(data),
+        parts=parts,
+        constants=(model,),  # the weights are inside it
+        summary=MappingProxyType({**here, **made.summary}),
+    )
+
+
+def _json(data: memoryview, what: str) -> dict[str, Any]:
+    if len(data) > _MAX_JSON:
+        raise FormatError(f"a {what} below {_MAX_JSON} bytes", f"{len(data)} bytes")
+    try:
+        found = json.loads(bytes(data).decode("utf-8", "backslashreplace"))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise FormatError(f"a JSON object as {what}", "none")
+    return cast("dict[str, Any]", found)
+
+
+def _folder(source: Source, data: memoryview, function: str) -> Payload:
+    issues: list[Issue] = []
+    tree = read_tree(data, issues)
+    files = {file.path: file for file in tree.files}
+    metadata = _optional(files, "metadata.json", issues)
+    symbols = _symbols(_optional(files, "debug_info.json", issues))
+    program = _program(files, issues)
+    graph = _choose(program, function)
+    constants: tuple[Constant, ...] = ()
+    weights: list[Part] = []
+    if graph is not None:
+        constants, weights = _weights(program, graph, files, issues)
+        graph = _complete(graph, constants, symbols)
+    inputs, outputs = _interface(metadata, function)
+    model = next((path.split("/")[0] for path in files if path.startswith("model.")), "none")
+    return Payload(
+        source.backend_id,
+        f"Core ML folder with {model}",
+        len(data),
+        graph,
+        cover(data, _claims(tree, data, weights)),
+        constants,
+        symbols,
+        _summary(program, metadata, files, graph),
+        MappingProxyType({path: file.data for path, file in files.items()}),
+        MappingProxyType(dict(enumerate((*inputs, *outputs)))),
+        issues=tuple(issues),
+    )
+
+
+def _optional(files: Mapping[str, File], path: str, issues: list[Issue]) -> dict[str, Any]:
+    if path not in files:
+        return {}
+    try:
+        return _json(files[path].data, path)
+    except FormatError as error:
+        issues.append(Issue(Severity.WARNING, _WHERE, str(error)))
+        return {}
+
+
+def _symbols(info: Mapping[str, Any]) -> _Handles:
+    found = info.get("debugSymbolToHandles")
+    if not isinstance(found, dict):
+        return MappingProxyType({})
+    return MappingProxyType(
+        {
+            symbol: tuple(handle for handle in cast("list[Any]", handles) if type(handle) is int)
+            for symbol, handles in cast("dict[str, Any]", found).items()
+            if isinstance(handles, list)
+        }
+    )
+
+
+def _program(files: Mapping[str, File], issues: list[Issue]) -> Program:
+    for path, file in files.items():
+        if not path.endswith(".mlmodel"):
+            continue
+        try:
+            return read_model(file.data)
+        except FormatError as error:
+            issues.append(Issue(Severity.ERROR, _WHERE, str(error.inside(path))))
+            return Program()
+    text = "there is no readable program in it (a compiled model holds none)"
+    issues.append(Issue(Severity.INFO, _WHERE, text))
+    return Program()
+
+
+def _choose(program: Program, function: str) -> Graph | None:
+    functions = program.functions
+    return functions.get(function) or functions.get("main") or next(iter(functions.values()), None)
+
+
+def _claims(tree: Tree, data: memoryview, weights: list[Part]) -> list[Part]:
+    claims: list[Part] = []
+    for file in tree.files:
+        whole = Part(file.path, "file", file.offset, len(file.data))
+        claims += carve(whole, weights) if file.path.endswith("/weight.bin") else [whole]
+    end = len(data) - tree.directory_offset
+    claims.append(Part("directory", "directory", tree.directory_offset, end))
+    return claims
+
+
+def _weights(
+    program: Program, graph: Graph, files: Mapping[str, File], issues: list[Issue]
+) -> tuple[tuple[Constant, ...], list[Part]]:
+    constants: list[Constant] = []
+    claims: list[Part] = []
+    for name, (path, offset) in program.weights.items():
+        file = _weight_file(path, files)
+        if name not in graph.values or file is None:
+            continue
+        try:
+            blob = blobs.read_blob(file.data, offset)
+        except FormatError as error:
+            issues.append(Issue(Severity.ERROR, _WHERE, str(error.inside(name))))
+            continue
+        constants.append(Constant(name, len(blob.data), INLINE, blob.data))
+        claims.append(Part(name, "constant", file.offset + blob.offset, len(blob.data)))
+    return tuple(constants), claims
+
+
+def _weight_file(path: str, files: Mapping[str, File]) -> File | None:
+    tail = path.removeprefix("@model_path/")
+    for known, file in files.items():
+        if known.endswith(f"/{tail}") or known == tail:
+            return file
+    return None
+
+
+def _complete(graph: Graph, constants: tuple[Constant, ...], symbols: _Handles) -> Graph:
+    sizes = {constant.name: constant.nbytes for constant in constants}
+    values = {
+        name: replace(value, constant_bytes=sizes.get(value.constant)) if value.constant else value
+        for name, value in graph.values.items()
+    }
+    nodes = tuple(_with_handle(node, symbols) for node in graph.nodes)
+    return replace(graph, nodes=nodes, values=cast("Mapping[str, GraphValue]", values))
+
+
+def _with_handle(node: GraphNode, symbols: _Handles) -> GraphNode:
+    handles = symbols.get(node.name, ())
+    if not handles:
+        return node
+    first, *others = handles
+    facts = dict(node.attributes)
+    if others:
+        facts["debug_handles"] = handles
+    return replace(node, debug_handle=first, attributes=MappingProxyType(facts))
+
+
+def _interface(metadata: Mapping[str, Any], function: str) -> tuple[list[str], list[str]]:
+    methods = metadata.get("methods")
+    if isinstance(methods, dict) and function in methods:
+        metadata = cast("dict[str, Any]", methods)[function]
+    return _names(metadata, "inputNames"), _names(metadata, "outputNames")
+
+
+def _names(metadata: object, key: str) -> list[str]:
+    found = cast("dict[str, Any]", metadata).get(key) if isinstance(metadata, dict) else None
+    return [str(name) for name in cast("list[Any]", found)] if isinstance(found, list) else []
+
+
+def _summary(
+    program: Program,
+    metadata: Mapping[str, Any],
+    files: Mapping[str, File],
+    graph: Graph | None,
+) -> Mapping[str, object]:
+    facts: dict[str, object] = {
+        "identifier": str(metadata.get("identifier", "")),
+        "model": program.kind,
+        "specification version": program.specification,
+        "functions": ", ".join(program.functions),
+        "opset": program.opsets.get(graph.name, "") if graph is not None else "",
+        "operations": len(graph.calls()) if graph is not None else 0,
+        "files": len(files),
+        "file bytes": sum(len(file.data) for file in files.values()),
+    }
+    return MappingProxyType(facts)

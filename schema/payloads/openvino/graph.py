@@ -1,0 +1,150 @@
+"""An OpenVINO network as the graph that every view understands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from schema.errors import Issue, Severity
+from schema.graph import Argument, Dim, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.payloads.openvino.ir import Layer, Net, Port
+
+_WHERE = "OpenVINO payload"
+_TYPES = {
+    "FP64": ("float64", 7),
+    "FP32": ("float32", 6),
+    "FP16": ("float16", 5),
+    "BF16": ("bfloat16", 15),
+    "I64": ("int64", 4),
+    "I32": ("int32", 3),
+    "I16": ("int16", 2),
+    "I8": ("int8", 1),
+    "U8": ("uint8", 0),
+    "U16": ("uint16", 27),
+    "U32": ("uint32", 28),
+    "U64": ("uint64", 29),
+    "BOOL": ("bool", 11),
+    "F8E4M3": ("float8_e4m3fn", 24),
+    "F8E5M2": ("float8_e5m2", 23),
+}
+_KINDS = {
+    "Parameter": NodeKind.PLACEHOLDER,
+    "Const": NodeKind.GET_ATTR,
+    "Result": NodeKind.OUTPUT,
+}
+_Ends = Mapping[tuple[str, str], str]
+
+
+def to_graph(net: Net, sizes: Mapping[str, int], issues: list[Issue]) -> Graph:
+    """Return the graph; a value is named after its layer and port.
+
+    Args:
+        net: the network
+        sizes: bytes of each constant by layer name
+        issues: what does not fit together is added here
+    """
+    subgraphs: dict[str, Graph] = {}
+    return _graph(net, net.name or "OpenVINO", sizes, issues, subgraphs)
+
+
+def _graph(
+    net: Net,
+    label: str,
+    sizes: Mapping[str, int],
+    issues: list[Issue],
+    subgraphs: dict[str, Graph],
+) -> Graph:
+    names = _node_names(net)
+    made: dict[tuple[str, str], str] = {}
+    values: dict[str, GraphValue] = {}
+    for layer, name in zip(net.layers, names, strict=True):
+        for port in layer.outputs:
+            value = name if len(layer.outputs) == 1 else f"{name}:{port.ident}"
+            made[layer.ident, port.ident] = value
+            values[value] = _value(value, port, layer, sizes)
+    sources = _sources(net, made, issues)
+    nodes: list[GraphNode] = []
+    for layer, name in zip(net.layers, names, strict=True):
+        inner = tuple(f"{name}/{body}" for body in layer.bodies)
+        for key, body in zip(inner, layer.bodies.values(), strict=True):
+            subgraphs[key] = _graph(body, key, sizes, issues, subgraphs)
+        nodes.append(_node(layer, name, made, sources, inner))
+    return Graph(
+        label,
+        tuple(nodes),
+        values,
+        tuple(out for node in nodes if node.kind is NodeKind.PLACEHOLDER for out in node.outputs),
+        tuple(name for node in nodes if node.kind is NodeKind.OUTPUT for name in node.inputs),
+        subgraphs if label == (net.name or "OpenVINO") else {},
+        MappingProxyType({"version": net.version}),
+    )
+
+
+def _node_names(net: Net) -> list[str]:
+    seen: set[str] = set()
+    names: list[str] = []
+    for index, layer in enumerate(net.layers):
+        name = layer.name or f"{layer.type}_{layer.ident}"
+        name = f"{name}#{index}" if name in seen else name
+        seen.add(name)
+        names.append(name)
+    return names
+
+
+def _sources(net: Net, made: _Ends, issues: list[Issue]) -> dict[tuple[str, str], str]:
+    """Return the value that enters each (layer, input port)."""
+    found: dict[tuple[str, str], str] = {}
+    lost = 0
+    for layer, port, to_layer, to_port in net.edges:
+        if (layer, port) in made:
+            found[to_layer, to_port] = made[layer, port]
+        else:
+            lost += 1
+    if lost:
+        text = f"{lost} edges begin at an output that does not exist"
+        issues.append(Issue(Severity.ERROR, _WHERE, text))
+    return found
+
+
+def _node(
+    layer: Layer,
+    name: str,
+    made: _Ends,
+    sources: Mapping[tuple[str, str], str],
+    inner: tuple[str, ...],
+) -> GraphNode:
+    arguments: list[Argument] = []
+    for port in layer.inputs:
+        source = sources.get((layer.ident, port.ident))
+        arguments.append(Argument(values=(source,) if source else ()))
+    facts: dict[str, object] = dict(layer.data)
+    fx_node = layer.name.split("/", 1)[0]
+    if "/" in layer.name:  # the front end writes fx node / operator / step
+        facts["fx_node"] = fx_node
+    if layer.fused and layer.fused != layer.name:
+        facts["fused_names"] = layer.fused
+    if layer.version:
+        facts["opset"] = layer.version
+    kind = _KINDS.get(layer.type, NodeKind.CONTROL if inner else NodeKind.CALL)
+    outputs = tuple(made[layer.ident, port.ident] for port in layer.outputs)
+    return GraphNode(
+        name,
+        kind,
+        layer.type,
+        tuple(arguments),
+        outputs,
+        attributes=MappingProxyType(facts),
+        subgraphs=inner,
+    )
+
+
+def _value(name: str, port: Port, layer: Layer, sizes: Mapping[str, int]) -> GraphValue:
+    type_name, scalar_type = _TYPES.get(port.precision, (port.precision.lower() or "unknown", -1))
+    meta = TensorMeta(scalar_type, tuple(map(_dim, port.dims)), type_name=type_name)
+    if layer.type != "Const" or layer.name not in sizes:
+        return GraphValue(name, meta)
+    return GraphValue(name, meta, constant=layer.name, constant_bytes=sizes[layer.name])
+
+
+def _dim(text: str) -> Dim:
+    return int(text) if text.isdecimal() and len(text) < 20 else "?"

@@ -1,0 +1,170 @@
+"""Vendor options stored as flatbuffers in compile specs.
+
+Source: backends/qualcomm/serialization/qc_compiler_spec.fbs,
+backends/samsung/serialization/compile_options_def.fbs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from schema.errors import FormatError
+from schema.flatbuf.spec import BOOL, I8, I32, U32, Spec, Text, Vec, spec
+from schema.payloads.model import CompileSpecs
+from schema.payloads.reading import PayloadReader
+
+_MAX_BYTES = 1 << 20
+_SOC = {
+    0: "unknown", 30: "SM8350", 36: "SM8450", 39: "SA8295", 42: "SM8475", 43: "SM8550",
+    45: "SXR1230P", 46: "SSG2115P", 52: "SA8255", 53: "SXR2230P", 57: "SM8650", 58: "SSG2125P",
+    60: "SC8380XP", 69: "SM8750", 72: "SA8797", 75: "SXR2330P", 77: "QCS9100", 87: "SM8850",
+    93: "QCM6490", 95: "SAR2230P", 96: "SW6100", 97: "SM8845",
+}  # fmt: skip
+_PERFORMANCE = (
+    "default", "sustained high performance", "burst", "high performance", "power saver",
+    "low power saver", "high power saver", "low balanced", "balanced",
+)  # fmt: skip
+# field -> names of its numbers, by position or by number
+_NAMES: dict[str, Mapping[int, str]] = {
+    "soc_model": _SOC,
+    "htp_arch": {0: "none"} | {number: f"V{number}" for number in (68, 69, 73, 75, 79, 81)},
+    "lpai_hardware_version": {0: "none", 6: "V6", 7: "V7"},
+    "backend_type": dict(enumerate(("undefined", "GPU", "HTP", "DSP", "LPAI"))),
+    "htp_performance_mode": dict(enumerate(_PERFORMANCE)),
+    "gpu_performance_mode": dict(enumerate(("high", "normal", "low"))),
+    "htp_precision": dict(enumerate(("quantized", "fp16"))),
+    "gpu_precision": dict(enumerate(("fp32", "fp16", "hybrid", "user provided"))),
+    "pd_session": dict(enumerate(("unsigned", "signed"))),
+    "client_perf_type": dict(enumerate(("undefined", "real time", "non real time"))),
+    "affinity": dict(enumerate(("undefined", "soft", "hard"))),
+    "target_env": dict(enumerate(("x86", "arm", "adsp"))),
+    "log_level": dict(enumerate(("off", "error", "warn", "info", "verbose", "debug"))),
+    "profile_level": dict(enumerate(("off", "basic", "detailed", "optrace"))),
+    "target": dict(enumerate(("unknown", "CPU", "HTP"))),
+    "platform": dict(enumerate(("unknown", "x86_64", "aarch64 android"))),
+    "perf_mode": dict(enumerate(("default", "high performance"))),
+}
+
+
+def _table(name: str, *columns: tuple[Any, ...]) -> Spec[dict[str, Any]]:
+    return spec(name, dict[str, Any], *columns)
+
+
+_INFO = _table(
+    "OpPackageInfo",
+    ("op_package_name", Text()),
+    ("op_package_path", Text()),
+    ("interface_provider", Text()),
+    ("target", I32),
+    ("custom_op_name", Text()),
+    ("qnn_op_type_name", Text()),
+    ("platform", I32),
+)
+_HTP = _table(
+    "HtpBackendOptions",
+    ("max_sf_buf_size", I32),
+    ("htp_performance_mode", I32),
+    ("htp_precision", I32),
+    ("pd_session", I32),
+    ("use_conv_hmx", BOOL),
+    ("use_dlbc", BOOL),
+    ("use_fold_relu", BOOL),
+    ("use_multi_contexts", BOOL),
+    ("use_weight_sharing", BOOL),
+    ("use_slc_allocator", BOOL),
+)
+_GPU = _table(
+    "GpuBackendOptions",
+    ("gpu_performance_mode", I32),
+    ("gpu_precision", I32),
+    ("use_memory_optimizations", BOOL),
+    ("use_node_optimizations", BOOL),
+    ("use_queue_recording", BOOL),
+    ("use_weight_sharing", BOOL),
+)
+_LPAI = _table(
+    "LpaiBackendOptions",
+    ("fps", I32),
+    ("ftrt_ratio", I32),
+    ("client_perf_type", I32),
+    ("affinity", I32),
+    ("core_selection", U32),
+    ("target_env", I32),
+)
+QNN_OPTIONS = _table(
+    "QnnExecuTorchOptions",
+    (
+        "soc_info",
+        _table(
+            "SocInfo",
+            ("soc_model", I32),
+            ("htp_info", _table("HtpInfo", ("htp_arch", I32), ("vtcm_size_in_mb", U32))),
+            ("lpai_info", _table("LpaiInfo", ("lpai_hardware_version", I32))),
+        ),
+    ),
+    (
+        "backend_options",
+        _table(
+            "BackendOptions",
+            ("backend_type", I32),
+            ("htp_options", _HTP),
+            ("gpu_options", _GPU),
+            ("lpai_options", _LPAI),
+        ),
+    ),
+    ("library_path", Text()),
+    ("log_level", I32),
+    ("online_prepare", BOOL),
+    ("dump_intermediate_outputs", BOOL),
+    ("profile_level", I32),
+    ("shared_buffer", BOOL),
+    ("is_from_context_binary", BOOL),
+    ("saver", BOOL),
+    ("saver_output_dir", Text()),
+    ("op_package_options", _table("OpPackageOptions", ("op_package_infos", Vec(_INFO)))),
+    ("use_mha2sha", BOOL),
+)
+SAMSUNG_OPTIONS = _table("EnnExecuTorchOptions", ("chipset", I32), ("perf_mode", I8))
+
+
+def read_options(table: Spec[dict[str, Any]], value: bytes) -> dict[str, object]:
+    """Return the options of a flatbuffer by dotted name, numbers with names spelled out.
+
+    Raises: FormatError if the value is not such a flatbuffer
+    """
+    if not 8 <= len(value) <= _MAX_BYTES:
+        raise FormatError("a flatbuffer of options", f"{len(value)} bytes")
+    found: dict[str, object] = {}
+    _flatten(PayloadReader(memoryview(value)).root(table), "", found)
+    return found
+
+
+def _flatten(options: Mapping[str, Any], prefix: str, found: dict[str, object]) -> None:
+    for name, item in options.items():
+        if isinstance(item, dict):
+            _flatten(cast("dict[str, Any]", item), f"{prefix}{name}.", found)
+        elif isinstance(item, tuple):
+            for index, inner in enumerate(cast("tuple[dict[str, Any], ...]", item)):
+                _flatten(inner, f"{prefix}{name}[{index}].", found)
+        elif item is not None and item != "":
+            found[prefix + name] = _NAMES[name].get(item, item) if name in _NAMES else item
+
+
+def qnn_facts(specs: CompileSpecs) -> dict[str, object]:
+    """Return the options of the QNN compile specs; nothing where they cannot be read."""
+    return _facts(QNN_OPTIONS, specs)
+
+
+def samsung_facts(specs: CompileSpecs) -> dict[str, object]:
+    """Return the options of the Exynos compile specs; nothing where they cannot be read."""
+    return _facts(SAMSUNG_OPTIONS, [item for item in specs if item[1][4:8] == b"EETO"])
+
+
+def _facts(table: Spec[dict[str, Any]], specs: CompileSpecs) -> dict[str, object]:
+    for _, value in specs:
+        try:
+            return read_options(table, value)
+        except FormatError:
+            continue
+    return {}

@@ -1,0 +1,126 @@
+"""A VGF container as the graph that every view understands.
+
+With a single graph segment the module's own operations are the graph; otherwise each segment is
+a node whose inside is its module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from schema.errors import FormatError, Issue, Severity
+from schema.graph import Argument, Dim, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.payloads.model import Constant
+from schema.payloads.vgf import tables as t
+from schema.payloads.vgf.spirv import read_graph
+
+_WHERE = "VGF payload"
+
+
+def to_graph(
+    sequence: t.Sequence,
+    modules: t.ModuleTable,
+    resources: t.ResourceTable,
+    constants: Sequence[Constant],
+    issues: list[Issue],
+) -> Graph:
+    """Return the graph; a module that cannot be read is an issue and leaves its segment closed."""
+    values = {
+        f"resource_{index}": _value(index, entry) for index, entry in enumerate(resources.mrt_entry)
+    }
+    inner: dict[str, Graph] = {}
+    nodes: list[GraphNode] = []
+    for index, segment in enumerate(sequence.segments):
+        name = f"segment_{index}"
+        module = _module(segment, modules, constants, issues)
+        if module is not None:
+            inner[name] = module
+        nodes.append(_node(name, segment, modules, module is not None, values))
+    if len(nodes) == 1 and inner:
+        return _flat(next(iter(inner.values())), nodes[0], sequence)
+    return Graph(
+        "VGF",
+        tuple(nodes),
+        values,
+        _resources(sequence.inputs, values),
+        _resources(sequence.outputs, values),
+        inner,
+    )
+
+
+def _flat(module: Graph, node: GraphNode, sequence: t.Sequence) -> Graph:
+    facts: dict[str, object] = {**module.attributes, **node.attributes}
+    if sequence.input_names:
+        facts["input names"] = ", ".join(sequence.input_names)
+    if sequence.output_names:
+        facts["output names"] = ", ".join(sequence.output_names)
+    return replace(module, attributes=MappingProxyType(facts))
+
+
+def _value(index: int, entry: t.Resource) -> GraphValue:
+    shape = entry.description.shape if entry.description is not None else ()
+    sizes: tuple[Dim, ...] = tuple(size if size >= 0 else "?" for size in shape)
+    name, scalar_type = t.FORMATS.get(entry.vk_format, (f"format {entry.vk_format}", -1))
+    return GraphValue(f"resource_{index}", TensorMeta(scalar_type, sizes, type_name=name))
+
+
+def _resources(slots: tuple[t.BindingSlot, ...], values: dict[str, GraphValue]) -> tuple[str, ...]:
+    names = tuple(f"resource_{slot.mrt_index}" for slot in slots)
+    for name in names:
+        values.setdefault(name, GraphValue(name, kind="other"))
+    return names
+
+
+def _node(
+    name: str,
+    segment: t.Segment,
+    modules: t.ModuleTable,
+    opened: bool,
+    values: dict[str, GraphValue],
+) -> GraphNode:
+    known = segment.module_index < len(modules.modules)
+    module = modules.modules[segment.module_index] if known else t.Module()
+    facts: dict[str, object] = {
+        "module": module.name or f"module {segment.module_index}",
+        "entry_point": module.entry_point,
+    }
+    if segment.dispatch_shape:
+        facts["dispatch_shape"] = segment.dispatch_shape
+    inputs = _resources(segment.inputs, values)
+    return GraphNode(
+        name,
+        NodeKind.CONTROL if opened else NodeKind.CALL,
+        _text(t.MODULE_TYPES, segment.type),
+        tuple(Argument(values=(value,)) for value in inputs),
+        _resources(segment.outputs, values),
+        attributes=MappingProxyType(facts),
+        subgraphs=(name,) if opened else (),
+    )
+
+
+def _text(names: tuple[str, ...], number: int) -> str:
+    return names[number] if number < len(names) else str(number)
+
+
+def _module(
+    segment: t.Segment,
+    modules: t.ModuleTable,
+    constants: Sequence[Constant],
+    issues: list[Issue],
+) -> Graph | None:
+    known = segment.module_index < len(modules.modules)
+    code = modules.modules[segment.module_index].code if known else None
+    if not isinstance(code, t.SpirV) or _text(t.MODULE_TYPES, segment.type) != "graph":
+        return None
+    mine = [
+        (constants[index].name, constants[index].nbytes or 0)
+        for index in segment.constants
+        if index < len(constants)
+    ]
+    try:
+        return read_graph(code.words, mine)
+    except FormatError as error:
+        issues.append(Issue(Severity.WARNING, _WHERE, str(error)))
+        return None

@@ -1,0 +1,224 @@
+"""A SPIR-V graph module as a graph: TOSA instructions, tensors, constants.
+
+Source: SPIR-V specification (instruction layout), extensions SPV_ARM_tensors, SPV_ARM_graph and
+the extended instruction set TOSA.001000.1, whose numbers follow the operators of TOSA 1.0
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import cast
+
+from schema.errors import FormatError
+from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.payloads.tosa.ops import OPERATORS
+
+_MAGIC = 0x07230203
+_MAX_INSTRUCTIONS = 500_000
+_NAME, _IMPORT, _EXTENDED = 5, 11, 12
+_INT, _FLOAT, _CONSTANT, _COMPOSITE, _NULL = 21, 22, 43, 44, 46
+_TRUE, _FALSE = 41, 42
+_TENSOR, _GRAPH_CONSTANT, _ENTRY, _INPUT, _OUTPUT = 4163, 4181, 4182, 4184, 4185
+_ELEMENTS = {
+    ("int", 8): ("int8", 1),
+    ("int", 16): ("int16", 2),
+    ("int", 32): ("int32", 3),
+    ("int", 64): ("int64", 4),
+    ("float", 16): ("float16", 5),
+    ("float", 32): ("float32", 6),
+    ("float", 64): ("float64", 7),
+}
+Words = tuple[int, ...]
+
+
+def instructions(words: Sequence[int]) -> Iterator[tuple[int, Words]]:
+    """Yield (opcode, operand words) of a module.
+
+    Raises: FormatError if it is not SPIR-V or an instruction does not fit
+    """
+    if len(words) < 5 or words[0] != _MAGIC:
+        found = f"{words[0]:#x}" if words else "nothing"
+        raise FormatError(f"the SPIR-V mark {_MAGIC:#x}", found, field="module")
+    at, count = 5, 0
+    while at < len(words):
+        length = words[at] >> 16
+        count += 1
+        if not 0 < length <= len(words) - at or count > _MAX_INSTRUCTIONS:
+            raise FormatError("an instruction inside the module", f"{length} words", field="module")
+        yield words[at] & 0xFFFF, tuple(words[at + 1 : at + length])
+        at += length
+
+
+def literal_text(words: Words) -> str:
+    """Return a text that begins with the first word and ends with a zero byte."""
+    raw = struct.pack(f"<{len(words)}I", *words)
+    return raw.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+
+
+@dataclass(slots=True)
+class _Module:
+    names: dict[int, str] = field(default_factory=dict[int, str])
+    sets: dict[int, str] = field(default_factory=dict[int, str])
+    elements: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
+    literals: dict[int, object] = field(default_factory=dict[int, object])
+    tensors: dict[int, TensorMeta] = field(default_factory=dict[int, TensorMeta])
+    values: dict[str, GraphValue] = field(default_factory=dict[str, GraphValue])
+    nodes: list[GraphNode] = field(default_factory=list[GraphNode])
+    inputs: list[str] = field(default_factory=list[str])
+    outputs: list[str] = field(default_factory=list[str])
+    entry: str = ""
+
+
+def read_graph(words: Sequence[int], constants: Sequence[tuple[str, int]]) -> Graph:
+    """Return the graph of a module.
+
+    Args:
+        words: the module
+        constants: name and bytes of the segment's constants, by graph constant id
+
+    Raises: FormatError if it is not a readable module
+    """
+    module = _Module()
+    for opcode, operands in instructions(words):
+        if opcode in _READERS and len(operands) >= _READERS[opcode][0]:
+            _READERS[opcode][1](module, operands, constants)
+    return Graph(
+        module.entry or "module",
+        tuple(module.nodes),
+        module.values,
+        tuple(module.inputs),
+        tuple(module.outputs),
+        attributes=MappingProxyType({"instruction sets": ", ".join(module.sets.values())}),
+    )
+
+
+_Constants = Sequence[tuple[str, int]]
+
+
+def _name(module: _Module, operands: Words, _: _Constants) -> None:
+    module.names[operands[0]] = literal_text(operands[1:])
+
+
+def _import(module: _Module, operands: Words, _: _Constants) -> None:
+    module.sets[operands[0]] = literal_text(operands[1:])
+
+
+def _int(module: _Module, operands: Words, _: _Constants) -> None:
+    key = ("int", operands[1])
+    module.elements[operands[0]] = _ELEMENTS.get(key, (f"int{operands[1]}", -1))
+
+
+def _float(module: _Module, operands: Words, _: _Constants) -> None:
+    key = ("float", operands[1])
+    module.elements[operands[0]] = _ELEMENTS.get(key, (f"float{operands[1]}", -1))
+
+
+def _constant(module: _Module, operands: Words, _: _Constants) -> None:
+    kind, ident, words = operands[0], operands[1], operands[2:]
+    name = module.elements.get(kind, ("", -1))[0]
+    if name == "float32":
+        module.literals[ident] = struct.unpack("<f", struct.pack("<I", words[0]))[0]
+    elif name == "float16":
+        module.literals[ident] = struct.unpack("<e", struct.pack("<H", words[0] & 0xFFFF))[0]
+    else:
+        value = sum(word << 32 * index for index, word in enumerate(words))
+        sign = 1 << 32 * len(words) - 1
+        module.literals[ident] = value - 2 * sign if value & sign else value
+
+
+def _true(module: _Module, operands: Words, _: _Constants) -> None:
+    module.literals[operands[1]] = True
+
+
+def _false(module: _Module, operands: Words, _: _Constants) -> None:
+    module.literals[operands[1]] = False
+
+
+def _composite(module: _Module, operands: Words, _: _Constants) -> None:
+    parts = operands[2:]
+    known = tuple(module.literals.get(part, f"%{part}") for part in parts[:64])
+    flat = all(not isinstance(item, tuple) for item in known)
+    whole = flat and len(parts) <= 64
+    module.literals[operands[1]] = known if whole else f"({len(parts)} elements)"
+
+
+def _null(module: _Module, operands: Words, _: _Constants) -> None:
+    module.literals[operands[1]] = 0
+
+
+def _tensor(module: _Module, operands: Words, _: _Constants) -> None:
+    result, element, *rest = operands
+    name, scalar_type = module.elements.get(element, ("unknown", -1))
+    shape = module.literals.get(rest[1]) if len(rest) > 1 else None
+    sizes = cast("tuple[object, ...]", shape) if isinstance(shape, tuple) else ()
+    dims = tuple(size if isinstance(size, int) else "?" for size in sizes)
+    module.tensors[result] = TensorMeta(scalar_type, dims, type_name=name)
+
+
+def _value(module: _Module, kind: int, ident: int, constant: tuple[str, int] | None) -> str:
+    label = f"v{ident}"
+    meta = module.tensors.get(kind)
+    name, nbytes = constant or ("", None)
+    module.values[label] = GraphValue(label, meta, constant=name, constant_bytes=nbytes)
+    return label
+
+
+def _graph_constant(module: _Module, operands: Words, constants: _Constants) -> None:
+    index = operands[2]
+    known = constants[index] if index < len(constants) else None
+    _value(module, operands[0], operands[1], known)
+
+
+def _entry(module: _Module, operands: Words, _: _Constants) -> None:
+    module.entry = literal_text(operands[1:])
+
+
+def _input(module: _Module, operands: Words, _: _Constants) -> None:
+    module.inputs.append(_value(module, operands[0], operands[1], None))
+
+
+def _output(module: _Module, operands: Words, _: _Constants) -> None:
+    label = f"v{operands[0]}"
+    module.values.setdefault(label, GraphValue(label, kind="other"))
+    module.outputs.append(label)
+
+
+def _extended(module: _Module, operands: Words, _: _Constants) -> None:
+    kind, ident, instruction_set, number, *rest = operands
+    label = _value(module, kind, ident, None)
+    tosa = module.sets.get(instruction_set, "").startswith("TOSA.")
+    target = OPERATORS[number] if tosa and number < len(OPERATORS) else f"instruction {number}"
+    arguments = tuple(_argument(module, operand) for operand in rest)
+    module.nodes.append(
+        GraphNode(f"{target}_{len(module.nodes)}", NodeKind.CALL, target, arguments, (label,))
+    )
+
+
+def _argument(module: _Module, operand: int) -> Argument:
+    label = f"v{operand}"
+    if label in module.values:
+        return Argument(values=(label,))
+    return Argument(literal=module.literals.get(operand, f"%{operand}"))
+
+
+# opcode -> fewest operands, reader
+_READERS = {
+    _NAME: (2, _name),
+    _IMPORT: (2, _import),
+    _INT: (3, _int),
+    _FLOAT: (2, _float),
+    _CONSTANT: (3, _constant),
+    _TRUE: (2, _true),
+    _FALSE: (2, _false),
+    _COMPOSITE: (3, _composite),
+    _NULL: (2, _null),
+    _TENSOR: (2, _tensor),
+    _GRAPH_CONSTANT: (3, _graph_constant),
+    _ENTRY: (2, _entry),
+    _INPUT: (2, _input),
+    _OUTPUT: (2, _output),
+    _EXTENDED: (4, _extended),
+}
