@@ -21,7 +21,7 @@ from inspector.session import Session
 from schema.etrecord import DelegateMap, ETRecord
 from schema.graph import Graph, NodeKind
 from schema.identity_cache import identity_cache
-from schema.payloads import Payload, describe_compile_specs
+from schema.payloads import Payload, describe_compile_specs, total_bytes
 from schema.program import Program, instructions, operator_name
 from schema.program import model as m
 
@@ -211,8 +211,8 @@ def _delegates(
                 index,
                 delegate.id,
                 payload.size,
-                sum(item.nbytes for item in payload.constants if item.location == "named"),
-                dict(describe_compile_specs(delegate.id, specs)),
+                total_bytes(item for item in payload.constants if item.location == "named"),
+                {key: str(value) for key, value in describe_compile_specs(delegate.id, specs)},
                 tuple(name for name, _ in pairs),
                 tuple(operator for _, operator in pairs),
                 tuple(called.get(index, ())),

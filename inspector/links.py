@@ -20,7 +20,7 @@ from inspector.session import Session
 from schema.etrecord import DelegateMap
 from schema.graph import Graph, GraphNode
 from schema.identity_cache import identity_cache
-from schema.program import Program, backend_id, instructions
+from schema.program import Program, backend_id, instructions, operator_name
 from schema.program import model as m
 
 
@@ -101,7 +101,13 @@ class BlockLinks:
         if self.graph is not None:
             self.nodes = nodes_by_handle(self.graph)
         self.single = _order_matches(self.plan, self.handles, self.nodes)
+        self.unmapped = unmapped_matches(self.plan, self.handles, self.graph)
         self.payloads = self._payload_matches(session, program)
+
+    def named(self, name: str) -> tuple[GraphNode, ...]:
+        """Return the recorded node of a name, in nested graphs too; empty when there is none."""
+        nodes = walk_nodes(self.graph) if self.graph is not None else []
+        return tuple(node for node in nodes if node.name == name)
 
     def link(self, event: int) -> Link:
         """Return the link of one event."""
@@ -120,6 +126,9 @@ class BlockLinks:
         backend, delegate = self._backend(number)
         handles = self.handles.get(number, ())
         nodes = self._names(handles)
+        if not nodes and number in self.unmapped:
+            name = self.unmapped[number]
+            return Link(Grade.ORDER, instruction, handles, (name,), name)
         if not nodes:
             grade = Grade.INSTRUCTION if self.plan is not None else Grade.NONE
             return Link(grade, instruction, handles, backend=backend, delegate=delegate)
@@ -277,3 +286,30 @@ def _order_matches(
                 (step, (node.name, inferred)) for step, node in zip(steps, same, strict=True)
             )
     return found
+
+
+def unmapped_matches(
+    plan: m.ExecutionPlan | None, handles: Mapping[int, tuple[int, ...]], graph: Graph | None
+) -> dict[int, str]:
+    """Return the node of kernel calls the record does not map, as those inside branches and loops.
+
+    Per operator, all or nothing: as many unmapped calls as recorded nodes no call is mapped to.
+    """
+    if plan is None or graph is None:
+        return {}
+    mapped = {handle for own in handles.values() for handle in own}
+    calls: dict[str, list[int]] = {}
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        args = instruction.instr_args
+        if isinstance(args, m.KernelCall) and step not in handles:
+            calls.setdefault(base_operator(operator_name(plan, args)), []).append(step)
+    nodes: dict[str, list[str]] = {}
+    for node in walk_nodes(graph):
+        if node.debug_handle not in mapped:
+            nodes.setdefault(base_operator(node.target), []).append(node.name)
+    return {
+        step: name
+        for operator, steps in calls.items()
+        if len(steps) == len(nodes.get(operator, ()))
+        for step, name in zip(steps, nodes[operator], strict=True)
+    }

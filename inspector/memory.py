@@ -21,6 +21,7 @@ from schema.program import model as m
 from schema.scalar_type import scalar_type, tensor_nbytes
 
 ALIGNMENT = 16  # of the stock planner
+_LARGEST = 1 << 48  # more than any address space; sums of such sizes still fit int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,10 @@ def _planned_values(
             continue
         place = tensor.allocation_info
         nbytes = tensor_nbytes(tensor.scalar_type, tensor.sizes)
+        if not 0 <= nbytes <= _LARGEST or place.offset > _LARGEST:
+            message = f"value {index} has an impossible size or place and is left out"
+            issues.append(Issue(Severity.ERROR, plan.name, message))
+            continue
         arena = plan.non_const_buffer_sizes
         if place.memory_id >= len(arena) or place.offset + nbytes > arena[place.memory_id]:
             message = f"value {index} ends outside arena {place.memory_id}"

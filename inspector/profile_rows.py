@@ -203,4 +203,6 @@ def _row(number: int, source: BlockSamples, event: int) -> ProfileRow:
 
 
 def _found_nodes(links: BlockLinks, link: Link) -> tuple[GraphNode, ...]:
+    if link.node and not any(links.nodes.get(handle) for handle in link.handles):
+        return links.named(link.node)
     return tuple(node for handle in link.handles for node in links.nodes.get(handle, ()))

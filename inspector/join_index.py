@@ -1,0 +1,280 @@
+"""From any one thing of a method to all that belongs to it: nodes, instructions, events, values.
+
+Built once for a method; look-ups are dictionary reads. Nodes are those of the compiled model graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from inspector import record_maps
+from inspector.blocks import trace_blocks
+from inspector.links import Link, link_block, unmapped_matches
+from inspector.model_graph import ModelGraph, model_graph
+from inspector.operands import Operands, delegate_output_counts, plan_operands
+from inspector.session import Session
+from schema.identity_cache import identity_cache
+from schema.program import instructions
+from schema.program import model as m
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """All that belongs to one thing.
+
+    Attributes:
+        nodes: names in the compiled model graph, the most exact first
+        instructions: indices over all chains
+        events: rows of the profile
+        values: indices in the plan's value table that its instructions write
+        reads: indices they read
+        delegates: indices in the plan's delegates
+    """
+
+    nodes: tuple[str, ...] = ()
+    instructions: tuple[int, ...] = ()
+    events: tuple[int, ...] = ()
+    values: tuple[int, ...] = ()
+    reads: tuple[int, ...] = ()
+    delegates: tuple[int, ...] = ()
+
+
+NOTHING = Related()
+Many = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinIndex:
+    """The look-ups of one method.
+
+    Attributes:
+        graph: the compiled model graph, None without a program and a record
+        node_instructions: node name -> instructions
+        instruction_nodes: instruction -> node names
+        instruction_events: instruction -> profile rows
+        node_events: node name -> profile rows of its own (inside delegates)
+        event_instruction: profile row -> instruction
+        event_nodes: profile row -> node names
+        operands: what each instruction reads and writes, empty without a program
+    """
+
+    graph: ModelGraph | None
+    node_instructions: Mapping[str, tuple[int, ...]]
+    instruction_nodes: Mapping[int, tuple[str, ...]]
+    instruction_events: Mapping[int, tuple[int, ...]]
+    node_events: Mapping[str, tuple[int, ...]]
+    event_instruction: Mapping[int, int]
+    event_nodes: Mapping[int, tuple[str, ...]]
+    operands: tuple[Operands, ...]
+
+    def of_node(self, name: str) -> Related:
+        """Return what belongs to a node."""
+        steps = self.node_instructions.get(name, ())
+        own = self.node_events.get(name, ())
+        return self._made((name,), steps, own or self._events(steps))
+
+    def of_instruction(self, number: int) -> Related:
+        """Return what belongs to an instruction."""
+        return self._made(
+            self.instruction_nodes.get(number, ()), (number,), self._events((number,))
+        )
+
+    def of_event(self, row: int) -> Related:
+        """Return what belongs to a row of the profile."""
+        step = self.event_instruction.get(row)
+        steps = () if step is None else (step,)
+        return self._made(self.event_nodes.get(row, ()), steps, (row,))
+
+    def of_value(self, value: int) -> Related:
+        """Return what belongs to a value: the instructions that write it, else that read it."""
+        writers = [n for n, touched in enumerate(self.operands) if value in touched.writes]
+        readers = [n for n, touched in enumerate(self.operands) if value in touched.reads]
+        steps = tuple(writers or readers)
+        found = self._made(self._nodes(steps), steps, self._events(steps))
+        return Related(found.nodes, steps, found.events, (value,), (), found.delegates)
+
+    def of_delegate(self, index: int) -> Related:
+        """Return what belongs to a delegate."""
+        nodes = self.graph.nodes if self.graph is not None else ()
+        names = tuple(node.name for node in nodes if node.delegate == index)
+        steps = tuple(
+            dict.fromkeys(step for name in names for step in self.node_instructions.get(name, ()))
+        )
+        found = self._made(names, steps, self._events(steps))
+        return Related(names, steps, found.events, found.values, found.reads, (index,))
+
+    def _nodes(self, steps: Iterable[int]) -> tuple[str, ...]:
+        names = (name for step in steps for name in self.instruction_nodes.get(step, ()))
+        return tuple(dict.fromkeys(names))
+
+    def _events(self, steps: Iterable[int]) -> tuple[int, ...]:
+        rows = (row for step in steps for row in self.instruction_events.get(step, ()))
+        return tuple(dict.fromkeys(rows))
+
+    def _made(
+        self, nodes: tuple[str, ...], steps: tuple[int, ...], events: tuple[int, ...]
+    ) -> Related:
+        touched = [self.operands[step] for step in steps if step < len(self.operands)]
+        graph = self.graph
+        owners = (
+            ()
+            if graph is None
+            else tuple(
+                graph.nodes[graph.by_name[name]].delegate for name in nodes if name in graph.by_name
+            )
+        )
+        return Related(
+            nodes,
+            steps,
+            events,
+            tuple(dict.fromkeys(value for pair in touched for value in pair.writes)),
+            tuple(dict.fromkeys(value for pair in touched for value in pair.reads)),
+            tuple(dict.fromkeys(owner for owner in owners if owner is not None)),
+        )
+
+
+@identity_cache
+def join_index(session: Session, method: str) -> JoinIndex:
+    """Return the look-ups of a method."""
+    graph = model_graph(session, method)
+    by_step = _instruction_nodes(session, method, graph)
+    by_node: dict[str, list[int]] = {}
+    for step, names in by_step.items():
+        for name in names:
+            by_node.setdefault(name, []).append(step)
+    event_steps, event_nodes = _events(session, method, graph, by_step)
+    by_event: dict[int, list[int]] = {}
+    for row, step in event_steps.items():
+        by_event.setdefault(step, []).append(row)
+    own: dict[str, list[int]] = {}
+    for row, (names, inner) in event_nodes.items():
+        for name in names if inner else ():
+            own.setdefault(name, []).append(row)
+    operands: tuple[Operands, ...] = ()
+    program = session.program
+    if program is not None and method in session.methods:
+        plan = program.plan(method)
+        operands = plan_operands(plan, delegate_output_counts(program, plan))
+    return JoinIndex(
+        graph,
+        {name: tuple(steps) for name, steps in by_node.items()},
+        by_step,
+        {step: tuple(rows) for step, rows in by_event.items()},
+        {name: tuple(rows) for name, rows in own.items()},
+        event_steps,
+        {row: names for row, (names, _) in event_nodes.items()},
+        operands,
+    )
+
+
+def _instruction_nodes(
+    session: Session, method: str, graph: ModelGraph | None
+) -> dict[int, tuple[str, ...]]:
+    if graph is None:
+        return {}
+    if graph.source == "program":
+        return _of_program(session, method, graph)
+    return _of_record(session, method, graph)
+
+
+def _of_program(session: Session, method: str, graph: ModelGraph) -> dict[int, tuple[str, ...]]:
+    found: dict[int, list[str]] = {}
+    calls = _delegate_calls(session, method)
+    for node in graph.nodes:
+        if node.instruction is not None:
+            found.setdefault(node.instruction, []).append(node.name)
+        elif node.delegate is not None:
+            for step in calls.get(node.delegate, ()):
+                found.setdefault(step, []).append(node.name)
+    return {step: tuple(names) for step, names in found.items()}
+
+
+def _delegate_calls(session: Session, method: str) -> dict[int, list[int]]:
+    calls: dict[int, list[int]] = {}
+    program = session.program
+    if program is None or method not in session.methods:
+        return calls
+    for step, (_, _, instruction) in enumerate(instructions(program.plan(method))):
+        if isinstance(instruction.instr_args, m.DelegateCall):
+            calls.setdefault(instruction.instr_args.delegate_index, []).append(step)
+    return calls
+
+
+def _of_record(session: Session, method: str, graph: ModelGraph) -> dict[int, tuple[str, ...]]:
+    record = session.record
+    if record is None:
+        return {}
+    handles = record_maps.handles(record, method)
+    calls = record_maps.delegates(record, method)
+    by_handle: dict[int, list[tuple[str, bool]]] = {}
+    for node in graph.nodes:
+        if node.node.debug_handle is not None:
+            entry = (node.name, node.delegate is not None)
+            by_handle.setdefault(node.node.debug_handle, []).append(entry)
+    found = {
+        step: tuple(
+            name
+            for handle in own
+            for name, delegated in by_handle.get(handle, ())
+            if delegated == (step in calls)
+        )
+        for step, own in handles.items()
+    }
+    found.update(_by_order(session, method, graph, handles))
+    return found
+
+
+def _by_order(
+    session: Session, method: str, graph: ModelGraph, handles: record_maps.Handles
+) -> dict[int, tuple[str, ...]]:
+    program, record = session.program, session.record
+    if program is None or record is None or method not in session.methods:
+        return {}
+    recorded = record_maps.edge_graph(record, method)
+    full = {node.node.name: node.name for node in graph.nodes}
+    matches = unmapped_matches(program.plan(method), handles, recorded)
+    return {step: (full[name],) for step, name in matches.items() if name in full}
+
+
+Events = tuple[dict[int, int], dict[int, tuple[tuple[str, ...], bool]]]
+
+
+def _events(
+    session: Session,
+    method: str,
+    graph: ModelGraph | None,
+    by_step: Mapping[int, tuple[str, ...]],
+) -> Events:
+    steps: dict[int, int] = {}
+    nodes: dict[int, tuple[tuple[str, ...], bool]] = {}
+    start = 0
+    for block in trace_blocks(session.dumps).blocks:
+        links = link_block(session, block)
+        if links.method in (method, None):
+            for event in range(len(block)):
+                if block.layout.chain[event] < 0:
+                    continue
+                link = links.link(event)
+                number = block.instruction(event)
+                if number is None:
+                    continue
+                steps[start + event] = number
+                inner = block.delegate_id(event) is not None
+                names = _event_nodes(graph, link, number)
+                if not names and not inner:
+                    names = by_step.get(number, ())
+                nodes[start + event] = (names, inner)
+        start += len(block)
+    return steps, nodes
+
+
+def _event_nodes(graph: ModelGraph | None, link: Link, number: int) -> tuple[str, ...]:
+    if graph is None:
+        return ()
+    if graph.source == "program":
+        names = (f"{link.backend}_{number}/{name}" for name in link.payload_nodes)
+    else:
+        names = iter((link.node,) if link.node else link.nodes)
+    # A node of a nested graph is listed under a longer name; its instruction leads there.
+    return tuple(name for name in names if name in graph.by_name)
