@@ -63,7 +63,7 @@ def chain(length: int) -> SceneGraph:
 def scatter(
     nodes: int, edges: int, *, back: float = 0.1, depth: int = 3, seed: int = 0
 ) -> SceneGraph:
-    """Return a random graph in random nested clusters, with edges backwards, doubled and to self."""
+    """Return a random graph in nested clusters, with edges backwards, doubled and looped."""
     pick = random.Random(seed)
     boxes = [
         SceneNode(

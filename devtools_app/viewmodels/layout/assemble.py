@@ -177,7 +177,15 @@ def _smooth(points: Floats, curved: Bools, edge: Ints) -> tuple[Floats, Bools, I
     across = t * t * (3.0 - 2.0 * t)
     down = t * (1.5 - 1.5 * t + t * t)
     smooth = points[number] + step[number] * np.stack([across, down], axis=1)
-    return smooth, at == 0, edge[number]
+    return smooth, (at == 0) & _corners(step, last)[number], edge[number]
+
+
+def _corners(step: Floats, last: Bools) -> Bools:
+    """Return the points where a line changes its direction, and its ends."""
+    found = np.ones(len(step), np.bool_)
+    turn = step[1:, 0] * step[:-1, 1] - step[1:, 1] * step[:-1, 0]
+    found[1:] = last[:-1] | last[1:] | (np.abs(turn) > 1e-6)
+    return found
 
 
 def _with_loops(

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devtools_app.viewmodels.layout.problem import ITEM_GAP, ITEM_LINE_GAP, LINE_GAP, Problem
+from devtools_app.viewmodels.layout.problem import (
+    ITEM_GAP,
+    ITEM_LINE_GAP,
+    LINE_GAP,
+    Edge,
+    Problem,
+)
 
 LINE, SOURCE, FLOW = 1, 0, 2  # how much a neighbour counts when a vertex is aligned
 # neighbour, what to add to its anchor to be straight, how much it counts, where it is met
@@ -88,10 +94,19 @@ def attach(problem: Problem, vertex: int, port: int, *, lower_side: bool) -> flo
     return ports[port] - item.width / 2
 
 
+class _Flow:
+    """Which vertices have edges from above, and which to below."""
+
+    def __init__(self, count: int, edges: Sequence[Edge]) -> None:
+        self.fed = [False] * count
+        self.read = [False] * count
+        for upper, _, lower, _, _ in edges:
+            self.fed[lower] = True
+            self.read[upper] = True
+
+
 def _add_paths(problem: Problem, state: Rows) -> None:
-    fed = [False] * state.fixed
-    for _, _, lower, _, _ in problem.edges:
-        fed[lower] = True
+    flow = _Flow(state.fixed, problem.edges)
     chains: dict[tuple[int, int], list[int]] = {}
     joined: set[tuple[int, int, float, float]] = set()
     for number, (upper, upper_port, lower, lower_port, upward) in enumerate(problem.edges):
@@ -105,7 +120,7 @@ def _add_paths(problem: Problem, state: Rows) -> None:
         state.paths.append(path)
         first = attach(problem, upper, upper_port, lower_side=True)
         last = attach(problem, lower, lower_port, lower_side=False)
-        _join(state, path, (first, last), fed, joined)
+        _join(state, path, (first, last), flow, joined)
 
 
 def _new_line(state: Rows, row: int) -> int:
@@ -123,7 +138,7 @@ def _join(
     state: Rows,
     path: Sequence[int],
     ends: tuple[float, float],
-    fed: Sequence[bool],
+    flow: _Flow,
     joined: set[tuple[int, int, float, float]],
 ) -> None:
     last = len(path) - 2
@@ -136,8 +151,11 @@ def _join(
             continue
         joined.add(key)
         boxes = upper < state.items and lower < state.items
-        shift = 0.0 if boxes else out - into  # boxes align by their middles, lines by their ends
-        counts = LINE if upper >= state.items else (FLOW if fed[upper] else SOURCE)
+        # lines and the ends of the flow align by where they meet, other boxes by their middles,
+        # or a chain of boxes whose ports lie apart would drift sideways
+        inner = boxes and flow.fed[upper] and flow.read[lower]
+        shift = 0.0 if inner else out - into
+        counts = LINE if upper >= state.items else (FLOW if flow.fed[upper] else SOURCE)
         state.above[lower].append((upper, shift, counts, out))
         counts = LINE if lower >= state.items else FLOW
         state.below[upper].append((lower, -shift, counts, into))

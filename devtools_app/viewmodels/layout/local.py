@@ -13,6 +13,8 @@ from devtools_app.viewmodels.layout.place import place_rows
 from devtools_app.viewmodels.layout.problem import SIDE, Answer, Problem
 from devtools_app.viewmodels.layout.route import Grid, Router, Way, grid
 
+_NEAR_MIDDLE = 30.0
+
 
 def solve(problem: Problem) -> Answer:
     """Return the places of all items, ports and edges of one cluster."""
@@ -79,8 +81,7 @@ def _framed(
     side = SIDE if problem.framed else 0.0
     wide = max(x + part.width for part, (x, _) in zip(parts, corners, strict=True))
     high = max(y + part.height for part, (_, y) in zip(parts, corners, strict=True))
-    width = max(wide + 2 * side, problem.least_width)
-    indent = (width - wide) / 2
+    indent, width = _indent(problem, parts[0], wide, side)
     parts[0].router.bottom = high + problem.foot
     boxes = np.zeros((len(problem.items), 2))
     ways: list[Way] = [[] for _ in problem.edges]
@@ -92,6 +93,22 @@ def _framed(
             ways[edge] = [(px + dx, py + dy, curved) for px, py, curved in way]
     upper, lower = _port_places(problem, parts[0], indent)
     return _answer((width, problem.head + high + problem.foot), boxes, (upper, lower), ways)
+
+
+def _indent(problem: Problem, part: _Part, wide: float, side: float) -> tuple[float, float]:
+    """Return where content begins and the whole width.
+
+    A single port near the middle is moved into it, so that the line goes on straight outside.
+    """
+    width = max(wide + 2 * side, problem.least_width)
+    indent = (width - wide) / 2
+    if problem.top_ports > 1 or problem.bottom_ports > 1 or not problem.framed:
+        return indent, width
+    for port in (*_port_places(problem, part, indent)[0], *_port_places(problem, part, indent)[1]):
+        off = width / 2 - port
+        if abs(off) <= _NEAR_MIDDLE:
+            return indent + max(off, 0.0) * 2, width + abs(off) * 2
+    return indent, width
 
 
 def _port_places(

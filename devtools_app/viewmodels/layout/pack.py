@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from devtools_app.viewmodels.layout.problem import ITEM_GAP, Edge, Problem
 
+_FEW = 8  # boxes joined by stubs only, up to which they stand in rows
 _WIDE = 1.6  # wanted width for a height of all shelves together
 
 
@@ -21,12 +22,29 @@ def components(problem: Problem) -> list[list[int]]:
         a, b = _find(leader, upper), _find(leader, lower)
         if a != b:
             leader[max(a, b)] = min(a, b)
+    _join_inputs(problem, leader)
     groups: dict[int, list[int]] = {}
     if total > items:
         groups[_find(leader, items)] = []
     for item in range(items):
         groups.setdefault(_find(leader, item), []).append(item)
     return [group for group in groups.values() if group]
+
+
+def _join_inputs(problem: Problem, leader: list[int]) -> None:
+    """Keep a few boxes that are joined by stubs only in the rows of the first large part."""
+    items = len(problem.items)
+    roots = [_find(leader, item) for item in range(items)]
+    size: dict[int, int] = {}
+    for root in roots:
+        size[root] = size.get(root, 0) + 1
+    large = [root for root in roots if size[root] > 1]
+    lone = [item for item in range(items) if size[roots[item]] == 1]
+    stubbed = [item for item in lone if problem.items[item].left or problem.items[item].right]
+    if large and len(stubbed) <= _FEW:
+        for item in stubbed:
+            a, b = _find(leader, item), _find(leader, large[0])
+            leader[max(a, b)] = min(a, b)
 
 
 def _find(leader: list[int], item: int) -> int:

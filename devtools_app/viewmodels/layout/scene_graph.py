@@ -21,7 +21,8 @@ _NARROWEST = 144.0
 _WIDEST = 288.0
 _WIDTH_STEP = 24.0
 _CHARACTER = 7.6  # pixels a title character takes at 13 px, generous
-_MARGINS = 26.0
+_SMALL = 6.2  # and one of the second line
+_MARGINS = 24.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +127,10 @@ class SceneGraph:
         return found if found is not None else ClusterInfo(path[-1] if path else "")
 
 
-def default_size(label: str) -> tuple[float, float]:
-    """Return width and height of a node for its title, in steps so that equal blocks stay equal."""
-    wanted = math.ceil((_CHARACTER * len(label) + _MARGINS) / _WIDTH_STEP) * _WIDTH_STEP
+def default_size(label: str, sublabel: str = "") -> tuple[float, float]:
+    """Return width and height of a node for its text, in steps so that equal blocks stay equal."""
+    text = max(_CHARACTER * len(label), _SMALL * len(sublabel))
+    wanted = math.ceil((text + _MARGINS) / _WIDTH_STEP) * _WIDTH_STEP
     return min(max(wanted, _NARROWEST), _WIDEST), NODE_HEIGHT
 
 
@@ -145,7 +147,7 @@ def scene_graph(
     if len(index) != len(nodes):
         raise ValueError(f"{len(nodes) - len(index)} node names occur more than once")
     values: dict[tuple[str, str], int] = {}
-    sizes = [node.size or default_size(node.label) for node in nodes]
+    sizes = [node.size or default_size(node.label, node.sublabel) for node in nodes]
     ends = [(index[edge.source], index[edge.target]) for edge in edges]
     keys = [(edge.source, edge.value or edge.label) for edge in edges]
     return SceneGraph(

@@ -1,0 +1,176 @@
+"""What all canvases share: theme, message when empty, focus, accessibility, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QFile, QIODevice, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QImage, QPainter, QPaintEvent, QPen
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QSizePolicy, QWidget
+from typing_extensions import override
+
+from devtools_app.widgets.paint_theme import CanvasColours, qcolor
+
+_MARGIN = 24
+
+
+class Canvas(QWidget):
+    """A widget that paints itself; a subclass says what in paint_content and how in words.
+
+    Attributes:
+        colours: roles of the palette in use
+        message: shown instead of the content when there is none
+    """
+
+    def __init__(self, colours: CanvasColours, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.colours = colours
+        self.message = ""
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+
+    def set_colours(self, colours: CanvasColours) -> None:
+        """Use another palette."""
+        self.colours = colours
+        self.colours_changed()
+        self.update()
+
+    def set_message(self, text: str) -> None:
+        """Say what an empty canvas would show and which file or command fills it."""
+        self.message = text
+        self.describe()
+        self.update()
+
+    def colours_changed(self) -> None:
+        """Forget what depends on colours; called after the palette changed."""
+
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to draw but the message."""
+        return True
+
+    def paint_content(self, painter: QPainter, size: QSize) -> None:
+        """Draw the content for a widget of that size; the background is there already."""
+
+    def accessible_summary(self) -> str:
+        """Return in one or two sentences what the canvas shows."""
+        return self.message
+
+    def describe(self) -> None:
+        """Tell assistive technology what is shown now."""
+        self.setAccessibleDescription(self.accessible_summary())
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(800, 500)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, 120)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            self.paint(painter, self.size())
+            if self.hasFocus():
+                self._paint_focus(painter)
+
+    def paint(self, painter: QPainter, size: QSize) -> None:
+        """Draw background and content, or the message."""
+        painter.fillRect(QRect(0, 0, size.width(), size.height()), qcolor(self.colours.surface))
+        painter.setFont(self.colours.font)
+        if self.is_empty():
+            self._paint_message(painter, size)
+            return
+        self.paint_content(painter, size)
+
+    def _paint_message(self, painter: QPainter, size: QSize) -> None:
+        area = QRect(0, 0, size.width(), size.height())
+        area.adjust(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
+        painter.setFont(self.colours.sized(13))
+        painter.setPen(qcolor(self.colours.muted))
+        flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+        painter.drawText(area, int(flags), self.message)
+
+    def _paint_focus(self, painter: QPainter) -> None:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(qcolor(self.colours.accent, 0.7), 1.0))
+        painter.drawRect(QRectF(0.5, 0.5, self.width() - 1.0, self.height() - 1.0))
+
+    def paint_extras(self, painter: QPainter, size: QSize) -> None:
+        """Draw into an exported picture what child widgets show on the screen."""
+
+    def _paint_picture(self, painter: QPainter, size: QSize, *, extras: bool) -> None:
+        self.paint(painter, size)
+        if extras and not self.is_empty():
+            self.paint_extras(painter, size)
+
+    def render_to_image(
+        self, scale: float = 2.0, size: QSize | None = None, *, extras: bool = True
+    ) -> QImage:
+        """Return a picture of what the canvas shows.
+
+        Args:
+            scale: pixels of the picture for one of the widget
+            size: of the drawing; that of the widget by default
+            extras: with the legend
+        """
+        size = size or self.size()
+        image = QImage(
+            max(round(size.width() * scale), 1),
+            max(round(size.height() * scale), 1),
+            QImage.Format.Format_RGB32,
+        )
+        image.setDevicePixelRatio(scale)
+        with QPainter(image) as painter:
+            self._paint_picture(painter, size, extras=extras)
+        return image
+
+    def render_to_png(self, path: str | Path, scale: float = 2.0) -> None:
+        """Write a picture of what the canvas shows.
+
+        Raises: OSError when the file cannot be written
+        """
+        _save(self.render_to_image(scale), path)
+
+    def render_to_svg(self, path: str | Path) -> None:
+        """Write a drawing of what the canvas shows, with text as text.
+
+        Raises: OSError when the file cannot be written
+        """
+        self._write_svg(path, self.size(), extras=True)
+
+    def write_picture(self, path: str | Path, scale: float, size: QSize, *, extras: bool) -> None:
+        """Write a picture of any size, as SVG if the name ends so, else as PNG.
+
+        Raises: OSError when the file cannot be written
+        """
+        if Path(path).suffix.lower() == ".svg":
+            self._write_svg(path, size, extras=extras)
+        else:
+            _save(self.render_to_image(scale, size, extras=extras), path)
+
+    def _write_svg(self, path: str | Path, size: QSize, *, extras: bool) -> None:
+        generator = QSvgGenerator()
+        generator.setFileName(str(path))
+        generator.setSize(size)
+        generator.setViewBox(QRect(0, 0, size.width(), size.height()))
+        generator.setTitle(self.accessibleName())
+        generator.setDescription(self.accessible_summary())
+        painter = QPainter()
+        if not painter.begin(generator):
+            raise OSError(f"could not write the drawing {path}")
+        try:
+            self._paint_picture(painter, size, extras=extras)
+        finally:
+            painter.end()
+
+
+def _save(image: QImage, path: str | Path) -> None:
+    file = QFile(str(path))
+    opened = file.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not opened or not image.save(file, "PNG"):  # pyright: ignore[reportCallIssue, reportArgumentType]  # the stub wants bytes, Qt takes str
+        raise OSError(f"could not write the picture {path}: {file.errorString()}")

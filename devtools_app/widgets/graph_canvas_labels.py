@@ -1,0 +1,289 @@
+"""Text of a graph: titles in boxes when near, names of regions as on a map when far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, QSize
+from PySide6.QtGui import QPainter
+
+from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.viewmodels.layout.placed import Placed
+from devtools_app.viewmodels.layout.scene_graph import PLAIN
+from devtools_app.viewmodels.layout.stubs import STUB_HEIGHT, STUB_WIDTH
+from devtools_app.viewmodels.units import format_bytes
+from devtools_app.widgets.graph_canvas_style import GraphLook, title_colour
+from devtools_app.widgets.graph_canvas_text import Occupied, TextCache, chip
+from devtools_app.widgets.paint_theme import CanvasColours, contrast, ink_on, qcolor, readable
+
+REGIONS, TITLES, SUBLINES = 0.36, 0.52, 0.7  # scales from which they are drawn
+EDGE_TEXT, ALL_EDGES = 0.8, 1.2  # borders first, then within clusters
+_TITLE, _SUB, _EDGE, _MAP = 13.0, 11.0, 10.5, 11
+_INSET = 9.0
+_MOST_MAP = 120
+_TO_RIGHT, _BOTH = 1, 2  # where lines turn; 0 is straight or to the left
+_TURN, _BESIDE = 4.0, 14.0  # pixels sideways that count, pixels up and down that are near
+_OPEN, _CLOSED = "▾", "▸"
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Ink:
+    """How a text is written: size in pixels, colour, weight."""
+
+    pixels: int
+    colour: str
+    bold: bool = False
+
+
+class GraphLabels:
+    """Draws the text of one placed graph."""
+
+    def __init__(
+        self, placed: Placed, look: GraphLook, colours: CanvasColours, texts: TextCache
+    ) -> None:
+        self._placed, self._look, self._colours, self._texts = placed, look, colours, texts
+        self._boxed = np.concatenate([placed.nodes, placed.clusters[placed.collapsed]])
+        self._opened = placed.clusters[~placed.collapsed]
+        self._edges = self._labelled_edges()
+        self._crossing = self._crosses_border()
+        self._turns = _turns(placed)
+
+    def _labelled_edges(self) -> NDArray[np.int64]:
+        """Return the edges with a text, one for each value and cluster it appears in."""
+        placed = self._placed
+        at = np.flatnonzero(np.isfinite(placed.label_at[:, 0]))
+        keys = np.concatenate([placed.edges[at, :1], placed.label_at[at].astype(np.int64)], axis=1)
+        _, first = np.unique(keys, axis=0, return_index=True)
+        return at[np.sort(first)]
+
+    def _crosses_border(self) -> NDArray[np.bool_]:
+        """Return the edges that leave or enter a cluster, or are marked."""
+        placed, nodes = self._placed, self._placed.node_count
+        tree = placed.scene.tree
+        around = np.concatenate([tree.node_cluster, tree.parent])
+        source, target = placed.edges[:, 0], placed.edges[:, 1]
+        inside = (around[source] == around[target]) & (source < nodes) & (target < nodes)
+        return ~inside | placed.edge_emphasised | (around[source] == 0)
+
+    def paint(self, painter: QPainter, size: QSize, camera: Camera, selected: int) -> None:
+        """Draw all text for what the camera sees, in pixels of the screen."""
+        if camera.sx < REGIONS:
+            self._paint_map(painter, size, camera)
+            return
+        for item in self._seen(self._opened, size, camera).tolist():
+            self._paint_region(painter, item, camera)
+        if camera.sx < TITLES:
+            return
+        if camera.sx >= EDGE_TEXT:
+            self._paint_edges(painter, size, camera)
+        for item in self._seen(self._boxed, size, camera).tolist():
+            self._paint_box(painter, item, camera)
+        self._paint_stubs(painter, size, camera)
+
+    def _seen(self, items: NDArray[np.int64], size: QSize, camera: Camera) -> NDArray[np.int64]:
+        left, top, right, bottom = camera.view(size.width(), size.height())
+        boxes = self._placed.boxes[items]
+        kept = (boxes[:, 0] <= right) & (boxes[:, 0] + boxes[:, 2] >= left)
+        kept &= (boxes[:, 1] <= bottom) & (boxes[:, 1] + boxes[:, 3] >= top)
+        return items[kept]
+
+    def _screen(self, item: int, camera: Camera) -> Box:
+        x, y, width, height = self._placed.boxes[item].tolist()
+        left, top = camera.to_screen(x, y)
+        return left, top, width * camera.sx, height * camera.sy
+
+    def _paint_box(self, painter: QPainter, item: int, camera: Camera) -> None:
+        if item >= self._placed.node_count:
+            self._paint_closed(painter, item, camera)
+            return
+        scene = self._placed.scene
+        self._two_lines(painter, item, camera, scene.labels[item], scene.sublabels[item])
+
+    def _paint_closed(self, painter: QPainter, item: int, camera: Camera) -> None:
+        path = self._placed.path_of(item)
+        info = self._placed.scene.cluster_info(path)
+        count = int(self._placed.scene.tree.count[item - self._placed.node_count])
+        detail = info.detail or f"{count} node" + ("s" if count != 1 else "")
+        title = f"{info.title} {_CLOSED}"
+        self._two_lines(painter, item, camera, title, detail, owner=info.owner)
+
+    def _two_lines(
+        self,
+        painter: QPainter,
+        item: int,
+        camera: Camera,
+        title: str,
+        sub: str,
+        owner: int = PLAIN,
+    ) -> None:
+        x, y, width, height = self._screen(item, camera)
+        scale = camera.sx
+        room = width - 2 * _INSET * scale
+        fill = self._look.fill_of[item]
+        text, muted = self._inks(fill, owner)
+        two = bool(sub) and scale >= SUBLINES
+        share = 0.42 if two else 0.63
+        title_ink = Ink(max(round(_TITLE * scale), 8), text, bold=owner >= 0)
+        self._line(painter, title, (x + _INSET * scale, y + height * share), room, title_ink)
+        if two:
+            at = (x + _INSET * scale, y + height * 0.77)
+            self._line(painter, sub, at, room, Ink(max(round(_SUB * scale), 7), muted))
+
+    def _inks(self, fill: str, owner: int) -> tuple[str, str]:
+        """Return colours of title and second line on a fill."""
+        c = self._colours
+        text = c.text if contrast(c.text, fill) >= 4.5 else ink_on(fill)
+        if owner >= 0:
+            text = readable(c.backend(owner), fill, text)
+        return text, readable(c.muted, fill, ink_on(fill))
+
+    def _line(
+        self, painter: QPainter, text: str, at: tuple[float, float], room: float, ink: Ink
+    ) -> None:
+        """Draw a text at a baseline, shortened to the room there is."""
+        short, _ = self._texts.fitted(self._colours, text, room, ink.pixels, bold=ink.bold)
+        if short:
+            painter.setFont(self._texts.font(self._colours, ink.pixels, bold=ink.bold)[0])
+            painter.setPen(qcolor(ink.colour))
+            painter.drawText(QPointF(*at), short)
+
+    def _paint_region(self, painter: QPainter, item: int, camera: Camera) -> None:
+        info = self._placed.scene.cluster_info(self._placed.path_of(item))
+        x, y, width, _ = self._screen(item, camera)
+        scale, c = camera.sx, self._colours
+        fill = self._look.fill_of[item]
+        bold = info.owner >= 0
+        pixels, small = max(round(12.5 * scale), 8), max(round(_SUB * scale), 8)
+        title = info.title if bold else f"{_OPEN} {info.title}"
+        room = width - 2 * _INSET * scale
+        short, taken = self._texts.fitted(c, title, room, pixels, bold=bold)
+        detail, wide = self._texts.fitted(c, info.detail, 10000, small)
+        if taken + wide + 16 > room:
+            detail = ""
+        baseline = y + 17.5 * scale
+        ink = Ink(pixels, title_colour(c, info.owner, fill), bold)
+        texts = [(short, x + _INSET * scale, taken, ink)]
+        if detail:
+            quiet = Ink(small, title_colour(c, PLAIN, fill))
+            texts.append((detail, x + width - _INSET * scale - wide, wide, quiet))
+        for text, left, long, used in texts:
+            # lines into the region pass under its title
+            under = QRectF(left - 2, baseline - used.pixels, long + 4, used.pixels * 1.3)
+            painter.fillRect(under, qcolor(fill))
+            self._line(painter, text, (left, baseline), long + 2, used)
+
+    def _paint_edges(self, painter: QPainter, size: QSize, camera: Camera) -> None:
+        placed, c = self._placed, self._colours
+        taken = Occupied()
+        for item in self._seen(self._boxed, size, camera).tolist():
+            taken.claim(*self._screen(item, camera))
+        pixels = max(round(_EDGE * camera.sx), 8)
+        font, metrics = self._texts.font(c, pixels)
+        painter.setFont(font)
+        quiet = readable(c.muted, c.surface, c.text)
+        loud = readable(c.warn, c.surface, c.text)
+        for edge in self._edges_seen(size, camera).tolist():
+            text = edge_text(placed, edge)
+            if not text:
+                continue
+            x, y = camera.to_screen(*placed.label_at[edge].tolist())
+            width = metrics.horizontalAdvance(text)
+            x += -6 * camera.sx - width if self._turns[edge] == _TO_RIGHT else 6 * camera.sx
+            y += 3 * camera.sy
+            if taken.claim(x, y - pixels, width, pixels * 1.2):
+                painter.setPen(qcolor(loud if placed.edge_emphasised[edge] else quiet))
+                painter.drawText(QPointF(x, y), text)
+
+    def _edges_seen(self, size: QSize, camera: Camera) -> NDArray[np.int64]:
+        left, top, right, bottom = camera.view(size.width(), size.height())
+        at = self._placed.label_at[self._edges]
+        seen = (at[:, 0] >= left) & (at[:, 0] <= right) & (at[:, 1] >= top) & (at[:, 1] <= bottom)
+        if camera.sx < ALL_EDGES:
+            seen &= self._crossing[self._edges]
+        seen &= self._turns[self._edges] != _BOTH
+        return self._edges[seen]
+
+    def _paint_stubs(self, painter: QPainter, size: QSize, camera: Camera) -> None:
+        stubs, c = self._placed.stubs, self._colours
+        left, top, right, bottom = camera.view(size.width(), size.height())
+        x, y = stubs.boxes[:, 0], stubs.boxes[:, 1]
+        kept = (x <= right) & (x >= left - STUB_WIDTH) & (y <= bottom) & (y >= top - STUB_HEIGHT)
+        ink = Ink(max(round(10.0 * camera.sx), 7), readable(c.muted, c.surface, c.text))
+        for stub in np.flatnonzero(kept).tolist():
+            px, py = camera.to_screen(*stubs.boxes[stub, :2].tolist())
+            at = (px + 8 * camera.sx, py + 11.5 * camera.sy)
+            room = (STUB_WIDTH - 14) * camera.sx
+            self._line(painter, stub_text(self._placed, stub), at, room, ink)
+
+    def _paint_map(self, painter: QPainter, size: QSize, camera: Camera) -> None:
+        """Name the regions that are large enough on the screen, outer ones first."""
+        taken = Occupied()
+        font, metrics = self._texts.font(self._colours, _MAP)
+        painter.setFont(font)
+        drawn = 0
+        sizes = self._placed.boxes[self._opened, 2:] * camera.sx
+        large = self._opened[(sizes[:, 0] >= 100) & (sizes[:, 1] >= 70)]
+        for item in self._seen(large, size, camera).tolist():
+            x, y, width, height = self._screen(item, camera)
+            visible = QRectF(x, y, width, height) & QRectF(0, 0, size.width(), size.height())
+            title = self._placed.title_of(item)
+            short, long = self._texts.fitted(self._colours, title, visible.width() - 20, _MAP)
+            if not short:
+                continue
+            at = QPointF(visible.x() + 4, visible.y() + 4)
+            if not taken.claim(at.x(), at.y(), long + 12, metrics.height() + 6):
+                continue
+            chip(painter, self._colours, short, at, metrics)
+            drawn += 1
+            if drawn >= _MOST_MAP:
+                return
+
+
+def _turns(placed: Placed) -> NDArray[np.int64]:
+    """Return to which side the lines beside the text of each edge turn, so that it can evade.
+
+    All edges of one source are judged together, since they leave along one line.
+    """
+    counts = np.diff(placed.offsets)
+    start = np.minimum(placed.offsets[:-1], max(len(placed.points) - 1, 0))
+    edges = np.flatnonzero((counts > 1) & np.isfinite(placed.label_at[:, 0]))
+    found = np.zeros(len(counts), np.int64)
+    if not len(edges):
+        return found
+    # the line as far as it is within one row of the text
+    drift = np.zeros(len(counts))
+    for ahead in range(1, 16):
+        at = np.minimum(start + ahead, start + counts - 1)[edges]
+        near = np.abs(placed.points[at, 1] - placed.label_at[edges, 1]) < _BESIDE
+        off = np.where(near, placed.points[at, 0] - placed.label_at[edges, 0], 0.0)
+        drift[edges] = np.where(np.abs(off) > np.abs(drift[edges]), off, drift[edges])
+    source = placed.edges[:, 0]
+    size = int(source.max()) + 1
+    to_right, to_left = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    to_right[source[drift > _TURN]] = True
+    to_left[source[drift < -_TURN]] = True
+    found[to_right[source]] = _TO_RIGHT
+    found[(to_right & to_left)[source]] = _BOTH
+    return found
+
+
+def edge_text(placed: Placed, edge: int) -> str:
+    """Return what is written beside an edge: its label, or how many values it stands for."""
+    label_of = int(placed.edge_label_of[edge])
+    nbytes = int(placed.edge_bytes[edge])
+    size = format_bytes(nbytes) if nbytes >= 0 else ""
+    if label_of >= 0:
+        return placed.scene.edge_labels[label_of] or size
+    return f"{int(placed.edge_uses[edge])} values" + (f" · {size}" if size else "")
+
+
+def stub_text(placed: Placed, stub: int) -> str:
+    """Return what is written in a stub: the other end, or how many there are."""
+    stubs = placed.stubs
+    other, count = int(stubs.other[stub]), int(stubs.count[stub])
+    if stubs.leaves[stub]:
+        return f"→ {placed.title_of(other)}" if other >= 0 else f"→ {count} readers"
+    return placed.title_of(other) if other >= 0 else f"+ {count} more"

@@ -1,0 +1,94 @@
+"""Lines of a placed graph as segments, culled by neighbourhood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.layout.placed import Placed
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+View = tuple[float, float, float, float]  # left, top, right, bottom of what is seen
+_CHUNK = 256  # segments tested together
+_CELL = 700.0  # world pixels; segments of one cell lie together in memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """Segments sorted by where they are, with the bounds of each chunk of them.
+
+    Attributes:
+        segments: x1, y1, x2, y2
+        edge: visible edge of each
+        bounds: left, top, right, bottom of each chunk
+
+    Shapes: segments float64[n, 4]; edge int64[n]; bounds float64[chunks, 4]
+    """
+
+    segments: Floats
+    edge: NDArray[np.int64]
+    bounds: Floats
+
+    def seen(self, view: View) -> Floats:
+        """Return the segments that may touch a part of the world, and some beside it."""
+        left, top, right, bottom = view
+        b = self.bounds
+        kept = (b[:, 0] <= right) & (b[:, 2] >= left) & (b[:, 1] <= bottom) & (b[:, 3] >= top)
+        if kept.all():
+            return self.segments
+        runs = _runs(kept)
+        parts = [self.segments[first * _CHUNK : last * _CHUNK] for first, last in runs]
+        return np.concatenate(parts) if parts else self.segments[:0]
+
+    def of(self, edges: Bools) -> Floats:
+        """Return the segments of some edges.
+
+        Shapes: edges bool[visible edges]
+        """
+        return np.ascontiguousarray(self.segments[edges[self.edge]])
+
+
+def _runs(kept: Bools) -> list[tuple[int, int]]:
+    """Return first and end of each run of true entries."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], kept, [False]]).astype(np.int8)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def segments(placed: Placed, edges: Bools, points: Bools | None = None) -> Lines:
+    """Return the lines of some edges as segments, of all points or only of chosen ones.
+
+    Shapes: edges bool[visible edges]; points bool[points]
+    """
+    edge = np.repeat(np.arange(len(placed.edges)), np.diff(placed.offsets))
+    kept = edges[edge] if points is None else edges[edge] & points
+    way, edge = placed.points[kept], edge[kept]
+    same = edge[1:] == edge[:-1]
+    joined = np.concatenate([way[:-1], way[1:]], axis=1)[same]
+    return _sorted(joined, edge[1:][same])
+
+
+def _sorted(joined: Floats, edge: NDArray[np.int64]) -> Lines:
+    cell = ((joined[:, :2] + joined[:, 2:]) / (2 * _CELL)).astype(np.int64)
+    order = np.lexsort((cell[:, 1], cell[:, 0]))
+    joined = np.ascontiguousarray(joined[order])
+    starts = np.arange(0, len(joined), _CHUNK)
+    if not len(starts):
+        return Lines(joined, edge[order], np.zeros((0, 4)))
+    low = np.minimum(joined[:, :2], joined[:, 2:])
+    high = np.maximum(joined[:, :2], joined[:, 2:])
+    bounds = [np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)]
+    return Lines(joined, edge[order], np.concatenate(bounds, axis=1))
+
+
+def seen_lines(lines: Floats, view: View) -> Floats:
+    """Return the horizontal lines that touch a part of the world.
+
+    Shapes: lines float64[n, 4]: x1, y1, x2, y2
+    """
+    left, top, right, bottom = view
+    kept = (np.minimum(lines[:, 0], lines[:, 2]) <= right) & (lines[:, 1] <= bottom)
+    kept &= (np.maximum(lines[:, 0], lines[:, 2]) >= left) & (lines[:, 1] >= top)
+    return lines[kept]

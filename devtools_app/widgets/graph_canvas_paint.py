@@ -1,0 +1,241 @@
+"""Draw a placed graph: regions, lines, boxes, bars, marks, text, by level of detail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
+
+from devtools_app.viewmodels.canvas_data import GraphOverlay
+from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.viewmodels.layout.placed import Placed
+from devtools_app.widgets.batch import draw_lines, draw_rects
+from devtools_app.widgets.graph_canvas_labels import GraphLabels
+from devtools_app.widgets.graph_canvas_lines import seen_lines, segments
+from devtools_app.widgets.graph_canvas_style import BoxGroup, graph_look
+from devtools_app.widgets.graph_canvas_text import TextCache
+from devtools_app.widgets.paint_theme import CanvasColours, mix, qcolor
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+BORDERS, CURVES, ROUND, ARROWS = 0.15, 0.35, 0.45, 0.5  # scales from which they are drawn
+_RADIUS = 4.0
+_BAR = 3.0
+_ARROW = 5.0
+
+
+@dataclass(slots=True, eq=False)
+class Marks:
+    """What is marked for the moment.
+
+    Attributes:
+        selected: item, -1 for none
+        hovered: item, -1 for none
+        found: items found by a search
+        searching: a search is on, so everything else steps back
+    """
+
+    selected: int = -1
+    hovered: int = -1
+    found: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    searching: bool = False
+
+
+class GraphPicture:
+    """Everything prepared for drawing one placed graph with one overlay and palette."""
+
+    def __init__(
+        self, placed: Placed, overlay: GraphOverlay, colours: CanvasColours, texts: TextCache
+    ) -> None:
+        self.placed, self.colours = placed, colours
+        self.look = graph_look(placed, overlay, colours)
+        marked = placed.edge_emphasised
+        self._smooth = segments(placed, ~marked)
+        self._coarse = segments(placed, ~marked, placed.knots)
+        self._warning = segments(placed, marked)
+        self._stub_lines = placed.stubs.lines(placed.boxes)
+        self._arrows = self._arrow_heads()
+        self._bars = self._share_bars()
+        self._labels = GraphLabels(placed, self.look, colours, texts)
+
+    def _arrow_heads(self) -> Floats:
+        """Return tip and direction of the arrow of each drawn edge: x, y, dx, dy.
+
+        Shapes: result float64[drawn edges, 4]
+        """
+        counts = np.diff(self.placed.offsets)
+        last = (self.placed.offsets[1:] - 1)[counts > 1]
+        tip = self.placed.points[last]
+        way = tip - self.placed.points[last - 1]
+        length = np.maximum(np.hypot(way[:, 0], way[:, 1]), 1e-9)
+        return np.concatenate([tip, way / length[:, None]], axis=1)
+
+    def _share_bars(self) -> Floats:
+        shares = self.look.shares
+        items = np.concatenate([group.items for group in self.look.boxes] or [np.zeros(0, int)])
+        items = items[shares[items] > 0]
+        boxes = self.placed.boxes[items]
+        width = np.maximum((boxes[:, 2] - 2) * shares[items], 1.5)
+        top = boxes[:, 1] + boxes[:, 3] - _BAR - 1
+        bars = [boxes[:, 0] + 1, top, width, np.full(len(items), _BAR)]
+        return np.ascontiguousarray(np.stack(bars, axis=1))
+
+    def paint(self, painter: QPainter, size: QSize, camera: Camera, marks: Marks) -> None:
+        """Draw what the camera sees."""
+        view = camera.view(size.width(), size.height())
+        painter.save()
+        painter.scale(camera.sx, camera.sy)
+        painter.translate(-camera.x, -camera.y)
+        near = camera.sx >= ROUND
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, camera.sx >= CURVES)
+        for group in self.look.regions:
+            self._paint_group(painter, group, view, camera.sx, rounded=near, region=True)
+        self._paint_lines(painter, view, camera.sx, marks)
+        for group in self.look.boxes:
+            self._paint_group(painter, group, view, camera.sx, rounded=near)
+        self._paint_bars(painter, view, camera.sx)
+        self._paint_stubs(painter, view, camera.sx)
+        self._paint_marks(painter, camera.sx, marks)
+        painter.restore()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        self._labels.paint(painter, size, camera, marks.selected)
+
+    def _paint_group(
+        self,
+        painter: QPainter,
+        group: BoxGroup,
+        view: tuple[float, float, float, float],
+        scale: float,
+        *,
+        rounded: bool,
+        region: bool = False,
+    ) -> None:
+        boxes = seen(group.boxes, view)
+        if not len(boxes):
+            return
+        painter.setBrush(qcolor(group.fill))
+        if scale < BORDERS:
+            # without a border the fill must still tell what is what
+            share = 0.12 if region else 0.6 if group.fill == self.colours.raised else 0.25
+            painter.setBrush(qcolor(mix(group.fill, group.border, share)))
+            painter.setPen(Qt.PenStyle.NoPen)
+        else:
+            painter.setPen(cosmetic(group.border, group.width))
+        if not rounded:
+            draw_rects(painter, boxes)
+            return
+        for x, y, width, height in boxes.tolist():
+            painter.drawRoundedRect(QRectF(x, y, width, height), _RADIUS, _RADIUS)
+
+    def _paint_lines(
+        self,
+        painter: QPainter,
+        view: tuple[float, float, float, float],
+        scale: float,
+        marks: Marks,
+    ) -> None:
+        c = self.colours
+        lines = self._smooth if scale >= CURVES else self._coarse
+        strength = 0.8 if scale >= BORDERS else 0.45
+        if marks.searching:
+            strength *= 0.5
+        painter.setPen(cosmetic(mix(c.surface, c.muted, strength), 1.2 if scale >= CURVES else 1))
+        draw_lines(painter, lines.seen(view))
+        draw_lines(painter, seen_lines(self._stub_lines, view))
+        painter.setPen(cosmetic(c.warn, 1.6 if scale >= CURVES else 1.0))
+        draw_lines(painter, self._warning.seen(view))
+        if scale >= ARROWS:
+            self._paint_arrows(painter, view)
+
+    def _paint_arrows(self, painter: QPainter, view: tuple[float, float, float, float]) -> None:
+        tips = self._arrows
+        inside = (tips[:, 0] >= view[0] - 9) & (tips[:, 0] <= view[2] + 9)
+        inside &= (tips[:, 1] >= view[1] - 9) & (tips[:, 1] <= view[3] + 9)
+        path = QPainterPath()
+        for x, y, dx, dy in tips[inside].tolist():
+            bx, by = x - dx * _ARROW, y - dy * _ARROW
+            wx, wy = -dy * _ARROW * 0.55, dx * _ARROW * 0.55
+            path.moveTo(x, y)
+            path.lineTo(bx + wx, by + wy)
+            path.lineTo(bx - wx, by - wy)
+            path.closeSubpath()
+        painter.fillPath(path, qcolor(mix(self.colours.surface, self.colours.muted, 0.9)))
+
+    def _paint_bars(
+        self, painter: QPainter, view: tuple[float, float, float, float], scale: float
+    ) -> None:
+        if scale < BORDERS:
+            return
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(qcolor(self.colours.accent))
+        draw_rects(painter, seen(self._bars, view))
+
+    def _paint_stubs(
+        self, painter: QPainter, view: tuple[float, float, float, float], scale: float
+    ) -> None:
+        boxes = seen(self.placed.stubs.boxes, view)
+        if not len(boxes) or scale < BORDERS:
+            return
+        c = self.colours
+        painter.setPen(cosmetic(mix(c.line, c.muted, 0.4), 1.0))
+        painter.setBrush(qcolor(c.surface))
+        if scale < ROUND:
+            draw_rects(painter, boxes)
+            return
+        for x, y, width, height in boxes.tolist():
+            painter.drawRoundedRect(QRectF(x, y, width, height), height / 2, height / 2)
+
+    def _paint_marks(self, painter: QPainter, scale: float, marks: Marks) -> None:
+        c = self.colours
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if len(marks.found):
+            self._paint_found(painter, scale, marks.found)
+        for item, strength in ((marks.hovered, 0.55), (marks.selected, 1.0)):
+            if item < 0 or not np.isfinite(self.placed.boxes[item, 0]):
+                continue
+            chosen = (self.placed.edges == item).any(axis=1)
+            painter.setPen(cosmetic(qcolor(c.accent, strength), 2.0))
+            draw_lines(painter, self._smooth.of(chosen))
+            draw_lines(painter, self._warning.of(chosen))
+            painter.setPen(cosmetic(qcolor(c.accent, strength), 2.8 if strength == 1.0 else 1.6))
+            x, y, width, height = grown(self.placed.boxes[item : item + 1], scale)[0].tolist()
+            painter.drawRoundedRect(QRectF(x, y, width, height), _RADIUS, _RADIUS)
+
+    def _paint_found(self, painter: QPainter, scale: float, found: Ints) -> None:
+        boxes = grown(self.placed.boxes[found], scale)
+        painter.setPen(cosmetic(self.colours.warn, 2.4))
+        painter.setBrush(qcolor(self.colours.warn, 0.18))
+        draw_rects(painter, boxes)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+def cosmetic(colour: str | QColor, width: float) -> QPen:
+    """Return a pen whose width does not scale with the drawing."""
+    pen = QPen(qcolor(colour) if isinstance(colour, str) else colour, width)
+    pen.setCosmetic(True)
+    pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
+    return pen
+
+
+def seen(boxes: Floats, view: tuple[float, float, float, float]) -> Floats:
+    """Return the boxes that touch a part of the world: left, top, right, bottom."""
+    left, top, right, bottom = view
+    kept = (boxes[:, 0] <= right) & (boxes[:, 0] + boxes[:, 2] >= left)
+    kept &= (boxes[:, 1] <= bottom) & (boxes[:, 1] + boxes[:, 3] >= top)
+    return boxes if kept.all() else boxes[kept]
+
+
+def grown(boxes: Floats, scale: float, least: float = 5.0) -> Floats:
+    """Return boxes made large enough to be seen: at least some pixels in each direction."""
+    size = np.maximum(boxes[:, 2:], least / scale)
+    corner = boxes[:, :2] - (size - boxes[:, 2:]) / 2
+    return np.ascontiguousarray(np.concatenate([corner, size], axis=1))
+
+
+def centre(boxes: Floats, item: int) -> QPointF:
+    """Return the middle of a box."""
+    x, y, width, height = boxes[item].tolist()
+    return QPointF(x + width / 2, y + height / 2)

@@ -1,0 +1,195 @@
+"""Colours of every box of a placed graph, gathered into groups that are drawn in one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, PLAIN, GraphOverlay
+from devtools_app.viewmodels.layout.placed import Placed
+from devtools_app.widgets.paint_theme import CanvasColours, map_colours, mix, readable
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Style = tuple[str, str, float]  # fill, border, width of the border
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxGroup:
+    """Boxes of one look.
+
+    Attributes:
+        fill: colour inside
+        border: colour of the outline
+        width: of the outline in pixels
+        items: item of each box
+        boxes: x, y, width, height
+
+    Shapes: items int64[n]; boxes float64[n, 4]
+    """
+
+    fill: str
+    border: str
+    width: float
+    items: Ints
+    boxes: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphLook:
+    """All colours of one picture.
+
+    Attributes:
+        boxes: nodes and closed clusters
+        regions: open clusters from the outermost inwards, one a group of one look and depth
+        fill_of: colour behind each item's text
+        shares: share bar of each item, NaN for none
+
+    Shapes: shares float64[items]
+    """
+
+    boxes: tuple[BoxGroup, ...]
+    regions: tuple[BoxGroup, ...]
+    fill_of: dict[int, str]
+    shares: Floats
+
+
+def graph_look(placed: Placed, overlay: GraphOverlay, colours: CanvasColours) -> GraphLook:
+    """Return the groups to draw for a graph, an overlay and a palette."""
+    styles = _Styles(placed, overlay, colours)
+    node_items = placed.nodes
+    closed = placed.clusters[placed.collapsed]
+    opened = placed.clusters[~placed.collapsed]
+    fill_of: dict[int, str] = {}
+    regions = _region_groups(placed, opened, styles, fill_of)
+    keys = [styles.node(item) for item in node_items.tolist()]
+    keys += [styles.closed(item) for item in closed.tolist()]
+    items = np.concatenate([node_items, closed])
+    boxes = _groups(placed, items, keys)
+    fill_of.update(zip(items.tolist(), (key[0] for key in keys), strict=True))
+    return GraphLook(boxes, regions, fill_of, item_shares(placed, overlay))
+
+
+def _region_groups(
+    placed: Placed, opened: Ints, styles: _Styles, fill_of: dict[int, str]
+) -> tuple[BoxGroup, ...]:
+    depth = placed.scene.tree.depth[opened - placed.node_count]
+    found: list[BoxGroup] = []
+    for level in np.unique(depth).tolist():
+        items = opened[depth == level]
+        keys = [styles.opened(item, fill_of) for item in items.tolist()]
+        found.extend(_groups(placed, items, keys))
+    return tuple(found)
+
+
+def _groups(placed: Placed, items: Ints, keys: list[Style]) -> tuple[BoxGroup, ...]:
+    number: dict[Style, int] = {}
+    which = np.array([number.setdefault(key, len(number)) for key in keys], np.int64)
+    found: list[BoxGroup] = []
+    for key, at in number.items():
+        chosen = items[which == at]
+        found.append(BoxGroup(*key, chosen, np.ascontiguousarray(placed.boxes[chosen])))
+    return tuple(found)
+
+
+class _Styles:
+    """The look of single items."""
+
+    def __init__(self, placed: Placed, overlay: GraphOverlay, colours: CanvasColours) -> None:
+        self._placed, self._colours = placed, colours
+        self._overlay = item_fills(placed, overlay, colours)
+
+    def _owned(self, owner: int) -> Style:
+        c = self._colours
+        if owner == NOT_DELEGATED:
+            return mix(c.raised, c.not_delegated, 0.13), c.not_delegated, 1.7
+        if owner == PLAIN:
+            return c.raised, mix(c.line, c.muted, 0.25), 1.0
+        return c.raised, mix(c.line, c.backend(owner), 0.75), 1.0
+
+    def node(self, item: int) -> Style:
+        """Return the look of a node."""
+        fill, border, width = self._owned(int(self._placed.scene.owners[item]))
+        return self._overlay.get(item, fill), border, width
+
+    def closed(self, item: int) -> Style:
+        """Return the look of a closed cluster."""
+        c = self._colours
+        owner = self._placed.scene.cluster_info(self._placed.path_of(item)).owner
+        region = (self.tint(owner), c.backend(owner), 1.7)
+        style = region if owner >= 0 else self._owned(owner)
+        return self._overlay.get(item, style[0]), style[1], style[2]
+
+    def opened(self, item: int, fill_of: dict[int, str]) -> Style:
+        """Return the look of an open cluster: tinted when it is a delegate, else as around it."""
+        c, tree = self._colours, self._placed.scene.tree
+        nodes = self._placed.node_count
+        owner = self._placed.scene.cluster_info(self._placed.path_of(item)).owner
+        around = fill_of.get(nodes + int(tree.parent[item - nodes]), c.surface)
+        if owner >= 0:
+            style = (self.tint(owner), c.backend(owner), 1.7)
+        elif owner == NOT_DELEGATED:
+            style = (around, c.not_delegated, 1.2)
+        else:
+            style = (around, mix(c.line, c.muted, 0.12), 1.0)
+        fill_of[item] = style[0]
+        return style
+
+    def tint(self, owner: int) -> str:
+        """Return the background of a delegated region."""
+        c = self._colours
+        return mix(c.surface, c.backend(owner), 0.16 if c.dark else 0.11)
+
+
+def item_fills(placed: Placed, overlay: GraphOverlay, colours: CanvasColours) -> dict[int, str]:
+    """Return the fill of every item on show that the overlay gives a colour."""
+    if overlay.values is not None:
+        most = _largest_inside(placed, overlay.values)
+        known = np.flatnonzero(np.isfinite(most))
+        chosen = colours.diverging if overlay.diverging else colours.sequential
+        return dict(zip(known.tolist(), map_colours(chosen, most[known]), strict=True))
+    if overlay.categories is not None:
+        common = _common_inside(placed, overlay.categories)
+        known = np.flatnonzero(common != PLAIN)
+        share = 0.45 if colours.dark else 0.38
+        return {
+            item: mix(colours.raised, colours.reference(category), share)
+            for item, category in zip(known.tolist(), common[known].tolist(), strict=True)
+        }
+    return {}
+
+
+def _largest_inside(placed: Placed, values: Floats) -> Floats:
+    found = np.full(len(placed.boxes), -np.inf)
+    np.fmax.at(found, placed.item_of_node, np.where(np.isfinite(values), values, -np.inf))
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def _common_inside(placed: Placed, categories: Ints) -> Ints:
+    found = np.full(len(placed.boxes), PLAIN, np.int64)
+    found[placed.item_of_node] = categories
+    mixed = np.zeros(len(placed.boxes), np.bool_)
+    np.logical_or.at(mixed, placed.item_of_node, found[placed.item_of_node] != categories)
+    found[mixed] = PLAIN
+    return found
+
+
+def item_shares(placed: Placed, overlay: GraphOverlay) -> Floats:
+    """Return the share bar of every item on show: its own, or the sum inside a closed cluster."""
+    shares = np.full(len(placed.boxes), np.nan)
+    if overlay.shares is None:
+        return shares
+    known = np.isfinite(overlay.shares)
+    items = placed.item_of_node[known]
+    total = np.bincount(items, weights=overlay.shares[known], minlength=len(shares))
+    shares[items] = np.clip(total[items], 0.0, 1.0)
+    return shares
+
+
+def title_colour(colours: CanvasColours, owner: int, background: str) -> str:
+    """Return the colour of a cluster's title on its background."""
+    if owner >= 0:
+        return readable(colours.backend(owner), background, colours.text)
+    return readable(colours.muted, background, colours.text)

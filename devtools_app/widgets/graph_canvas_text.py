@@ -1,0 +1,103 @@
+"""Text on canvases: shortened once, never drawn over other text."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter
+
+from devtools_app.widgets.paint_theme import CanvasColours, qcolor
+
+_MOST = 30000
+_ELIDE = Qt.TextElideMode.ElideRight
+_SHORTEST = 2  # a text shortened to fewer characters says nothing
+
+
+class TextCache:
+    """Fonts, metrics and shortened texts, kept between frames."""
+
+    def __init__(self) -> None:
+        self._fonts: dict[tuple[int, bool, bool], tuple[QFont, QFontMetricsF]] = {}
+        self._short: dict[tuple[str, int, bool, bool, int], tuple[str, float]] = {}
+
+    def clear(self) -> None:
+        """Forget everything, after the fonts changed."""
+        self._fonts.clear()
+        self._short.clear()
+
+    def font(
+        self, colours: CanvasColours, pixels: int, *, bold: bool = False, mono: bool = False
+    ) -> tuple[QFont, QFontMetricsF]:
+        """Return a font and its metrics."""
+        key = (pixels, bold, mono)
+        found = self._fonts.get(key)
+        if found is None:
+            font = colours.sized(pixels, bold=bold, mono=mono)
+            found = self._fonts[key] = (font, QFontMetricsF(font))
+        return found
+
+    def fitted(
+        self,
+        colours: CanvasColours,
+        text: str,
+        width: float,
+        pixels: int,
+        *,
+        bold: bool = False,
+        mono: bool = False,
+    ) -> tuple[str, float]:
+        """Return a text shortened to a width, and the width it takes; empty when none fits."""
+        key = (text, pixels, bold, mono, int(width))
+        found = self._short.get(key)
+        if found is None:
+            if len(self._short) > _MOST:
+                self._short.clear()
+            metrics = self.font(colours, pixels, bold=bold, mono=mono)[1]
+            found = self._short[key] = _shortened(metrics, text, int(width))
+        return found
+
+
+def _shortened(metrics: QFontMetricsF, text: str, width: int) -> tuple[str, float]:
+    line = text.replace("\n", " ")
+    full = metrics.horizontalAdvance(line)
+    if full <= width:
+        return line, full
+    short = metrics.elidedText(line, _ELIDE, width)
+    if len(short) <= _SHORTEST:
+        return "", 0.0
+    return short, metrics.horizontalAdvance(short)
+
+
+class Occupied:
+    """Rectangles of text already drawn, so that the next one keeps clear of them."""
+
+    def __init__(self) -> None:
+        self._taken: dict[tuple[int, int], list[tuple[float, float, float, float]]] = {}
+
+    def claim(self, x: float, y: float, width: float, height: float) -> bool:
+        """Take a rectangle if it is free; return whether it was."""
+        right, bottom = x + width, y + height
+        cells = [
+            (column, row)
+            for column in range(int(x // 128), int(right // 128) + 1)
+            for row in range(int(y // 64), int(bottom // 64) + 1)
+        ]
+        for cell in cells:
+            for left, top, end, foot in self._taken.get(cell, ()):
+                if x < end and right > left and y < foot and bottom > top:
+                    return False
+        for cell in cells:
+            self._taken.setdefault(cell, []).append((x, y, right, bottom))
+        return True
+
+
+def chip(
+    painter: QPainter, colours: CanvasColours, text: str, at: QPointF, metrics: QFontMetricsF
+) -> QRectF:
+    """Draw a text on a small card whose upper left corner is given; the font is set already."""
+    box = QRectF(at.x(), at.y(), metrics.horizontalAdvance(text) + 12, metrics.height() + 6)
+    painter.setPen(qcolor(colours.line))
+    painter.setBrush(qcolor(colours.raised, 0.93))
+    painter.drawRoundedRect(box, 3, 3)
+    painter.setPen(qcolor(colours.text))
+    painter.drawText(QPointF(box.x() + 6, box.y() + 3 + metrics.ascent()), text)
+    return box

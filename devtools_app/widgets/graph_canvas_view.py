@@ -1,0 +1,315 @@
+"""Camera and content of the graph canvas: what is shown, and which part of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QPointF, QSize, Signal
+from PySide6.QtGui import QPainter, QResizeEvent
+from PySide6.QtWidgets import QWidget
+from typing_extensions import override
+
+from devtools_app.viewmodels.canvas_data import GraphOverlay
+from devtools_app.viewmodels.layout.camera import Camera, fitted
+from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
+from devtools_app.viewmodels.layout.placed import Placed
+from devtools_app.widgets.canvas import Canvas
+from devtools_app.widgets.graph_canvas_paint import GraphPicture, Marks
+from devtools_app.widgets.graph_canvas_pick import NOTHING
+from devtools_app.widgets.graph_canvas_text import TextCache
+from devtools_app.widgets.legend import Legend
+from devtools_app.widgets.minimap import Minimap
+from devtools_app.widgets.paint_theme import CanvasColours
+
+NEAREST = 4.0
+READABLE_SCALE = 0.8  # a large graph opens at its beginning at this scale
+_EDGE = 12  # distance of legend and map from the border
+_FIT_MARGIN = 32.0
+_LARGEST_PICTURE = 16000  # pixels of one side of an exported whole graph
+
+
+class GraphView(Canvas):
+    """Shows a placed graph through a camera, with legend and map.
+
+    Attributes:
+        view_changed: the camera moved
+    """
+
+    view_changed = Signal()
+
+    def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
+        super().__init__(colours, "Graph", parent)
+        self._placed: Placed | None = None
+        self._overlay = GraphOverlay()
+        self._picture: GraphPicture | None = None
+        self._texts = TextCache()
+        self._camera = Camera()
+        self._marks = Marks()
+        self._placing = False  # the camera waits for a size
+        self.legend = Legend(colours, self)
+        self.minimap = Minimap(colours, self)
+        self.minimap.hide()
+        self.minimap.moved.connect(self._centre_on_point)
+
+    @property
+    def placed(self) -> Placed | None:
+        """Return the graph on show."""
+        return self._placed
+
+    @property
+    def camera(self) -> Camera:
+        """Return which part of the graph is seen."""
+        return self._camera
+
+    def set_graph(self, placed: Placed | None, anchor: ClusterPath | None = None) -> None:
+        """Show another graph, or none.
+
+        Args:
+            placed: what to show
+            anchor: a cluster that was opened or closed: it stays where it is on the screen
+        """
+        before, self._placed = self._placed, placed
+        same = before is not None and placed is not None and before.scene is placed.scene
+        if not same:
+            self._marks = Marks()
+            self._placing = True
+            self.forget_marks()
+        elif anchor is not None and before is not None and placed is not None:
+            self._keep_in_place(before, placed, anchor)
+        if same and placed is not None:
+            self.renew_marks(placed)
+        self._marks.hovered = NOTHING
+        self._prepare()
+        self.describe()
+
+    def update_scene(self, placed: Placed) -> None:
+        """Show the same graph with other texts or sizes; the view and the marks stay."""
+        self._placed = placed
+        self.renew_marks(placed)
+        self._prepare()
+
+    def _keep_in_place(self, before: Placed, after: Placed, anchor: ClusterPath) -> None:
+        number = before.scene.tree.index.get(anchor)
+        if number is None:
+            return
+        old, new = (p.boxes[p.node_count + number] for p in (before, after))
+        if np.isfinite(old).all() and np.isfinite(new).all():
+            # the middle of the upper border stays: what it opens into grows downwards
+            dx = (new[0] + new[2] / 2) - (old[0] + old[2] / 2)
+            dy = new[1] - old[1]
+            self._camera = self._camera.panned(
+                -float(dx) * self._camera.sx, -float(dy) * self._camera.sy
+            )
+
+    def forget_marks(self) -> None:
+        """Another graph has come; called before it is drawn."""
+
+    def renew_marks(self, placed: Placed) -> None:
+        """The same graph has other places; called before it is drawn."""
+
+    def set_overlay(self, overlay: GraphOverlay) -> None:
+        """Colour nodes by something else; the legend follows.
+
+        An overlay with another number of nodes than the graph waits for its graph to come.
+        """
+        self._overlay = overlay
+        self.legend.set_entries(overlay.legend)
+        self._prepare()
+        self.describe()
+
+    def _prepare(self) -> None:
+        placed = self._placed
+        self._picture = None
+        if placed is not None and not self.is_empty():
+            fits = self._overlay.nodes in (None, len(placed.scene.names))
+            overlay = self._overlay if fits else GraphOverlay()
+            picture = GraphPicture(placed, overlay, self.colours, self._texts)
+            self._picture = picture
+            self.minimap.set_graph(picture.look, (placed.width, placed.height), self.colours)
+        self._arrange()
+        self._moved()
+
+    @override
+    def colours_changed(self) -> None:
+        self._texts.clear()
+        self.legend.set_colours(self.colours)
+        self._prepare()
+
+    @override
+    def is_empty(self) -> bool:
+        return self._placed is None or not len(self._placed.scene.names)
+
+    @override
+    def accessible_summary(self) -> str:
+        placed = self._placed
+        if placed is None or self.is_empty():
+            return self.message
+        closed = int(placed.collapsed.sum())
+        text = (
+            f"{len(placed.nodes)} of {len(placed.scene.names)} nodes on show, "
+            f"{closed} closed and {len(placed.clusters) - closed} open clusters, "
+            f"{len(placed.edges)} connections"
+        )
+        if self._overlay.title:
+            text += f", coloured by {self._overlay.title}"
+        if self._marks.selected >= 0:
+            text += f". Selected: {placed.title_of(self._marks.selected)}"
+        return text
+
+    def _limits(self) -> tuple[float, float]:
+        placed = self._placed
+        if placed is None:
+            return 0.01, NEAREST
+        whole = min(self.width() / max(placed.width, 1.0), self.height() / max(placed.height, 1.0))
+        return min(whole * 0.5, 0.5), NEAREST
+
+    def set_camera(self, camera: Camera) -> None:
+        """Show another part of the graph."""
+        self._camera = camera
+        self._placing = False
+        self._moved()
+
+    def _moved(self) -> None:
+        self._show_view()
+        self.view_changed.emit()
+        self.update()
+
+    def _show_view(self) -> None:
+        placed = self._placed
+        if placed is not None:
+            shown, total = len(placed.nodes), len(placed.scene.names)
+            caption = f"{shown:,} of {total:,}" + (" nodes" if total < 1000 else "")
+            percent = self._camera.sx * 100
+            caption += f" · {percent:.0f} %" if percent >= 10 else f" · {percent:.1f} %"
+            self.minimap.set_view(*self._camera.view(self.width(), self.height()), caption)
+
+    def fit(self) -> None:
+        """Show the whole graph."""
+        placed = self._placed
+        if placed is None:
+            return
+        camera = self._fitted((0.0, 0.0, placed.width, placed.height), 1.25)
+        self.set_camera(self._clear_of_legend(camera, placed))
+
+    def _fitted(self, box: tuple[float, float, float, float], most: float) -> Camera:
+        screen = (float(self.width()), float(self.height()))
+        return fitted(box, screen, _FIT_MARGIN, (self._limits()[0], most))
+
+    def _clear_of_legend(self, camera: Camera, placed: Placed) -> Camera:
+        """Move a narrow graph to the right of the legend when there is room."""
+        if self.legend.isHidden():
+            return camera
+        left = -camera.x * camera.sx
+        wanted = self.legend.geometry().right() + 2.0 * _EDGE
+        room = self.width() - wanted - placed.width * camera.sx - _EDGE
+        return camera.panned(wanted - left, 0.0) if left < wanted and room >= 0 else camera
+
+    def _open_view(self, placed: Placed) -> None:
+        """Show the whole graph, or the beginning of a large one at a readable scale."""
+        self.fit()
+        if self._camera.sx >= READABLE_SCALE:
+            return
+        first = placed.boxes[int(placed.item_of_node[0])]
+        scale = READABLE_SCALE
+        y = float(first[1]) - _FIT_MARGIN / scale
+        if placed.width * scale + 2 * _FIT_MARGIN <= self.width():
+            x = (placed.width - self.width() / scale) / 2
+            self.set_camera(self._clear_of_legend(Camera(x, y, scale, scale), placed))
+            return
+        free = 2 * _EDGE if self.legend.isHidden() else self.legend.geometry().right() + 2 * _EDGE
+        x = float(first[0] + first[2] / 2) - self.width() / 2 / scale
+        self.set_camera(Camera(max(x, -free / scale), y, scale, scale))
+
+    def focus_selection(self) -> None:
+        """Come near to the selected item; when it is near already, show the whole graph."""
+        item = self._marks.selected
+        placed = self._placed
+        if placed is None or item < 0:
+            self.fit()
+            return
+        x, y, width, height = placed.boxes[item].tolist()
+        near = self._fitted((x - 200, y - 120, width + 400, height + 240), 1.25)
+        same = abs(near.sx / self._camera.sx - 1) < 0.01
+        gap = np.hypot(near.x - self._camera.x, near.y - self._camera.y) * near.sx
+        if same and gap < 2.0:
+            self.fit()
+            return
+        self.set_camera(near)
+
+    def show_item(self, item: int) -> None:
+        """Move the view, without changing its scale, so that an item is seen."""
+        placed = self._placed
+        if placed is None or item < 0 or self._placing:
+            return
+        x, y, width, height = placed.boxes[item].tolist()
+        left, top, right, bottom = self._camera.view(self.width(), self.height())
+        margin = 24 / self._camera.sx
+        inside_x = left + margin <= x and x + min(width, right - left) <= right
+        inside_y = top + margin <= y and y + min(height, 60.0) <= bottom - margin
+        if not (inside_x and inside_y):
+            tall = min(height, 200.0)
+            self.set_camera(
+                self._camera.centred(x + width / 2, y + tall / 2, self.width(), self.height())
+            )
+
+    def zoom(self, factor: float, at: QPointF | None = None) -> None:
+        """Come nearer (factor above 1) or go farther; a point of the screen stays."""
+        at = at or QPointF(self.width() / 2, self.height() / 2)
+        self.set_camera(self._camera.zoomed(factor, at.x(), at.y(), self._limits()))
+
+    def pan(self, dx: float, dy: float) -> None:
+        """Move the drawing by pixels."""
+        self.set_camera(self._camera.panned(dx, dy))
+
+    def _centre_on_point(self, x: float, y: float) -> None:
+        self.set_camera(self._camera.centred(x, y, self.width(), self.height()))
+
+    @override
+    def paint_content(self, painter: QPainter, size: QSize) -> None:
+        if self._picture is not None:
+            self._picture.paint(painter, size, self._camera, self._marks)
+
+    @override
+    def paint_extras(self, painter: QPainter, size: QSize) -> None:
+        if not self.legend.isHidden():
+            painter.save()
+            painter.translate(self.legend.pos())
+            self.legend.paint(painter)
+            painter.restore()
+
+    def render_whole(self, path: str | Path, scale: float = 1.0) -> None:
+        """Write a picture of the whole graph (PNG, or SVG by the name's ending).
+
+        Raises: OSError when the file cannot be written
+        """
+        placed = self._placed
+        if placed is None:
+            return
+        size = QSize(round(placed.width + 64), round(placed.height + 64))
+        most = _LARGEST_PICTURE / max(size.width(), size.height())
+        camera, self._camera = self._camera, Camera(-32.0, -32.0, 1.0, 1.0)
+        try:
+            self.write_picture(path, min(scale, most), size, extras=False)
+        finally:
+            self._camera = camera
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+        self._show_view()
+
+    def _arrange(self) -> None:
+        """Place legend and map; decide the first view once there is a size."""
+        self.legend.move(_EDGE, _EDGE)
+        small = self.width() < 520 or self.height() < 360
+        self.minimap.setVisible(not small and not self.is_empty())
+        self.minimap.move(
+            self.width() - self.minimap.width() - _EDGE,
+            self.height() - self.minimap.height() - _EDGE,
+        )
+        if self._placing and self._placed is not None and self.width() > 1 and not self.is_empty():
+            self._open_view(self._placed)
+            # a widget not yet shown gets its real size later
+            self._placing = not self.isVisible()

@@ -1,0 +1,156 @@
+"""The legend card: what colours, borders, bars and hatching mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFontMetricsF,
+    QLinearGradient,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QWidget
+from typing_extensions import override
+
+from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
+from devtools_app.widgets.paint_theme import CanvasColours, mix, qcolor
+
+_ROW = 19.0
+_RAMP_ROW = 46.0
+_PAD = 11.0
+_SWATCH = 12.0
+_RAMP = 132.0
+
+
+class Legend(QWidget):
+    """A small card that lies over a canvas; it takes no clicks."""
+
+    def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._entries: tuple[LegendEntry, ...] = ()
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAccessibleName("Legend")
+        self.setVisible(False)
+
+    def set_entries(self, entries: Sequence[LegendEntry]) -> None:
+        """Show other entries; an empty legend hides."""
+        self._entries = tuple(entries)
+        self.setAccessibleDescription(", ".join(entry.label for entry in entries))
+        self.setVisible(bool(entries))
+        self.resize(self.sizeHint())
+        self.update()
+
+    def set_colours(self, colours: CanvasColours) -> None:
+        """Use another palette."""
+        self._colours = colours
+        self.resize(self.sizeHint())
+        self.update()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return legend_size(self._entries, self._colours)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            self.paint(painter)
+
+    def paint(self, painter: QPainter) -> None:
+        """Draw the card with its upper left corner at the origin."""
+        if self._entries:
+            paint_legend(painter, self._entries, self._colours)
+
+
+def legend_size(entries: Sequence[LegendEntry], colours: CanvasColours) -> QSize:
+    """Return the size of the card for some entries."""
+    metrics = QFontMetricsF(colours.sized(12))
+    widths = [_entry_width(entry, metrics) for entry in entries]
+    height = sum(_RAMP_ROW if entry.swatch is Swatch.RAMP else _ROW for entry in entries)
+    return QSize(round(max(widths, default=0.0) + 2 * _PAD), round(height + 2 * _PAD - 4))
+
+
+def _entry_width(entry: LegendEntry, metrics: QFontMetricsF) -> float:
+    text = metrics.horizontalAdvance(entry.label)
+    if entry.swatch is Swatch.RAMP:
+        ends = metrics.horizontalAdvance(entry.low) + metrics.horizontalAdvance(entry.high)
+        return max(text, _RAMP, ends + 16)
+    return _SWATCH + 8 + text
+
+
+def paint_legend(painter: QPainter, entries: Sequence[LegendEntry], colours: CanvasColours) -> None:
+    """Draw a legend card with its upper left corner at the origin."""
+    size = legend_size(entries, colours)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(qcolor(colours.line), 1))
+    painter.setBrush(qcolor(colours.raised, 0.96))
+    painter.drawRoundedRect(QRectF(0.5, 0.5, size.width() - 1, size.height() - 1), 4, 4)
+    font = colours.sized(12)
+    metrics = QFontMetricsF(font)
+    painter.setFont(font)
+    y = _PAD - 2
+    for entry in entries:
+        if entry.swatch is Swatch.RAMP:
+            _paint_ramp(painter, entry, colours, y, size.width() - 2 * _PAD)
+            y += _RAMP_ROW
+            continue
+        _paint_swatch(painter, entry, colours, QRectF(_PAD, y + 3.5, _SWATCH, _SWATCH))
+        painter.setPen(qcolor(colours.text))
+        baseline = y + (_ROW + metrics.ascent() - metrics.descent()) / 2
+        painter.drawText(QPointF(_PAD + _SWATCH + 8, baseline), entry.label)
+        y += _ROW
+
+
+def _paint_swatch(
+    painter: QPainter, entry: LegendEntry, colours: CanvasColours, box: QRectF
+) -> None:
+    fill, border, width = _swatch_look(entry, colours)
+    painter.setPen(QPen(qcolor(border), width))
+    painter.setBrush(fill)
+    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 2, 2)
+
+
+def _swatch_look(entry: LegendEntry, colours: CanvasColours) -> tuple[QBrush, str, float]:
+    """Return fill, border colour and border width."""
+    own = colours.reference(entry.colour)
+    quiet = mix(colours.line, colours.muted, 0.25)
+    looks = {
+        Swatch.REGION: (mix(colours.surface, own, 0.2), own, 1.7),
+        Swatch.FILL: (own, own, 1.0),
+        Swatch.OUTLINE: (
+            mix(colours.raised, colours.not_delegated, 0.13),
+            colours.not_delegated,
+            1.7,
+        ),
+        Swatch.PLAIN: (colours.raised, quiet, 1.0),
+        Swatch.BAR: (colours.accent, colours.accent, 1.0),
+        Swatch.RING: (mix(colours.raised, colours.warn, 0.18), colours.warn, 2.0),
+    }
+    if entry.swatch is Swatch.HATCH:
+        return QBrush(qcolor(colours.muted), Qt.BrushStyle.BDiagPattern), quiet, 1.0
+    fill, border, width = looks[entry.swatch]
+    return QBrush(qcolor(fill)), border, width
+
+
+def _paint_ramp(
+    painter: QPainter, entry: LegendEntry, colours: CanvasColours, y: float, width: float
+) -> None:
+    chosen = colours.diverging if entry.diverging else colours.sequential
+    gradient = QLinearGradient(_PAD, 0, _PAD + width, 0)
+    for step in range(17):
+        red, green, blue = chosen[step * 255 // 16].tolist()
+        gradient.setColorAt(step / 16, QColor(red, green, blue))
+    painter.setPen(QPen(qcolor(colours.line), 1))
+    painter.setBrush(QBrush(gradient))
+    painter.drawRect(QRectF(_PAD, y + 18, width, 9))
+    painter.setPen(qcolor(colours.text))
+    painter.drawText(QPointF(_PAD, y + 13), entry.label)
+    right = int(Qt.AlignmentFlag.AlignRight)
+    painter.drawText(QPointF(_PAD, y + 41), entry.low)
+    painter.drawText(QRectF(_PAD, y + 29, width, 16), right, entry.high)

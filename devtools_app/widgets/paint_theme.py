@@ -1,0 +1,148 @@
+"""Colours and fonts that the canvases take, and the arithmetic of contrast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtGui import QColor, QFont
+
+from devtools_app.viewmodels.canvas_data import NOT_DELEGATED
+
+ColourMap = NDArray[np.uint8]
+READABLE = 4.5  # contrast of text, WCAG 2 AA
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CanvasColours:
+    """Roles of one palette (light or dark) and the fonts of the application.
+
+    Attributes:
+        surface: background of a canvas
+        raised: boxes and cards on it
+        line: borders and grids
+        text: main text
+        muted: secondary text
+        accent: selection, share bars
+        good: better than expected, bounds
+        warn: costs worth a look
+        bad: peaks, errors
+        not_delegated: bold outline of what no delegate took
+        backends: qualitative colours, safe for the colour-blind
+        sequential: colour map for magnitudes, low to high
+        diverging: colour map for signed differences, neutral in the middle
+        font: of the interface
+        mono: for numbers, names and code
+
+    Shapes: sequential, diverging uint8[256, 3]
+    """
+
+    surface: str
+    raised: str
+    line: str
+    text: str
+    muted: str
+    accent: str
+    good: str
+    warn: str
+    bad: str
+    not_delegated: str
+    backends: tuple[str, ...]
+    sequential: ColourMap
+    diverging: ColourMap
+    font: QFont
+    mono: QFont
+
+    @property
+    def dark(self) -> bool:
+        """Return whether the background is dark."""
+        return luminance(self.surface) < 0.2
+
+    def backend(self, index: int) -> str:
+        """Return the colour of a backend or category; they repeat after the last."""
+        return self.backends[index % len(self.backends)]
+
+    def reference(self, colour: int) -> str:
+        """Return the colour of a category, of NOT_DELEGATED, or of PLAIN (a quiet grey)."""
+        if colour >= 0:
+            return self.backend(colour)
+        return self.not_delegated if colour == NOT_DELEGATED else mix(self.line, self.muted, 0.5)
+
+    def sized(self, pixels: int, *, bold: bool = False, mono: bool = False) -> QFont:
+        """Return the application or mono font in a size."""
+        font = QFont(self.mono if mono else self.font)
+        font.setPixelSize(max(pixels, 1))
+        if bold:
+            font.setWeight(QFont.Weight.DemiBold)
+        return font
+
+
+@lru_cache(maxsize=4096)
+def luminance(colour: str) -> float:
+    """Return the relative luminance of ``#rrggbb``, 0..1 (WCAG 2)."""
+    red, green, blue = (_linear(channel) for channel in _channels(colour))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _channels(colour: str) -> tuple[float, float, float]:
+    value = int(colour[1:7], 16)
+    return (value >> 16) / 255.0, (value >> 8 & 255) / 255.0, (value & 255) / 255.0
+
+
+def _linear(channel: float) -> float:
+    return channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+
+
+def contrast(a: str, b: str) -> float:
+    """Return the contrast ratio of two colours, 1..21."""
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@lru_cache(maxsize=4096)
+def mix(a: str, b: str, share: float) -> str:
+    """Return a colour between two; share 0 is the first, 1 the second."""
+    pairs = zip(_channels(a), _channels(b), strict=True)
+    mixed = (round((x + (y - x) * share) * 255) for x, y in pairs)
+    return "#{:02x}{:02x}{:02x}".format(*mixed)
+
+
+@lru_cache(maxsize=4096)
+def ink_on(fill: str) -> str:
+    """Return black or white, whichever is easier to read on a fill."""
+    dark, light = "#14171a", "#ffffff"
+    return dark if contrast(dark, fill) >= contrast(light, fill) else light
+
+
+@lru_cache(maxsize=4096)
+def readable(colour: str, background: str, text: str) -> str:
+    """Return a colour as near to the wanted one as text on a background may be.
+
+    Args:
+        colour: the hue wanted
+        background: what it stands on
+        text: the colour of plain text there, towards which it is moved
+    """
+    for step in range(11):
+        found = mix(colour, text, step / 10)
+        if contrast(found, background) >= READABLE:
+            return found
+    return text
+
+
+def map_colours(colour_map: ColourMap, values: NDArray[np.float64]) -> list[str]:
+    """Return ``#rrggbb`` for values 0..1; they must be finite.
+
+    Shapes: values float64[n]
+    """
+    at = np.clip(np.rint(values * 255), 0, 255).astype(np.int64)
+    return ["#{:02x}{:02x}{:02x}".format(*row) for row in colour_map[at].tolist()]
+
+
+def qcolor(colour: str, alpha: float = 1.0) -> QColor:
+    """Return a Qt colour with an opacity."""
+    found = QColor(colour)
+    found.setAlphaF(alpha)
+    return found
