@@ -161,10 +161,13 @@ def _dump_blocks(dump: ETDump, number: int) -> list[Block]:
     layouts: dict[bytes, Layout] = {}
     groups: dict[tuple[str, int, bytes], tuple[Layout, list[tuple[EventTable, Layout]]]] = {}
     signatures: dict[int, bytes] = {}
+    # One store for all runs, so that equal numbers are equal texts.
+    whole, start = dump.events, 0
     for run in dump.run_data:
-        table = run.events
-        if len(table) == 0:
+        first, start = start, start + len(run.events)
+        if first == start:
             continue
+        table = EventTable(whole.store, whole.start + first, whole.start + start)
         key = _column_bytes(table)
         if key not in layouts:
             layouts[key] = _layout(table)

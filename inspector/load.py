@@ -8,10 +8,9 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from schema.debug_buffer import DebugBuffer
-
 from inspector.session import LoadedFile, Session, SessionOptions
 from schema import formats
+from schema.debug_buffer import DebugBuffer
 from schema.errors import FormatError, Issue, Severity
 
 # Small files are read: a mapped file that is rewritten in place kills the process (SIGBUS).
@@ -46,7 +45,7 @@ def load_session(
     if not names:
         raise FormatError("at least one ExecuTorch file", "none", file=", ".join(map(str, paths)))
     files: list[LoadedFile] = []
-    errors: list[FormatError | OSError] = []
+    errors: dict[str, FormatError | OSError] = {}
     for index, path in enumerate(names):
         if cancel is not None and cancel.is_set():
             raise Cancelled
@@ -55,15 +54,14 @@ def load_session(
         try:
             files.append(load_file(path))
         except (FormatError, OSError) as error:
-            errors.append(error)
-            files.append(
-                LoadedFile(path, "unknown", _size(path), memoryview(b""), None, str(error))
-            )
+            errors[path] = error
+            nothing = memoryview(b"")
+            files.append(LoadedFile(path, "unknown", _size(path), nothing, None, str(error)))
     files = _debug_buffers(files)
-    errors = [error for error, file in zip(errors, _failed(files), strict=False) if file.error]
-    if errors and (strict or all(file.artifact is None for file in files)):
-        raise errors[0]
-    issues = tuple(Issue(Severity.ERROR, file.path, file.error) for file in _failed(files))
+    failed = _failed(files)
+    if failed and (strict or len(failed) == len(files)):
+        raise errors[failed[0].path]
+    issues = tuple(Issue(Severity.ERROR, file.path, file.error) for file in failed)
     return Session(session_name(names), tuple(files), options or SessionOptions(), issues)
 
 

@@ -1,0 +1,87 @@
+"""Delegation numbers against what the stock tool said when the session was made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.delegation import analyse_delegation, summary_text
+from inspector.load import load_session
+from inspector.names import is_compute, op_type
+from tests.inspector.sessions import DATA, folders, label, session
+
+MADE = folders("stock.json", "model.pte", "model.etrecord")
+
+
+@pytest.mark.parametrize("folder", MADE, ids=label)
+def test_numbers_of_the_compiled_program_equal_those_of_the_stock_tool(folder: Path) -> None:
+    stock: dict[str, Any] = json.loads((folder / "stock.json").read_text())["delegation"]
+    found = {entry.method: entry for entry in analyse_delegation(session(folder))}
+    assert found.keys() == stock.keys()
+    for method, wanted in stock.items():
+        entry = found[method]
+        assert entry.summary == wanted["summary"]
+        counted = {row.op_type: (row.delegated, row.non_delegated) for row in entry.by_operator}
+        rows = {name: (inside, outside) for name, inside, outside in wanted["by_operator"]}
+        total = rows.pop("Total")
+        assert total == (entry.num_delegated_nodes, entry.num_non_delegated_nodes)
+        assert counted == rows
+
+
+@pytest.mark.parametrize("folder", folders("model.pte"), ids=label)
+def test_program_alone_counts_payload_nodes_and_kernel_calls(folder: Path) -> None:
+    alone = load_session([folder / "model.pte"])
+    program = alone.program
+    assert program is not None
+    for entry in analyse_delegation(alone):
+        assert entry.counting == "payload"
+        plan = program.plan(entry.method)
+        assert entry.num_delegated_subgraphs == len(plan.delegates)
+        inside = sum(
+            len(one.payload.graph.calls())
+            for one in entry.delegates
+            if one.payload and one.payload.graph
+        )
+        assert entry.num_delegated_nodes == inside
+
+
+@pytest.mark.parametrize("folder", folders("model.pte", "model.etrecord"), ids=label)
+def test_each_recorded_node_is_on_one_side(folder: Path) -> None:
+    for entry in analyse_delegation(session(folder)):
+        assert entry.num_delegated_nodes == sum(len(one.nodes) for one in entry.delegates)
+        names = [name for one in entry.delegates for name in one.nodes]
+        assert len(set(names)) == len(names)
+
+
+def test_record_after_delegation_counts_its_lowered_modules() -> None:
+    folder = DATA / "corpus/special/xnnpack_two_delegates"
+    (entry,) = analyse_delegation(session(folder))
+    assert entry.counting in ("handles", "lowered")
+    assert entry.num_delegated_subgraphs == 2
+    assert [one.backend_id for one in entry.delegates] == ["XnnpackBackend"] * 2
+    assert all(one.nodes for one in entry.delegates)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("aten_add_tensor_12", "aten_add_tensor"), ("getitem", "getitem"), ("max_2d", "max_2d")],
+)
+def test_operator_type_is_the_name_without_its_number(name: str, wanted: str) -> None:
+    assert op_type(name) == wanted
+
+
+@pytest.mark.parametrize("name", ["getitem_3", "aten_view_copy_default", "StaticTranspose_1"])
+def test_moving_data_is_not_computing(name: str) -> None:
+    assert not is_compute(name)
+    assert is_compute("aten_convolution_default")
+
+
+def test_summary_has_the_documented_wording() -> None:
+    assert summary_text(1, 205, 1) == (
+        "Total delegated subgraphs: 1\n"
+        "Number of delegated nodes: 205\n"
+        "Number of non-delegated nodes: 1\n"
+    )

@@ -1,0 +1,85 @@
+"""Sizes: parts in file order without gap or overlap, summing to the file, for every program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.load import load_file
+from inspector.size import Part, check_sum, cover, mark_duplicates, program_size
+from schema.errors import FormatError
+from schema.program import Program
+from tests.inspector.sessions import DATA
+
+PROGRAMS = sorted(DATA.rglob("*.pte"))
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_byte_of_a_program_has_one_owner(path: Path) -> None:
+    file = load_file(str(path))
+    assert isinstance(file.artifact, Program)
+    size = program_size(file.artifact, file.data)
+    at = 0
+    for part in size.parts:
+        assert part.offset == at
+        assert part.nbytes > 0
+        assert part.kind not in ("", "other")
+        at += part.nbytes
+    assert at == size.total_bytes == path.stat().st_size
+    check_sum(size)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_gaps_of_stock_files_are_small(path: Path) -> None:
+    file = load_file(str(path))
+    assert isinstance(file.artifact, Program)
+    size = program_size(file.artifact, file.data)
+    slack = sum(part.nbytes for part in size.parts if part.kind == "slack")
+    assert slack == 0
+    assert all(part.nbytes < 4096 for part in size.parts if part.kind == "alignment")
+
+
+PARTS = st.lists(
+    st.builds(
+        Part,
+        st.text(min_size=1, max_size=3),
+        st.just("table"),
+        st.integers(0, 120),
+        st.integers(0, 60),
+    ),
+    max_size=8,
+)
+
+
+@given(PARTS, st.binary(min_size=1, max_size=100))
+def test_cover_fills_gaps_and_cuts_overlaps(parts: list[Part], data: bytes) -> None:
+    at = 0
+    for part in cover(parts, memoryview(data)):
+        assert part.offset == at
+        at += part.nbytes
+    assert at == len(data)
+
+
+def test_gap_with_content_is_slack() -> None:
+    kinds = [
+        part.kind for part in cover([Part("a", "table", 4, 4)], memoryview(b"\0\0\0\0abcd\0x"))
+    ]
+    assert kinds == ["alignment", "table", "slack"]
+
+
+def test_equal_contents_are_marked_after_the_first() -> None:
+    data = memoryview(bytes(range(32)) * 2)
+    parts = [Part("one", "constant", 0, 32), Part("two", "constant", 32, 32)]
+    assert [part.duplicate_of for part in mark_duplicates(parts, data)] == ["", "one"]
+
+
+def test_wrong_sum_is_an_error() -> None:
+    file = load_file(str(PROGRAMS[0]))
+    assert isinstance(file.artifact, Program)
+    size = program_size(file.artifact, file.data)
+    broken = type(size)(size.total_bytes + 1, size.parts)
+    with pytest.raises(FormatError, match="parts of"):
+        check_sum(broken)
