@@ -26,6 +26,12 @@ class Notes:
         else:
             self._unsaid += 1
 
+    def extend(self, other: Notes) -> None:
+        """Take over what was noted elsewhere about the same file."""
+        for issue in other._issues:
+            self.add(issue.message, issue.severity)
+        self._unsaid += other._unsaid
+
     @property
     def room(self) -> int:
         """Return how many more messages will be shown."""

@@ -14,6 +14,7 @@ from schema.etdump.events import EventKind, EventStore
 from schema.etdump.model import ETDump, RunData
 from schema.etdump.read_events import EventReader
 from schema.etdump.read_runs import RunColumns, read_runs
+from schema.etdump.recover import recover
 from schema.etdump.table import EventTable
 from schema.flatbuf.columns import Ints, Region, Rows
 from schema.flatbuf.reader import Reader
@@ -25,7 +26,7 @@ IDENTIFIER = b"ED00"
 _SMALLEST = 16  # root offset, identifier, an empty table with its vtable
 _HALF_HINT = (
     "ExecuTorch up to 1.5.1 writes such traces when it logs float16 or bfloat16 tensors; "
-    "record again without a debug buffer"
+    "recorded without a debug buffer they are whole"
 )
 
 
@@ -82,14 +83,28 @@ def _decode(data: memoryview, file: str) -> ETDump:
     prefixed = _is_prefixed(bytes(data[:_SMALLEST]), len(data))
     notes = Notes(file)
     limit = _limit(data, prefixed, notes)
-    version, run_vector = _root(data, limit, 4 if prefixed else 0)
+    try:
+        version, run_vector = _root(data, limit, 4 if prefixed else 0)
+        runs = _runs(data, limit, run_vector, notes)
+    except FormatError as error:
+        version, runs = 0, _recovered(data, limit, str(error), notes)
+        if not runs:
+            raise
     if version:
         notes.add(f"schema version {version}, read with the fields of version 0", Severity.INFO)
-    if run_vector < 0:
-        notes.add("no runs: tracing was off when this file was written")
-        return ETDump(version, prefixed, (), file, notes.all())
-    runs = _runs(data, limit, run_vector, notes)
     return ETDump(version, prefixed, runs, file, notes.all())
+
+
+def _recovered(data: memoryview, limit: int, why: str, notes: Notes) -> tuple[RunData, ...]:
+    runs = recover(data, limit)
+    if runs:
+        count = sum(len(run.events) for run in runs)
+        notes.add(f"the tables that lead to the events are damaged: {why}", Severity.ERROR)
+        notes.add(
+            f"{count} events were found by their shape and grouped into {len(runs)} blocks in the "
+            f"order in which runtimes log; others may be missing. {_HALF_HINT}"
+        )
+    return runs
 
 
 def _limit(data: memoryview, prefixed: bool, notes: Notes) -> int:
@@ -118,22 +133,30 @@ def _root(data: memoryview, limit: int, base: int) -> tuple[int, int]:
 
 
 def _runs(data: memoryview, limit: int, vector: int, notes: Notes) -> tuple[RunData, ...]:
-    runs = read_runs(Region(data, limit), vector)
-    if not len(runs.name):
+    runs = read_runs(Region(data, limit), vector) if vector >= 0 else None
+    if runs is None or not len(runs.name):
         notes.add("no runs: tracing was off when this file was written")
         return ()
     if runs.legacy:
         notes.add("written by ExecuTorch 0.1: logged values of that release are not shown")
-    store = _read_whole(data, limit, runs, notes)
+    damage = Notes(notes.file)
+    store = _read_whole(data, limit, runs, damage)
     made = [_run(runs, store, index) for index in np.flatnonzero(~runs.rows.bad).tolist()]
-    lost = np.flatnonzero(runs.rows.bad)
+    _note_lost(runs.rows, damage)
+    if damage.all() and not len(store.kind):
+        found = _recovered(data, limit, damage.all()[0].message, notes)
+        if found:
+            return found
+    notes.extend(damage)
+    return tuple(made)
+
+
+def _note_lost(rows: Rows, notes: Notes) -> None:
+    lost = np.flatnonzero(rows.bad)
     told = notes.room
     for index in lost[:told].tolist():
-        notes.add(f"run block {index} is lost: {_where(runs.rows, index)}", Severity.ERROR)
+        notes.add(f"run block {index} is lost: {_where(rows, index)}", Severity.ERROR)
     notes.skip(max(len(lost) - told, 0))
-    if not made:
-        notes.add(_HALF_HINT, Severity.INFO)
-    return tuple(made)
 
 
 def _run(runs: RunColumns, store: EventStore, index: int) -> RunData:

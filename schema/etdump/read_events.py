@@ -36,7 +36,7 @@ class _Texts:
 
 
 class EventReader:
-    """Reads the events whose offsets are stored at given positions.
+    """Reads the events whose offsets are stored at given positions, or that are there directly.
 
     Attributes:
         rows: one an event, marked where damaged
@@ -44,13 +44,22 @@ class EventReader:
         odd_text: whether some text was not UTF-8
     """
 
-    def __init__(self, region: Region, view: memoryview, slots: Ints, *, legacy: bool) -> None:
+    def __init__(
+        self,
+        region: Region,
+        view: memoryview,
+        slots: Ints,
+        *,
+        legacy: bool = False,
+        direct: bool = False,
+    ) -> None:
         self.rows = Rows(len(slots))
         self.several = False
         self.odd_text = False
         self._region = region
         self._view = view
         self._legacy = legacy
+        self._direct = direct
         self._slots = slots
         self._columns: dict[str, Numbers] = {"kind": full_column("kind", len(slots))}
         self._texts: list[_Texts] = []
@@ -70,8 +79,11 @@ class EventReader:
         region, rows = self._region, self.rows
         region.spend(_ROW_BYTES * len(self._slots), "events")
         numbers = np.arange(len(self._slots), dtype=np.int64)
-        target, good = follow(region, rows, self._slots, numbers)
-        events, _ = columns(region, rows, target[good], numbers[good])
+        if self._direct:
+            events, _ = columns(region, rows, self._slots, numbers)
+        else:
+            target, good = follow(region, rows, self._slots, numbers)
+            events, _ = columns(region, rows, target[good], numbers[good])
         places = [events.offsets(slot) for slot in (_PROFILE, _ALLOCATION, _DEBUG)]
         present = [at >= 0 for at in places]
         # Exactly one is set in a legal file; the first decides otherwise.

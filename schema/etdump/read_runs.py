@@ -97,6 +97,7 @@ def _columns(region: Region, rows: Rows, runs: Columns) -> RunColumns:
     first_allocator, allocators, allocator_names = _allocators(runs, legacy, count)
     owners = np.concatenate([np.arange(count), allocator_names.owners])
     at = np.concatenate([names_at, allocator_names.offsets(0)])
+    _check_ends(region, rows, at, owners)
     numbers, raw = intern(region, rows, at, owners)
     # Events last: a block whose name is damaged has none.
     events = runs.offsets(_OLD_EVENTS if legacy else _EVENTS)
@@ -117,6 +118,15 @@ def _columns(region: Region, rows: Rows, runs: Columns) -> RunColumns:
         counts,
         items(region, starts, found, 4),
     )
+
+
+def _check_ends(region: Region, rows: Rows, at: Ints, owners: Ints) -> None:
+    # A table mistaken for a text has a length now and then, but hardly a zero behind it.
+    present = np.flatnonzero(at >= 0)
+    starts, counts = extents(region, rows, at[present], owners[present], 1)
+    ends = np.minimum(starts + counts, region.limit - 1)
+    open_ended = region.numbers(ends, "u1") != 0
+    rows.mark(owners[present[open_ended]], at[present[open_ended]], "a name without its end")
 
 
 def _allocators(runs: Columns, legacy: bool, count: int) -> tuple[Ints, Ints, Columns]:
