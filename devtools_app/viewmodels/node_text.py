@@ -1,0 +1,44 @@
+"""Titles and second lines of graph nodes, as short as they can be read."""
+
+from __future__ import annotations
+
+from inspector.model_graph import ModelNode
+from schema.graph import GraphValue, NodeKind
+from schema.scalar_type import scalar_type
+
+_SHORT = {scalar_type(code).name: scalar_type(code).short for code in range(30)}
+
+
+def node_title(node: ModelNode) -> str:
+    """Return the operator without default overloads, or the name of an input."""
+    kind = node.node.kind
+    if kind is NodeKind.PLACEHOLDER:
+        return node.node.outputs[0] if node.node.outputs else node.node.name
+    if kind is NodeKind.OUTPUT:
+        return "output"
+    return operator_title(node.node.target)
+
+
+def operator_title(target: str) -> str:
+    """Return ``aten.add.Tensor`` for ``aten::add.Tensor``; ``.default`` and ``.out`` dropped."""
+    title = target.replace("::", ".")
+    for ending in (".default", ".out"):
+        title = title.removesuffix(ending)
+    return title or "unknown operator"
+
+
+def value_text(value: GraphValue) -> str:
+    """Return element type and shape in short, as in ``f32 [1, 64, 98]``."""
+    tensor = value.tensor
+    if tensor is None:
+        return value.kind
+    sizes = ", ".join(str(size) for size in tensor.sizes)
+    return f"{_SHORT.get(tensor.dtype, tensor.dtype)} [{sizes}]"
+
+
+def shape_text(values: tuple[GraphValue, ...], most: int = 2) -> str:
+    """Return the outputs of a node in short; further ones are counted, unused ones left out."""
+    values = tuple(value for value in values if "_unused_" not in value.name)
+    shown = [value_text(value) for value in values[:most]]
+    rest = len(values) - len(shown)
+    return ", ".join(shown) + (f", +{rest}" if rest > 0 else "")

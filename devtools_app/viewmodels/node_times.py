@@ -1,0 +1,131 @@
+"""Time of the nodes of a model graph, from the runs of its method.
+
+An operator's time belongs to the node it was joined to. When one event covers several nodes (a
+fused kernel, an operator that was decomposed) the first that computes has the time and the others
+name it: time is never counted twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
+from inspector.blocks import trace_blocks
+from inspector.join_index import JoinIndex, join_index
+from inspector.links import link_block
+from inspector.model_graph import ModelGraph
+from inspector.names import is_compute
+from inspector.profile import analyse_profile
+from inspector.session import Session
+from schema.identity_cache import identity_cache
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeTimes:
+    """Mean times over all runs, in nanoseconds.
+
+    Attributes:
+        node_ns: time of each node, NaN where none was measured
+        part_of: node -> the node whose time it is in
+        delegate_ns: delegate -> time of its calls
+        method_ns: time of the whole method, NaN when unknown
+        runs: number of runs
+
+    Shapes: node_ns float64[nodes]
+    """
+
+    node_ns: Floats
+    part_of: Mapping[int, int]
+    delegate_ns: Mapping[int, float]
+    method_ns: float
+    runs: int
+
+    def share(self, ns: float) -> float:
+        """Return a time as a part of the method's, NaN when that is unknown."""
+        return ns / self.method_ns if self.method_ns > 0 else float("nan")
+
+
+def no_times(nodes: int) -> NodeTimes:
+    """Return the times of a graph nobody ran."""
+    return NodeTimes(np.full(nodes, np.nan), {}, {}, float("nan"), 0)
+
+
+@identity_cache
+def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
+    """Return the times of a graph's nodes; NaN for all without a trace that fits the method."""
+    runs = _runs(session, method) if session.dumps else 0
+    if not runs:
+        return no_times(len(graph.nodes))
+    sums = _Sums(graph, join_index(session, method))
+    for row in operator_rows(session, method):
+        sums.take(row)
+    times = analyse_profile(session).methods
+    whole = next((time for time in times if time.method in (method, "")), None)
+    method_ns = whole.method_ms * 1e6 if whole is not None else float("nan")
+    delegates = {index: total / runs for index, total in sums.delegates.items()}
+    return NodeTimes(sums.nodes / runs, sums.part_of, delegates, method_ns, runs)
+
+
+def _runs(session: Session, method: str) -> int:
+    total = 0
+    for block in trace_blocks(session.dumps).blocks:
+        inside = bool((block.layout.chain >= 0).any())
+        if inside and link_block(session, block).method in (method, None):
+            total += len(block.runs)
+    return total
+
+
+class _Sums:
+    """Sums of samples over the runs of all blocks."""
+
+    def __init__(self, graph: ModelGraph, index: JoinIndex) -> None:
+        self._graph, self._index = graph, index
+        self._by_step = instruction_nodes(graph)
+        self.nodes: Floats = np.full(len(graph.nodes), np.nan)
+        self.part_of: dict[int, int] = {}
+        self.delegates: dict[int, float] = {}
+
+    def take(self, row: OperatorRow) -> None:
+        """Add one operator."""
+        if row.samples_ns is None or row.event is None:
+            return
+        total = float(np.nansum(row.samples_ns))
+        owner = row.link.delegate
+        if owner is not None:
+            self.delegates[owner] = self.delegates.get(owner, 0.0) + total
+        if row.kind == "rest" or (row.kind == "operator" and owner is not None):
+            return
+        self._spread(self._nodes(row, row.event), total)
+
+    def _nodes(self, row: OperatorRow, event: int) -> list[int]:
+        if self._graph.source == "program":
+            if row.kind == "operator":
+                return self._by_step.get(row.instruction or 0, [])
+            prefix = f"{row.link.backend}_{row.instruction}/"
+            names = tuple(prefix + name for name in row.link.payload_nodes)
+        else:
+            names = self._index.event_nodes.get(event, ())
+        return [self._graph.by_name[name] for name in names if name in self._graph.by_name]
+
+    def _spread(self, ids: list[int], total: float) -> None:
+        if not ids:
+            return
+        main = next((one for one in ids if is_compute(self._graph.nodes[one].node.target)), ids[0])
+        known = self.nodes[main]
+        self.nodes[main] = total if np.isnan(known) else known + total
+        self.part_of.update((one, main) for one in ids if one != main)
+
+
+def instruction_nodes(graph: ModelGraph) -> dict[int, list[int]]:
+    """Return instruction -> nodes of a graph made from a program."""
+    found: dict[int, list[int]] = {}
+    for node in graph.nodes:
+        if node.instruction is not None:
+            found.setdefault(node.instruction, []).append(node.id)
+    return found

@@ -1,0 +1,246 @@
+"""The scene of the graph view: boxes, lines and clusters of one graph of a method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.colours import backend_index
+from devtools_app.viewmodels.layout.cluster_tree import ClusterPath, ClusterTree
+from devtools_app.viewmodels.layout.scene_graph import (
+    NOT_DELEGATED,
+    PLAIN,
+    UNKNOWN_BYTES,
+    ClusterInfo,
+    SceneEdge,
+    SceneGraph,
+    SceneNode,
+    scene_graph,
+)
+from devtools_app.viewmodels.node_text import node_title, shape_text
+from devtools_app.viewmodels.node_times import NodeTimes, node_times
+from devtools_app.viewmodels.scene_clusters import QUANTISED, Clusters, clusters
+from devtools_app.viewmodels.units import format_bytes, format_share, format_time
+from inspector.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
+from inspector.session import Session
+from schema.graph import NodeKind
+from schema.identity_cache import identity_cache
+
+MOST_VISIBLE = 60  # boxes on show when a graph is opened
+_FEW, _MANY = 12, 400
+_FLOW = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphScene:
+    """A graph ready to be laid out.
+
+    Attributes:
+        graph: where it comes from
+        scene: its columns; node n of it is node n of the graph
+        times: measured times of the nodes
+        nbytes: bytes each node writes and the weights it reads, NaN when unknown
+        clusters: its clusters
+
+    Shapes: nbytes float64[nodes]
+    """
+
+    graph: ModelGraph
+    scene: SceneGraph
+    times: NodeTimes
+    nbytes: NDArray[np.float64]
+    clusters: Clusters
+
+
+@identity_cache
+def graph_scene(
+    session: Session, method: str, name: str = COMPILED, *, flat: bool = False
+) -> GraphScene | None:
+    """Return the scene of a graph, None when the session has nothing to make it of.
+
+    Args:
+        session: what was opened
+        method: name of the method
+        name: one of ``graph_names``
+        flat: without boxes for modules
+    """
+    graph = model_graph(session, method, name)
+    if graph is None:
+        return None
+    times = node_times(session, method, graph)
+    found = clusters(graph, flat=flat)
+    names = _unique([node.name for node in graph.nodes])
+    delegation = graph.source in ("record", "program")
+    nodes = [
+        SceneNode(name, node_title(node), "", path, _owner(node, delegation=delegation))
+        for node, name, path in zip(graph.nodes, names, found.paths, strict=True)
+    ]
+    scene = scene_graph(nodes, _edges(graph, names))
+    nbytes = np.array([_bytes(node) for node in graph.nodes], np.float64)
+    info = cluster_infos(graph, scene, times, found)
+    return GraphScene(graph, replace(scene, info=info), times, nbytes, found)
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    found: list[str] = []
+    for name in names:
+        count = seen[name] = seen.get(name, 0) + 1
+        found.append(name if count == 1 else f"{name} #{count}")
+    if len(set(found)) == len(found):
+        return found
+    return [f"{name} #{number}" for number, name in enumerate(names)]
+
+
+def _owner(node: ModelNode, *, delegation: bool) -> int:
+    if node.backend:
+        return backend_index(node.backend)
+    if node.node.kind in _FLOW or not delegation:
+        return PLAIN
+    return NOT_DELEGATED
+
+
+def _bytes(node: ModelNode) -> float:
+    sizes = [node.output_bytes, *(weight.nbytes for weight in node.weights)]
+    known = [size for size in sizes if size is not None]
+    return float(sum(known)) if known and len(known) == len(sizes) else float("nan")
+
+
+def _edges(graph: ModelGraph, names: Sequence[str]) -> list[SceneEdge]:
+    found: list[SceneEdge] = []
+    for edge in graph.edges:
+        size = edge.nbytes
+        text = format_bytes(size) if size is not None else ""
+        source, target = graph.nodes[edge.source], graph.nodes[edge.target]
+        found.append(
+            SceneEdge(
+                names[edge.source],
+                names[edge.target],
+                text,
+                UNKNOWN_BYTES if size is None else size,
+                edge.value,
+                emphasised=crosses_boundary(source, target),
+            )
+        )
+    return found
+
+
+def crosses_boundary(source: ModelNode, target: ModelNode) -> bool:
+    """Return whether a value goes from one executor to another, so that it has to be handed over.
+
+    Inputs and outputs of the program do not count: they have to be handed over anyway.
+    """
+    if source.node.kind in _FLOW or target.node.kind in _FLOW:
+        return False
+    return source.delegate != target.delegate
+
+
+def cluster_infos(
+    graph: ModelGraph, scene: SceneGraph, times: NodeTimes, found: Clusters
+) -> Mapping[ClusterPath, ClusterInfo]:
+    """Return title and facts of every cluster."""
+    sums = _cluster_sums(scene.tree, times.node_ns)
+    backends = {node.delegate: node.backend for node in graph.nodes if node.delegate is not None}
+    infos: dict[ClusterPath, ClusterInfo] = {}
+    for number, path in enumerate(scene.tree.paths):
+        if not path:
+            continue
+        region = found.regions[path]
+        ns = sums[number]
+        owner = PLAIN
+        if region.delegate is not None:
+            ns = times.delegate_ns.get(region.delegate, float("nan"))
+            owner = backend_index(backends.get(region.delegate, ""))
+        count = int(scene.tree.count[number])
+        infos[path] = ClusterInfo(
+            found.titles[path],
+            _detail(count, ns, times, quiet=region.kind == QUANTISED),
+            owner,
+            None if np.isnan(times.share(ns)) else times.share(ns),
+        )
+    return infos
+
+
+def _detail(count: int, ns: float, times: NodeTimes, *, quiet: bool) -> str:
+    parts = [] if quiet else [f"{count:,} node" + ("s" if count != 1 else "")]
+    if not np.isnan(ns):
+        parts.append(format_time(ns))
+        if not np.isnan(times.share(ns)):
+            parts.append(format_share(times.share(ns)))
+    return " · ".join(parts)
+
+
+def _cluster_sums(tree: ClusterTree, values: NDArray[np.float64]) -> list[float]:
+    """Return the sum of the known values in each cluster, NaN without any."""
+    known = ~np.isnan(values)
+    sums = np.bincount(tree.node_cluster[known], values[known], tree.size).tolist()
+    counts = np.bincount(tree.node_cluster[known], minlength=tree.size).tolist()
+    parents: list[int] = tree.parent.tolist()
+    for cluster in range(tree.size - 1, 0, -1):
+        sums[parents[cluster]] += sums[cluster]
+        counts[parents[cluster]] += counts[cluster]
+    return [total if count else float("nan") for total, count in zip(sums, counts, strict=True)]
+
+
+def with_sublabels(made: GraphScene, overlay: str, time_unit: str, size_unit: str) -> SceneGraph:
+    """Return the scene with the second line of each node saying what the colour shows."""
+    values = {value.name: value for node in made.graph.nodes for value in node.values}
+
+    def text(node: ModelNode) -> str:
+        if node.node.kind is NodeKind.PLACEHOLDER:
+            return f"input · {shape_text(node.values)}"
+        if node.node.kind is NodeKind.OUTPUT:
+            return shape_text(tuple(values[name] for name in node.node.inputs if name in values))
+        if overlay == "time":
+            return _time_text(made, node, time_unit)
+        if overlay == "bytes":
+            size = float(made.nbytes[node.id])
+            return "size unknown" if np.isnan(size) else format_bytes(size, size_unit)
+        return shape_text(node.values)
+
+    return replace(made.scene, sublabels=tuple(text(node) for node in made.graph.nodes))
+
+
+def _time_text(made: GraphScene, node: ModelNode, unit: str) -> str:
+    ns = float(made.times.node_ns[node.id])
+    if not np.isnan(ns):
+        return format_time(ns, unit)
+    main = made.times.part_of.get(node.id)
+    if main is not None:
+        return f"in {node_title(made.graph.nodes[main])}"
+    return shape_text(node.values)
+
+
+def opening_set(tree: ClusterTree, most: int = MOST_VISIBLE) -> frozenset[ClusterPath]:
+    """Return the clusters to open at first: level by level, while few enough boxes are on show.
+
+    Clusters of one size are opened together or not at all, so that equal blocks look equal.
+    """
+    opened = _opened(tree, most)
+    top = int((tree.parent == 0).sum() + (tree.node_cluster == 0).sum())
+    # One delegate with everything inside would leave nothing to look at.
+    while not opened and tree.size > 1 and top < _FEW and most < _MANY:
+        most = 2 * most
+        opened = _opened(tree, most)
+    return opened
+
+
+def _opened(tree: ClusterTree, most: int) -> frozenset[ClusterPath]:
+    inside = np.bincount(tree.node_cluster, minlength=tree.size)
+    inside += np.bincount(tree.parent[1:], minlength=tree.size)
+    shown = int(inside[0])
+    opened: set[int] = {0}
+    groups: dict[tuple[int, int, int], list[int]] = {}
+    for cluster in range(1, tree.size):
+        key = (int(tree.depth[cluster]), int(inside[cluster]), int(tree.count[cluster]))
+        groups.setdefault(key, []).append(cluster)
+    for _, members in sorted(groups.items()):
+        ready = [one for one in members if int(tree.parent[one]) in opened]
+        more = sum(int(inside[one]) - 1 for one in ready)
+        if ready and shown + more <= most:
+            opened.update(ready)
+            shown += more
+    return frozenset(tree.paths[one] for one in opened if one)

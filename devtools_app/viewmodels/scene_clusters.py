@@ -1,0 +1,198 @@
+"""Clusters of the graph view: delegates outermost, then modules, and quantised operators.
+
+A module of one node, and one that only wraps another module, get no box of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
+from devtools_app.viewmodels.node_text import operator_title
+from inspector.model_graph import ModelGraph, ModelNode, Region
+from schema.graph import NodeKind
+
+MODULE, DELEGATE, BRANCH, QUANTISED = "module", "delegate", "branch", "quantised"
+Regions = tuple[Region, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Where each node of a graph is.
+
+    Attributes:
+        paths: path of the innermost cluster of each node
+        titles: title of each cluster
+        regions: what each cluster is
+    """
+
+    paths: tuple[ClusterPath, ...]
+    titles: Mapping[ClusterPath, str]
+    regions: Mapping[ClusterPath, Region]
+
+
+def clusters(graph: ModelGraph, *, flat: bool = False) -> Clusters:
+    """Return the clusters of a graph; ``flat`` leaves out modules and quantised operators."""
+    if flat:
+        regions = [_without_modules(node.regions) for node in graph.nodes]
+    else:
+        regions = _with_quantised(graph, [node.regions for node in graph.nodes])
+        regions = _without_chains(_without_singles(regions))
+    titles: dict[ClusterPath, str] = {}
+    kinds: dict[ClusterPath, Region] = {}
+    for own in regions:
+        _name(own, titles, kinds)
+    return Clusters(tuple(_path(own) for own in regions), titles, kinds)
+
+
+def _path(regions: Regions) -> ClusterPath:
+    return tuple(region.key for region in regions)
+
+
+def _without_modules(regions: Regions) -> Regions:
+    return tuple(region for region in regions if region.kind != MODULE)
+
+
+def _without_singles(regions: list[Regions]) -> list[Regions]:
+    counts = Counter(_path(own[:end]) for own in regions for end in range(1, len(own) + 1))
+    return [
+        tuple(
+            region
+            for end, region in enumerate(own, 1)
+            if region.kind != MODULE or counts[_path(own[:end])] > 1
+        )
+        for own in regions
+    ]
+
+
+def _without_chains(regions: list[Regions]) -> list[Regions]:
+    """Drop modules that hold nothing but one other module."""
+    counts = Counter(_path(own[:end]) for own in regions for end in range(1, len(own) + 1))
+
+    def kept(own: Regions, at: int) -> bool:
+        if own[at].kind != MODULE or at + 1 == len(own) or own[at + 1].kind != MODULE:
+            return True
+        return counts[_path(own[: at + 1])] != counts[_path(own[: at + 2])]
+
+    return [tuple(own[at] for at in range(len(own)) if kept(own, at)) for own in regions]
+
+
+def _name(
+    regions: Regions, titles: dict[ClusterPath, str], kinds: dict[ClusterPath, Region]
+) -> None:
+    path: ClusterPath = ()
+    around = ""
+    for region in regions:
+        path = (*path, region.key)
+        module = region.key.rsplit(":", 1)[-1] if region.kind == MODULE else around
+        if path not in kinds:
+            kinds[path] = region
+            inside = around and module.startswith(f"{around}.")
+            short = module.removeprefix(f"{around}.") if inside else module
+            titles[path] = short if region.kind == MODULE else region.label
+        around = module
+
+
+def quantises(target: str) -> int:
+    """Return 1 for an operator that quantises, -1 for one that dequantises, 0 for others."""
+    name = target.replace("::", ".").split(".")
+    words = name[1] if len(name) > 1 else name[0]
+    if words.startswith("dequantize"):
+        return -1
+    return 1 if words.startswith(("quantize", "choose_qparams")) else 0
+
+
+def _with_quantised(graph: ModelGraph, regions: list[Regions]) -> list[Regions]:
+    """Put each operator and the conversions that belong to it alone into a region of their own."""
+    signs = [quantises(node.node.target) for node in graph.nodes]
+    if not any(signs):
+        return regions
+    readers: list[list[int]] = [[] for _ in graph.nodes]
+    makers: list[list[int]] = [[] for _ in graph.nodes]
+    for edge in graph.edges:
+        readers[edge.source].append(edge.target)
+        makers[edge.target].append(edge.source)
+    found = _Conversions(graph.nodes, signs, readers, makers)
+    result = list(regions)
+    for members in found.groups():
+        main = graph.nodes[members[0]]
+        title = f"cluster ({operator_title(main.node.target)})"
+        region = Region(f"quantised {main.name}", title, QUANTISED)
+        for member in members:
+            result[member] = (*regions[main.id], region)
+    return result
+
+
+class _Conversions:
+    """Finds operators with their own dequantised inputs and quantised outputs."""
+
+    def __init__(
+        self,
+        nodes: Sequence[ModelNode],
+        signs: Sequence[int],
+        readers: Sequence[Sequence[int]],
+        makers: Sequence[Sequence[int]],
+    ) -> None:
+        self._nodes, self._signs = nodes, signs
+        self._readers, self._makers = readers, makers
+        self._taken: set[int] = set()
+
+    def groups(self) -> list[list[int]]:
+        """Return members of each group, the operator first."""
+        found: list[list[int]] = []
+        passive = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT, NodeKind.CONTROL)
+        for node in self._nodes:
+            if self._signs[node.id] or node.node.kind in passive or node.id in self._taken:
+                continue
+            members = self._group(node.id)
+            if len(members) > 1 and any(self._signs[one] for one in members):
+                self._taken.update(members)
+                found.append(members)
+        return found
+
+    def _group(self, start: int) -> list[int]:
+        members = [start, *self._own_inputs(start)]
+        last = start
+        while True:
+            after = self._readers[last]
+            if len(set(after)) == 1 and not self._signs[after[0]] and self._follows(last, after[0]):
+                last = after[0]
+                members.append(last)
+                continue
+            members += self._own_outputs(last)
+            return members
+
+    def _own_inputs(self, node: int) -> list[int]:
+        return [
+            maker
+            for maker in dict.fromkeys(self._makers[node])
+            if self._signs[maker] < 0
+            and set(self._readers[maker]) == {node}
+            and self._together(node, maker)
+        ]
+
+    def _own_outputs(self, node: int) -> list[int]:
+        return [
+            reader
+            for reader in dict.fromkeys(self._readers[node])
+            if self._signs[reader] > 0 and self._together(node, reader)
+        ]
+
+    def _follows(self, node: int, reader: int) -> bool:
+        """Return whether an operator reads nothing else and its result is quantised, as a ReLU."""
+        return (
+            self._nodes[reader].node.kind is NodeKind.CALL
+            and set(self._makers[reader]) == {node}
+            and reader not in self._taken
+            and bool(self._own_outputs(reader))
+            and self._together(node, reader)
+        )
+
+    def _together(self, one: int, other: int) -> bool:
+        return _outer(self._nodes[one]) == _outer(self._nodes[other]) and other not in self._taken
+
+
+def _outer(node: ModelNode) -> Regions:
+    return _without_modules(node.regions)

@@ -1,0 +1,69 @@
+"""Colours of the graph view: by time, bytes or backend, with their legends."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatch
+from devtools_app.viewmodels.colours import backend_index
+from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED, PLAIN
+from devtools_app.viewmodels.scene import GraphScene
+from devtools_app.viewmodels.units import format_bytes, format_time
+from inspector.model_graph import short_backend
+
+OVERLAYS = ("time", "bytes", "backend", "none")
+Floats = NDArray[np.float64]
+
+
+def graph_overlay(made: GraphScene, overlay: str, time_unit: str, size_unit: str) -> GraphOverlay:
+    """Return the colours for one of OVERLAYS, each node's share of the time always as a bar."""
+    legend = _owners(made)
+    shares = _shares(made)
+    if overlay == "time" and _has(made.times.node_ns):
+        top = float(np.nanmax(made.times.node_ns))
+        ramp = LegendEntry("time", Swatch.RAMP, low="0", high=format_time(top, time_unit))
+        bar = LegendEntry("share of the method", Swatch.BAR)
+        legend = (*legend, ramp, bar) if shares is not None else (*legend, ramp)
+        return GraphOverlay("time", made.times.node_ns / (top or 1.0), None, shares, legend=legend)
+    if overlay == "time":
+        missing = LegendEntry("no times: open the ETDump of a run", Swatch.PLAIN)
+        return GraphOverlay("time", legend=(*legend, missing))
+    if overlay == "bytes" and _has(made.nbytes):
+        top = float(np.nanmax(made.nbytes))
+        ramp = LegendEntry(
+            "outputs and weights", Swatch.RAMP, low="0", high=format_bytes(top, size_unit)
+        )
+        # Sizes span decades; on a linear map all but the largest would look alike.
+        places = np.log1p(made.nbytes) / np.log1p(top) if top else made.nbytes
+        return GraphOverlay("bytes", places, legend=(*legend, ramp))
+    if overlay == "backend":
+        owners = made.scene.owners
+        return GraphOverlay("backend", None, owners, None, legend=legend)
+    return GraphOverlay(legend=legend)
+
+
+def _has(values: Floats) -> bool:
+    return bool(np.isfinite(values).any())
+
+
+def _shares(made: GraphScene) -> Floats | None:
+    whole = made.times.method_ns
+    if not whole > 0 or not _has(made.times.node_ns):
+        return None
+    return made.times.node_ns / whole
+
+
+def _owners(made: GraphScene) -> tuple[LegendEntry, ...]:
+    backends = dict.fromkeys(node.backend for node in made.graph.nodes if node.backend)
+    found = [
+        LegendEntry(short_backend(backend), Swatch.REGION, backend_index(backend))
+        for backend in backends
+    ]
+    owners = set(made.scene.owners.tolist())
+    if NOT_DELEGATED in owners:
+        found.append(LegendEntry("not delegated", Swatch.OUTLINE))
+    if PLAIN in owners:
+        label = "input, output" if NOT_DELEGATED in owners or found else "node"
+        found.append(LegendEntry(label, Swatch.PLAIN))
+    return tuple(found)

@@ -1,0 +1,95 @@
+"""Search in the graph, and what other views' selections mean in it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.filter import Mask, matches, parse_filter
+from devtools_app.viewmodels.scene import GraphScene
+from devtools_app.viewmodels.table import Table
+from inspector.join_index import JoinIndex, Related
+from inspector.model_graph import COMPILED, ModelNode
+
+
+def search_nodes(made: GraphScene, text: str) -> tuple[str, ...] | None:
+    """Return the names of the nodes that contain all words, or match /an expression/.
+
+    Looks into title, operator, name, module and the names of weights.
+
+    Returns: None when nothing is searched for
+    Raises: FilterError when it is not a regular expression, or takes too long
+    """
+    wanted = parse_filter(text, Table())
+    if not wanted:
+        return None
+    pairs = zip(made.graph.nodes, made.scene.labels, strict=True)
+    texts = [_searched(node, title) for node, title in pairs]
+    found: Mask = np.ones(len(texts), np.bool_)
+    for term in wanted.terms:
+        found &= matches(term)(texts)
+    return tuple(made.scene.names[index] for index in _numbers(found))
+
+
+def _numbers(mask: Mask) -> list[int]:
+    return np.flatnonzero(mask).tolist()
+
+
+def _searched(node: ModelNode, title: str) -> str:
+    parts = (title, node.node.target, node.name, node.node.module_path, node.backend)
+    return "\n".join((*parts, *(weight.name for weight in node.weights)))
+
+
+def related_to(selection: Selection, index: JoinIndex) -> Related:
+    """Return all that belongs to what is selected in any view."""
+    kind = selection.kind
+    if kind is SelectionKind.NODE:
+        return index.of_node(selection.node)
+    if kind is SelectionKind.EVENT and selection.event is not None:
+        return index.of_event(selection.event)
+    if kind is SelectionKind.INSTRUCTION and selection.instruction is not None:
+        return index.of_instruction(selection.instruction)
+    if kind is SelectionKind.VALUE and selection.value is not None:
+        return index.of_value(selection.value)
+    if kind is SelectionKind.DELEGATE and selection.delegate is not None:
+        return index.of_delegate(selection.delegate)
+    return Related()
+
+
+def selected_nodes(
+    made: GraphScene, selection: Selection, index: JoinIndex, graph_name: str
+) -> tuple[str, ...]:
+    """Return the nodes of a shown graph that belong to the selection, the most exact first.
+
+    Nodes of another graph of the method are found by name, else by debug handle or instruction.
+    """
+    graph = made.graph
+    if selection.kind is SelectionKind.NODE and selection.graph in ("", graph_name):
+        return _known(made, (selection.node,))
+    if selection.kind is SelectionKind.DELEGATE:
+        return tuple(
+            made.scene.names[node.id] for node in graph.nodes if node.delegate == selection.delegate
+        )
+    related = related_to(selection, index)
+    named = _known(made, related.nodes)
+    if named or graph_name == COMPILED:
+        return named
+    return _by_number(made, related, index)
+
+
+def _known(made: GraphScene, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if name in made.scene.index)
+
+
+def _by_number(made: GraphScene, related: Related, index: JoinIndex) -> tuple[str, ...]:
+    steps = set(related.instructions)
+    handles: set[int] = set()
+    if index.graph is not None:
+        known = index.graph.by_name
+        nodes = (index.graph.nodes[known[name]] for name in related.nodes if name in known)
+        handles = {node.node.debug_handle for node in nodes if node.node.debug_handle is not None}
+    return tuple(
+        made.scene.names[node.id]
+        for node in made.graph.nodes
+        if node.instruction in steps or node.node.debug_handle in handles
+    )
