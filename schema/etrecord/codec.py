@@ -101,7 +101,10 @@ class _Opening:
 
 def _contents(record: ETRecord, changes: Mapping[str, bytes | None]) -> Iterator[Content]:
     archive = record.archive
-    for name in archive.sound_names():
+    names = archive.sound_names()
+    if m.MARKER not in names:
+        yield Content(m.MARKER, b"")
+    for name in names:
         data = changes[name] if name in changes else archive.read(name)
         member = archive.get(name)
         if data is not None and member is not None:

@@ -12,11 +12,12 @@ from schema.etrecord.json_text import Json
 from schema.etrecord.names import FxNames, short_target
 from schema.etrecord.shared import Shared
 from schema.etrecord.signature import USER_INPUT, USER_OUTPUT, Signature, Slot
-from schema.etrecord.unions import BROKEN, text, unfold
+from schema.etrecord.unions import BROKEN, sequence, text, unfold
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
 
 ALLOCATION = "memory.alloc"
 _CALL_DELEGATE = "executorch_call_delegate"
+_MAX_EXPANSIONS = 100_000  # of a list of values where it is read
 _UNUSED = re.compile(r"(.+)_unused_\d+")
 
 
@@ -29,6 +30,9 @@ class GraphReader:
         self._nodes: list[GraphNode] = []
         self._values: dict[str, GraphValue] = {}
         self._subgraphs: dict[str, Graph] = {}
+        self._expansions_left = _MAX_EXPANSIONS
+        self._lists: dict[str, tuple[str, ...]] = {}
+        self._latest: dict[str, str] = {}
         self._names = FxNames()
         self._taken: set[str] = set()
         self._unread = 0
@@ -37,10 +41,13 @@ class GraphReader:
         """Return the graph of its JSON, which is emptied on the way."""
         self._values, symbols = read_values(tree, self._shared)
         inputs = self._placeholders(tree.get("inputs") or ())
-        nodes: list[Json] = tree["nodes"]
+        nodes = sequence(tree["nodes"])
         for index, node in enumerate(nodes):
             nodes[index] = None
-            self._guarded(node, index)
+            if isinstance(node, dict):
+                self._guarded(node, index)
+            else:  # counted without an exception, as a hostile file can have millions
+                self._unread += 1
         outputs = self._output(tree.get("outputs") or (), tree.get("is_single_tensor_return"))
         complete_values(self._nodes, self._values)
         if self._unread:
@@ -130,11 +137,13 @@ class GraphReader:
             attributes["scalar_output"] = True
         if layout is not None:
             attributes["outputs"] = layout
+            self._lists[str(tree.get("name") or "")] = outputs
+        name = self._node_name(tree.get("name"), raw, outputs, layout is None)
         node = GraphNode(
-            self._node_name(tree.get("name"), raw, outputs, layout is None),
+            name,
             kind,
             target,
-            args,
+            self._without_lists(args) if self._lists else args,
             outputs,
             found.debug_handle,
             found.modules,
@@ -158,6 +167,23 @@ class GraphReader:
             name = entry["name"] or (names[index] if index < len(names) else "")
             args.append(read(text(name), entry["arg"], nested))
         return tuple(args)
+
+    def _without_lists(self, args: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        """Return the arguments with a node that makes several values replaced by those values."""
+        if not any(name in self._lists for arg in args for name in arg.values):
+            return args
+        return tuple([self._without_list(arg) for arg in args])
+
+    def _without_list(self, arg: Argument) -> Argument:
+        flat: list[str] = []
+        for name in arg.values:
+            made = self._lists.get(name, ()) if name not in self._values else ()
+            if made and len(made) <= self._expansions_left:
+                self._expansions_left -= len(made)
+                flat += made
+            else:
+                flat.append(name)
+        return Argument(arg.name, tuple(flat), arg.literal)
 
     def _delegate_arguments(
         self, inputs: Json, subgraphs: list[str], attributes: dict[str, object]
@@ -206,13 +232,15 @@ class GraphReader:
         return self._keep(name, GraphReader(self._shared).read(name, tree))
 
     def _keep(self, name: str, graph: Graph) -> str:
-        """Store a nested graph and return the name it got; equal ones are stored once."""
-        key, number = name, 1
-        while key in self._subgraphs and self._subgraphs[key] != graph:
-            number += 1
-            key = f"{name}_{number}"
-        self._subgraphs[key] = graph
-        return key
+        """Store a nested graph and return the name it got; one that is used twice is kept once."""
+        latest = self._latest.get(name, name)
+        if latest in self._subgraphs and self._subgraphs[latest] != graph:
+            latest = f"{name}_{len(self._subgraphs)}"
+            while latest in self._subgraphs:
+                latest += "_"
+        self._latest[name] = latest
+        self._subgraphs[latest] = graph
+        return latest
 
 
 def _raw_target(target: Json) -> str:

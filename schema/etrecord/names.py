@@ -14,6 +14,7 @@ _PREFIXES = (
 )
 _FX_WORDS = ("inf", "nan", "NoneType", "torch", "device", "fx_pytree", "pytree")
 _RESERVED = frozenset((*keyword.kwlist, *dir(builtins), *_FX_WORDS))
+_MAX_STEPS = 1000
 _VALID = re.compile(r"([a-zA-Z_][0-9a-zA-Z_]*?)(?:_(\d+))?")
 _ILLEGAL = re.compile(r"[^0-9a-zA-Z_]+")
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
@@ -53,10 +54,6 @@ class FxNames:
         """Return a new name for a node that is only known by its target."""
         return self.create(_CAMEL.sub(r"_\1", callable_name(raw)).lower())
 
-    def reserve(self, name: str) -> None:
-        """Mark a name as taken without changing the counters."""
-        self._used.add(name)
-
     def create(self, wanted: str) -> str:
         """Return the wanted name if it is legal and free, the next numbered one otherwise."""
         match = _VALID.fullmatch(wanted)
@@ -72,8 +69,10 @@ class FxNames:
                 wanted = f"{base}_{number}"
         else:
             number = int(digits[:18])
+        tries = 0
         while wanted in self._used:
-            number += 1
+            tries += 1
+            number += 1 if tries < _MAX_STEPS else tries  # names made to collide end here
             wanted = f"{base}_{number}"
         self._used.add(wanted)
         self._counts[base] = number

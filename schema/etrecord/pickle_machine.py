@@ -75,6 +75,8 @@ class PickleMachine:
                 raise self._wrong("an opcode that makes data", _opcode_name(code), at)
             try:
                 operation(self)
+            except FormatError:
+                raise
             except (IndexError, KeyError, TypeError, ValueError, struct.error) as error:
                 raise self._wrong(
                     "operands that fit the opcode",
@@ -84,7 +86,7 @@ class PickleMachine:
         raise self._wrong(f"at most {MAX_OPCODES} opcodes", "more", self._at)
 
     def _wrong(self, expected: str, found: str, at: int) -> FormatError:
-        return FormatError(expected, found, field="pickle", offset=at)
+        return FormatError(expected, f"{found} at byte {at} of the pickle", field="pickle")
 
     # ---- bytes
     def take(self, nbytes: int) -> bytes:

@@ -61,13 +61,13 @@ class ETRecord:
         if not isinstance(other, ETRecord):
             return NotImplemented
         mine, theirs = self.archive, other.archive
-        names = mine.sound_names()
-        if names != theirs.sound_names():
+        names = _content_names(mine)
+        if names != _content_names(theirs):
             return False
         return all(_same(mine.read(name), theirs.read(name)) for name in names)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.archive.sound_names()))
+        return hash(tuple(_content_names(self.archive)))
 
     # ---- members
     @property
@@ -161,7 +161,9 @@ class ETRecord:
         return self.saved(f"{program}_example_inputs")
 
     def reference_outputs(self) -> SavedTree:
-        """Return the expected outputs: for each method a list of cases, each a list of outputs.
+        """Return the expected outputs: for each method a list of cases, as the user gave them.
+
+        A bundled program gives each case as a list of outputs, users also as a lone tensor.
 
         Raises: FormatError if they cannot be read
         """
@@ -181,8 +183,7 @@ class ETRecord:
         """
         if name not in self.archive:
             return SavedTree(None, loaded=False)
-        budget = self.archive.budget
-        return self._once(f"saved:{name}", lambda: read_torch_save(self.read(name), name, budget))
+        return self._once(f"saved:{name}", lambda: self._saved(name))
 
     # ---- everything at once
     def check(self) -> tuple[Issue, ...]:
@@ -225,8 +226,23 @@ class ETRecord:
         program = read_program(self.read(name), name, self.archive.budget)
         return replace(program, issues=(*program.issues, *_checksum_issues(self.archive, name)))
 
+    def _saved(self, name: str) -> SavedTree:
+        try:
+            return read_torch_save(self.read(name), name, self.archive.budget)
+        except FormatError as error:  # its offset is one within the member
+            member = self.archive.get(name)
+            if member is None or member.compressed:
+                error.offset = None
+                raise
+            raise error.in_file(self.file, member.offset) from None
+
     def _parse(self, name: str) -> Json:
         return parse_json(self.read(name), self.archive.budget, name)
+
+
+def _content_names(archive: Archive) -> list[str]:
+    """Return the readable members that say something; the marker only has to be there."""
+    return [name for name in archive.sound_names() if name != m.MARKER]
 
 
 def _same(mine: memoryview, theirs: memoryview) -> bool:

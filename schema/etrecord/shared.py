@@ -12,6 +12,8 @@ from schema.etrecord.lowered import LoweredModule
 from schema.etrecord.source_meta import SourceMetaReader
 from schema.etrecord.unions import TensorMetaReader
 
+_SHOWN = 50
+
 
 class Shared:
     """Caches, readers and issues of one program.
@@ -43,8 +45,10 @@ class Shared:
         self.mutated = False
 
     def note(self, message: str, severity: Severity = Severity.WARNING) -> None:
-        """Record an issue of this program."""
-        self.issues.append(Issue(severity, self.member, message))
+        """Record an issue of this program once, up to a readable number."""
+        issue = Issue(severity, self.member, message)
+        if len(self.issues) < _SHOWN and issue not in self.issues:
+            self.issues.append(issue)
 
     def finish(self) -> tuple[Issue, ...]:
         """Return all issues, those of the readers included."""

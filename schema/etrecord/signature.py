@@ -6,7 +6,7 @@ of release 0.1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from schema.etrecord.json_text import Json
 from schema.etrecord.unions import mapping, text, unfold
@@ -46,10 +46,12 @@ class Signature:
     Attributes:
         inputs: one for each placeholder
         outputs: one for each returned value
+        by_name: inputs by value name, for files whose order differs
     """
 
     inputs: tuple[Slot, ...] = ()
     outputs: tuple[Slot, ...] = ()
+    by_name: dict[str, Slot] = field(default_factory=dict[str, Slot])
 
     def input(self, index: int, name: str) -> Slot:
         """Return the role of an input; a user input where the file is silent.
@@ -59,8 +61,7 @@ class Signature:
         slot = self.inputs[index] if index < len(self.inputs) else None
         if slot and (not name or slot.name in ("", name)):
             return slot
-        found = [slot for slot in self.inputs if slot.name == name]
-        return found[0] if found else Slot(USER_INPUT, name)
+        return self.by_name.get(name) or Slot(USER_INPUT, name)
 
     def output(self, index: int) -> Slot:
         """Return the role of an output; a user output where the file is silent."""
@@ -72,13 +73,17 @@ def read_signature(tree: Json) -> Signature:
     entries = mapping(tree)
     if "input_specs" in entries:
         inputs, outputs = entries["input_specs"], entries["output_specs"]
-        return Signature(tuple(map(_slot, inputs)), tuple(map(_slot, outputs)))
+        return _signature([_slot(spec) for spec in inputs], [_slot(spec) for spec in outputs])
     return _old_signature(entries)
+
+
+def _signature(inputs: list[Slot], outputs: list[Slot]) -> Signature:
+    return Signature(tuple(inputs), tuple(outputs), {slot.name: slot for slot in inputs})
 
 
 def _slot(union: Json) -> Slot:
     kind, spec = unfold(union)
-    name = spec.get("name", "")
+    name = text(spec.get("name") or "")
     if "arg" in spec:
         name = _argument_name(spec["arg"])
     target = next((text(spec[key]) for key in _TARGETS if spec.get(key)), "")
@@ -98,7 +103,7 @@ def _old_signature(tree: dict[str, Json]) -> Signature:
     inputs += [Slot(USER_INPUT, text(name)) for name in tree.get("user_inputs") or ()]
     outputs = _slots("buffer_mutation", tree.get("buffers_to_mutate"))
     outputs += [Slot(USER_OUTPUT, text(name)) for name in tree.get("user_outputs") or ()]
-    return Signature(tuple(inputs), tuple(outputs))
+    return _signature(inputs, outputs)
 
 
 def _slots(kind: str, targets: Json) -> list[Slot]:

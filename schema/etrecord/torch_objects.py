@@ -129,6 +129,16 @@ class TorchObjects:
         dtype, sizes, strides = (*arguments, *(None,) * 3)[:3]
         return self._layout(_dtype(dtype), 0, sizes, strides)
 
+    def wrapper_tensor(self, arguments: tuple[Value, ...]) -> TensorData | None:
+        """Return the outer layout of a tensor subclass that wraps other tensors."""
+        kind, dtype, sizes, strides = (*arguments, *(None,) * 4)[:4]
+        self.note(f"tensors of type {_name_of(kind)} are shown without their bytes")
+        return self._layout(_dtype(dtype), 0, sizes, strides)
+
+    def constant(self, arguments: tuple[Value, ...]) -> str | None:
+        """Return the text a device or layout was made of."""
+        return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], str) else None
+
     def fake_tensor(self, arguments: tuple[Value, ...]) -> TensorData | None:
         """Return a tensor that was only traced, from its JSON description."""
         if len(arguments) != 2 or not isinstance(arguments[0], bytes):
@@ -253,6 +263,9 @@ _FACTORIES: dict[str, _Factory] = {
     "torch._utils._rebuild_tensor_v3": TorchObjects.tensor_with_dtype,
     "torch._utils._rebuild_qtensor": TorchObjects.quantised_tensor,
     "torch._utils._rebuild_meta_tensor_no_storage": TorchObjects.meta_tensor,
+    "torch._utils._rebuild_wrapper_subclass": TorchObjects.wrapper_tensor,
+    "torch.device": TorchObjects.constant,
+    "torch.serialization._get_layout": TorchObjects.constant,
     "torch._utils._rebuild_parameter": TorchObjects.parameter,
     "torch._utils._rebuild_parameter_with_state": TorchObjects.parameter,
     "torch._tensor._rebuild_from_type": TorchObjects.subclass,

@@ -14,7 +14,7 @@ NONE = ("as_none", ())
 _MAX_RANK = 64
 _MAX_NUMEL = 1 << 62
 # what taking JSON of another shape apart can raise
-BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 
 
 def unfold(union: dict[str, Json]) -> tuple[str, Json]:
@@ -31,6 +31,16 @@ def unfold(union: dict[str, Json]) -> tuple[str, Json]:
 def mapping(tree: Json) -> dict[str, Json]:
     """Return an object of the JSON, an empty one for anything else."""
     return cast("dict[str, Json]", tree) if isinstance(tree, dict) else {}
+
+
+def sequence(tree: Json) -> list[Json]:
+    """Return an array of the JSON.
+
+    Raises: TypeError if it is anything else
+    """
+    if not isinstance(tree, list):
+        raise TypeError(f"a {type(tree).__name__} where a list belongs")
+    return cast("list[Json]", tree)
 
 
 def text(value: Json) -> str:
@@ -87,11 +97,13 @@ class TensorMetaReader:
         key = (number, sizes, strides)
         known = self._known.get(key)
         if known is None:
+            extents = [size for size in sizes if isinstance(size, int)]
             if (
                 len(sizes) > _MAX_RANK
-                or math.prod([s for s in sizes if isinstance(s, int)]) > _MAX_NUMEL
+                or math.prod(extents) > _MAX_NUMEL
+                or min(extents, default=0) < 0
             ):
-                raise ValueError("a tensor larger than any memory")
+                raise ValueError("extents no tensor can have")
             name = self._names.get(number, f"dtype_{number}")
             code = scalar_type_number(name)
             shown = name if code < 0 else ""

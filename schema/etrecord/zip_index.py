@@ -144,6 +144,9 @@ def _locate(data: memoryview) -> tuple[int, int, int, int]:
             f"its end record at byte {end_at}",
             offset=end_at,
         )
+    if start > offset and bytes(data[:4]) == LOCAL_MAGIC:
+        # The end record of an archive stored inside this one, whose own end is missing.
+        raise FormatError(f"a directory at byte {start}", f"one for byte {offset}", offset=end_at)
     return start, end_at, count, start - offset
 
 
@@ -199,7 +202,8 @@ def _content_offset(data: memoryview, header: int, packed: int, raw: bytes) -> t
     fields = LOCAL.unpack_from(data, header)
     name_at = header + LOCAL.size
     offset = name_at + fields[9] + fields[10]
-    if fields[0] != LOCAL_MAGIC or bytes(data[name_at : name_at + fields[9]]) != raw:
+    same_name = fields[9] == len(raw) and bytes(data[name_at : name_at + len(raw)]) == raw
+    if fields[0] != LOCAL_MAGIC or not same_name:
         return 0, f"there is no header of this name at byte {header}"
     if offset + packed > len(data):
         return 0, f"its {packed} bytes at byte {offset} run past the end of the file"
