@@ -6,11 +6,12 @@ Source: bundled_program_schema.fbs, identifier BP08; the file is one plain flatb
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from schema.errors import FormatError, Issue
 from schema.flatbuf import spec as fb
 from schema.flatbuf.reader import Reader
-from schema.flatbuf.spec import Blob, Text, Union, UnknownMember, Vec, spec
+from schema.flatbuf.spec import Blob, Spec, Text, Union, UnknownMember, Vec, spec
 from schema.flatbuf.writer import write_root
 from schema.header import HeaderField, header_field
 from schema.notes import Notes
@@ -200,6 +201,11 @@ def _decode(data: memoryview, notes: Notes) -> BundledProgram:
         (*reader.issues, *notes.all()),
         len(data),
     )
+
+
+def root_table(data: memoryview) -> tuple[Reader, Spec[Any], int]:
+    """Return a reader, the field table of the root and where its offset is, for walking."""
+    return Reader(data), BUNDLED_PROGRAM, 0
 
 
 def _program_offset(reader: Reader) -> int:

@@ -1,7 +1,7 @@
 """Traces: ETDump files, read and written by columns."""
 
 from schema.etdump.build import dump, run, table
-from schema.etdump.decode import decode, header_fields, sniff
+from schema.etdump.decode import decode, header_fields, root_table, sniff
 from schema.etdump.encode import encode
 from schema.etdump.events import (
     AllocationEvent,
@@ -38,6 +38,7 @@ __all__ = [
     "encode",
     "header_fields",
     "joined",
+    "root_table",
     "run",
     "sniff",
     "table",

@@ -6,6 +6,7 @@ Source: etdump_schema_flatcc.fbs; the size prefix is written by the C++ runtime 
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,10 @@ from schema.etdump.read_events import EventReader
 from schema.etdump.read_runs import RunColumns, read_runs
 from schema.etdump.recover import recover
 from schema.etdump.table import EventTable
+from schema.etdump.tables import ETDUMP
 from schema.flatbuf.columns import Ints, Region, Rows
 from schema.flatbuf.reader import Reader
+from schema.flatbuf.spec import Spec
 from schema.header import HeaderField, header_field
 from schema.notes import Notes
 
@@ -77,6 +80,15 @@ def _is_prefixed(head: bytes, nbytes: int) -> bool:
         return True
     prefix = struct.unpack_from("<I", head)[0]
     return head[8:12] == IDENTIFIER and prefix == nbytes - 4
+
+
+def root_table(data: memoryview) -> tuple[Reader, Spec[Any], int]:
+    """Return a reader, the field table of the root and where its offset is, for walking.
+
+    Raises: FormatError if it is not a trace
+    """
+    prefixed = _is_prefixed(bytes(data[:_SMALLEST]), len(data))
+    return Reader(data, _limit(data, prefixed, Notes(""))), ETDUMP, 4 if prefixed else 0
 
 
 def _decode(data: memoryview, file: str) -> ETDump:

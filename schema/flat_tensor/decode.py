@@ -71,8 +71,8 @@ def header_fields(buffer: Buffer, *, file: str = "") -> tuple[HeaderField, ...]:
         raise error.in_file(file) from None
 
 
-def root_table(data: memoryview) -> tuple[Reader, Spec[Any]]:
-    """Return a reader of the flatbuffer and the layout of its root, for walking it.
+def root_table(data: memoryview) -> tuple[Reader, Spec[Any], int]:
+    """Return a reader, the field table of the root and where its offset is, for walking.
 
     Raises: FormatError if the header or the root cannot be read
     """
@@ -80,7 +80,7 @@ def root_table(data: memoryview) -> tuple[Reader, Spec[Any]]:
     reader = Reader(data, header.flatbuffer_offset + header.flatbuffer_size)
     entries, _ = reader.slots(reader.follow(0))
     # Today's root has three slots; that of 0.6 has five, and the last two are always written.
-    return reader, OLD_FLAT_TENSOR if any(entries[3:5]) else FLAT_TENSOR
+    return reader, OLD_FLAT_TENSOR if any(entries[3:5]) else FLAT_TENSOR, 0
 
 
 def _header(data: memoryview) -> FlatTensorHeader:
@@ -110,8 +110,8 @@ def _header(data: memoryview) -> FlatTensorHeader:
 
 def _decode(data: memoryview, notes: Notes) -> FlatTensor:
     header = _header(data)
-    reader, layout = root_table(data)
-    root: Root | OldRoot = reader.root(layout)
+    reader, layout, base = root_table(data)
+    root: Root | OldRoot = reader.root(layout, base)
     identifier = bytes(data[4:8]).decode("ascii")
     if identifier != "FT01":
         notes.add(f"identifier {identifier}, read with the fields of FT01")

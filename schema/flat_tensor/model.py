@@ -116,6 +116,15 @@ class FlatTensor:
         """Return whether the file is laid out as 0.6 did."""
         return self.tensor_alignment is not None
 
+    @property
+    def extents(self) -> tuple[tuple[int, int], ...]:
+        """Return where each segment begins and ends in the file it was read from."""
+        if self.header is None:
+            return ()
+        starts = [self.header.segment_base_offset + segment.offset for segment in self.segments]
+        ends = [start + len(s.data) for start, s in zip(starts, self.segments, strict=True)]
+        return tuple(zip(starts, ends, strict=True))
+
     def blobs(self) -> dict[str, memoryview]:
         """Return the bytes by key."""
         return {entry.key: entry.data for entry in self.entries}

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from schema import bundled, program
 from schema.bundled import (
-    BUNDLED_PROGRAM,
     BundledBool,
     BundledDouble,
     BundledInt,
@@ -25,7 +24,6 @@ from schema.bundled import (
     TestCase,
 )
 from schema.errors import FormatError
-from schema.flatbuf.reader import Reader
 from tests.conftest import DATA
 from tests.oracle.client import Oracle
 from tests.schema.damage import all_kinds, survives
@@ -108,7 +106,8 @@ def test_header_fields_name_place_and_value() -> None:
 
 
 def test_tables_for_the_structure_view_read_the_same_file() -> None:
-    root = Reader(memoryview(bundled.encode(sample()))).root(BUNDLED_PROGRAM)
+    reader, layout, base = bundled.root_table(memoryview(bundled.encode(sample())))
+    root = reader.root(layout, base)
     assert root.method_test_suites == sample().method_test_suites
 
 

@@ -23,9 +23,7 @@ from schema.etdump import (
     joined,
 )
 from schema.etdump.build import dump, run, synthetic, table
-from schema.etdump.tables import ETDUMP
 from schema.flatbuf import spec as fb
-from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import SKIP, Blob, Text, Vec, spec
 from schema.flatbuf.writer import write_root
 from tests.conftest import DATA
@@ -220,7 +218,8 @@ def test_header_fields_name_place_and_value() -> None:
 
 def test_tables_for_the_structure_view_read_the_same_file() -> None:
     raw = etdump.encode(small_dump())
-    root = Reader(memoryview(raw)).root(ETDUMP, 4)
+    reader, layout, base = etdump.root_table(memoryview(raw))
+    root = reader.root(layout, base)
     runs = root["run_data"]
     assert isinstance(runs, tuple)
     assert [entry["name"] for entry in runs] == ["Default", "Execute", "Execute"]

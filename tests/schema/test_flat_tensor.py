@@ -110,7 +110,7 @@ def test_old_and_new_layout_are_told_apart_by_the_root(make: object) -> None:
     read = flat_tensor.decode(raw)
     assert raw[4:12] == b"FT01FH01"
     assert read.old_layout is data.old_layout
-    _, table = flat_tensor.root_table(memoryview(raw))
+    _, table, _ = flat_tensor.root_table(memoryview(raw))
     assert table is (OLD_FLAT_TENSOR if data.old_layout else FLAT_TENSOR)
     assert read.blobs()["bias"] == numbers(3, 9.0)
     assert read.issues == ()
@@ -169,9 +169,11 @@ def test_header_says_where_everything_is() -> None:
     assert header.flatbuffer_offset == 48
     assert header.segment_base_offset % 128 == 0
     assert header.segment_base_offset + header.segment_data_size == len(raw) == read.nbytes
-    for segment in read.segments:
-        start = header.segment_base_offset + segment.offset
-        assert raw[start : start + len(segment.data)] == segment.data
+    assert len(read.extents) == 3
+    for segment, (start, end) in zip(read.segments, read.extents, strict=True):
+        assert start % 128 == 0
+        assert raw[start:end] == segment.data
+    assert sample().extents == ()
 
 
 @pytest.mark.parametrize(
@@ -319,3 +321,15 @@ def test_stock_runtime_runs_a_program_with_data_that_we_wrote(
     assert "error" not in answer
     assert answer == oracle.ask("run", path=folder / "model.pte", data_path=folder / "model.ptd")
     assert "error" not in oracle.ask("data_file", path=ours)
+
+
+def test_data_of_release_0_6_is_read_by_its_own_layout(data: Path) -> None:
+    path = data / "old" / "data_0_6.ptd"
+    read = flat_tensor.decode(path.read_bytes(), file=str(path))
+    assert read.old_layout
+    assert read.issues == ()
+    today = flat_tensor.decode((data / "extra" / "external_weights" / "model.ptd").read_bytes())
+    assert len(today.entries) == 4
+    assert read.blobs() == today.blobs()
+    assert {e.key: e.layout for e in read.entries} == {e.key: e.layout for e in today.entries}
+    assert flat_tensor.decode(flat_tensor.encode(read)) == read
