@@ -195,9 +195,12 @@ def _stray_byte(
     buffer: DebugBuffer, starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> int | None:
     """Return the first non-zero byte outside of all tensors; the runtime leaves gaps zero."""
-    depth = np.zeros(len(buffer.data) + 1, dtype=np.int32)
-    np.add.at(depth, starts, 1)
-    np.add.at(depth, ends, -1)
-    outside = np.cumsum(depth[:-1]) == 0
-    stray = np.flatnonzero(outside & (np.frombuffer(buffer.data, dtype=np.uint8) != 0))
-    return int(stray[0]) if len(stray) else None
+    data = np.frombuffer(buffer.data, dtype=np.uint8)
+    order = np.argsort(starts, kind="stable")
+    reached = np.concatenate([[0], np.maximum.accumulate(ends[order])])
+    begins = np.concatenate([starts[order], [len(data)]])
+    for gap in np.flatnonzero(begins > reached):
+        inside = data[reached[gap] : begins[gap]]
+        if inside.any():
+            return int(reached[gap] + np.flatnonzero(inside)[0])
+    return None

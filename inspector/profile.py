@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inspector import timing
 from inspector.blocks import Block, trace_blocks
@@ -17,13 +18,7 @@ from inspector.profile_rows import EXECUTE, TARGET, BlockSamples, ProfileRows
 from inspector.session import Session
 from schema.identity_cache import identity_cache
 
-GROUPS = {
-    "DELEGATE_CALL": "delegates",
-    "OPERATOR_CALL": "operators",
-    "JF_CALL": "control",
-    "MOVE_CALL": "control",
-    "FREE_CALL": "control",
-}
+CONTROL = ("JF_CALL", "MOVE_CALL", "FREE_CALL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,31 +97,34 @@ def analyse_profile(session: Session) -> Profile:
 def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | None:
     if not timing.is_time(source):
         return None
-    names = [block.event_name(event) for event in range(len(block))]
-    whole = [event for event, name in enumerate(names) if name in EXECUTE]
-    if not whole:
+    layout = block.layout
+    whole = _named(block, EXECUTE)
+    if not whole.any():
         return None
-    scale = timing.scale_factor(source, TARGET)
-    sums = {"delegates": 0.0, "operators": 0.0, "control": 0.0, "kernels": 0.0}
-    means = block.total.mean(axis=0) / scale
-    for event, name in enumerate(names):
-        if block.layout.chain[event] < 0 or block.delegate_id(event) is not None:
-            continue
-        group = GROUPS.get(name, "kernels")
-        if not np.isnan(means[event]):
-            sums[group] += float(means[event])
-    total = float(sum(means[event] for event in whole))
-    attributed = sums["delegates"] + sums["operators"] + sums["control"]
+    means = block.total.mean(axis=0) / timing.scale_factor(source, TARGET)
+    means = np.where(np.isnan(means), 0.0, means)
+    inner = (layout.delegate_int != -1) | (layout.delegate_str >= 0)
+    outer = (layout.chain >= 0) & ~inner
+    delegates = float(means[outer & _named(block, ("DELEGATE_CALL",))].sum())
+    operators = float(means[outer & _named(block, ("OPERATOR_CALL",))].sum())
+    control = float(means[outer & _named(block, CONTROL)].sum())
+    known = _named(block, ("DELEGATE_CALL", "OPERATOR_CALL", *CONTROL))
+    total = float(means[whole].sum())
     return MethodTime(
-        links.method or "",
-        len(block.runs),
-        total,
-        sums["delegates"],
-        sums["operators"],
-        sums["control"],
-        total - attributed,
-        sums["kernels"],
+        method=links.method or "",
+        runs=len(block.runs),
+        method_ms=total,
+        delegates_ms=delegates,
+        operators_ms=operators,
+        control_ms=control,
+        unattributed_ms=total - (delegates + operators + control),
+        kernels_ms=float(means[outer & ~known].sum()),
     )
+
+
+def _named(block: Block, names: tuple[str, ...]) -> NDArray[np.bool_]:
+    numbers = [number for number, text in enumerate(block.strings) if text in names]
+    return np.isin(block.layout.name, numbers)
 
 
 def _mean(name: str, parts: list[MethodTime]) -> MethodTime:
