@@ -17,7 +17,7 @@ from devtools_app.viewmodels.units import SIZE_UNITS, TIME_UNITS
 
 Mask = NDArray[np.bool_]
 _BUDGET_SECONDS = 1.0  # for one expression over one column; a nested repeat can take for ever
-_CHECK_EVERY = 512
+_CHECK_EVERY = 8  # texts between two looks at the clock
 _COMPARISON = re.compile(
     r"(?P<name>[^\s<>=!]+)(?P<op><=|>=|!=|==|=|<|>)"
     r"(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?P<unit>[^\s\d]*)"

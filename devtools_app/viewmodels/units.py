@@ -108,7 +108,12 @@ def _array_magnitude(array: NDArray[Any]) -> float:
 
 
 def as_number(value: object) -> float | None:
-    """Return a finite float, or None for what is missing, not finite or not a number."""
+    """Return a finite number, or None for what is missing, not finite or not a number.
+
+    Integers stay integers: beyond 2**53 a float would be another number.
+    """
+    if isinstance(value, Integral):
+        return int(value)
     if not isinstance(value, Real):
         return None
     number = float(value)

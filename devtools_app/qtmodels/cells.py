@@ -1,0 +1,106 @@
+"""What both item models answer for one cell; the enums are cached because asking Qt costs 4 µs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QBrush, QColor, QFont
+
+from devtools_app.viewmodels.colours import Palette
+from devtools_app.viewmodels.table import Column, ColumnKind, Table
+from devtools_app.viewmodels.units import as_number
+
+DISPLAY = int(Qt.ItemDataRole.DisplayRole)
+TOOLTIP = int(Qt.ItemDataRole.ToolTipRole)
+ALIGNMENT = int(Qt.ItemDataRole.TextAlignmentRole)
+FONT = int(Qt.ItemDataRole.FontRole)
+FOREGROUND = int(Qt.ItemDataRole.ForegroundRole)
+BACKGROUND = int(Qt.ItemDataRole.BackgroundRole)
+ACCESSIBLE = int(Qt.ItemDataRole.AccessibleTextRole)
+SHARE = int(Qt.ItemDataRole.UserRole) + 1  # float 0 ... 1, None when missing
+TONE = int(Qt.ItemDataRole.UserRole) + 2  # name of a colour role
+
+_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+_NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
+_LONG = 60  # characters beyond which a cell may be cut off and is repeated on hover
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looks:
+    """Fonts and brushes of cells.
+
+    Attributes:
+        mono: for numbers and code
+        quiet: italic, for rows that are not things of their own
+        muted: ink of quiet rows
+        lit: ground of rows that belong to what is selected elsewhere
+    """
+
+    mono: QFont
+    quiet: QFont
+    muted: QBrush
+    lit: QBrush
+
+
+def make_looks(palette: Palette, sans: QFont, mono: QFont) -> Looks:
+    """Return the looks for a palette and its fonts."""
+    quiet = QFont(sans)
+    quiet.setItalic(True)
+    return Looks(mono, quiet, QBrush(QColor(palette.muted)), QBrush(QColor(palette.selection)))
+
+
+def alignment(column: Column) -> int:
+    """Return how the cells and the heading of a column are aligned."""
+    return _RIGHT if column.kind is ColumnKind.NUMBER else _LEFT
+
+
+def cell(table: Table, row: int, index: int, role: int, looks: Looks | None) -> object:
+    """Return the answer of an item model for one cell and role."""
+    column = table.columns[index]
+    if role in (DISPLAY, ACCESSIBLE):
+        return column.text(column.values[row])
+    if role == ALIGNMENT:
+        return alignment(column)
+    if role == TOOLTIP:
+        return _tooltip(column, row)
+    if role == SHARE:
+        return as_number(column.values[row])
+    if role == TONE:
+        return "" if column.tone is None else column.tone(column.values[row])
+    if looks is None:
+        return None
+    return _look(table, row, column, role, looks)
+
+
+def _look(table: Table, row: int, column: Column, role: int, looks: Looks) -> object:
+    if role == FONT:
+        if column.mono or column.kind in _NUMBERS:
+            return looks.mono
+        return looks.quiet if table.muted is not None and bool(table.muted[row]) else None
+    if role == FOREGROUND and table.muted is not None and bool(table.muted[row]):
+        return looks.muted
+    return None
+
+
+def _tooltip(column: Column, row: int) -> str | None:
+    value = column.values[row]
+    exact = column.exact(value)
+    if column.kind in _NUMBERS:
+        return exact
+    shown = column.text(value)
+    if exact != shown or len(shown) > _LONG:
+        return exact
+    return None
+
+
+def heading(column: Column, role: int) -> object:
+    """Return the answer of an item model for the heading of a column."""
+    if role in (DISPLAY, ACCESSIBLE):
+        return column.heading
+    if role == ALIGNMENT:
+        return alignment(column)
+    if role == TOOLTIP:
+        return column.raw_heading if column.raw_unit else column.title
+    return None

@@ -1,0 +1,179 @@
+"""Any Table as a Qt model: rows are an index array, sorted and filtered in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+)
+from typing_extensions import override
+
+from devtools_app.qtmodels.cells import BACKGROUND, Looks, cell, heading
+from devtools_app.viewmodels.filter import Filter
+from devtools_app.viewmodels.row_order import Order, RowOrder, SortKey
+from devtools_app.viewmodels.table import Table
+from devtools_app.viewmodels.tree import keyed
+
+Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+_DISPLAY = int(Qt.ItemDataRole.DisplayRole)
+_HORIZONTAL = Qt.Orientation.Horizontal
+
+
+class TableModel(QAbstractTableModel):
+    """Shows a table in some order; a row of the model is a place in that order.
+
+    Attributes:
+        table: what is shown
+        order: table row of each shown row
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.table = Table()
+        self.order: Order = np.zeros(0, np.int64)
+        self._rows = RowOrder(self.table)
+        self._sort: tuple[SortKey, ...] = ()
+        self._filter = Filter()
+        self._looks: Looks | None = None
+        self._lit: NDArray[np.bool_] | None = None
+        self._by_key: dict[Hashable, int] | None = None
+        self._place: NDArray[np.int64] | None = None
+
+    @property
+    def sort_keys(self) -> tuple[SortKey, ...]:
+        """Return what the rows are sorted by, most significant first."""
+        return self._sort
+
+    @property
+    def filtered(self) -> bool:
+        """Return whether a filter is on."""
+        return bool(self._filter)
+
+    @property
+    def row_order(self) -> RowOrder:
+        """Return the table with what sorting and filtering it computed."""
+        return self._rows
+
+    def set_table(self, table: Table | RowOrder) -> None:
+        """Show another table; a RowOrder prepared in a thread saves the first sort.
+
+        The sort order is kept when the columns have the same titles, the filter is dropped.
+        """
+        rows = table if isinstance(table, RowOrder) else RowOrder(table)
+        same = [one.title for one in rows.table.columns] == [
+            one.title for one in self.table.columns
+        ]
+        self.beginResetModel()
+        self.table = rows.table
+        self._rows = rows
+        self._sort = self._sort if same else ()
+        self._filter = Filter()
+        self._lit = None
+        self._by_key = None
+        self._set_order(rows.rows(self._sort))
+        self.endResetModel()
+
+    def set_looks(self, looks: Looks) -> None:
+        """Use other fonts and brushes."""
+        self._looks = looks
+        self._repaint()
+
+    def set_sort(self, keys: Sequence[SortKey]) -> None:
+        """Sort by some columns; what is selected stays selected."""
+        if tuple(keys) == self._sort:
+            return
+        self.layoutAboutToBeChanged.emit()
+        old = self.persistentIndexList()
+        rows = [int(self.order[index.row()]) for index in old]
+        self._sort = tuple(keys)
+        self._set_order(self._rows.rows(self._sort, self._filter))
+        new = [
+            self.index(self.place_of(row), index.column())
+            for row, index in zip(rows, old, strict=True)
+        ]
+        self.changePersistentIndexList(old, new)
+        self.layoutChanged.emit()
+
+    def set_filter(self, wanted: Filter) -> None:
+        """Show only the rows a filter keeps.
+
+        Raises: TooSlowError; what is shown then stays as it was
+        """
+        if wanted == self._filter:
+            return
+        order = self._rows.rows(self._sort, wanted)
+        self.beginResetModel()
+        self._filter = wanted
+        self._set_order(order)
+        self.endResetModel()
+
+    def set_lit(self, rows: Iterable[int]) -> None:
+        """Light up the table rows that belong to what is selected elsewhere."""
+        lit = np.zeros(self.table.length, np.bool_)
+        lit[[row for row in rows if 0 <= row < self.table.length]] = True
+        self._lit = lit if lit.any() else None
+        self._repaint()
+
+    def place_of(self, row: int) -> int:
+        """Return where a table row is shown, -1 when the filter hides it."""
+        if self._place is None:
+            place = np.full(self.table.length, -1, np.int64)
+            place[self.order] = np.arange(len(self.order))
+            self._place = place
+        return int(self._place[row]) if 0 <= row < self.table.length else -1
+
+    def row_of(self, key: Hashable) -> int:
+        """Return the table row with a key, -1 when there is none."""
+        if self.table.keys is None:
+            return key if isinstance(key, int) and 0 <= key < self.table.length else -1
+        if self._by_key is None:
+            self._by_key = keyed(self.table.keys)
+        return self._by_key.get(key, -1)
+
+    def _set_order(self, order: Order) -> None:
+        self.order = order
+        self._place = None
+
+    def _repaint(self) -> None:
+        if len(self.order) and self.table.columns:
+            last = self.index(len(self.order) - 1, len(self.table.columns) - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
+
+    @override
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self.order)
+
+    @override
+    def columnCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self.table.columns)
+
+    @override
+    def data(self, index: Index, role: int = _DISPLAY) -> object:
+        if not index.isValid():
+            return None
+        row = int(self.order[index.row()])
+        if role == BACKGROUND:
+            lit = self._lit is not None and bool(self._lit[row])
+            return self._looks.lit if lit and self._looks is not None else None
+        return cell(self.table, row, index.column(), role, self._looks)
+
+    @override
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> object:
+        if orientation != _HORIZONTAL or not 0 <= section < len(self.table.columns):
+            return None
+        return heading(self.table.columns[section], role)
+
+    @override
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        if 0 <= column < len(self.table.columns):
+            self.set_sort((SortKey(column, order == Qt.SortOrder.DescendingOrder),))
+        else:
+            self.set_sort(())

@@ -1,0 +1,190 @@
+"""Any Tree as a Qt model; an index carries the number of its node, never an object."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+)
+from typing_extensions import override
+
+from devtools_app.qtmodels.cells import BACKGROUND, Looks, cell, heading
+from devtools_app.viewmodels.filter import Filter
+from devtools_app.viewmodels.row_order import SortKey
+from devtools_app.viewmodels.tree import TOP, Tree, TreeOrder, ancestors, empty_tree, keyed
+
+Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+_DISPLAY = int(Qt.ItemDataRole.DisplayRole)
+_HORIZONTAL = Qt.Orientation.Horizontal
+
+
+class TreeModel(QAbstractItemModel):
+    """Shows a tree; siblings are sorted among themselves.
+
+    Attributes:
+        tree: what is shown
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.tree = empty_tree()
+        self._order = TreeOrder(self.tree)
+        self._shown = self._order.arrange()
+        self._sort: tuple[SortKey, ...] = ()
+        self._filter = Filter()
+        self._looks: Looks | None = None
+        self._lit: NDArray[np.bool_] | None = None
+        self._by_key: dict[Hashable, int] | None = None
+
+    @property
+    def shown_count(self) -> int:
+        """Return how many nodes the filter leaves."""
+        return len(self._shown.children)
+
+    @property
+    def filtered(self) -> bool:
+        """Return whether a filter is on."""
+        return bool(self._filter)
+
+    def set_tree(self, tree: Tree | TreeOrder) -> None:
+        """Show another tree, unsorted and unfiltered."""
+        order = tree if isinstance(tree, TreeOrder) else TreeOrder(tree)
+        self.beginResetModel()
+        self.tree = order.tree
+        self._order = order
+        self._sort = ()
+        self._filter = Filter()
+        self._lit = None
+        self._by_key = None
+        self._shown = order.arrange()
+        self.endResetModel()
+
+    def set_looks(self, looks: Looks) -> None:
+        """Use other fonts and brushes."""
+        self._looks = looks
+        self._repaint()
+
+    def set_sort(self, keys: Sequence[SortKey]) -> None:
+        """Sort siblings by some columns; what is open and selected stays so."""
+        if tuple(keys) == self._sort:
+            return
+        self.layoutAboutToBeChanged.emit()
+        old = self.persistentIndexList()
+        nodes = [index.internalId() for index in old]
+        self._sort = tuple(keys)
+        self._shown = self._order.arrange(self._sort, self._filter)
+        new = [self.index_of(node, index.column()) for node, index in zip(nodes, old, strict=True)]
+        self.changePersistentIndexList(old, new)
+        self.layoutChanged.emit()
+
+    def set_filter(self, wanted: Filter) -> None:
+        """Show only what a filter keeps, with all above and below it.
+
+        Raises: TooSlowError; what is shown then stays as it was
+        """
+        if wanted == self._filter:
+            return
+        shown = self._order.arrange(self._sort, wanted)
+        self.beginResetModel()
+        self._filter = wanted
+        self._shown = shown
+        self.endResetModel()
+
+    def set_lit(self, nodes: Iterable[int]) -> None:
+        """Light up the nodes that belong to what is selected elsewhere."""
+        count = len(self.tree.parents)
+        lit = np.zeros(count, np.bool_)
+        lit[[node for node in nodes if 0 <= node < count]] = True
+        self._lit = lit if lit.any() else None
+        self._repaint()
+
+    def matching(self) -> tuple[int, ...]:
+        """Return the nodes that the filter asked for."""
+        return tuple(self._order.matching(self._filter).tolist()) if self._filter else ()
+
+    def node(self, index: Index) -> int:
+        """Return the node of an index, -1 for the invisible root."""
+        return int(index.internalId()) if index.isValid() else TOP
+
+    def index_of(self, node: int, column: int = 0) -> QModelIndex:
+        """Return the index of a node, an invalid one when the filter hides it."""
+        if not 0 <= node < len(self._shown.place) or self._shown.place[node] < 0:
+            return QModelIndex()
+        return self.createIndex(int(self._shown.place[node]), column, node)
+
+    def node_of(self, key: Hashable) -> int:
+        """Return the node with a key, -1 when there is none."""
+        keys = self.tree.rows.keys
+        if keys is None:
+            return key if isinstance(key, int) and 0 <= key < len(self.tree.parents) else -1
+        if self._by_key is None:
+            self._by_key = keyed(keys)
+        return self._by_key.get(key, -1)
+
+    def path_to(self, node: int) -> tuple[QModelIndex, ...]:
+        """Return the indexes to open so that a node can be seen, outermost first."""
+        return tuple(self.index_of(above) for above in reversed(ancestors(self.tree, node)))
+
+    def _repaint(self) -> None:
+        # one notice for all levels: dataChanged would need one a parent
+        self.layoutAboutToBeChanged.emit()
+        self.layoutChanged.emit()
+
+    @override
+    def index(self, row: int, column: int, parent: Index = _ROOT) -> QModelIndex:
+        if not self.hasIndex(row, column, parent):
+            return QModelIndex()
+        return self.createIndex(row, column, self._shown.child(self.node(parent), row))
+
+    @overload
+    def parent(self) -> QObject | None: ...
+    @overload
+    def parent(self, child: Index) -> QModelIndex: ...
+    @override
+    def parent(self, child: Index | None = None) -> QModelIndex | QObject | None:
+        if child is None:
+            return super().parent()
+        node = self.node(child)
+        if node == TOP:
+            return QModelIndex()
+        return self.index_of(int(self.tree.parents[node]))
+
+    @override
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.column() > 0 else self._shown.count(self.node(parent))
+
+    @override
+    def columnCount(self, parent: Index = _ROOT) -> int:
+        return len(self.tree.columns)
+
+    @override
+    def data(self, index: Index, role: int = _DISPLAY) -> object:
+        if not index.isValid():
+            return None
+        node = index.internalId()
+        if role == BACKGROUND:
+            lit = self._lit is not None and bool(self._lit[node])
+            return self._looks.lit if lit and self._looks is not None else None
+        return cell(self.tree.rows, node, index.column(), role, self._looks)
+
+    @override
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> object:
+        if orientation != _HORIZONTAL or not 0 <= section < len(self.tree.columns):
+            return None
+        return heading(self.tree.columns[section], role)
+
+    @override
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        if 0 <= column < len(self.tree.columns):
+            self.set_sort((SortKey(column, order == Qt.SortOrder.DescendingOrder),))
+        else:
+            self.set_sort(())

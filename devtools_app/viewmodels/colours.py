@@ -1,0 +1,301 @@
+"""Colours by role, light and dark, and the maps that turn numbers into colours. Qt-free.
+
+Colour never carries a meaning alone: every use is doubled by text or shape, with a legend.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Colormap = NDArray[np.uint8]
+CONTRAST_TEXT = 4.5  # WCAG AA for text
+CONTRAST_SHAPE = 3.0  # WCAG AA for lines and marks that carry meaning
+_KNOTS = 41  # colours computed of a map; between them straight lines cannot be told apart
+
+# Okabe and Ito's set, chosen to be told apart with any kind of colour vision
+_SKY, _ORANGE, _GREEN, _BLUE = "#56b4e9", "#e69f00", "#009e73", "#0072b2"
+_VERMILION, _PURPLE, _YELLOW = "#d55e00", "#cc79a7", "#f0e442"
+_KNOWN_BACKENDS = {
+    "XnnpackBackend": 0,
+    "VulkanBackend": 1,
+    "CoreMLBackend": 2,
+    "QnnBackend": 3,
+    "MPSBackend": 4,
+    "OpenvinoBackend": 5,
+    "EthosUBackend": 6,
+    "TOSABackend": 6,
+    "VgfBackend": 6,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """One look of the window; every colour is ``#rrggbb``.
+
+    Attributes:
+        dark: whether it is the dark one
+        surface: the canvas behind everything drawn
+        raised: panels, tables, cards, menus
+        sunken: headings of tables, tab rows, status line
+        hover: what the pointer is over
+        line: thin lines between things
+        edge: outline of fields and buttons
+        text: what is read
+        muted: what is read second
+        accent: the one colour that asks for attention
+        on_accent: text on accent
+        accent_soft: bars and marks of lesser weight
+        selection: ground of what is selected
+        good: fine
+        warn: worth a look
+        bad: wrong
+        plain: ground of what is not delegated, a warm grey
+        plain_edge: its bold outline
+        backends: fills of backends, in the order of ``backend_index``
+    """
+
+    dark: bool
+    surface: str
+    raised: str
+    sunken: str
+    hover: str
+    line: str
+    edge: str
+    text: str
+    muted: str
+    accent: str
+    on_accent: str
+    accent_soft: str
+    selection: str
+    good: str
+    warn: str
+    bad: str
+    plain: str
+    plain_edge: str
+    backends: tuple[str, ...]
+
+    @property
+    def sequential(self) -> Colormap:
+        """Return the map for magnitudes: large stands out from the surface.
+
+        Shapes: uint8[256, 3]
+        """
+        return _sequential(self.dark)
+
+    @property
+    def diverging(self) -> Colormap:
+        """Return the map for signed differences: blue, neutral, orange.
+
+        Shapes: uint8[256, 3]
+        """
+        return _diverging(self.dark)
+
+    def tone(self, name: str) -> str:
+        """Return the colour of a tone as columns name it; text when it has none."""
+        if name.startswith("backend:"):
+            return self.backend_ink(name.removeprefix("backend:"))
+        named = {
+            "good": self.good,
+            "warn": self.warn,
+            "bad": self.bad,
+            "accent": self.accent,
+            "muted": self.muted,
+        }
+        return named.get(name, self.text)
+
+    def backend(self, backend_id: str) -> str:
+        """Return the colour of a backend for outlines and marks; warm grey without one."""
+        if not backend_id:
+            return self.plain_edge
+        return self.backends[backend_index(backend_id)]
+
+    def backend_fill(self, backend_id: str) -> str:
+        """Return the quiet ground of a region of a backend."""
+        if not backend_id:
+            return self.plain
+        return mix(self.backend(backend_id), self.raised, 0.14 if self.dark else 0.12)
+
+    def backend_ink(self, backend_id: str) -> str:
+        """Return the colour of a backend as text on any of our grounds."""
+        grounds = (self.raised, self.surface, self.sunken, self.backend_fill(backend_id))
+        return readable(self.backend(backend_id), grounds, self.text)
+
+
+LIGHT = Palette(
+    dark=False,
+    surface="#f7f7f5",
+    raised="#ffffff",
+    sunken="#f1f1ee",
+    hover="#ecece8",
+    line="#e1e1dc",
+    edge="#cfcfc9",
+    text="#1b1d1f",
+    muted="#5f6468",
+    accent="#1f5fa8",
+    on_accent="#ffffff",
+    accent_soft="#c9ddef",
+    selection="#e0ebf7",
+    good="#12733f",
+    warn="#8f5500",
+    bad="#b0281e",
+    plain="#f1eee8",
+    plain_edge="#7a6c56",
+    backends=(_BLUE, "#008763", "#b87f00", _VERMILION, "#b3558a", "#2f86b8", "#7a7f0e"),
+)
+DARK = Palette(
+    dark=True,
+    surface="#17191b",
+    raised="#1f2225",
+    sunken="#1b1e20",
+    hover="#292c30",
+    line="#33373b",
+    edge="#454a4f",
+    text="#e6e8ea",
+    muted="#9ba2a9",
+    accent="#6ca8e8",
+    on_accent="#0d1a28",
+    accent_soft="#2d4a66",
+    selection="#24364a",
+    good="#4fc38a",
+    warn="#e0a33e",
+    bad="#f0837a",
+    plain="#2a2825",
+    plain_edge="#b3a68c",
+    backends=("#4aa3dc", "#2bb88d", _ORANGE, "#ee7d33", _PURPLE, _SKY, _YELLOW),
+)
+
+
+def backend_index(backend_id: str) -> int:
+    """Return the place of a backend in the colour set; an unknown one has a stable place too."""
+    known = _KNOWN_BACKENDS.get(backend_id)
+    if known is not None:
+        return known
+    return sum(backend_id.encode()) % len(LIGHT.backends)
+
+
+def rgb(colour: str) -> tuple[int, int, int]:
+    """Return red, green and blue of ``#rrggbb``, 0 to 255."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def hexadecimal(parts: Sequence[float]) -> str:
+    """Return ``#rrggbb`` of red, green and blue, 0 to 255."""
+    return "#" + "".join(f"{min(255, max(0, round(part))):02x}" for part in parts)
+
+
+def mix(colour: str, ground: str, share: float) -> str:
+    """Return a colour laid over a ground with that opacity."""
+    pairs = zip(rgb(colour), rgb(ground), strict=True)
+    return hexadecimal([share * above + (1.0 - share) * below for above, below in pairs])
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of WCAG 2, 0 for black to 1 for white."""
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (value / 255.0 for value in rgb(colour))
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of WCAG 2, 1 to 21."""
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def ink_on(ground: str) -> str:
+    """Return black or white, whichever reads better on a ground."""
+    black, white = "#111315", "#ffffff"
+    return black if contrast(black, ground) >= contrast(white, ground) else white
+
+
+@lru_cache(maxsize=256)
+def readable(colour: str, grounds: tuple[str, ...], ink: str) -> str:
+    """Return the colour moved towards ``ink`` just far enough to be read on all grounds."""
+    for step in range(21):
+        found = mix(ink, colour, step / 20)
+        if all(contrast(found, ground) >= CONTRAST_TEXT for ground in grounds):
+            return found
+    return ink
+
+
+@lru_cache(maxsize=2)
+def _sequential(dark: bool) -> Colormap:
+    # violet, blue, teal, green, yellow with lightness rising evenly, in OKLCH
+    stops = ((0.30, 0.13, 305), (0.47, 0.12, 262), (0.62, 0.11, 205), (0.78, 0.15, 150))
+    table = _from_oklch((*stops, (0.93, 0.17, 105)))
+    return _frozen(table if dark else table[::-1])
+
+
+@lru_cache(maxsize=2)
+def _diverging(dark: bool) -> Colormap:
+    middle, end, chroma = (0.30, 0.72, 0.13) if dark else (0.95, 0.52, 0.14)
+    near = middle + (end - middle) * 0.5
+    stops = (
+        (end, chroma, 250),
+        (near, chroma * 0.6, 245),
+        (middle, 0.0, 245),
+        (middle, 0.0, 55),
+        (near, chroma * 0.6, 55),
+        (end, chroma, 45),
+    )
+    places = (0.0, 0.25, 0.5, 0.5, 0.75, 1.0)
+    return _frozen(_from_oklch(stops, places))
+
+
+def _frozen(table: NDArray[np.float64]) -> Colormap:
+    result = np.ascontiguousarray(np.rint(table * 255.0)).astype(np.uint8)
+    result.flags.writeable = False
+    return result
+
+
+def _from_oklch(
+    stops: Sequence[tuple[float, float, float]], places: Sequence[float] | None = None
+) -> NDArray[np.float64]:
+    knots = np.linspace(0.0, 1.0, _KNOTS)
+    where = np.linspace(0.0, 1.0, len(stops)) if places is None else np.array(places)
+    table = np.empty((_KNOTS, 3))
+    for part in range(3):
+        table[:, part] = np.interp(knots, where, [stop[part] for stop in stops])
+    rows: list[list[float]] = table.tolist()
+    coarse = np.stack([_in_gamut(light, chroma, hue) for light, chroma, hue in rows])
+    at = np.linspace(0.0, 1.0, 256)
+    return np.stack([np.interp(at, knots, coarse[:, part]) for part in range(3)], axis=1)
+
+
+def _in_gamut(light: float, chroma: float, hue: float) -> NDArray[np.float64]:
+    """Return sRGB for OKLCH, with as much chroma as a screen can show."""
+    low, high = (chroma, chroma) if _fits(light, chroma, hue) else (0.0, chroma)
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _fits(light, middle, hue) else (low, middle)
+    linear = np.minimum(np.maximum(_oklch_to_linear(light, low, hue), 0.0), 1.0)
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.power(linear, 1 / 2.4) - 0.055)
+
+
+def _fits(light: float, chroma: float, hue: float) -> bool:
+    found = _oklch_to_linear(light, chroma, hue)
+    return bool(found.min() >= -1e-4 and found.max() <= 1.0001)
+
+
+def _oklch_to_linear(light: float, chroma: float, hue: float) -> NDArray[np.float64]:
+    # Source: Björn Ottosson, "A perceptual color space for image processing" (2020)
+    a = chroma * math.cos(math.radians(hue))
+    b = chroma * math.sin(math.radians(hue))
+    long = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3
+    medium = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3
+    short = (light - 0.0894841775 * a - 1.2914855480 * b) ** 3
+    return np.array(
+        [
+            4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * short,
+            -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * short,
+            -0.0041960863 * long - 0.7034186147 * medium + 1.7076147010 * short,
+        ]
+    )
