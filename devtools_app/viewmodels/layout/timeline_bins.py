@@ -1,0 +1,183 @@
+"""Events of a timeline brought to pixels: wide ones as boxes, narrow ones summed a pixel.
+
+A million events cost a few searches and sums a frame, and the density seen is true: a pixel shows
+the share of its time that is covered, in the colour that covers most of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.canvas_data import TimelineData
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+WIDE = 1.5  # pixels from which an event is a box
+_FEW_COLOURS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaneIndex:
+    """Events of one lane in order of their begin.
+
+    Attributes:
+        event: row of the data
+        start: begin
+        end: end
+        reach: largest end so far, so that overlapping events are found
+        colour: number among the colours of the timeline
+
+    Shapes: event, colour int64[n]; start, end, reach float64[n]
+    """
+
+    event: Ints
+    start: Floats
+    end: Floats
+    reach: Floats
+    colour: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaneView:
+    """One lane as seen.
+
+    Attributes:
+        event: rows of the data drawn as boxes
+        left: x of each box in pixels
+        right: likewise
+        cover: part of each pixel covered by narrow events, 0..1
+        colour: number of the colour that covers most of it
+
+    Shapes: event int64[boxes]; left, right float64[boxes]; cover float64[pixels];
+        colour int64[pixels]; the last two are empty when nothing is narrow
+    """
+
+    event: Ints
+    left: Floats
+    right: Floats
+    cover: Floats
+    colour: Ints
+
+
+class TimelineIndex:
+    """All lanes of a timeline, sorted once.
+
+    Attributes:
+        colours: distinct colour references; narrow events are numbered by them
+        start: least begin
+        end: largest end
+    """
+
+    def __init__(self, data: TimelineData) -> None:
+        references, number = np.unique(data.colour, return_inverse=True)
+        number = np.ravel(number).astype(np.int64)
+        self.colours: list[int] = references.tolist()
+        self.start = float(data.start.min()) if len(data.start) else 0.0
+        self.end = float(data.end.max()) if len(data.end) else 0.0
+        self._lanes = _lanes(data, number)
+
+    def lane(self, lane: int) -> LaneIndex:
+        """Return the events of a lane."""
+        return self._lanes[lane]
+
+    def view(self, lane: int, low: float, scale: float, pixels: int) -> LaneView:
+        """Return what of a lane is seen.
+
+        Args:
+            lane: which one
+            low: time at the left side
+            scale: pixels a unit of time
+            pixels: width of the screen
+        """
+        index = self._lanes[lane]
+        high = low + pixels / scale
+        first = int(np.searchsorted(index.reach, low, side="right"))
+        last = int(np.searchsorted(index.start, high, side="left"))
+        start, end = index.start[first:last], index.end[first:last]
+        left, right = (start - low) * scale, (end - low) * scale
+        wide = right - left >= WIDE
+        boxes = np.flatnonzero(wide)
+        seen = boxes[right[boxes] > 0]
+        cover, colour = self._summed(left, right, ~wide, index.colour[first:last], pixels)
+        return LaneView(index.event[first:last][seen], left[seen], right[seen], cover, colour)
+
+    def _summed(
+        self, left: Floats, right: Floats, narrow: NDArray[np.bool_], colour: Ints, pixels: int
+    ) -> tuple[Floats, Ints]:
+        if not narrow.any():
+            return np.zeros(0), np.zeros(0, np.int64)
+        left, right, colour = left[narrow], right[narrow], colour[narrow]
+        at = ((left + right) * 0.5).astype(np.int64)
+        inside = (at >= 0) & (at < pixels)
+        at, colour = at[inside], colour[inside]
+        width = (right - left)[inside]
+        kinds = len(self.colours)
+        if kinds > _FEW_COLOURS:  # too many to sum apart: the widest event of a pixel wins
+            return _widest(at, colour, width, pixels)
+        sums = np.bincount(at * kinds + colour, weights=width, minlength=pixels * kinds)
+        table = np.reshape(sums, (pixels, kinds))
+        return np.minimum(table.sum(axis=1), 1.0), table.argmax(axis=1).astype(np.int64)
+
+    def at(self, lane: int, time: float, slack: float) -> int:
+        """Return the row of the event at a time, the nearest within some slack, or -1."""
+        index = self._lanes[lane]
+        first = int(np.searchsorted(index.reach, time - slack, side="left"))
+        last = int(np.searchsorted(index.start, time + slack, side="right"))
+        if first >= last:
+            return -1
+        start, end = index.start[first:last], index.end[first:last]
+        away = np.maximum(np.maximum(start - time, time - end), 0.0)
+        best = int(np.lexsort((end - start, away))[0])  # the shortest of those that hold it
+        return int(index.event[first + best]) if away[best] <= slack else -1
+
+    def neighbour(self, data: TimelineData, event: int, step: int) -> int:
+        """Return the row of the event before (-1) or after (1) in the same lane, or -1."""
+        index = self._lanes[int(data.lane[event])]
+        place = np.flatnonzero(index.event == event)
+        to = int(place[0]) + step
+        return int(index.event[to]) if 0 <= to < len(index.event) else -1
+
+
+def _lanes(data: TimelineData, number: Ints) -> list[LaneIndex]:
+    order = np.lexsort((data.start, data.lane))
+    lane = data.lane[order]
+    bounds: list[int] = np.searchsorted(lane, np.arange(len(data.lanes) + 1)).tolist()
+    found: list[LaneIndex] = []
+    for low, high in itertools.pairwise(bounds):
+        rows = order[low:high]
+        end = data.end[rows]
+        reach = np.maximum.accumulate(end) if len(end) else end
+        found.append(LaneIndex(rows, data.start[rows], end, reach, number[rows]))
+    return found
+
+
+def _widest(at: Ints, colour: Ints, width: Floats, pixels: int) -> tuple[Floats, Ints]:
+    cover = np.minimum(np.bincount(at, weights=width, minlength=pixels), 1.0)
+    chosen = np.zeros(pixels, np.int64)
+    order = np.argsort(width, kind="stable")
+    chosen[at[order]] = colour[order]  # the last write, of the widest, stays
+    return cover, chosen
+
+
+def nested_depth(start: Floats, end: Floats) -> Ints:
+    """Return how deep each event lies inside others, for flame views.
+
+    Events that overlap without one holding the other are put one below the other as well.
+
+    Shapes: start, end float64[n]; result int64[n]
+    """
+    order: list[int] = np.lexsort((-end, start)).tolist()
+    starts: list[float] = start.tolist()
+    ends: list[float] = end.tolist()
+    depth = np.zeros(len(starts), np.int64)
+    open_until: list[float] = []  # end of what lies open at each depth
+    for event in order:
+        while open_until and open_until[-1] <= starts[event]:
+            open_until.pop()
+        depth[event] = len(open_until)
+        open_until.append(max(ends[event], starts[event]))
+    return depth

@@ -1,0 +1,239 @@
+"""Camera and content of the timeline: which events, and which part of the time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QPointF, QSize, Signal
+from PySide6.QtGui import QPainter, QResizeEvent
+from PySide6.QtWidgets import QWidget
+from typing_extensions import override
+
+from devtools_app.viewmodels.canvas_data import TimelineData
+from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
+from devtools_app.viewmodels.units import exact_text, format_quantity, format_share
+from devtools_app.widgets.canvas import Canvas
+from devtools_app.widgets.graph_canvas_text import TextCache
+from devtools_app.widgets.paint_theme import CanvasColours
+from devtools_app.widgets.timeline_canvas_paint import (
+    LABELS,
+    RULER,
+    GroupPlace,
+    LanePlace,
+    TimelineMarks,
+    TimelinePicture,
+    place_lanes,
+)
+
+_SLACK = 3.0  # pixels beside a narrow event that still hit it
+_PAD = 0.02  # free time at both ends, as a part of the whole
+
+
+class TimelineView(Canvas):
+    """Shows events in lanes through a camera.
+
+    Attributes:
+        view_changed: another part of the time is seen
+    """
+
+    view_changed = Signal()
+
+    def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
+        super().__init__(colours, "Timeline", parent)
+        self._data: TimelineData | None = None
+        self._index: TimelineIndex | None = None
+        self._picture: TimelinePicture | None = None
+        self._texts = TextCache()
+        self._camera = Camera()
+        self._marks = TimelineMarks()
+        self._lanes: list[LanePlace] = []
+        self._groups: list[GroupPlace] = []
+        self._tall = 0.0
+        self._flame = False
+        self._whole = True  # the camera shows all and follows the widget's size
+
+    @property
+    def data(self) -> TimelineData | None:
+        """Return the events on show."""
+        return self._data
+
+    @property
+    def camera(self) -> Camera:
+        """Return which part of the time is seen."""
+        return self._camera
+
+    @property
+    def marks(self) -> TimelineMarks:
+        """Return what is marked."""
+        return self._marks
+
+    def set_data(self, data: TimelineData | None) -> None:
+        """Show other events, or none."""
+        self._data = data
+        self._index = TimelineIndex(data) if data is not None else None
+        self._marks = TimelineMarks()
+        self._prepare()
+        self.fit()
+        self.describe()
+
+    def set_flame(self, flame: bool) -> None:
+        """Stand lanes directly on each other, as in a flame view, or apart."""
+        self._flame = flame
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self._picture = None
+        self._lanes, self._groups, self._tall = [], [], 0.0
+        if self._data is not None and self._index is not None:
+            self._picture = TimelinePicture(self._data, self._index, self.colours, self._texts)
+            self._lanes, self._groups, self._tall = place_lanes(self._data, flame=self._flame)
+        self.update()
+
+    @override
+    def colours_changed(self) -> None:
+        self._texts.clear()
+        self._prepare()
+
+    @override
+    def is_empty(self) -> bool:
+        return self._data is None or not len(self._data.start)
+
+    @override
+    def accessible_summary(self) -> str:
+        data, index = self._data, self._index
+        if data is None or index is None or self.is_empty():
+            return self.message
+        whole = format_quantity(index.end - index.start, data.quantity)
+        text = f"{len(data.start):,} events in {len(data.lanes)} lanes over {whole}"
+        if len(self._marks.selected) == 1:
+            text += ". Selected: " + self.words(next(iter(self._marks.selected))).replace(
+                "\n", ", "
+            )
+        return text
+
+    def _plot(self) -> float:
+        return max(self.width() - LABELS, 1.0)
+
+    def _limits(self) -> tuple[float, float]:
+        index = self._index
+        span = max(index.end - index.start, 1e-9) if index is not None else 1.0
+        least = self._plot() / (span * (1 + 2 * _PAD))
+        return least, max(least * 2.0**40, least)  # far below a nanosecond of a day
+
+    def fit(self) -> None:
+        """Show all of the time."""
+        index = self._index
+        if index is None:
+            return
+        least = self._limits()[0]
+        span = max(index.end - index.start, 1e-9)
+        self._set_camera(Camera(index.start - span * _PAD, 0.0, least, 1.0))
+        self._whole = True
+
+    def zoom_to(self, start: float, end: float) -> None:
+        """Show a span of time."""
+        least, most = self._limits()
+        span = max(end - start, 1e-12)
+        scale = min(max(self._plot() / (span * 1.1), least), most)
+        x = (start + end) / 2 - self._plot() / 2 / scale
+        self._set_camera(replace(self._camera, x=x, sx=scale))
+
+    def zoom(self, factor: float, px: float | None = None) -> None:
+        """Come nearer (factor above 1) or go farther; the time at a pixel stays there."""
+        at = self._plot() / 2 if px is None else px - LABELS
+        self._set_camera(self._camera.stretched(factor, max(at, 0.0), self._limits()))
+
+    def pan(self, dx: float, dy: float) -> None:
+        """Move the drawing by pixels."""
+        camera = replace(self._camera, x=self._camera.x - dx / self._camera.sx)
+        self._set_camera(replace(camera, y=camera.y - dy))
+
+    def focus_selection(self) -> None:
+        """Show the selected event closely; when it is so already, show all."""
+        data, chosen = self._data, self._marks.selected
+        if data is None or not chosen:
+            self.fit()
+            return
+        before = self._camera
+        rows = sorted(chosen)
+        self.zoom_to(float(data.start[rows].min()), float(data.end[rows].max()))
+        if before == self._camera:
+            self.fit()
+
+    def _set_camera(self, camera: Camera) -> None:
+        index = self._index
+        if index is None:
+            return
+        span = max(index.end - index.start, 1e-9)
+        margin = span * _PAD
+        most = index.end + margin - self._plot() / camera.sx
+        x = min(max(camera.x, index.start - margin), max(most, index.start - margin))
+        y = min(max(camera.y, 0.0), max(self._tall - (self.height() - RULER), 0.0))
+        self._camera = replace(camera, x=x, y=y)
+        self._whole = False
+        self.view_changed.emit()
+        self.update()
+
+    def show_event(self, event: int) -> None:
+        """Move the view, without changing its scale, so that an event is seen."""
+        data = self._data
+        if data is None:
+            return
+        start, end = float(data.start[event]), float(data.end[event])
+        low, high = self._camera.x, self._camera.x + self._plot() / self._camera.sx
+        if end < low or start > high:
+            x = (start + end) / 2 - self._plot() / 2 / self._camera.sx
+            self._set_camera(replace(self._camera, x=x))
+        self._scroll_to_lane(int(data.lane[event]))
+
+    def _scroll_to_lane(self, lane: int) -> None:
+        place = self._lanes[lane]
+        room = self.height() - RULER
+        if place.top < self._camera.y or place.top + place.height > self._camera.y + room:
+            self._set_camera(replace(self._camera, y=place.top - room / 2))
+
+    @override
+    def paint_content(self, painter: QPainter, size: QSize) -> None:
+        if self._picture is not None:
+            places = (self._lanes, self._groups)
+            self._picture.paint(painter, size, self._camera, places, self._marks)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._whole:
+            self.fit()
+        else:
+            self._set_camera(self._camera)
+
+    def time_at(self, px: float) -> float:
+        """Return the time at a pixel."""
+        return self._camera.x + (px - LABELS) / self._camera.sx
+
+    def event_at(self, at: QPointF) -> int:
+        """Return the row of the event at a point of the screen, or -1."""
+        index = self._index
+        if index is None or at.x() < LABELS or at.y() < RULER:
+            return -1
+        y = at.y() - RULER + self._camera.y
+        for place in self._lanes:
+            if place.top <= y < place.top + place.height:
+                return index.at(place.lane, self.time_at(at.x()), _SLACK / self._camera.sx)
+        return -1
+
+    def words(self, row: int) -> str:
+        """Return name, lane, duration and share of an event."""
+        data, index = self._data, self._index
+        if data is None or index is None:
+            return ""
+        lane = data.lanes[int(data.lane[row])]
+        long = float(data.end[row] - data.start[row])
+        begin = format_quantity(float(data.start[row]) - index.start, data.quantity)
+        whole = max(index.end - index.start, 1e-12)
+        share = format_share(long / whole)
+        place = " · ".join(part for part in (lane.group, lane.label) if part)
+        duration = format_quantity(long, data.quantity)
+        exact = exact_text(long, data.quantity)
+        lines = [data.names[int(data.label[row])], place, f"{duration} ({exact}) · {share} of all"]
+        return "\n".join([*lines, f"begins at {begin}"])
