@@ -1,0 +1,41 @@
+"""Runs a snippet in a process of its own and returns the numbers it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(ROOT)}
+
+
+def ask(code: str, *arguments: str) -> Any:  # noqa: ANN401 - whatever the snippet prints
+    """Return what the last line of the snippet's output says, read as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+        cwd=ROOT,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def wall_seconds(code: str, runs: int = 5) -> float:
+    """Return the median time of a whole process over several runs, after one warm-up."""
+    ask(code)
+    samples: list[float] = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        ask(code)
+        samples.append(time.perf_counter() - start)
+    return statistics.median(samples)
