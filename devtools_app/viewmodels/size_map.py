@@ -1,0 +1,237 @@
+"""The size view: every byte of every file as parts within parts, and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch, TreemapData
+from devtools_app.viewmodels.table import Table, Total, number_column, share_column, text_column
+from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes
+from inspector.session import LoadedFile, Session
+from inspector.size import Part, mark_duplicates
+from inspector.size_files import SizedFile, session_sizes
+
+# Hues of the treemap by what a part is for; text and table say the same in words.
+_HUES = (
+    ("payload", 0, "delegate"),
+    ("constant", 2, "constant"),
+    ("mutable data", 3, "mutable data"),
+    ("named data", 4, "named data"),
+    ("test case", 1, "test case"),
+    ("member", 5, "record member"),
+)
+_SMALL = -1  # colour reference of everything else
+_MANY = 60_000  # parts drawn; the rest of a group is drawn as one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SizeMap:
+    """Parts of some files, ready to be drawn.
+
+    Attributes:
+        files: whose parts they are
+        parts: all parts with the file each is in, in file order
+        data: what the treemap draws
+        leaf: box of the treemap -> number of its part
+        box: number of a part -> box of the treemap it is in
+        legend: what colours mean
+        headline: totals in words
+        problems: files without parts, and why
+    """
+
+    files: tuple[LoadedFile, ...]
+    parts: tuple[tuple[LoadedFile, Part], ...]
+    data: TreemapData
+    leaf: Mapping[int, int]
+    box: Mapping[int, int]
+    legend: tuple[LegendEntry, ...]
+    headline: str
+    problems: tuple[str, ...]
+
+
+def size_map(session: Session, path: str = "", size_unit: str = "auto") -> SizeMap:
+    """Return the parts of one file by its path, or of all files."""
+    sized = tuple(one for one in session_sizes(session) if path in ("", one.file.path))
+    known = tuple(one for one in sized if one.size is not None)
+    parts = tuple(
+        (one.file, part) for one in known if one.size is not None for part in one.size.parts
+    )
+    return map_of(known, parts, _problems(sized), size_unit)
+
+
+def _problems(sized: Sequence[SizedFile]) -> tuple[str, ...]:
+    return tuple(f"{Path(one.file.path).name}: {one.problem}" for one in sized if one.problem)
+
+
+def map_of(
+    known: Sequence[SizedFile],
+    parts: tuple[tuple[LoadedFile, Part], ...],
+    problems: tuple[str, ...],
+    size_unit: str = "auto",
+) -> SizeMap:
+    """Return the treemap of parts that are at hand."""
+    several = len(known) > 1
+    tree = _Boxes("all files" if several else "file")
+    if not several and known:
+        tree.names[0] = Path(known[0].file.path).name
+    for number, (file, part) in enumerate(parts):
+        head = (Path(file.path).name,) if several else ()
+        tree.add((*head, *part.group), part, number)
+    total = sum(part.nbytes for _, part in parts)
+    gaps = sum(part.nbytes for _, part in parts if part.kind in ("alignment", "slack"))
+    words = [f"{total:,} bytes in {len(parts):,} parts", f"gaps {format_bytes(gaps, size_unit)}"]
+    if several:
+        words.insert(0, f"{len(known)} files")
+    return SizeMap(
+        tuple(one.file for one in known),
+        parts,
+        tree.data(),
+        tree.leaf,
+        tree.box,
+        _legend(parts),
+        " · ".join(words),
+        problems,
+    )
+
+
+def hue(kind: str) -> int:
+    """Return the colour reference of a kind of part."""
+    return next((colour for start, colour, _ in _HUES if kind.startswith(start)), _SMALL)
+
+
+def _legend(parts: Sequence[tuple[LoadedFile, Part]]) -> tuple[LegendEntry, ...]:
+    kinds = {part.kind for _, part in parts}
+    entries = [
+        LegendEntry(label, Swatch.FILL, colour)
+        for start, colour, label in _HUES
+        if any(kind.startswith(start) for kind in kinds)
+    ]
+    if any(hue(kind) == _SMALL for kind in kinds):
+        entries.append(LegendEntry("tables, headers, gaps", Swatch.FILL, _SMALL))
+    return tuple(entries)
+
+
+class _Boxes:
+    """Collects boxes within boxes."""
+
+    def __init__(self, root: str) -> None:
+        self.names = [root]
+        self._bytes = [0]
+        self._parent = [-1]
+        self._colour = [_SMALL]
+        self._kinds = [""]
+        self._known: dict[tuple[int, str], int] = {}
+        self._colours: list[set[int]] = [set()]
+        self.leaf: dict[int, int] = {}
+        self.box: dict[int, int] = {}
+
+    def add(self, group: tuple[str, ...], part: Part, number: int) -> None:
+        """Add a part below its group; one that is named like its group is the group's leaf."""
+        at = 0
+        path = [at]
+        whole = group[:-1] if group and group[-1] == part.name else group
+        for name in whole:
+            at = self._group(at, name)
+            path.append(at)
+        if len(self.names) < _MANY:
+            at = self._box(at, part.name, part.kind)
+        else:
+            at = self._group(at, "smaller parts")
+        path.append(at)
+        self.leaf.setdefault(at, number)
+        self.box[number] = at
+        for box in path:
+            self._bytes[box] += part.nbytes
+            self._colours[box].add(hue(part.kind))
+
+    def _group(self, parent: int, name: str) -> int:
+        found = self._known.get((parent, name))
+        if found is None:
+            found = self._known[parent, name] = self._box(parent, name, "")
+        return found
+
+    def _box(self, parent: int, name: str, kind: str) -> int:
+        self.names.append(name)
+        self._bytes.append(0)
+        self._parent.append(parent)
+        self._kinds.append(kind)
+        self._colours.append(set())
+        return len(self.names) - 1
+
+    def data(self) -> TreemapData:
+        """Return the columns."""
+        colours = [next(iter(found)) if len(found) == 1 else _SMALL for found in self._colours]
+        return TreemapData(
+            tuple(self.names),
+            np.array(self._bytes, np.int64),
+            np.array(self._parent, np.int64),
+            np.array(colours, np.int64),
+            tuple(self._kinds),
+        )
+
+
+def part_selection(file: LoadedFile, part: Part) -> Selection:
+    """Return the selection that stands for a part."""
+    return Selection(SelectionKind.PART, part=f"{file.path}@{part.offset}+{part.nbytes}")
+
+
+def parts_table(
+    parts: Sequence[tuple[LoadedFile, Part]], size_unit: str = "auto", *, files: bool = False
+) -> Table:
+    """Return the parts as a table; keys are Selections, so that a row can be selected."""
+    total = sum(part.nbytes for _, part in parts)
+    sizes = np.array([part.nbytes for _, part in parts], np.int64)
+    unit = choose_unit(Quantity.SIZE, float(sizes.max(initial=0)), size_unit)
+    shares = sizes / total if total else np.zeros(len(sizes))
+    columns = [
+        text_column("part", [part.name for _, part in parts], mono=True),
+        text_column("kind", [part.kind for _, part in parts]),
+        number_column("size", sizes, Quantity.SIZE, unit=unit, total=Total.SUM),
+        number_column("bytes", sizes, Quantity.COUNT, total=Total.SUM),
+        share_column("share", shares),
+        number_column("offset", _offsets(parts), Quantity.ADDRESS),
+    ]
+    if files:
+        columns.append(text_column("file", [Path(file.path).name for file, _ in parts]))
+    if any(part.duplicate_of for _, part in parts):
+        again = [part.duplicate_of or None for _, part in parts]
+        columns.append(text_column("same bytes as", again, missing="", mono=True))
+    keys = [part_selection(file, part) for file, part in parts]
+    return Table(tuple(columns), len(parts), keys, noun="parts")
+
+
+def _offsets(
+    parts: Sequence[tuple[LoadedFile, Part]],
+) -> NDArray[np.int64]:
+    return np.array([part.offset for _, part in parts], np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """What hashing all parts found.
+
+    Attributes:
+        parts: the parts, with the first of equal ones named
+        wasted: bytes that are there more than once
+        count: parts that repeat an earlier one
+    """
+
+    parts: tuple[tuple[LoadedFile, Part], ...]
+    wasted: int
+    count: int
+
+
+def find_duplicates(made: SizeMap) -> Duplicates:
+    """Return the parts with equal contents named; reads every byte of the files once."""
+    found: list[tuple[LoadedFile, Part]] = []
+    for file in made.files:
+        own = [part for other, part in made.parts if other is file]
+        found += [(file, part) for part in mark_duplicates(own, file.data)]
+    again = [part for _, part in found if part.duplicate_of]
+    return Duplicates(tuple(found), sum(part.nbytes for part in again), len(again))

@@ -1,0 +1,195 @@
+"""What every event of a block is on the timeline: its lane, colour and name, as columns.
+
+Everything is computed over columns; Python loops run over instructions and texts, never events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, PLAIN
+from devtools_app.viewmodels.colours import backend_index
+from devtools_app.viewmodels.operator_rows import OUTER
+from inspector.blocks import Block
+from inspector.links import BlockLinks, link_block
+from inspector.memory import instruction_label
+from inspector.methods import FRAMEWORK
+from inspector.model_graph import short_backend
+from inspector.profile_rows import EXECUTE
+from inspector.session import Session
+from inspector.timing import is_time
+from schema.program import instructions
+from schema.program import model as m
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+METHOD, CALLS, KERNELS, FIRST_DELEGATE = 0, 1, 2, 3
+# The XNNPACK runtime logs durations only; its delegate lays the events one after another.
+SYNTHESISED_STARTS = frozenset({"XnnpackBackend"})
+NO_DELEGATE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateLane:
+    """A delegate that logged events of its own.
+
+    Attributes:
+        label: as in ``XNNPACK 0``
+        backend: backend id
+        index: delegate in the plan; without a program, the instruction that calls it
+        is_time: whether its ticks are time
+    """
+
+    label: str
+    backend: str
+    index: int
+    is_time: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventFacts:
+    """Columns over the events of a block.
+
+    Attributes:
+        lane: METHOD, CALLS, KERNELS or FIRST_DELEGATE + number in delegates
+        colour: reference of a colour
+        label: number in names
+        names: texts of labels
+        executes: the event is a whole run of the method
+        delegates: delegates with events of their own
+        call: event of the DELEGATE_CALL around an inner event, -1 for others
+
+    Shapes: lane, colour, label, call int64[events]; executes bool[events]
+    """
+
+    lane: Ints
+    colour: Ints
+    label: Ints
+    names: tuple[str, ...]
+    executes: Bools
+    delegates: tuple[DelegateLane, ...]
+    call: Ints
+
+
+def event_facts(session: Session, block: Block) -> EventFacts:
+    """Return what the events of a block are."""
+    links = link_block(session, block)
+    layout = block.layout
+    strings = block.strings
+    inner = (layout.delegate_int != -1) | _text_ids(block)
+    numbers = np.where(layout.chain >= 0, layout.instruction, -1)
+    outside = (layout.chain < 0) | _named(block, FRAMEWORK)
+    outer = _named(block, OUTER) & ~inner & ~outside
+    lane = np.where(outer, CALLS, np.where(outside, METHOD, KERNELS)).astype(np.int64)
+    owners = _step_owners(links, numbers)
+    owner = np.where(numbers >= 0, owners[np.maximum(numbers, 0)], NO_DELEGATE)
+    delegates, slot = _delegate_lanes(session, links, np.unique(owner[inner]))
+    inside = inner & ~outside
+    lane[inside] = FIRST_DELEGATE + slot[owner[inside] + 1]
+    colour = np.where(lane == METHOD, PLAIN, NOT_DELEGATED).astype(np.int64)
+    colour[_named(block, ("JF_CALL", "MOVE_CALL", "FREE_CALL"))] = PLAIN
+    delegated = (owner != NO_DELEGATE) & ~outside
+    colour[delegated] = _backend_colours(links, owner)[owner[delegated]]
+    label, names = _labels(block, links, lane, numbers, strings)
+    return EventFacts(
+        lane,
+        colour,
+        label,
+        names,
+        _named(block, EXECUTE),
+        delegates,
+        _around(lane, numbers, inside),
+    )
+
+
+def _text_ids(block: Block) -> Bools:
+    ids = block.layout.delegate_str
+    blank = block.strings.index("") if "" in block.strings else -2
+    return (ids >= 0) & (ids != blank)
+
+
+def _named(block: Block, names: tuple[str, ...]) -> Bools:
+    wanted = [number for number, text in enumerate(block.strings) if text in names]
+    return np.isin(block.layout.name, wanted)
+
+
+def _step_owners(links: BlockLinks, numbers: Ints) -> Ints:
+    """Return the delegate each instruction calls; without a program the instruction itself."""
+    size = int(numbers.max(initial=0)) + 1
+    owners = np.full(size, NO_DELEGATE, np.int64)
+    if links.plan is None:
+        for number in links.delegates:
+            if number < size:
+                owners[number] = number
+        return owners
+    for step, (_, _, instruction) in enumerate(instructions(links.plan)):
+        args = instruction.instr_args
+        if isinstance(args, m.DelegateCall) and step < size and args.delegate_index >= 0:
+            owners[step] = args.delegate_index
+    return owners
+
+
+def _backend_of(links: BlockLinks, index: int) -> str:
+    if links.plan is not None:
+        return links.plan.delegates[index].id if index < len(links.plan.delegates) else ""
+    return links.delegates[index].name if index in links.delegates else ""
+
+
+def _backend_colours(links: BlockLinks, owners: Ints) -> Ints:
+    found = np.full(int(owners.max(initial=0)) + 1, PLAIN, np.int64)
+    for owner in np.unique(owners[owners >= 0]).tolist():
+        found[owner] = backend_index(_backend_of(links, owner))
+    return found
+
+
+def _delegate_lanes(
+    session: Session, links: BlockLinks, owners: Ints
+) -> tuple[tuple[DelegateLane, ...], Ints]:
+    """Return the lanes, and the lane of each delegate at its index + 1; 0 stands for unknown."""
+    lanes: list[DelegateLane] = []
+    slot = np.full(int(owners.max(initial=NO_DELEGATE)) + 2, -1, np.int64)
+    for owner in owners.tolist():
+        backend = _backend_of(links, owner) if owner >= 0 else ""
+        short = short_backend(backend) if backend else "delegate"
+        label = f"{short} {owner}" if owner >= 0 else "delegate"
+        timed = is_time(session.options.source_time_scale, backend)
+        slot[owner + 1] = len(lanes)
+        lanes.append(DelegateLane(label, backend, owner, timed))
+    return tuple(lanes), slot
+
+
+def _labels(
+    block: Block, links: BlockLinks, lane: Ints, numbers: Ints, strings: tuple[str, ...]
+) -> tuple[Ints, tuple[str, ...]]:
+    layout = block.layout
+    names = [*strings, ""]
+    label = np.where(layout.name >= 0, layout.name, len(strings)).astype(np.int64)
+    texts = _text_ids(block)
+    label[texts] = layout.delegate_str[texts]
+    ids = layout.delegate_int != -1
+    known, inverse = np.unique(layout.delegate_int[ids], return_inverse=True)
+    label[ids] = len(names) + inverse
+    names += [f"id {number}" for number in known.tolist()]
+    if links.plan is not None:
+        steps = instructions(links.plan)
+        called = (lane == CALLS) & (numbers >= 0) & (numbers < len(steps))
+        label[called] = len(names) + numbers[called]
+        names += [
+            instruction_label(links.plan, step.instr_args).replace("::", ".")
+            for _, _, step in steps
+        ]
+    return label, tuple(names)
+
+
+def _around(lane: Ints, numbers: Ints, inside: Bools) -> Ints:
+    """Return the call event of the same instruction for inner events."""
+    calls = np.flatnonzero((lane == CALLS) & (numbers >= 0))
+    by_step = np.full(int(numbers.max(initial=0)) + 1, -1, np.int64)
+    by_step[numbers[calls]] = calls
+    found = np.full(len(lane), -1, np.int64)
+    known = inside & (numbers >= 0)
+    found[known] = by_step[numbers[known]]
+    return found

@@ -1,0 +1,136 @@
+"""The flame: mean time by module and operator, widths add up; it has no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.canvas_data import (
+    NOT_DELEGATED,
+    PLAIN,
+    TimelineData,
+    TimelineLane,
+)
+from devtools_app.viewmodels.colours import backend_index
+from devtools_app.viewmodels.operator_rows import UNATTRIBUTED, OperatorRow, operator_rows
+from devtools_app.viewmodels.units import Quantity
+from inspector.session import Session
+
+Step = tuple[str, int]  # name, colour
+
+
+class _Bars:
+    """Bars of the flame: a bar is drawn when the path leaves it."""
+
+    def __init__(self) -> None:
+        self.lane: list[int] = []
+        self.start: list[float] = []
+        self.end: list[float] = []
+        self.colour: list[int] = []
+        self.label: list[int] = []
+        self.rows: list[int] = []
+        self.rest: list[bool] = []
+        self.names: dict[str, int] = {}
+        self._open: list[tuple[Step, float]] = []
+        self.at = 0.0
+
+    def take(self, path: Sequence[Step], width: float, row: int, *, rest: bool) -> None:
+        """Add a leaf below the bars of its path; bars it shares with the one before go on."""
+        *outer, leaf = path
+        shared = 0
+        while shared < min(len(outer), len(self._open)) and self._open[shared][0] == outer[shared]:
+            shared += 1
+        self._close(shared)
+        self._open += [(step, self.at) for step in outer[shared:]]
+        self._bar(len(outer), leaf, (self.at, self.at + width), row, rest=rest)
+        self.at += width
+
+    def finish(self) -> None:
+        """Draw what is still open."""
+        self._close(0)
+
+    def _close(self, depth: int) -> None:
+        while len(self._open) > depth:
+            step, start = self._open.pop()
+            self._bar(len(self._open), step, (start, self.at), -1, rest=False)
+
+    def _bar(
+        self, lane: int, step: Step, span: tuple[float, float], row: int, *, rest: bool
+    ) -> None:
+        self.lane.append(lane)
+        self.start.append(span[0])
+        self.end.append(span[1])
+        self.colour.append(step[1])
+        self.label.append(self.names.setdefault(step[0], len(self.names)))
+        self.rows.append(row)
+        self.rest.append(rest)
+
+
+def flame(session: Session, method: str) -> tuple[TimelineData, NDArray[np.int64]]:
+    """Return the bars of a method, and the profile row of each, -1 for sums and rests."""
+    bars = _Bars()
+    rows = [row for row in operator_rows(session, method) if row.samples_ns is not None]
+    runs = max((len(row.samples_ns) for row in rows if row.samples_ns is not None), default=1)
+    for row in sorted(rows, key=_by_module(rows)):
+        samples = row.samples_ns
+        width = float(np.nansum(samples)) / runs if samples is not None else 0.0
+        if width > 0:
+            rest = row.kind in ("rest", UNATTRIBUTED)
+            bars.take(
+                _path(method, row), width, row.event if row.event is not None else -1, rest=rest
+            )
+    bars.finish()
+    order = np.lexsort((bars.start, bars.lane))
+    deepest = max(bars.lane, default=-1)
+    data = TimelineData(
+        lanes=tuple(
+            TimelineLane("" if depth else "method", "", depth) for depth in range(deepest + 1)
+        ),
+        lane=np.array(bars.lane, np.int64)[order],
+        start=np.array(bars.start, np.float64)[order],
+        end=np.array(bars.end, np.float64)[order],
+        colour=np.array(bars.colour, np.int64)[order],
+        label=np.array(bars.label, np.int64)[order],
+        names=tuple(bars.names),
+        unattributed=np.array(bars.rest, np.bool_)[order],
+        quantity=Quantity.TIME,
+    )
+    return data, np.array(bars.rows, np.int64)[order]
+
+
+def _path(method: str, row: OperatorRow) -> list[Step]:
+    colour = backend_index(row.link.backend) if row.link.backend else NOT_DELEGATED
+    path: list[Step] = [(method or "method", PLAIN)]
+    if row.kind == UNATTRIBUTED:
+        return [*path, (row.label, PLAIN)]
+    if row.delegate:
+        path.append((row.delegate, colour))
+    parts = row.module.split(".") if row.module else []
+    path += [(part, PLAIN) for part in parts]
+    return [*path, (row.label, colour)]
+
+
+def _by_module(rows: Sequence[OperatorRow]) -> Callable[[OperatorRow], tuple[int, ...]]:
+    first: dict[tuple[str, ...], int] = {}
+    for place, row in enumerate(rows):
+        parts = _parts(row)
+        for end in range(1, len(parts) + 1):
+            first.setdefault(parts[:end], place)
+    last = len(rows)
+
+    def key(row: OperatorRow) -> tuple[int, ...]:
+        if row.kind == UNATTRIBUTED:
+            return (last,)
+        parts = _parts(row)
+        return tuple(first[parts[:end]] for end in range(1, len(parts) + 1))
+
+    return key
+
+
+def _parts(row: OperatorRow) -> tuple[str, ...]:
+    inside = (row.delegate,) if row.delegate else ()
+    modules = tuple(row.module.split(".")) if row.module else ()
+    unique = "" if row.event is None else str(row.event)
+    return (*inside, *modules, f"event {unique}")
