@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(ROOT)}
 
 
-def ask(code: str, *arguments: str) -> Any:  # noqa: ANN401 - whatever the snippet prints
+def ask(code: str, *arguments: str) -> Any:
     """Return what the last line of the snippet's output says, read as JSON."""
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],

@@ -30,9 +30,7 @@ def two_gigabytes(folder: Path) -> Path:
         return path
     size = 2 << 30
     tensor = m.Tensor(6, 0, (size // 4,), (0,), False, 1, None, 0, 0, None)
-    plan = m.ExecutionPlan(
-        "forward", None, (m.EValue(tensor),), (), (0,), (), (), (), (0,), None
-    )
+    plan = m.ExecutionPlan("forward", None, (m.EValue(tensor),), (), (0,), (), (), (), (0,), None)
     table = m.ProgramTable(
         0,
         (plan,),

@@ -1,0 +1,109 @@
+"""The benchmarks, one function each; CASES lists them in the order they run."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from tests.bench import files
+from tests.bench.child import ask, wall_seconds
+from tests.bench.result import Result
+
+Case = Callable[[Path], Iterable[Result]]
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+# Both sides in one process would share torch's caches; one process each, imports left out.
+_INSPECTOR = """
+import json, sys, time, warnings, logging
+warnings.simplefilter("ignore"); logging.disable(logging.CRITICAL)
+folder, stock = sys.argv[1], sys.argv[2] == "stock"
+if stock:
+    from executorch.devtools import Inspector
+else:
+    from inspector import Inspector
+    import pandas
+samples = []
+for _ in range(int(sys.argv[3])):
+    start = time.perf_counter()
+    frame = Inspector(
+        etdump_path=folder + "/run.etdp",
+        etrecord=folder + "/model.etrecord",
+        debug_buffer_path=folder + "/run.debug",
+    ).to_dataframe()
+    samples.append(time.perf_counter() - start)
+print(json.dumps([samples, len(frame)]))
+"""
+
+
+def dataframe(folder: Path) -> Iterable[Result]:
+    """Inspector(...).to_dataframe() against the stock tool: real models, then the small corpus."""
+    sessions = {name: (path, 20.0) for name, path in files.model_sessions(folder).items()}
+    for name in ("convnet_portable", "convnet_xnnpack", "tinygpt_portable", "tinygpt_xnnpack"):
+        sessions[name] = (DATA / "corpus/v1.5.1" / name, None)  # pyright: ignore[reportArgumentType]
+    for name, (path, limit) in sessions.items():
+        stock, rows = ask(_INSPECTOR, str(path), "stock", "3")
+        ours, own_rows = ask(_INSPECTOR, str(path), "ours", "5")
+        assert rows == own_rows, f"{name}: {own_rows} rows, the stock tool has {rows}"
+        theirs, mine = statistics.median(stock), statistics.median(ours)
+        detail = f"stock {theirs:.3f} s, ours {mine:.4f} s, {rows} rows"
+        yield Result(f"to_dataframe {name}", theirs / mine, "x", limit, True, detail)
+
+
+def import_time(_folder: Path) -> Iterable[Result]:
+    """`import inspector` as a whole process, less the bare interpreter."""
+    bare = wall_seconds("print(0)")
+    ours = wall_seconds("import inspector; print(0)")
+    detail = f"process {ours:.3f} s, bare interpreter {bare:.3f} s"
+    yield Result("import inspector", ours - bare, "s", 0.3, detail=detail)
+
+
+_MILLION = """
+import json, resource, sys, time
+from inspector.load import load_session
+from inspector.profile import analyse_profile
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.perf_counter()
+session = load_session([sys.argv[1]])
+opened = time.perf_counter()
+profile = analyse_profile(session)
+p50 = profile.rows.column("p50")
+tabulated = time.perf_counter()
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+print(json.dumps([opened - start, tabulated - opened, len(p50), grown]))
+"""
+
+
+def million_events(folder: Path) -> Iterable[Result]:
+    """A trace of a million events opened and tabulated: many runs, and one long one."""
+    for runs in (1000, 10, 1):
+        path = files.million_events(folder, runs=runs)
+        opened, tabulated, rows, grown = ask(_MILLION, str(path))
+        detail = f"open {opened:.2f} s, tabulate {tabulated:.2f} s, {rows} rows, +{grown:.0f} MiB"
+        yield Result(
+            f"1,000,000 events in {runs} runs", opened + tabulated, "s", 3.0, detail=detail
+        )
+
+
+_SPARSE = """
+import json, resource, sys, time
+from inspector.load import load_session
+from inspector.size import program_size
+start = time.perf_counter()
+session = load_session([sys.argv[1]])
+opened = time.perf_counter() - start
+size = program_size(session.program, session.files[0].data)
+resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([opened, resident, size.total_bytes]))
+"""
+
+
+def two_gigabytes(folder: Path) -> Iterable[Result]:
+    """A program of two gigabytes opened: metadata only."""
+    opened, resident, total = ask(_SPARSE, str(files.two_gigabytes(folder)))
+    detail = f"{total:,} bytes"
+    yield Result("2 GB program, opened", opened, "s", 0.5, detail=detail)
+    yield Result("2 GB program, resident memory", resident, "MiB", 200.0, detail=detail)
+
+
+CASES: tuple[Case, ...] = (import_time, million_events, two_gigabytes, dataframe)
