@@ -8,14 +8,17 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 from devtools_app.widgets.paint_theme import CanvasColours, qcolor
 
 _MOST = 30000
-_ELIDE = Qt.TextElideMode.ElideRight
 _SHORTEST = 2  # a text shortened to fewer characters says nothing
 
 
 class TextCache:
-    """Fonts, metrics and shortened texts, kept between frames."""
+    """Fonts, metrics and shortened texts, kept between frames.
 
-    def __init__(self) -> None:
+    Names that differ at their end only are best shortened in the middle.
+    """
+
+    def __init__(self, elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
+        self._elide = elide
         self._fonts: dict[tuple[int, bool, bool], tuple[QFont, QFontMetricsF]] = {}
         self._short: dict[tuple[str, int, bool, bool, int], tuple[str, float]] = {}
 
@@ -52,16 +55,18 @@ class TextCache:
             if len(self._short) > _MOST:
                 self._short.clear()
             metrics = self.font(colours, pixels, bold=bold, mono=mono)[1]
-            found = self._short[key] = _shortened(metrics, text, int(width))
+            found = self._short[key] = _shortened(metrics, text, int(width), self._elide)
         return found
 
 
-def _shortened(metrics: QFontMetricsF, text: str, width: int) -> tuple[str, float]:
+def _shortened(
+    metrics: QFontMetricsF, text: str, width: int, elide: Qt.TextElideMode
+) -> tuple[str, float]:
     line = text.replace("\n", " ")
     full = metrics.horizontalAdvance(line)
     if full <= width:
         return line, full
-    short = metrics.elidedText(line, _ELIDE, width)
+    short = metrics.elidedText(line, elide, width)
     if len(short) <= _SHORTEST:
         return "", 0.0
     return short, metrics.horizontalAdvance(short)

@@ -1,0 +1,102 @@
+"""A small outlined word: exact, inferred, measured, missing."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QSizePolicy,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+from typing_extensions import override
+
+from devtools_app.qtmodels.cells import TONE
+from devtools_app.theme import FontSize, Theme
+
+_PAD = 5
+
+
+def paint_badge(painter: QPainter, box: QRectF, text: str, theme: Theme, tone: str) -> None:
+    """Draw a word in its outline; a tone colours both, so the word still tells without colour."""
+    ink = theme.palette.tone(tone) if tone else theme.palette.muted
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(QColor(ink if tone else theme.palette.edge), 1.0))
+    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 3.0, 3.0)
+    painter.setPen(QColor(ink))
+    painter.setFont(theme.sans(FontSize.SMALL))
+    painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)
+    painter.restore()
+
+
+class Badge(QWidget):
+    """A word in an outline, with the reason on hover."""
+
+    def __init__(self, theme: Theme, text: str = "", tone: str = "", reason: str = "") -> None:
+        super().__init__()
+        self._theme = theme
+        self._text = ""
+        self._tone = ""
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.set_badge(text, tone, reason)
+        theme.changed.connect(self.updateGeometry)
+
+    @property
+    def text(self) -> str:
+        """Return the word."""
+        return self._text
+
+    def set_badge(self, text: str, tone: str = "", reason: str = "") -> None:
+        """Show another word; nothing at all for an empty one."""
+        self._text, self._tone = text, tone
+        self.setToolTip(reason)
+        self.setAccessibleName(f"{text}: {reason}" if reason else text)
+        self.setVisible(bool(text))
+        self.updateGeometry()
+        self.update()
+
+    @override
+    def sizeHint(self) -> QSize:
+        metrics = _metrics(self, self._theme)
+        return QSize(metrics.horizontalAdvance(self._text) + 2 * _PAD, metrics.height() + 2)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            paint_badge(painter, QRectF(self.rect()), self._text, self._theme, self._tone)
+
+
+def _metrics(widget: QWidget, theme: Theme) -> QFontMetrics:
+    return QFontMetrics(theme.sans(FontSize.SMALL), widget)
+
+
+class BadgeDelegate(QStyledItemDelegate):
+    """Draws the cells of a badge column."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+
+    @override
+    def paint(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> None:
+        self.initStyleOption(option, index)
+        text, option.text = option.text, ""
+        style = option.widget.style()
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
+        if not text:
+            return
+        metrics = _metrics(option.widget, self._theme)
+        width = min(metrics.horizontalAdvance(text) + 2 * _PAD, option.rect.width() - 12)
+        height = metrics.height() + 2
+        top = option.rect.y() + (option.rect.height() - height) / 2
+        box = QRectF(option.rect.x() + 6, top, max(width, 0), height)
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(int(width) - _PAD, 0))
+        paint_badge(painter, box, shown, self._theme, str(index.data(TONE) or ""))

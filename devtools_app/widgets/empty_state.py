@@ -1,0 +1,98 @@
+"""What a view says when it has nothing to show: why, and what would fill it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from devtools_app.theme import FontSize, Theme, set_role
+
+_WIDTH = 520
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Why something is empty and how to change that.
+
+    Attributes:
+        title: what is missing, in a few words
+        text: which file would fill it, in one or two sentences
+        command: code that makes that file, empty when there is none
+    """
+
+    title: str
+    text: str = ""
+    command: str = ""
+
+
+class EmptyState(QWidget):
+    """A few quiet words in the middle; text can be selected, a command can be copied."""
+
+    def __init__(self, theme: Theme, need: Need | None = None) -> None:
+        super().__init__()
+        self._theme = theme
+        self._title = _label()
+        self._text = _label()
+        set_role(self._text, "role", "muted")
+        self._command = _label()
+        self._command.setObjectName("card")
+        self._copy = QPushButton("Copy")
+        self._copy.setAccessibleName("Copy the command")
+        self._copy.clicked.connect(self._copy_command)
+        self._buttons = QHBoxLayout()
+        self._buttons.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self._buttons.addWidget(self._copy)
+        self._lay_out()
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self.show_need(need or Need(""))
+
+    def show_need(self, need: Need) -> None:
+        """Say something else."""
+        self._title.setText(need.title)
+        self._text.setText(need.text)
+        self._text.setVisible(bool(need.text))
+        self._command.setText(need.command)
+        self._command.setVisible(bool(need.command))
+        self._copy.setVisible(bool(need.command))
+        self.setAccessibleName(f"{need.title}. {need.text}".strip())
+
+    def add_button(self, text: str, pressed: Callable[[], object]) -> QPushButton:
+        """Add something the user can do about it."""
+        button = QPushButton(text)
+        button.setAccessibleName(text)
+        button.clicked.connect(lambda: pressed())
+        self._buttons.addWidget(button)
+        return button
+
+    def _lay_out(self) -> None:
+        layout = QVBoxLayout(self)
+        layout.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        layout.setSpacing(8)
+        layout.addStretch(2)
+        for part in (self._title, self._text, self._command):
+            layout.addWidget(part, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addLayout(self._buttons)
+        layout.addStretch(3)
+
+    def _restyle(self) -> None:
+        self._title.setFont(self._theme.sans(FontSize.LARGE, strong=True))
+        self._text.setFont(self._theme.sans())
+        self._command.setFont(self._theme.mono(FontSize.SMALL))
+
+    def _copy_command(self) -> None:
+        QGuiApplication.clipboard().setText(self._command.text())
+
+
+def _label() -> QLabel:
+    label = QLabel()
+    label.setWordWrap(True)
+    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    label.setMaximumWidth(_WIDTH)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label

@@ -1,0 +1,84 @@
+"""A field that filters what is below it: words, /expression/ or name>number."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QLineEdit, QWidget
+from typing_extensions import override
+
+from devtools_app.theme import set_role
+
+_WAIT_MS = 120  # between two keys of somebody who knows what to type
+HELP = (
+    "Words must all occur in a row.\n"
+    "/conv|gelu/ is a regular expression; ^ and $ are the ends of a cell.\n"
+    "p50>0.1 compares a number column, in its unit or in one you type: bytes>=4KiB."
+)
+
+
+class FilterBox(QLineEdit):
+    """Waits until typing pauses, then tells.
+
+    Signals:
+        filter_changed(text): what to filter by; not sent for texts set by ``show_text``
+        left(): Escape in an empty field, or Down: the user wants to go on with the rows
+    """
+
+    filter_changed = Signal(str)
+    left = Signal()
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._told = ""
+        self.setPlaceholderText("filter   /regex/   p50>0.1")
+        self.setAccessibleName(name)
+        self.setToolTip(HELP)
+        self.setClearButtonEnabled(True)
+        self.setMinimumWidth(180)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_WAIT_MS)
+        self._timer.timeout.connect(self._tell)
+        self.textEdited.connect(self._edited)
+        self.textChanged.connect(self._cleared)
+
+    def show_text(self, text: str) -> None:
+        """Show a filter that came from somewhere else."""
+        self._timer.stop()
+        self._told = text
+        if text != self.text():
+            self.setText(text)
+
+    def show_error(self, message: str) -> None:
+        """Say what is wrong with the filter; an empty message takes it back."""
+        set_role(self, "wrong", "true" if message else None)
+        self.setToolTip(message or HELP)
+        self.setAccessibleDescription(message)
+
+    def _edited(self) -> None:
+        self._timer.start()
+
+    def _cleared(self, text: str) -> None:
+        if not text and self._told:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._timer.stop()
+        if self.text() != self._told:
+            self._told = self.text()
+            self.filter_changed.emit(self._told)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = event.key()
+        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._tell()
+            self.left.emit()
+        elif key == Qt.Key.Key_Escape and self.text():
+            self.clear()
+        elif key in (Qt.Key.Key_Escape, Qt.Key.Key_Down):
+            self._tell()
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,245 @@
+"""What tables and trees share: title, filter, count, empty state, looks, copy and export."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.qtmodels.cells import make_looks
+from devtools_app.qtmodels.table_model import TableModel
+from devtools_app.qtmodels.tree_model import TreeModel
+from devtools_app.theme import Theme, set_role
+from devtools_app.viewmodels.export import TextFormat, tsv, write_table
+from devtools_app.viewmodels.filter import FilterError, parse_filter
+from devtools_app.viewmodels.table import ColumnKind, Table
+from devtools_app.widgets.badge import BadgeDelegate
+from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.files import AskSave, ask_save, try_to_write
+from devtools_app.widgets.filter_box import FilterBox
+from devtools_app.widgets.share_bar import ShareDelegate
+
+_LOG = logging.getLogger(__name__)
+_NO_MATCH = "No row matches the filter"
+_ROW_PAD = 9
+
+
+class ItemPanel(QWidget):
+    """A table or tree with its filter line; see TableView and TreeView.
+
+    Signals:
+        row_chosen(row): the user moved to another row; a row of the table, not a place on screen
+        row_activated(row): the user pressed Return on a row or clicked it twice
+        filter_changed(text): the user typed another filter
+
+    Attributes:
+        name: what the rows are, for people and for screen readers
+        ask_path: asks where to export to; replaced in tests
+    """
+
+    row_chosen = Signal(int)
+    row_activated = Signal(int)
+    filter_changed = Signal(str)
+
+    def __init__(
+        self, theme: Theme, name: str, view: QAbstractItemView, model: TableModel | TreeModel
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self.ask_path: AskSave = ask_save
+        self._theme = theme
+        self._view = view
+        self._any_model = model
+        self._delegates = (ShareDelegate(theme, self), BadgeDelegate(theme, self))
+        self._filter = FilterBox(f"Filter {name}")
+        self._count = QLabel()
+        self._empty = EmptyState(theme, Need(f"No {name}"))
+        self._need = Need(f"No {name}")
+        self._lay_out()
+        self._prepare_view()
+        self._filter.filter_changed.connect(self._filter_typed)
+        self._filter.left.connect(self._view.setFocus)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    @property
+    def rows(self) -> Table:
+        """Return the table behind the panel, for a tree the table of its nodes."""
+        raise NotImplementedError
+
+    def shown_rows(self) -> list[int]:
+        """Return the rows shown, in the order shown."""
+        raise NotImplementedError
+
+    def selected_rows(self) -> list[int]:
+        """Return the rows selected, in the order shown."""
+        raise NotImplementedError
+
+    def add_tool(self, widget: QWidget, *, right: bool = False) -> None:
+        """Add a control to the filter line, behind the filter or at the right end."""
+        index = self._tools.count() if right else self._tools.indexOf(self._count)
+        self._tools.insertWidget(index, widget)
+
+    def set_title(self, title: str) -> None:
+        """Show a title before the filter."""
+        self._title.setText(title)
+        self._title.setVisible(bool(title))
+
+    def set_need(self, need: Need) -> None:
+        """Say what an empty panel would show and which file fills it."""
+        self._need = need
+        self._refresh()
+
+    def hide_tools(self) -> None:
+        """Leave the filter line away, for short lists."""
+        self._bar.setVisible(False)
+
+    def find(self) -> None:
+        """Put the cursor into the filter."""
+        self._filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._filter.selectAll()
+
+    def set_filter_text(self, text: str) -> None:
+        """Filter as another view or the state says, without telling it again."""
+        self._filter.show_text(text)
+        self._apply_filter(text)
+
+    def copy(self) -> None:
+        """Put the selected rows on the clipboard, unrounded, tab-separated, with a heading."""
+        rows = self.selected_rows()
+        if rows:
+            QGuiApplication.clipboard().setText(tsv(self.rows, rows))
+
+    def export_to(self, path: Path) -> bool:
+        """Write all shown rows to a file: CSV if it is called so, else TSV."""
+        kind = TextFormat.CSV if path.suffix.lower() == ".csv" else TextFormat.TSV
+        rows = self.shown_rows()
+        return try_to_write(self, path, lambda out: write_table(self.rows, rows, out, kind))
+
+    def export(self) -> None:
+        """Ask for a file and write all shown rows to it."""
+        suggested = f"{self.name.replace(' ', '_')}.tsv"
+        filters = "Tab-separated (*.tsv);;Comma-separated (*.csv)"
+        path = self.ask_path(self, f"Export {self.name}", suggested, filters)
+        if path is not None:
+            self.export_to(path)
+
+    def _lay_out(self) -> None:
+        self._title = QLabel()
+        self._title.setVisible(False)
+        set_role(self._count, "role", "muted")
+        self._bar = QWidget()
+        self._tools = QHBoxLayout(self._bar)
+        self._tools.setContentsMargins(8, 5, 8, 5)
+        self._tools.setSpacing(8)
+        self._tools.addWidget(self._title)
+        self._tools.addWidget(self._filter, 1)
+        self._filter.setMaximumWidth(320)
+        self._tools.addWidget(self._count)
+        self._tools.addStretch(1)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._view)
+        self._stack.addWidget(self._empty)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._bar)
+        layout.addWidget(self._stack, 1)
+
+    def _prepare_view(self) -> None:
+        view = self._view
+        view.setModel(self._any_model)
+        view.setAccessibleName(self.name)
+        view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        view.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        view.customContextMenuRequested.connect(
+            lambda at: self._menu().popup(view.viewport().mapToGlobal(at))
+        )
+        copy = QAction("Copy rows", view)
+        copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
+        copy.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        copy.triggered.connect(self.copy)
+        view.addAction(copy)
+
+    def _menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        index = self._view.currentIndex()
+        if index.isValid():
+            cell = str(index.data() or "")
+            menu.addAction("Copy rows\tCtrl+C", self.copy)
+            menu.addAction(
+                f"Copy “{_short(cell)}”", lambda: QGuiApplication.clipboard().setText(cell)
+            )
+            if self.rows.columns[index.column()].is_text and cell and self._bar.isVisible():
+                menu.addAction(f"Filter by “{_short(cell)}”", lambda: self._filter_by(cell))
+            menu.addSeparator()
+        if self.rows.length:
+            menu.addAction(f"Export {self.name}…", self.export)
+        return menu
+
+    def _filter_by(self, cell: str) -> None:
+        self._filter.show_text(cell)
+        self._filter_typed(cell)
+
+    def _filter_typed(self, text: str) -> None:
+        self._apply_filter(text)
+        self.filter_changed.emit(text)
+
+    def _apply_filter(self, text: str) -> None:
+        try:
+            self._any_model.set_filter(parse_filter(text, self.rows))
+        except FilterError as error:
+            self._filter.show_error(str(error))
+        else:
+            self._filter.show_error("")
+        self._refresh()
+
+    def _refresh(self) -> None:
+        total, shown = self.rows.length, self._shown_count()
+        noun = self.rows.noun
+        wrong = self._filter.accessibleDescription()
+        many = f"{shown:,} of {total:,} {noun}" if shown != total else f"{total:,} {noun}"
+        self._count.setText(wrong or many)
+        set_role(self._count, "role", "bad" if wrong else "muted")
+        if shown == 0:
+            nothing = self._any_model.filtered
+            self._empty.show_need(Need(_NO_MATCH) if nothing else self._need)
+        self._stack.setCurrentIndex(1 if shown == 0 else 0)
+
+    def _shown_count(self) -> int:
+        return len(self.shown_rows())
+
+    def _delegate_for(self, kind: ColumnKind) -> ShareDelegate | BadgeDelegate | None:
+        if kind is ColumnKind.SHARE:
+            return self._delegates[0]
+        return self._delegates[1] if kind is ColumnKind.BADGE else None
+
+    def _row_height(self) -> int:
+        return QFontMetrics(self._theme.sans()).height() + _ROW_PAD
+
+    def _restyle(self) -> None:
+        theme = self._theme
+        self._title.setFont(theme.sans(strong=True))
+        self._filter.setFont(theme.mono())
+        self._any_model.set_looks(make_looks(theme.palette, theme.sans(), theme.mono()))
+
+
+def _short(text: str) -> str:
+    text = text.replace("&", "&&")
+    return text if len(text) <= 40 else text[:39] + "…"

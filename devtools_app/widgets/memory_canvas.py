@@ -1,0 +1,392 @@
+"""The memory view's canvas: address by step, with selection, mouse and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
+from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+from typing_extensions import override
+
+from devtools_app.viewmodels.canvas_data import MemoryData
+from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.viewmodels.units import format_bytes
+from devtools_app.widgets.canvas import Canvas
+from devtools_app.widgets.graph_canvas_text import TextCache
+from devtools_app.widgets.memory_canvas_paint import (
+    BOTTOM,
+    LEFT,
+    TOP,
+    MemoryMarks,
+    MemoryPicture,
+    highest,
+    plot_size,
+    screen_boxes,
+)
+from devtools_app.widgets.paint_theme import CanvasColours
+
+_DRAG = 4
+_WHEEL = 1.0015
+_ZOOM = 1.3
+_STEP = 60.0
+_HEADROOM = 1.06  # free space above the largest address
+_NEAREST = 4096.0  # times nearer than the whole
+
+
+class MemoryCanvas(Canvas):
+    """Shows the values of one arena in address and time.
+
+    Attributes:
+        selected: number of the value the user chose, -1 when the choice was taken back
+        activated: number of the value on which Enter or a double click was given
+        hovered: number of the value under the pointer, -1 for none
+        step_selected: step that the user chose on the axis below the plot
+        view_changed: another part is seen
+    """
+
+    selected = Signal(int)
+    activated = Signal(int)
+    hovered = Signal(int)
+    step_selected = Signal(int)
+    view_changed = Signal()
+
+    def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
+        super().__init__(colours, "Memory plan", parent)
+        self._data: MemoryData | None = None
+        self._picture: MemoryPicture | None = None
+        self._texts = TextCache(Qt.TextElideMode.ElideMiddle)
+        self._camera = Camera()
+        self._marks = MemoryMarks()
+        self._whole = True
+        self._press: QPointF | None = None
+        self._dragged = False
+        self._actions = self._keys()
+
+    @property
+    def data(self) -> MemoryData | None:
+        """Return the plan on show."""
+        return self._data
+
+    @property
+    def camera(self) -> Camera:
+        """Return which part of the plan is seen; y is the address at the lower side."""
+        return self._camera
+
+    @property
+    def marks(self) -> MemoryMarks:
+        """Return what is marked."""
+        return self._marks
+
+    def set_data(self, data: MemoryData | None) -> None:
+        """Show another plan, or none."""
+        self._data = data
+        self._marks = MemoryMarks()
+        self._prepare()
+        self.fit()
+        self.describe()
+
+    def _prepare(self) -> None:
+        data = self._data
+        self._picture = None
+        if data is not None:
+            self._picture = MemoryPicture(data, self.colours, self._texts)
+        self.update()
+
+    @override
+    def colours_changed(self) -> None:
+        self._texts.clear()
+        self._prepare()
+
+    @override
+    def is_empty(self) -> bool:
+        return self._data is None or not len(self._data.names)
+
+    @override
+    def accessible_summary(self) -> str:
+        data = self._data
+        if data is None or self.is_empty():
+            return self.message
+        text = (
+            f"{len(data.names):,} values over {data.steps:,} steps, "
+            f"planned {format_bytes(data.planned_bytes)}"
+        )
+        if data.peak_step is not None:
+            text += f", peak {format_bytes(data.peak_bytes)} at {data.step_name} {data.peak_step}"
+        if self._marks.selected >= 0:
+            text += ". Selected: " + self.words(self._marks.selected).replace("\n", ", ")
+        return text
+
+    # marks
+
+    def set_selected(self, value: int, *, show: bool = True) -> None:
+        """Mark a value as selected without telling anyone; -1 takes the mark away."""
+        self._marks.selected = value
+        if show and value >= 0:
+            self._show_value(value)
+        self.describe()
+        self.update()
+
+    def select(self, value: int) -> None:
+        """Select a value as if the user did, and tell it."""
+        self.set_selected(value)
+        self.selected.emit(value)
+
+    def set_step(self, step: int | None) -> None:
+        """Mark a step without telling anyone."""
+        self._marks.step = step
+        self.update()
+
+    def _show_value(self, value: int) -> None:
+        data = self._data
+        if data is None:
+            return
+        width, height = plot_size(self.size())
+        camera = self._camera
+        x, end = float(data.first[value]), float(data.last[value]) + 1
+        y, top = float(data.offset[value]), float(data.offset[value] + data.nbytes[value])
+        if end < camera.x or x > camera.x + width / camera.sx:
+            camera = replace(camera, x=(x + end) / 2 - width / 2 / camera.sx)
+        if top < camera.y or y > camera.y + height / camera.sy:
+            camera = replace(camera, y=(y + top) / 2 - height / 2 / camera.sy)
+        if camera != self._camera:
+            self._set_camera(camera)
+
+    # camera
+
+    def _least(self, data: MemoryData) -> tuple[float, float]:
+        """Return the scales at which the whole plan is seen."""
+        width, height = plot_size(self.size())
+        return width / max(data.steps, 1), height / (highest(data) * _HEADROOM)
+
+    def fit(self) -> None:
+        """Show the whole plan."""
+        if self._data is None:
+            return
+        sx, sy = self._least(self._data)
+        self._set_camera(Camera(0.0, 0.0, sx, sy))
+        self._whole = True
+
+    def _set_camera(self, camera: Camera) -> None:
+        data = self._data
+        if data is None:
+            return
+        width, height = plot_size(self.size())
+        least_x, least_y = self._least(data)
+        sx = min(max(camera.sx, least_x), max(least_x * _NEAREST, least_x))
+        sy = min(max(camera.sy, least_y), max(least_y * _NEAREST, least_y))
+        x = min(max(camera.x, 0.0), max(data.steps - width / sx, 0.0))
+        y = min(max(camera.y, 0.0), max(highest(data) * _HEADROOM - height / sy, 0.0))
+        self._camera = Camera(x, y, sx, sy)
+        self._whole = False
+        self.view_changed.emit()
+        self.update()
+
+    def zoom(self, factor: float, at: QPointF | None = None, axes: str = "xy") -> None:
+        """Come nearer or go farther, on both axes or one; a point of the screen stays."""
+        data = self._data
+        if data is None:
+            return
+        width, height = plot_size(self.size())
+        px = width / 2 if at is None else at.x() - LEFT
+        up = height / 2 if at is None else TOP + height - at.y()
+        camera, least = self._camera, self._least(data)
+        sx = max(camera.sx * factor, least[0]) if "x" in axes else camera.sx
+        sy = max(camera.sy * factor, least[1]) if "y" in axes else camera.sy
+        x = camera.x + px / camera.sx - px / sx
+        y = camera.y + up / camera.sy - up / sy
+        self._set_camera(Camera(x, y, sx, sy))
+
+    def pan(self, dx: float, dy: float) -> None:
+        """Move the drawing by pixels."""
+        camera = self._camera
+        self._set_camera(replace(camera, x=camera.x - dx / camera.sx, y=camera.y + dy / camera.sy))
+
+    def focus_selection(self) -> None:
+        """Show the selected value closely; when it is so already, show all."""
+        data, value, before = self._data, self._marks.selected, self._camera
+        if data is None or value < 0:
+            self.fit()
+            return
+        width, height = plot_size(self.size())
+        long = float(data.last[value] - data.first[value] + 1)
+        large = max(float(data.nbytes[value]), 1.0)
+        sx, sy = width / (long * 3), height / (large * 3)
+        x, y = float(data.first[value]) - long, float(data.offset[value]) - large
+        self._set_camera(Camera(x, y, sx, sy))
+        if self._camera == before:
+            self.fit()
+
+    # painting and events
+
+    @override
+    def paint_content(self, painter: QPainter, size: QSize) -> None:
+        if self._picture is not None:
+            self._picture.paint(painter, size, self._camera, self._marks)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._whole:
+            self.fit()
+        else:
+            self._set_camera(self._camera)
+
+    def _keys(self) -> dict[int, Callable[[], None]]:
+        key = Qt.Key
+        return {
+            key.Key_W: lambda: self.pan(0, _STEP),
+            key.Key_S: lambda: self.pan(0, -_STEP),
+            key.Key_A: lambda: self.pan(_STEP, 0),
+            key.Key_D: lambda: self.pan(-_STEP, 0),
+            key.Key_Plus: lambda: self.zoom(_ZOOM),
+            key.Key_Equal: lambda: self.zoom(_ZOOM),
+            key.Key_Minus: lambda: self.zoom(1 / _ZOOM),
+            key.Key_F: self.focus_selection,
+            key.Key_Space: self.fit,
+            key.Key_Left: lambda: self._go(-1, 0),
+            key.Key_Right: lambda: self._go(1, 0),
+            key.Key_Up: lambda: self._go(0, 1),
+            key.Key_Down: lambda: self._go(0, -1),
+            key.Key_Comma: lambda: self._go(-1, 0),
+            key.Key_Period: lambda: self._go(1, 0),
+            key.Key_Return: self._activate,
+            key.Key_Enter: self._activate,
+        }
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        plain = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier
+        action = self._actions.get(event.key())
+        if event.key() == Qt.Key.Key_Escape and self._marks.selected >= 0:
+            self.select(-1)
+            return
+        if action is None or self.is_empty() or event.modifiers() & ~plain:
+            super().keyPressEvent(event)
+            return
+        action()
+
+    def _go(self, along: int, up: int) -> None:
+        """Select the value before or after in time, or below or above in address."""
+        data, here = self._data, self._marks.selected
+        if data is None:
+            return
+        if here < 0:
+            self.select(int(np.lexsort((data.offset, data.first))[0]))
+            return
+        if along:
+            order = np.lexsort((data.offset, data.first))
+        else:
+            live = (data.first <= data.last[here]) & (data.last >= data.first[here])
+            rows = np.flatnonzero(live)
+            order = rows[np.argsort(data.offset[rows], kind="stable")]
+        at = int(np.flatnonzero(order == here)[0]) + (along or up)
+        if 0 <= at < len(order):
+            self.select(int(order[at]))
+
+    def _activate(self) -> None:
+        if self._marks.selected >= 0:
+            self.activated.emit(self._marks.selected)
+
+    @override
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        delta = event.angleDelta().y() or event.angleDelta().x()
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            axes = "x"
+        elif event.position().x() < LEFT:
+            axes = "y"  # over the address axis
+        else:
+            axes = "xy"
+        if delta:
+            self.zoom(_WHEEL**delta, event.position(), axes)
+        event.accept()
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and not self.is_empty():
+            self._press, self._dragged = event.position(), False
+
+    @override
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        at = event.position()
+        if self._press is None:
+            self._hover(at)
+            return
+        if not self._dragged and (at - self._press).manhattanLength() < _DRAG:
+            return
+        self._dragged = True
+        self.setCursor(Qt.CursorShape.ClosedHandCursor)
+        self.pan(at.x() - self._press.x(), at.y() - self._press.y())
+        self._press = at
+
+    @override
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        pressed, self._press = self._press, None
+        self.unsetCursor()
+        if pressed is None or self._dragged:
+            return
+        at, data = event.position(), self._data
+        if data is not None and at.y() > self.height() - BOTTOM and at.x() >= LEFT:
+            step = int(self._camera.x + (at.x() - LEFT) / self._camera.sx)
+            step = min(max(step, 0), max(data.steps - 1, 0))
+            self.set_step(step)
+            self.step_selected.emit(step)
+            return
+        self.select(self.value_at(at))
+
+    @override
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        value = self.value_at(event.position())
+        if value >= 0:
+            self.activated.emit(value)
+
+    def value_at(self, at: QPointF) -> int:
+        """Return the number of the value at a point of the screen, the smallest there, or -1."""
+        data = self._data
+        width, height = plot_size(self.size())
+        inside = LEFT <= at.x() <= LEFT + width and TOP <= at.y() <= TOP + height
+        if data is None or not inside:
+            return -1
+        boxes = screen_boxes(data, self._camera, self.size())
+        hit = (boxes[:, 0] - 1 <= at.x()) & (at.x() <= boxes[:, 0] + boxes[:, 2] + 1)
+        hit &= (boxes[:, 1] - 1 <= at.y()) & (at.y() <= boxes[:, 1] + boxes[:, 3] + 1)
+        found = np.flatnonzero(hit)
+        if not len(found):
+            return -1
+        return int(found[np.argmin(boxes[found, 2] * boxes[found, 3])])
+
+    def _hover(self, at: QPointF) -> None:
+        value = self.value_at(at)
+        if value != self._marks.hovered:
+            self._marks.hovered = value
+            self.hovered.emit(value)
+            self.update()
+
+    @override
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._hover(QPointF(-1, -1))
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            value = self.value_at(QPointF(event.pos()))
+            QToolTip.showText(event.globalPos(), self.words(value) if value >= 0 else "", self)
+            return True
+        return super().event(event)
+
+    def words(self, value: int) -> str:
+        """Return name, size, place and lifetime of a value."""
+        data = self._data
+        if data is None:
+            return ""
+        size, offset = int(data.nbytes[value]), int(data.offset[value])
+        first, last = int(data.first[value]), int(data.last[value])
+        lines = (
+            data.names[value],
+            f"{format_bytes(size)} ({size:,} B) at {offset:#x}",
+            f"live from {data.step_name} {first} to {last}",
+        )
+        return "\n".join(lines)

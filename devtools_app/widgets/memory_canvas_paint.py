@@ -1,0 +1,256 @@
+"""Draw a memory plan: addresses upwards, steps to the right, peak and bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPen
+
+from devtools_app.viewmodels.canvas_data import MemoryData
+from devtools_app.viewmodels.layout.axis import ticks
+from devtools_app.viewmodels.layout.camera import Camera
+from devtools_app.viewmodels.units import Quantity, format_bytes
+from devtools_app.widgets.batch import draw_rects
+from devtools_app.widgets.graph_canvas_text import TextCache
+from devtools_app.widgets.paint_theme import CanvasColours, ink_on, mix, qcolor, readable
+
+LEFT, TOP, RIGHT, BOTTOM = 84.0, 40.0, 20.0, 46.0  # around the plot
+_TINT = 0.42
+_NAME_FROM = (44.0, 15.0)  # pixels of width and height from which a block has its name
+_LABEL = 11
+_SHORTEST = 6  # characters a shortened name must have left
+Floats = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class MemoryMarks:
+    """What is marked: a chosen value, the one under the pointer, a chosen step."""
+
+    selected: int = -1
+    hovered: int = -1
+    step: int | None = None
+
+
+def plot_size(size: QSize) -> tuple[float, float]:
+    """Return width and height of the plot inside its axes."""
+    return max(size.width() - LEFT - RIGHT, 1.0), max(size.height() - TOP - BOTTOM, 1.0)
+
+
+def highest(data: MemoryData) -> float:
+    """Return the largest address that must be seen, in bytes."""
+    ends = data.offset + data.nbytes
+    top = int(ends.max()) if len(ends) else 0
+    return float(max(top, data.planned_bytes, data.lower_bound_bytes or 0, 1))
+
+
+def screen_boxes(data: MemoryData, camera: Camera, size: QSize) -> Floats:
+    """Return the block of every value in pixels.
+
+    Shapes: result float64[values, 4]: x, y, width, height
+    """
+    height = plot_size(size)[1]
+    boxes = np.empty((len(data.offset), 4))
+    boxes[:, 0] = LEFT + (data.first - camera.x) * camera.sx
+    boxes[:, 2] = (data.last - data.first + 1) * camera.sx
+    boxes[:, 3] = data.nbytes * camera.sy
+    bottom = TOP + height - (data.offset - camera.y) * camera.sy
+    boxes[:, 1] = bottom - boxes[:, 3]
+    return boxes
+
+
+class MemoryPicture:
+    """Everything prepared for drawing one plan with one palette."""
+
+    def __init__(self, data: MemoryData, colours: CanvasColours, texts: TextCache) -> None:
+        self.data, self.colours = data, colours
+        self._texts = texts
+        look = np.stack([data.colour, data.strong.astype(np.int64)], axis=1)
+        kinds, which = np.unique(look, axis=0, return_inverse=True)
+        self._which = np.ravel(which)
+        self._fills = [self._fill(*kind) for kind in kinds.tolist()]
+
+    def _fill(self, colour: int, strong: int) -> str:
+        c = self.colours
+        return mix(c.surface, c.reference(colour), 0.95 if strong else _TINT)
+
+    def paint(self, painter: QPainter, size: QSize, camera: Camera, marks: MemoryMarks) -> None:
+        """Draw plot, axes and marks; camera.y is the address at the lower side."""
+        width, height = plot_size(size)
+        plot = QRectF(LEFT, TOP, width, height)
+        self._paint_axes(painter, plot, camera)
+        painter.save()
+        painter.setClipRect(plot.adjusted(-0.5, -1, 1, 1))
+        self._paint_peak(painter, plot, camera)
+        boxes = screen_boxes(self.data, camera, size)
+        self._paint_blocks(painter, plot, boxes, marks)
+        self._paint_step(painter, plot, camera, marks)
+        self._paint_bounds(painter, plot, camera)
+        painter.restore()
+        self._paint_bound_names(painter, plot, camera, boxes)
+        self._paint_peak_name(painter, plot, camera)
+
+    def _paint_axes(self, painter: QPainter, plot: QRectF, camera: Camera) -> None:
+        c = self.colours
+        font, metrics = self._texts.font(c, _LABEL)
+        painter.setFont(font)
+        grid = qcolor(mix(c.surface, c.line, 0.8))
+        top = camera.y + plot.height() / camera.sy
+        for tick in ticks(camera.y, top, max(int(plot.height() / 70), 2), Quantity.SIZE):
+            y = round(plot.bottom() - (tick.value - camera.y) * camera.sy) + 0.5
+            painter.setPen(grid)
+            painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
+            painter.setPen(qcolor(c.muted))
+            wide = metrics.horizontalAdvance(tick.label)
+            painter.drawText(QPointF(LEFT - wide - 8, y + 4), tick.label)
+        right = camera.x + plot.width() / camera.sx
+        for tick in ticks(camera.x, right, max(int(plot.width() / 60), 2), Quantity.COUNT):
+            x = round(plot.left() + (tick.value - camera.x) * camera.sx) + 0.5
+            painter.setPen(grid)
+            painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()))
+            painter.setPen(qcolor(c.muted))
+            wide = metrics.horizontalAdvance(tick.label)
+            painter.drawText(QPointF(x - wide / 2, plot.bottom() + 16), tick.label)
+        wide = metrics.horizontalAdvance(self.data.step_name)
+        name = QPointF(plot.center().x() - wide / 2, plot.bottom() + 34)
+        painter.drawText(name, self.data.step_name)
+
+    def _paint_blocks(
+        self, painter: QPainter, plot: QRectF, boxes: Floats, marks: MemoryMarks
+    ) -> None:
+        seen = (boxes[:, 0] <= plot.right()) & (boxes[:, 0] + boxes[:, 2] >= plot.left())
+        seen &= (boxes[:, 1] <= plot.bottom()) & (boxes[:, 1] + boxes[:, 3] >= plot.top())
+        shown = np.flatnonzero(seen)
+        gap = np.where((boxes[shown, 2] > 4) & (boxes[shown, 3] > 4), 1.0, 0.0)
+        drawn = boxes[shown]
+        drawn[:, :2] += gap[:, None]
+        drawn[:, 2:] = np.maximum(drawn[:, 2:] - 2 * gap[:, None], 0.8)
+        painter.setPen(Qt.PenStyle.NoPen)
+        which = self._which[shown]
+        for number, fill in enumerate(self._fills):
+            painter.setBrush(qcolor(fill))
+            draw_rects(painter, drawn[which == number])
+        self._paint_names(painter, plot, shown, drawn)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for value, colour, width in (
+            (marks.hovered, self.colours.text, 1.2),
+            (marks.selected, self.colours.accent, 2.6),
+        ):
+            if 0 <= value < len(boxes):
+                painter.setPen(QPen(qcolor(colour), width))
+                x, y, wide, high = boxes[value].tolist()
+                painter.drawRect(QRectF(x, y, max(wide, 2.0), max(high, 2.0)))
+
+    def _paint_names(
+        self, painter: QPainter, plot: QRectF, shown: NDArray[np.int64], boxes: Floats
+    ) -> None:
+        font, metrics = self._texts.font(self.colours, _LABEL)
+        painter.setFont(font)
+        large = (boxes[:, 2] >= _NAME_FROM[0]) & (boxes[:, 3] >= _NAME_FROM[1])
+        for at in np.flatnonzero(large).tolist():
+            value = int(shown[at])
+            x, y, width, height = boxes[at].tolist()
+            left, right = max(x, plot.left()), min(x + width, plot.right())
+            text = self._block_text(value, right - left - 9)
+            if not text:
+                continue
+            middle = (max(y, plot.top()) + min(y + height, plot.bottom())) / 2
+            fill = self._fills[int(self._which[value])]
+            painter.setPen(qcolor(ink_on(fill)))
+            baseline = middle + (metrics.ascent() - metrics.descent()) / 2
+            painter.drawText(QPointF(left + 5, baseline), text)
+
+    def _block_text(self, value: int, room: float) -> str:
+        """Return name and size of a value, or what of the name fits."""
+        name = self.data.names[value]
+        whole = f"{name} · {format_bytes(int(self.data.nbytes[value]))}"
+        if self._texts.fitted(self.colours, whole, room, _LABEL)[0] == whole:
+            return whole
+        text = self._texts.fitted(self.colours, name, room, _LABEL)[0]
+        return text if len(text) >= min(_SHORTEST, len(name)) else ""
+
+    def _peak_band(self, plot: QRectF, camera: Camera) -> QRectF | None:
+        if self.data.peak_step is None:
+            return None
+        left = plot.left() + (self.data.peak_step - camera.x) * camera.sx
+        return QRectF(left, plot.top(), max(camera.sx, 2.0), plot.height())
+
+    def _paint_peak(self, painter: QPainter, plot: QRectF, camera: Camera) -> None:
+        band = self._peak_band(plot, camera)
+        if band is not None:
+            painter.fillRect(band, qcolor(self.colours.bad, 0.14))
+
+    def _paint_peak_name(self, painter: QPainter, plot: QRectF, camera: Camera) -> None:
+        band = self._peak_band(plot, camera)
+        if band is None or band.right() < plot.left() or band.left() > plot.right():
+            return
+        c = self.colours
+        font, metrics = self._texts.font(c, 12)
+        painter.setFont(font)
+        text = f"peak {format_bytes(self.data.peak_bytes)} live"
+        wide = metrics.horizontalAdvance(text)
+        left = min(max(band.center().x() - wide / 2, plot.left()), plot.right() - wide)
+        painter.setPen(qcolor(readable(c.bad, c.surface, c.text)))
+        painter.drawText(QPointF(left, plot.top() - 24 + metrics.ascent() / 2), text)
+
+    def _paint_step(
+        self, painter: QPainter, plot: QRectF, camera: Camera, marks: MemoryMarks
+    ) -> None:
+        if marks.step is None:
+            return
+        left = plot.left() + (marks.step - camera.x) * camera.sx
+        band = QRectF(left, plot.top(), max(camera.sx, 1.5), plot.height())
+        painter.setPen(QPen(qcolor(self.colours.accent), 1.2))
+        painter.setBrush(qcolor(self.colours.accent, 0.1))
+        painter.drawRect(band)
+
+    def _bounds(self) -> list[tuple[float, str, str, Qt.PenStyle, bool]]:
+        """Return address, text, colour, pen and whether the text stands above, of each line."""
+        c, data = self.colours, self.data
+        planner = f" ({data.planner})" if data.planner else ""
+        planned = f"planned {format_bytes(data.planned_bytes)}{planner}"
+        found = [(float(data.planned_bytes), planned, c.text, Qt.PenStyle.DashLine, True)]
+        if data.lower_bound_bytes is not None:
+            text = f"lower bound {format_bytes(data.lower_bound_bytes)}"
+            colour = readable(c.good, c.surface, c.text)
+            bound = float(data.lower_bound_bytes)
+            found.append((bound, text, colour, Qt.PenStyle.DotLine, False))
+        return found
+
+    def _paint_bounds(self, painter: QPainter, plot: QRectF, camera: Camera) -> None:
+        for address, _, colour, style, _ in self._bounds():
+            y = round(plot.bottom() - (address - camera.y) * camera.sy) + 0.5
+            painter.setPen(QPen(qcolor(colour), 1.3, style))
+            painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
+
+    def _paint_bound_names(
+        self, painter: QPainter, plot: QRectF, camera: Camera, boxes: Floats
+    ) -> None:
+        c = self.colours
+        font, metrics = self._texts.font(c, _LABEL)
+        painter.setFont(font)
+        for address, text, colour, _, above in self._bounds():
+            y = plot.bottom() - (address - camera.y) * camera.sy
+            if not plot.top() - 1 <= y <= plot.bottom() + 1:
+                continue
+            wide = metrics.horizontalAdvance(text)
+            baseline = y - 5 if above else y + metrics.ascent() + 3
+            top = baseline - metrics.ascent()
+            places = [
+                QRectF(left - 3, top, wide + 6, metrics.height())
+                for left in (plot.right() - wide - 4, plot.left() + 6, plot.center().x())
+            ]
+            under = next((place for place in places if _is_free(place, boxes)), places[0])
+            left = under.left() + 3
+            painter.fillRect(under, qcolor(c.surface, 0.82))
+            painter.setPen(qcolor(colour))
+            painter.drawText(QPointF(left, baseline), text)
+
+
+def _is_free(place: QRectF, boxes: Floats) -> bool:
+    """Return whether no block lies under a text."""
+    hit = (boxes[:, 0] < place.right()) & (boxes[:, 0] + boxes[:, 2] > place.left())
+    hit &= (boxes[:, 1] < place.bottom()) & (boxes[:, 1] + boxes[:, 3] > place.top())
+    return not bool(hit.any())

@@ -1,0 +1,61 @@
+"""A fraction of one as a bar with its percentage."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from typing_extensions import override
+
+from devtools_app.qtmodels.cells import SHARE
+from devtools_app.theme import Theme
+
+_PAD = 8
+_BAR_HEIGHT = 10
+_TEXT_SAMPLE = "100.0 %"
+
+
+def paint_share(painter: QPainter, box: QRectF, share: float, theme: Theme, strong: bool) -> None:
+    """Draw a bar over its track; a share of more than everything fills the track."""
+    palette = theme.palette
+    painter.fillRect(box, QColor(palette.hover))
+    filled = QRectF(box)
+    filled.setWidth(box.width() * min(1.0, max(0.0, share)))
+    painter.fillRect(filled, QColor(palette.accent if strong else palette.accent_soft))
+
+
+class ShareDelegate(QStyledItemDelegate):
+    """Draws the cells of a share column; the bar of a selected row is strong."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+
+    @override
+    def paint(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> None:
+        self.initStyleOption(option, index)
+        text, option.text = option.text, ""
+        style = option.widget.style()
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
+        rect = QRectF(option.rect).adjusted(_PAD, 0, -_PAD, 0)
+        painter.save()
+        painter.setFont(self._theme.mono())
+        words = QFontMetrics(self._theme.mono()).horizontalAdvance(_TEXT_SAMPLE) + _PAD
+        share = index.data(SHARE)
+        if share is not None and rect.width() > words + 16:
+            top = rect.y() + (rect.height() - _BAR_HEIGHT) / 2
+            box = QRectF(rect.x(), top, rect.width() - words, _BAR_HEIGHT)
+            strong = bool(option.state & QStyle.StateFlag.State_Selected)
+            paint_share(painter, box, float(share), self._theme, strong)
+        painter.setPen(QColor(self._theme.palette.text if share is not None else self._muted()))
+        align = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(rect, int(align), text)
+        painter.restore()
+
+    def _muted(self) -> str:
+        return self._theme.palette.muted

@@ -1,0 +1,239 @@
+"""A table: sorted by its headings, filtered by its box, copied and exported unrounded."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QFontMetrics, QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QMenu, QTableView
+from typing_extensions import override
+
+from devtools_app.qtmodels.table_model import TableModel
+from devtools_app.theme import Theme
+from devtools_app.viewmodels.row_order import RowOrder, SortKey
+from devtools_app.viewmodels.table import Column, ColumnKind, Table
+from devtools_app.widgets.item_panel import ItemPanel
+
+_SAMPLE_ROWS = 200  # measuring all rows of a long table would take longer than showing them
+_WIDEST = 420
+_NARROWEST = 48
+_NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
+
+
+class _Grid(QTableView):
+    """A QTableView whose Return key and S key reach the panel."""
+
+    def __init__(self, panel_keys: dict[int, object]) -> None:
+        super().__init__()
+        self._panel_keys = panel_keys
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        action = self._panel_keys.get(int(event.key()))
+        if callable(action) and event.modifiers() in (
+            Qt.KeyboardModifier.NoModifier,
+            Qt.KeyboardModifier.KeypadModifier,
+        ):
+            action()
+            return
+        super().keyPressEvent(event)
+
+
+class TableView(ItemPanel):
+    """Shows a Table; see ItemPanel for its signals.
+
+    Keys: arrows move, Return activates, S sorts by the column of the cursor (again: the other
+    way round, once more: as given), Ctrl+C copies rows.
+    """
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        self._model = TableModel()
+        keys: dict[int, object] = {}
+        self._grid = _Grid(keys)
+        self._choosing = False
+        super().__init__(theme, name, self._grid, self._model)
+        keys.update(
+            {
+                int(Qt.Key.Key_Return): self._activate_current,
+                int(Qt.Key.Key_Enter): self._activate_current,
+                int(Qt.Key.Key_S): self._sort_current,
+            }
+        )
+        self._prepare_grid()
+        self.show_table(Table())
+
+    @property
+    def model(self) -> TableModel:
+        """Return the Qt model, for those who want to watch it."""
+        return self._model
+
+    @property
+    @override
+    def rows(self) -> Table:
+        return self._model.table
+
+    @override
+    def shown_rows(self) -> list[int]:
+        return self._model.order.tolist()
+
+    @override
+    def selected_rows(self) -> list[int]:
+        places = sorted(index.row() for index in self._grid.selectionModel().selectedRows())
+        return [int(self._model.order[place]) for place in places]
+
+    def show_table(self, table: Table | RowOrder) -> None:
+        """Show another table; sort order, filter and the row with the same key are kept."""
+        old = self.rows
+        current = self.current_key()
+        same = [column.title for column in old.columns] == [
+            column.title
+            for column in (table.table if isinstance(table, RowOrder) else table).columns
+        ]
+        self._choosing = True
+        try:
+            self._model.set_table(table)
+            if not same:
+                self._shape_columns()
+            self._apply_filter(self._filter.text())
+            if current is not None:
+                self.show_current(current)
+        finally:
+            self._choosing = False
+
+    def current_row(self) -> int:
+        """Return the table row of the cursor, -1 when there is none."""
+        index = self._grid.currentIndex()
+        return int(self._model.order[index.row()]) if index.isValid() else -1
+
+    def current_key(self) -> Hashable | None:
+        """Return what the row of the cursor is, None when there is none."""
+        row = self.current_row()
+        return None if row < 0 else self.rows.key(row)
+
+    def show_current(self, key: Hashable | None) -> bool:
+        """Move to the row with a key as another view chose it; return whether it is shown."""
+        place = -1 if key is None else self._model.place_of(self._model.row_of(key))
+        self._choosing = True
+        try:
+            if place < 0:
+                self._grid.clearSelection()
+                self._grid.setCurrentIndex(QModelIndex())
+                return False
+            if self._grid.currentIndex().row() != place:
+                index = self._model.index(place, max(0, self._grid.currentIndex().column()))
+                self._grid.setCurrentIndex(index)
+                self._grid.scrollTo(index, QAbstractItemView.ScrollHint.EnsureVisible)
+            return True
+        finally:
+            self._choosing = False
+
+    def show_lit(self, rows: Iterable[int]) -> None:
+        """Light up rows of the table that belong to what is selected."""
+        self._model.set_lit(rows)
+
+    def step(self, by: int) -> bool:
+        """Move the cursor down or up and choose that row; return whether there was one."""
+        place = self._grid.currentIndex().row() + by
+        if not 0 <= place < self._model.rowCount():
+            return False
+        self._grid.setCurrentIndex(self._model.index(place, 0))
+        return True
+
+    def sort_by(self, column: int, *, descending: bool, more: bool = False) -> None:
+        """Sort by a column; with ``more`` behind the columns it is sorted by already."""
+        kept = [key for key in self._model.sort_keys if key.column != column] if more else []
+        self._model.set_sort((*kept, SortKey(column, descending)))
+
+    def _prepare_grid(self) -> None:
+        grid = self._grid
+        grid.setWordWrap(False)
+        grid.setShowGrid(False)
+        grid.setTabKeyNavigation(False)
+        grid.verticalHeader().hide()
+        grid.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        head = grid.horizontalHeader()
+        head.setSectionsClickable(True)
+        head.setSectionsMovable(True)
+        head.setHighlightSections(False)
+        head.setStretchLastSection(True)
+        head.setAccessibleName(f"{self.name} headings")
+        head.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        head.customContextMenuRequested.connect(
+            lambda at: self._columns_menu().popup(head.mapToGlobal(at))
+        )
+        head.sectionClicked.connect(self._heading_clicked)
+        grid.selectionModel().currentRowChanged.connect(self._moved)
+        grid.doubleClicked.connect(lambda _index: self._activate_current())
+
+    def _shape_columns(self) -> None:
+        for index, column in enumerate(self.rows.columns):
+            delegate = self._delegate_for(column.kind)
+            self._grid.setItemDelegateForColumn(index, delegate or self._grid.itemDelegate())
+            self._grid.setColumnWidth(index, self._width_of(index, column))
+
+    def _width_of(self, index: int, column: Column) -> int:
+        mono = column.mono or column.kind in _NUMBERS
+        metrics = QFontMetrics(self._theme.mono() if mono else self._theme.sans())
+        heading = QFontMetrics(self._theme.sans()).horizontalAdvance(column.heading + " ▾")
+        if column.width:
+            return max(heading + 20, metrics.averageCharWidth() * column.width)
+        step = max(1, self.rows.length // _SAMPLE_ROWS)
+        texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
+        longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
+        return min(_WIDEST, max(_NARROWEST, heading + 20, longest + 24))
+
+    def _moved(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        if not self._choosing and current.isValid():
+            self.row_chosen.emit(int(self._model.order[current.row()]))
+
+    def _activate_current(self) -> None:
+        if self.current_row() >= 0:
+            self.row_activated.emit(self.current_row())
+
+    def _sort_current(self) -> None:
+        self._heading_clicked(max(0, self._grid.currentIndex().column()))
+
+    def _heading_clicked(self, column: int) -> None:
+        shift = bool(QApplication.keyboardModifiers() & Qt.KeyboardModifier.ShiftModifier)
+        first = self.rows.columns[column].kind in _NUMBERS  # numbers: largest first
+        now = next((key for key in self._model.sort_keys if key.column == column), None)
+        if now is None:
+            self.sort_by(column, descending=first, more=shift)
+        elif now.descending == first:
+            self.sort_by(column, descending=not first, more=shift)
+        else:
+            rest = [key for key in self._model.sort_keys if key.column != column]
+            self._model.set_sort(rest if shift else ())
+
+    def _columns_menu(self) -> QMenu:
+        menu = QMenu("Columns", self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for index, column in enumerate(self.rows.columns):
+            action = menu.addAction(column.title)
+            action.setCheckable(True)
+            action.setChecked(not self._grid.isColumnHidden(index))
+            action.toggled.connect(
+                lambda on, index=index: self._grid.setColumnHidden(index, not on)
+            )
+        return menu
+
+    @override
+    def _menu(self) -> QMenu:
+        menu = super()._menu()
+        if self.rows.columns:
+            menu.addSeparator()
+            menu.addAction("Sort by this column\tS", self._sort_current)
+            menu.addMenu(self._columns_menu())
+        return menu
+
+    @override
+    def _shown_count(self) -> int:
+        return len(self._model.order)
+
+    @override
+    def _restyle(self) -> None:
+        super()._restyle()
+        self._grid.verticalHeader().setDefaultSectionSize(self._row_height())
+        if self.rows.columns:
+            self._shape_columns()

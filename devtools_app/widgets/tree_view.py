@@ -1,0 +1,194 @@
+"""A tree: siblings sorted by its headings, filtered by its box."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QAbstractItemView, QTreeView
+from typing_extensions import override
+
+from devtools_app.qtmodels.tree_model import TreeModel
+from devtools_app.theme import Theme
+from devtools_app.viewmodels.table import ColumnKind, Table
+from devtools_app.viewmodels.tree import Tree, TreeOrder, empty_tree
+from devtools_app.widgets.item_panel import ItemPanel
+
+_SAMPLE_ROWS = 200
+_OPEN_AT_MOST = 500  # matches opened by a filter; more could not be looked at anyway
+_TREE_WIDTH = 280
+_NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
+
+
+class TreeView(ItemPanel):
+    """Shows a Tree; see ItemPanel for its signals. A row is a node."""
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        self._model = TreeModel()
+        self._tree = QTreeView()
+        self._choosing = False
+        super().__init__(theme, name, self._tree, self._model)
+        self._prepare_tree()
+        self.show_tree(empty_tree())
+
+    @property
+    def model(self) -> TreeModel:
+        """Return the Qt model, for those who want to watch it."""
+        return self._model
+
+    @property
+    @override
+    def rows(self) -> Table:
+        return self._model.tree.rows
+
+    @override
+    def shown_rows(self) -> list[int]:
+        found: list[int] = []
+        stack = self._children(QModelIndex())
+        while stack:
+            index = stack.pop()
+            found.append(self._model.node(index))
+            stack += self._children(index)
+        return found
+
+    @override
+    def selected_rows(self) -> list[int]:
+        return [self._model.node(index) for index in self._tree.selectionModel().selectedRows()]
+
+    def show_tree(self, tree: Tree | TreeOrder, *, open_levels: int = 1) -> None:
+        """Show another tree with its first levels open."""
+        current = self.current_key()
+        self._choosing = True
+        try:
+            self._model.set_tree(tree)
+            self._shape_columns()
+            self._apply_filter(self._filter.text())
+            if open_levels and not self._model.filtered:
+                self._tree.expandToDepth(open_levels - 1)
+            if current is not None:
+                self.show_current(current)
+        finally:
+            self._choosing = False
+
+    def current_row(self) -> int:
+        """Return the node of the cursor, -1 when there is none."""
+        return self._model.node(self._tree.currentIndex())
+
+    def current_key(self) -> Hashable | None:
+        """Return what the node of the cursor is, None when there is none."""
+        node = self.current_row()
+        return None if node < 0 else self.rows.key(node)
+
+    def show_current(self, key: Hashable | None) -> bool:
+        """Open the way to the node with a key and move there; return whether it is shown."""
+        node = -1 if key is None else self._model.node_of(key)
+        index = self._model.index_of(node)
+        self._choosing = True
+        try:
+            if not index.isValid():
+                self._tree.clearSelection()
+                self._tree.setCurrentIndex(QModelIndex())
+                return False
+            for above in self._model.path_to(node):
+                self._tree.expand(above)
+            self._tree.setCurrentIndex(index)
+            self._tree.scrollTo(index, QAbstractItemView.ScrollHint.EnsureVisible)
+            return True
+        finally:
+            self._choosing = False
+
+    def show_lit(self, nodes: Iterable[int]) -> None:
+        """Light up nodes that belong to what is selected."""
+        self._model.set_lit(nodes)
+
+    def expand_all(self) -> None:
+        """Open every node."""
+        self._tree.expandAll()
+
+    def collapse_all(self) -> None:
+        """Close every node."""
+        self._tree.collapseAll()
+
+    def step(self, by: int) -> bool:
+        """Move to the next or previous visible node and choose it."""
+        index = self._tree.currentIndex()
+        if not index.isValid():
+            index = self._model.index(0, 0)
+        else:
+            index = self._tree.indexBelow(index) if by > 0 else self._tree.indexAbove(index)
+        if not index.isValid():
+            return False
+        self._tree.setCurrentIndex(index)
+        return True
+
+    def _prepare_tree(self) -> None:
+        tree = self._tree
+        tree.setUniformRowHeights(True)  # else a jump to a deep row takes most of a second
+        tree.setAllColumnsShowFocus(True)
+        tree.setExpandsOnDoubleClick(True)
+        tree.setSortingEnabled(False)
+        head = tree.header()
+        head.setSectionsClickable(True)
+        head.setStretchLastSection(True)
+        head.setAccessibleName(f"{self.name} headings")
+        head.sectionClicked.connect(self._heading_clicked)
+        tree.selectionModel().currentRowChanged.connect(self._moved)
+        tree.activated.connect(lambda index: self.row_activated.emit(self._model.node(index)))
+
+    def _children(self, parent: QModelIndex) -> list[QModelIndex]:
+        rows = range(self._model.rowCount(parent) - 1, -1, -1)
+        return [self._model.index(row, 0, parent) for row in rows]
+
+    def _shape_columns(self) -> None:
+        for index, column in enumerate(self.rows.columns):
+            delegate = self._delegate_for(column.kind)
+            self._tree.setItemDelegateForColumn(index, delegate or self._tree.itemDelegate())
+            width = _TREE_WIDTH if index == 0 else self._width_of(index)
+            self._tree.setColumnWidth(index, width)
+
+    def _width_of(self, index: int) -> int:
+        column = self.rows.columns[index]
+        mono = column.mono or column.kind in _NUMBERS
+        metrics = QFontMetrics(self._theme.mono() if mono else self._theme.sans())
+        heading = QFontMetrics(self._theme.sans()).horizontalAdvance(column.heading) + 24
+        if column.width:
+            return max(heading, metrics.averageCharWidth() * column.width)
+        step = max(1, self.rows.length // _SAMPLE_ROWS)
+        texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
+        longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
+        return min(420, max(60, heading, longest + 24))
+
+    def _heading_clicked(self, column: int) -> None:
+        now = self._model.sort_keys
+        first = self.rows.columns[column].kind in _NUMBERS
+        if not now or now[0].column != column:
+            self._model.sort(column, _qt_order(first))
+        elif now[0].descending == first:
+            self._model.sort(column, _qt_order(not first))
+        else:
+            self._model.sort(-1)
+
+    def _moved(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        if not self._choosing and current.isValid():
+            self.row_chosen.emit(self._model.node(current))
+
+    @override
+    def _apply_filter(self, text: str) -> None:
+        super()._apply_filter(text)
+        for node in self._model.matching()[:_OPEN_AT_MOST]:
+            for above in self._model.path_to(node):
+                self._tree.expand(above)
+
+    @override
+    def _shown_count(self) -> int:
+        return self._model.shown_count
+
+    @override
+    def _restyle(self) -> None:
+        super()._restyle()
+        self._tree.setIndentation(self._theme.size + 3)
+
+
+def _qt_order(descending: bool) -> Qt.SortOrder:
+    return Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder

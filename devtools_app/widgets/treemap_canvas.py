@@ -1,0 +1,337 @@
+"""The size view's canvas: a treemap to look into, with selection, mouse and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+from typing_extensions import override
+
+from devtools_app.viewmodels.canvas_data import TreemapData
+from devtools_app.viewmodels.layout.treemap import Cell, TreemapIndex, lay_out_treemap
+from devtools_app.viewmodels.units import format_bytes
+from devtools_app.widgets.canvas import Canvas
+from devtools_app.widgets.graph_canvas_text import TextCache
+from devtools_app.widgets.paint_theme import CanvasColours, qcolor
+from devtools_app.widgets.treemap_canvas_paint import (
+    CRUMBS,
+    TreemapMarks,
+    TreemapPicture,
+    share_words,
+)
+
+_MARGIN = 8.0
+_CRUMB = 12
+_BETWEEN = "  ›  "
+
+
+class TreemapCanvas(Canvas):
+    """Shows parts within parts by size.
+
+    Attributes:
+        selected: number of the part the user chose, -1 when the choice was taken back
+        activated: number of a part without parts on which Enter or a double click was given
+        hovered: number of the part under the pointer, -1 for none
+        root_changed: number of the part that fills the canvas now
+    """
+
+    selected = Signal(int)
+    activated = Signal(int)
+    hovered = Signal(int)
+    root_changed = Signal(int)
+
+    def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
+        super().__init__(colours, "Sizes", parent)
+        self._data: TreemapData | None = None
+        self._index: TreemapIndex | None = None
+        self._picture: TreemapPicture | None = None
+        self._picture_size = QSize()
+        self._texts = TextCache(Qt.TextElideMode.ElideMiddle)
+        self._marks = TreemapMarks()
+        self._root = 0
+        self._crumbs: list[tuple[QRectF, int]] = []
+        self._actions = self._keys()
+
+    @property
+    def data(self) -> TreemapData | None:
+        """Return the parts on show."""
+        return self._data
+
+    @property
+    def root(self) -> int:
+        """Return the number of the part that fills the canvas."""
+        return self._root
+
+    @property
+    def marks(self) -> TreemapMarks:
+        """Return what is marked."""
+        return self._marks
+
+    def set_data(self, data: TreemapData | None) -> None:
+        """Show other parts, or none."""
+        self._data = data
+        self._index = TreemapIndex(data) if data is not None else None
+        self._marks = TreemapMarks()
+        self._root = 0
+        self._forget()
+        self.describe()
+
+    def _forget(self) -> None:
+        self._picture = None
+        self.update()
+
+    @override
+    def colours_changed(self) -> None:
+        self._texts.clear()
+        self._forget()
+
+    @override
+    def is_empty(self) -> bool:
+        return self._data is None or not len(self._data.names) or not int(self._data.nbytes[0])
+
+    @override
+    def accessible_summary(self) -> str:
+        data = self._data
+        if data is None or self.is_empty():
+            return self.message
+        name, size = data.names[self._root], format_bytes(int(data.nbytes[self._root]))
+        text = f"{name}, {size}, {len(data.names) - 1:,} parts in all"
+        if self._marks.selected >= 0:
+            text += ". Selected: " + self.words(self._marks.selected).replace("\n", ", ")
+        return text
+
+    # layout
+
+    def picture(self, size: QSize) -> TreemapPicture | None:
+        """Return the layout for a size, made when it is first needed."""
+        data, index = self._data, self._index
+        if data is None or index is None:
+            return None
+        if self._picture is None or self._picture_size != size:
+            width = size.width() - 2 * _MARGIN
+            box = (_MARGIN, CRUMBS, width, size.height() - CRUMBS - _MARGIN)
+            cells = lay_out_treemap(data, index, self._root, box)
+            self._picture = TreemapPicture(data, cells, self.colours, self._texts)
+            self._picture_size = QSize(size)
+        return self._picture
+
+    def set_root(self, part: int) -> None:
+        """Fill the canvas with a part that has parts."""
+        if self._index is None or part == self._root or not self._index.has_children(part):
+            return
+        self._root = part
+        self._forget()
+        self.describe()
+        self.root_changed.emit(part)
+
+    def out(self) -> None:
+        """Fill the canvas with the part around the one shown."""
+        if self._data is None or self._root == 0:
+            return
+        before = self._root
+        self.set_root(int(self._data.parent[self._root]))
+        self.select(before)
+
+    def set_selected(self, part: int, *, show: bool = True) -> None:
+        """Mark a part as selected without telling anyone; -1 takes the mark away."""
+        self._marks.selected = part
+        if show and part >= 0:
+            self._show_part(part)
+        self.describe()
+        self.update()
+
+    def _show_part(self, part: int) -> None:
+        """Look into the nearest part around that shows the part as a cell of its own."""
+        data = self._data
+        picture = self.picture(self.size())
+        if data is None or picture is None or picture.box_of(part) is not None:
+            return
+        if part != self._root and part > 0:
+            self.set_root(int(data.parent[part]))
+
+    def select(self, part: int) -> None:
+        """Select a part as if the user did, and tell it."""
+        self.set_selected(part, show=False)
+        self.selected.emit(part)
+
+    def activate(self, part: int) -> None:
+        """Look into a part, or tell that one without parts was chosen with emphasis."""
+        if self._index is None or part < 0:
+            return
+        if self._index.has_children(part):
+            self.set_root(part)
+        else:
+            self.activated.emit(part)
+
+    # painting
+
+    @override
+    def paint_content(self, painter: QPainter, size: QSize) -> None:
+        picture = self.picture(size)
+        if picture is not None:
+            picture.paint(painter, self._marks)
+            self._paint_crumbs(painter, size)
+
+    def _paint_crumbs(self, painter: QPainter, size: QSize) -> None:
+        """Write the path from the whole to the part shown; each name leads there."""
+        data, c = self._data, self.colours
+        if data is None:
+            return
+        self._crumbs = []
+        x = _MARGIN + 2
+        path = self._path(self._root)
+        for part in path:
+            last = part == path[-1]
+            font, metrics = self._texts.font(c, _CRUMB, bold=last)
+            text = self._texts.fitted(c, data.names[part], 260, _CRUMB, bold=last)[0]
+            wide = metrics.horizontalAdvance(text)
+            painter.setFont(font)
+            painter.setPen(qcolor(c.text if last else c.accent))
+            painter.drawText(QPointF(x, 20), text)
+            self._crumbs.append((QRectF(x - 2, 4, wide + 4, 22), part))
+            x += wide
+            if not last:
+                painter.setPen(qcolor(c.muted))
+                painter.drawText(QPointF(x, 20), _BETWEEN)
+                x += metrics.horizontalAdvance(_BETWEEN)
+        whole = int(data.nbytes[0])
+        words = share_words(int(data.nbytes[self._root]), whole)
+        text, wide = self._texts.fitted(c, words, size.width() - x - 20, 11)
+        painter.setFont(self._texts.font(c, 11)[0])
+        painter.setPen(qcolor(c.muted))
+        painter.drawText(QPointF(size.width() - wide - _MARGIN - 2, 20), text)
+
+    def _path(self, part: int) -> list[int]:
+        path: list[int] = []
+        while self._data is not None and part >= 0:
+            path.append(part)
+            part = int(self._data.parent[part])
+        return path[::-1]
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._forget()
+
+    # events
+
+    def _keys(self) -> dict[int, Callable[[], None]]:
+        key = Qt.Key
+        return {
+            key.Key_Left: lambda: self._go(-1, 0),
+            key.Key_Right: lambda: self._go(1, 0),
+            key.Key_Up: lambda: self._go(0, -1),
+            key.Key_Down: lambda: self._go(0, 1),
+            key.Key_Return: lambda: self.activate(self._marks.selected),
+            key.Key_Enter: lambda: self.activate(self._marks.selected),
+            key.Key_Backspace: self.out,
+            key.Key_Minus: self.out,
+            key.Key_Plus: lambda: self.activate(self._marks.selected),
+            key.Key_Equal: lambda: self.activate(self._marks.selected),
+            key.Key_F: lambda: self.activate(self._marks.selected),
+            key.Key_Space: lambda: self.set_root(0),
+        }
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        plain = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier
+        action = self._actions.get(event.key())
+        if event.key() == Qt.Key.Key_Escape and self._marks.selected >= 0:
+            self.select(-1)
+            return
+        if action is None or self.is_empty() or event.modifiers() & ~plain:
+            super().keyPressEvent(event)
+            return
+        action()
+
+    def _go(self, along: int, down: int) -> None:
+        """Select the nearest cell in a direction; without a selection the largest."""
+        picture = self.picture(self.size())
+        if picture is None or not picture.cells:
+            return
+        here = picture.box_of(self._marks.selected)
+        leaves = [cell for cell in picture.cells if cell.part >= 0 and not cell.is_open]
+        if here is None or not leaves:
+            self.select(picture.cells[0].part)
+            return
+        boxes = np.array([cell.box for cell in leaves], np.float64)
+        away = boxes[:, :2] + boxes[:, 2:] / 2
+        away -= np.array([here[0] + here[2] / 2, here[1] + here[3] / 2])
+        ahead = away[:, 0] * along + away[:, 1] * down
+        beside = np.abs(away[:, 0] * down) + np.abs(away[:, 1] * along)
+        cost = np.where(ahead > 1.0, ahead + 2.0 * beside, np.inf)
+        best = int(np.argmin(cost))
+        if np.isfinite(cost[best]):
+            self.select(leaves[best].part)
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.LeftButton or self.is_empty():
+            return
+        for box, part in self._crumbs:
+            if box.contains(event.position()):
+                self.set_root(part)
+                return
+        cell = self._cell_at(event.position())
+        self.select(cell.part if cell is not None else -1)
+
+    @override
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        cell = self._cell_at(event.position())
+        if cell is not None:
+            # what is too small to be seen is seen by looking into the part around it
+            self.activate(cell.part if cell.part >= 0 else cell.inside)
+
+    def _cell_at(self, at: QPointF) -> Cell | None:
+        picture = self.picture(self.size())
+        return picture.cell_at(at) if picture is not None else None
+
+    @override
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        cell = self._cell_at(event.position())
+        self._hover(cell.part if cell is not None else -1)
+
+    def _hover(self, part: int) -> None:
+        if part != self._marks.hovered:
+            self._marks.hovered = part
+            self.hovered.emit(part)
+            self.update()
+
+    @override
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._hover(-1)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), self.tip_at(QPointF(event.pos())), self)
+            return True
+        return super().event(event)
+
+    def tip_at(self, at: QPointF) -> str:
+        """Return the words for what is at a point of the screen."""
+        cell, data = self._cell_at(at), self._data
+        if cell is None or data is None:
+            return ""
+        if cell.part >= 0:
+            return self.words(cell.part)
+        whole = share_words(cell.nbytes, int(data.nbytes[0]))
+        return f"{cell.count:,} smaller parts of {data.names[cell.inside]}\n{whole} of all"
+
+    def words(self, part: int) -> str:
+        """Return path, kind, exact size and shares of a part."""
+        data = self._data
+        if data is None:
+            return ""
+        size, around = int(data.nbytes[part]), int(data.parent[part])
+        lines = [" › ".join(data.names[step] for step in self._path(part)[1:]) or data.names[part]]
+        if data.kinds:
+            lines.append(data.kinds[part])
+        lines.append(f"{share_words(size, int(data.nbytes[0]))} of all")
+        if around > 0 and int(data.nbytes[around]):
+            lines.append(f"{size / int(data.nbytes[around]) * 100:.1f} % of {data.names[around]}")
+        return "\n".join(lines)
