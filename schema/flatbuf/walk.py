@@ -77,8 +77,25 @@ def children(reader: Reader, place: Place) -> list[Place]:
     if isinstance(target, Spec):
         return _fields(reader, cast("Spec[Any]", target), place.offset)
     if isinstance(target, Vec):
-        return list(_elements(reader, target, place.offset))
+        return list(_elements(reader, target, place.offset, range(reader.u32(place.offset))))
     return []
+
+
+def element_count(reader: Reader, place: Place) -> int:
+    """Return the number of elements of a vector, 0 for anything else."""
+    return reader.u32(place.offset) if isinstance(place.target, Vec) else 0
+
+
+def elements(reader: Reader, place: Place, start: int, stop: int) -> list[Place]:
+    """Return some elements of a vector, so that a long one is read a page at a time.
+
+    Raises: FormatError where the bytes cannot be followed
+    """
+    target: object = place.target
+    if not isinstance(target, Vec):
+        return []
+    stop = min(stop, reader.u32(place.offset))
+    return list(_elements(reader, target, place.offset, range(max(start, 0), stop)))
 
 
 def _table_place(reader: Reader, name: str, table: Spec[Any], at: int) -> Place:
@@ -157,10 +174,10 @@ def _preview(reader: Reader, kind: Vec, at: int, count: int) -> str:
     return f"[{', '.join(shown)}{', …' if count > len(shown) else ''}]"
 
 
-def _elements(reader: Reader, kind: Vec, at: int) -> Iterator[Place]:
+def _elements(reader: Reader, kind: Vec, at: int, wanted: range) -> Iterator[Place]:
     element = kind.element
     width = element.nbytes if isinstance(element, Scalar) else _POINTER
-    for index in range(reader.u32(at)):
+    for index in wanted:
         yield _datum(reader, f"[{index}]", element, at + _POINTER + width * index)
 
 

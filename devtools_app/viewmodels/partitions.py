@@ -1,0 +1,341 @@
+"""The partitions view: what each delegate took, what crosses its border, what it left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.node_text import node_title, operator_title, value_text
+from devtools_app.viewmodels.node_times import NodeTimes, node_times
+from devtools_app.viewmodels.table import (
+    Column,
+    Table,
+    Total,
+    badge_column,
+    number_column,
+    share_column,
+    text_column,
+)
+from devtools_app.viewmodels.tree import TOP, Tree
+from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes, format_share
+from inspector.delegation import DelegateFacts, MethodDelegation, analyse_delegation
+from inspector.model_graph import ModelGraph, ModelNode, model_graph, short_backend
+from inspector.session import Session
+from schema.graph import GraphValue, NodeKind
+from schema.identity_cache import identity_cache
+
+_FLOW = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
+_NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A tensor that enters or leaves a delegate.
+
+    Attributes:
+        delegate: index of the delegate
+        inward: whether it enters
+        value: the tensor
+        other: node at the other side: the maker of what enters, a reader of what leaves
+        nbytes: its size, None when unknown
+    """
+
+    delegate: int
+    inward: bool
+    value: GraphValue
+    other: str
+    nbytes: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partitions:
+    """Delegation of one method, ready to be shown.
+
+    Attributes:
+        facts: the analysis
+        graph: the compiled graph, None without one
+        times: times of its nodes
+        boundaries: tensors at the borders of delegates
+        tree: delegates with their nodes below, then what was not delegated by operator
+    """
+
+    facts: MethodDelegation
+    graph: ModelGraph | None
+    times: NodeTimes | None
+    boundaries: tuple[Boundary, ...]
+    tree: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    parent: int
+    key: Selection | str
+    backend: str = ""
+    nodes: int | None = None
+    nbytes: int | None = None
+    inside: int | None = None
+    outside: int | None = None
+    ns: float = float("nan")
+    is_node: bool = False
+
+
+@identity_cache
+def partitions(
+    session: Session, method: str, time_unit: str = "auto", size_unit: str = "auto"
+) -> Partitions | None:
+    """Return the partitions of a method, None when nothing says what was delegated."""
+    facts = next((one for one in analyse_delegation(session) if one.method == method), None)
+    if facts is None:
+        return None
+    graph = model_graph(session, method)
+    times = node_times(session, method, graph) if graph is not None else None
+    borders = boundaries(graph) if graph is not None else ()
+    rows = _rows(facts, graph, times, borders)
+    return Partitions(facts, graph, times, borders, _tree(rows, times, time_unit, size_unit))
+
+
+def boundaries(graph: ModelGraph) -> tuple[Boundary, ...]:
+    """Return each tensor that enters or leaves a delegate, once a delegate and direction."""
+    found: dict[tuple[int, bool, str], Boundary] = {}
+    values = {value.name: value for node in graph.nodes for value in node.values}
+    for edge in graph.edges:
+        source, target = graph.nodes[edge.source], graph.nodes[edge.target]
+        if source.delegate == target.delegate:
+            continue
+        value = values.get(edge.value, GraphValue(edge.value))
+        for inside, other, inward in ((target, source, True), (source, target, False)):
+            if inside.delegate is not None:
+                key = (inside.delegate, inward, edge.value)
+                one = Boundary(inside.delegate, inward, value, other.name, edge.nbytes)
+                found.setdefault(key, one)
+    return tuple(found.values())
+
+
+def _rows(
+    facts: MethodDelegation,
+    graph: ModelGraph | None,
+    times: NodeTimes | None,
+    borders: Sequence[Boundary],
+) -> list[_Row]:
+    rows: list[_Row] = []
+    taken: dict[int, list[ModelNode]] = {}
+    for node in graph.nodes if graph is not None else ():
+        taken.setdefault(_NOBODY if node.delegate is None else node.delegate, []).append(node)
+    for delegate in facts.delegates:
+        own = taken.get(delegate.index, [])
+        parent = len(rows)
+        rows.append(_delegate_row(facts.method, delegate, borders, times))
+        if own:
+            rows += [_node_row(facts.method, node, parent, times) for node in own]
+        else:
+            rows += [
+                _Row(operator_title(operator), parent, f"{delegate.index} {name}", is_node=True)
+                for name, operator in zip(delegate.nodes, delegate.operators, strict=True)
+            ]
+    rows += _left_rows(facts, taken.get(_NOBODY, []), len(rows), times)
+    return rows
+
+
+def _delegate_row(
+    method: str, delegate: DelegateFacts, borders: Sequence[Boundary], times: NodeTimes | None
+) -> _Row:
+    return _Row(
+        f"{short_backend(delegate.backend_id)} · delegate {delegate.index}",
+        TOP,
+        Selection(SelectionKind.DELEGATE, method, delegate=delegate.index),
+        delegate.backend_id,
+        len(delegate.nodes),
+        delegate.nbytes + delegate.named_bytes if delegate.payload is not None else None,
+        _border_bytes(borders, delegate.index, inward=True),
+        _border_bytes(borders, delegate.index, inward=False),
+        times.delegate_ns.get(delegate.index, float("nan")) if times else float("nan"),
+    )
+
+
+def _border_bytes(borders: Sequence[Boundary], delegate: int, *, inward: bool) -> int | None:
+    sizes = [one.nbytes for one in borders if one.delegate == delegate and one.inward is inward]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def _node_row(method: str, node: ModelNode, parent: int, times: NodeTimes | None) -> _Row:
+    weights = [weight.nbytes for weight in node.weights]
+    known = [size for size in weights if size is not None]
+    return _Row(
+        node_title(node),
+        parent,
+        Selection(SelectionKind.NODE, method, "compiled", node.name),
+        node.backend,
+        None,
+        sum(known) if known and len(known) == len(weights) else None,
+        ns=float(times.node_ns[node.id]) if times else float("nan"),
+        is_node=True,
+    )
+
+
+def _left_rows(
+    facts: MethodDelegation, nodes: Sequence[ModelNode], start: int, times: NodeTimes | None
+) -> list[_Row]:
+    groups: dict[str, list[ModelNode]] = {}
+    for node in nodes:
+        if node.node.kind not in _FLOW:
+            groups.setdefault(operator_title(node.node.target), []).append(node)
+    if not groups:
+        return []
+    rows = [
+        _Row(
+            "not delegated",
+            TOP,
+            "not delegated",
+            nodes=sum(map(len, groups.values())),
+            ns=_sum(times, [node for own in groups.values() for node in own]),
+        )
+    ]
+    order = sorted(groups.items(), key=lambda item: (-_rank(_sum(times, item[1])), -len(item[1])))
+    for title, own in order:
+        parent = start + len(rows)
+        rows.append(
+            _Row(title, start, f"not delegated {title}", nodes=len(own), ns=_sum(times, own))
+        )
+        rows += [_node_row(facts.method, node, parent, times) for node in own]
+    return rows
+
+
+def _rank(ns: float) -> float:
+    return 0.0 if np.isnan(ns) else ns
+
+
+def _sum(times: NodeTimes | None, nodes: Sequence[ModelNode]) -> float:
+    if times is None:
+        return float("nan")
+    own = times.node_ns[[node.id for node in nodes]]
+    known = own[~np.isnan(own)]
+    return float(known.sum()) if known.size else float("nan")
+
+
+def _tree(rows: Sequence[_Row], times: NodeTimes | None, time_unit: str, size_unit: str) -> Tree:
+    longest = max((row.ns for row in rows if not np.isnan(row.ns)), default=0.0)
+    sizes = [size for row in rows for size in (row.nbytes, row.inside, row.outside) if size]
+    clock = choose_unit(Quantity.TIME, longest, time_unit)
+    unit = choose_unit(Quantity.SIZE, max(sizes, default=0), size_unit)
+    columns: list[Column] = [
+        text_column("partition", [row.name for row in rows], width=34),
+        badge_column(
+            "backend",
+            [short_backend(row.backend) if row.backend and not row.is_node else "" for row in rows],
+        ),
+        number_column("nodes", [row.nodes for row in rows], Quantity.COUNT, missing=""),
+        number_column(
+            "bytes",
+            [row.nbytes for row in rows],
+            Quantity.SIZE,
+            unit=unit,
+            missing="",
+            total=Total.SUM,
+        ),
+        number_column("in", [row.inside for row in rows], Quantity.SIZE, unit=unit, missing=""),
+        number_column("out", [row.outside for row in rows], Quantity.SIZE, unit=unit, missing=""),
+    ]
+    if longest > 0 and times is not None:
+        values = np.array([row.ns for row in rows], np.float64)
+        columns.append(number_column("time", values, Quantity.TIME, unit=clock, missing=""))
+        shares = values / times.method_ns if times.method_ns > 0 else values * np.nan
+        columns.append(share_column("share of method", shares, missing=""))
+    muted = np.array([row.key == "not delegated" for row in rows], np.bool_)
+    keys: list[Selection | str] = [row.key for row in rows]
+    table = Table(tuple(columns), len(rows), keys, muted, "rows")
+    return Tree(table, np.array([row.parent for row in rows], np.int64))
+
+
+def counts_text(made: Partitions) -> str:
+    """Return the stock tool's three lines, and beside them what they leave out."""
+    facts = made.facts
+    total = facts.compute_delegated + facts.compute_non_delegated
+    honest = f"{facts.compute_delegated:,} of {total:,} nodes that compute are delegated"
+    parts = [honest]
+    if facts.nested_non_delegated:
+        parts.append(f"{facts.nested_non_delegated:,} more in branches and loop bodies are not")
+    if made.times is not None and made.times.method_ns > 0:
+        inside = sum(made.times.delegate_ns.values())
+        parts.append(f"{format_share(inside / made.times.method_ns)} of the time is in delegates")
+    nbytes = sum(one.nbytes + one.named_bytes for one in facts.delegates)
+    if nbytes:
+        parts.append(f"payloads {format_bytes(nbytes)}")
+    return " · ".join(parts)
+
+
+COUNTING = {
+    "lowered": "counted in the recorded graph after delegation",
+    "handles": "counted in the recorded graph by the handles listed at the delegate instructions",
+    "payload": "counted in the decoded payloads against the kernel calls of the program",
+}
+
+
+def detail_sections(
+    made: Partitions, index: int
+) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    """Return what is to be said about a delegate: sections of (name, text) lines."""
+    delegate = next((one for one in made.facts.delegates if one.index == index), None)
+    if delegate is None:
+        return ()
+    sections: list[tuple[str, tuple[tuple[str, str], ...]]] = [
+        ("Delegate", tuple(_delegate_lines(delegate))),
+        ("Compile specs", tuple(delegate.compile_specs.items())),
+    ]
+    payload = delegate.payload
+    if payload is not None:
+        facts = tuple((key, str(value)) for key, value in payload.summary.items())
+        sections.append(("Payload", (("format", payload.format), *facts)))
+        odd = tuple((issue.where, issue.message) for issue in payload.issues)
+        sections.append(("Odd", odd))
+    return tuple((title, lines) for title, lines in sections if lines)
+
+
+def _delegate_lines(delegate: DelegateFacts) -> list[tuple[str, str]]:
+    lines = [("backend", delegate.backend_id), ("nodes", f"{len(delegate.nodes):,}")]
+    if delegate.payload is not None:
+        lines.append(("payload", f"{format_bytes(delegate.nbytes)} ({delegate.nbytes:,} bytes)"))
+        if delegate.named_bytes:
+            lines.append(("named data", format_bytes(delegate.named_bytes)))
+    calls = ", ".join(map(str, delegate.calls)) or "none"
+    return [*lines, ("called at instruction", calls)]
+
+
+def boundary_table(made: Partitions, delegate: int | None, size_unit: str = "auto") -> Table:
+    """Return the tensors at the border of a delegate, or of all."""
+    own = [one for one in made.boundaries if delegate in (None, one.delegate)]
+    columns = (
+        text_column("tensor", [one.value.name for one in own], mono=True),
+        badge_column("way", ["in" if one.inward else "out" for one in own]),
+        text_column("type", [value_text(one.value) for one in own], mono=True),
+        number_column(
+            "size", [one.nbytes for one in own], Quantity.SIZE, unit=size_unit, total=Total.SUM
+        ),
+        text_column("from or to", [one.other for one in own], mono=True),
+        number_column("delegate", [one.delegate for one in own], Quantity.COUNT),
+    )
+    keys = [Selection(SelectionKind.NODE, made.facts.method, "compiled", one.other) for one in own]
+    return Table(columns, len(own), keys, noun="tensors")
+
+
+def constants_table(made: Partitions, delegate: int | None, size_unit: str = "auto") -> Table:
+    """Return the constants of the payload of a delegate, or of all."""
+    found = [
+        (one.index, constant)
+        for one in made.facts.delegates
+        if delegate in (None, one.index) and one.payload is not None
+        for constant in one.payload.constants
+    ]
+    sizes = [constant.nbytes for _, constant in found]
+    columns = (
+        text_column("constant", [constant.name for _, constant in found], mono=True),
+        text_column("role", [constant.role for _, constant in found]),
+        number_column("size", sizes, Quantity.SIZE, unit=size_unit, total=Total.SUM),
+        text_column("kept", [constant.location for _, constant in found]),
+        number_column("delegate", [index for index, _ in found], Quantity.COUNT),
+    )
+    return Table(columns, len(found), noun="constants")
