@@ -8,13 +8,13 @@ from typing import Any
 from schema.errors import FormatError
 from schema.flatbuf.reader import Reader
 
-_MAX_OFFSETS = 600_000
+_MAX_OFFSETS = 400_000
 
 
 class PayloadReader(Reader):
     """A flatbuffer reader that also bounds how many offsets it follows.
 
-    A payload graph of 30,000 nodes needs a third of the limit; a hostile payload of a few
+    A payload graph of 30,000 nodes needs half of the limit; a hostile payload of a few
     megabytes could otherwise refer to millions of tables and texts.
 
     Attributes:

@@ -8,6 +8,7 @@ import numpy as np
 
 from schema.payloads.xnnpack import codec
 from schema.payloads.xnnpack import model as x
+from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.tables import FORM_OF_KIND
 from schema.program import encode
 from schema.program import model as m
@@ -97,8 +98,8 @@ def _clamp(kind):
 
 
 def _prelu(kind):
-    ins, outs, _ = _unary(kind)
-    return [("input1_id", (2, 8))], outs, {"constants": {"input2_id": _ones(8)}}
+    constants = {"input2_id": _ones(8)}
+    return [("input1_id", (2, 8))], _unary(kind)[1], {"constants": constants}
 
 
 def _matmul(kind):
@@ -143,7 +144,7 @@ def _linear(kind):
 
 def _cat(kind):
     count = int(kind[-1])
-    ins = [(f"input{n}_id", (2, n)) for n in range(1, count + 1)]
+    ins = [(f"input{number}_id", (2, number)) for number in range(1, count + 1)]
     return ins, [("output_id", (2, sum(range(count + 1))))], {"axis": 1}
 
 
@@ -187,11 +188,11 @@ def _sloped(kind):
 
 
 _DEFAULT = {
-    x.Unary: _unary, x.Binary: _binary, x.Concatenate: _cat, x.Convolution: _conv,
-    x.Pooling: _pool, x.ArgMaxPooling: _argmax, x.FullyConnected: _linear,
-    x.StaticTranspose: _transpose, x.StaticResize: _resize, x.StaticPad: _pad,
-    x.StaticReshape: _reshape, x.StaticSlice: _slice, x.LeakyReLU: _sloped, x.ELU: _sloped,
-    x.Attention: _attention,
+    n.Unary: _unary, n.Binary: _binary, n.Concatenate: _cat, n.Convolution: _conv,
+    n.Pooling: _pool, n.ArgMaxPooling: _argmax, n.FullyConnected: _linear,
+    n.StaticTranspose: _transpose, n.StaticResize: _resize, n.StaticPad: _pad,
+    n.StaticReshape: _reshape, n.StaticSlice: _slice, n.LeakyReLU: _sloped, n.ELU: _sloped,
+    n.Attention: _attention,
 }  # fmt: skip
 _SHAPES = {
     "Clamp": _clamp, "PReLU": _prelu, "BatchMatrixMultiply": _matmul,

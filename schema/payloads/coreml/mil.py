@@ -24,6 +24,7 @@ _KINDS = {  # other fields of Model.type
     500: "neural network",
 }
 _MAX_DEPTH = 32
+_MAX_OPERATIONS = 150_000
 
 
 @dataclass(slots=True)
@@ -189,6 +190,8 @@ class _BlockReader:
             values[made.name] = self._constant(made, stored)
         index = self._count
         self._count += 1
+        if index >= _MAX_OPERATIONS:
+            raise FormatError(f"at most {_MAX_OPERATIONS} operations", "more", field="mlProgram")
         name = outputs[0].name if outputs else f"{kind}_{index}"
         inner = self._blocks(blocks, name, _Scope(values, outer), depth)
         return GraphNode(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from schema.errors import FormatError
 
-_MAX_FIELDS = 2_000_000
+_MAX_FIELDS = 1_000_000
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _U64, _U32 = struct.Struct("<Q"), struct.Struct("<I")
 Value = int | memoryview

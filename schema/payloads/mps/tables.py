@@ -268,7 +268,11 @@ def _node(kind: str, columns: list[tuple[str, Any]]) -> Spec[Any]:
     return spec(f"MPS{kind}", partial(_make, kind), *columns)
 
 
-_UNION = Union("MPSNodeUnion", (None, *(_node(kind, columns) for kind, columns in _NODES)))
+def _tag(operation: Operation) -> int:
+    return NODE_KINDS.index(operation.kind) + 1
+
+
+_UNION = Union("MPSNodeUnion", (None, *(_node(kind, columns) for kind, columns in _NODES)), _tag)
 _MIN_MAX = spec("MPSMinMax", MinMax, ("min_value", F32), ("max_value", F32))
 _NODE = spec("MPSNode", Node, ("mpsnode_union", _UNION), ("min_max", _MIN_MAX))
 _BUFFER = spec("Buffer", Buffer, ("storage", Blob(align=16)))

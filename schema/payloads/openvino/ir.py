@@ -11,7 +11,8 @@ from xml.parsers import expat
 
 from schema.errors import FormatError
 
-_MAX_ELEMENTS = 3_000_000
+_MAX_ELEMENTS = 1_000_000
+_MAX_LAYERS = 100_000  # a transformer of a billion weights has a few thousand
 _MAX_DEPTH = 64
 _MAX_TEXT = 4096  # of one element; a dimension is a few digits
 
@@ -93,6 +94,7 @@ class _Handler:
         self._port: Port | None = None
         self._text = ""
         self._count = 0
+        self._layer_count = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Open an element."""
@@ -115,6 +117,9 @@ class _Handler:
     def _inside(self, name: str, parent: str, attributes: dict[str, str]) -> None:
         get = attributes.get
         if name == "layer":
+            self._layer_count += 1
+            if self._layer_count > _MAX_LAYERS:
+                raise FormatError(f"at most {_MAX_LAYERS} layers", "more", field="model")
             layer = Layer(get("id", ""), get("name", ""), get("type", ""), get("version", ""))
             self._nets[-1].layers.append(layer)
             self._layers.append(layer)

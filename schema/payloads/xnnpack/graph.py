@@ -19,6 +19,7 @@ from schema.graph import (
 )
 from schema.payloads.model import Constant
 from schema.payloads.xnnpack import model as m
+from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.kernels import input_ids, is_bounded, output_ids
 from schema.payloads.xnnpack.tables import DATATYPES, NODE_FLAGS
 
@@ -153,12 +154,12 @@ def _node(name: str, node: m.XNode) -> GraphNode:
     )
 
 
-def _argument_name(key: str, form: m.NodeForm) -> str:
+def _argument_name(key: str, form: n.NodeForm) -> str:
     only_input = key == "input1_id" and not hasattr(form, "input2_id")
     return "input" if only_input else key.removesuffix("_id")
 
 
-def _attributes(node: m.XNode, form: m.NodeForm) -> dict[str, object]:
+def _attributes(node: m.XNode, form: n.NodeForm) -> dict[str, object]:
     facts: dict[str, object] = {
         field.name: getattr(form, field.name)
         for field in fields(form)

@@ -12,6 +12,7 @@ import math
 from schema.flatbuf.spec import UnknownMember
 from schema.payloads.model import RuntimeOperator
 from schema.payloads.xnnpack import model as m
+from schema.payloads.xnnpack import nodes as n
 
 # Families as printed before the first parenthesis. The second and later ones are other
 # releases' names, or what the runtime picks for special shapes (1x1 convolution = linear).
@@ -91,9 +92,9 @@ def _operator(node: m.XNode, name: str, used: frozenset[int]) -> RuntimeOperator
     if form is None or isinstance(form, UnknownMember):
         return RuntimeOperator(name, ())
     families = FAMILIES[form.kind]
-    if isinstance(form, m.Binary) and form.kind == "Multiply" and form.input1_id == form.input2_id:
+    if isinstance(form, n.Binary) and form.kind == "Multiply" and form.input1_id == form.input2_id:
         families = (*families, "Square")
-    if isinstance(form, m.Unary | m.LeakyReLU | m.ELU):
+    if isinstance(form, n.Unary | n.LeakyReLU | n.ELU):
         families = (*families, _QUANTISED_UNARY)
     split = form.kind in _SPLIT_BOUNDS and is_bounded(node.output_min_max)
     unused = not any(ident in used for ident in output_ids(form))
@@ -109,9 +110,9 @@ def is_bounded(bounds: m.OutputMinMax | None) -> bool:
     return math.isfinite(bounds.output_min) or math.isfinite(bounds.output_max)
 
 
-def output_ids(form: m.NodeForm) -> tuple[int, ...]:
+def output_ids(form: n.NodeForm) -> tuple[int, ...]:
     """Return the ids of the values a node makes, in order."""
-    if isinstance(form, m.ArgMaxPooling):
+    if isinstance(form, n.ArgMaxPooling):
         return form.output_value_id, form.output_index_id
     return (form.output_id,)
 
@@ -129,10 +130,10 @@ def _used_values(graph: m.XNNGraph) -> frozenset[int]:
     return frozenset(used)
 
 
-def input_ids(form: m.NodeForm) -> list[tuple[str, int]]:
+def input_ids(form: n.NodeForm) -> list[tuple[str, int]]:
     """Return name and id of the values a node reads, in the order of its fields."""
     made = {"output_id", "output_value_id", "output_index_id"}
     names = [name for name in form.__slots__ if name.endswith("_id") and name not in made]
-    if isinstance(form, m.Concatenate):
+    if isinstance(form, n.Concatenate):
         names = sorted(names)[: int(form.kind[-1])]
     return [(name, getattr(form, name)) for name in names]

@@ -109,7 +109,8 @@ def _parts(
         return name, "named_reference" if named else "table"
 
     def buffer(found: re.Match[str], kind: str) -> tuple[str, str]:
-        return f"constant_{found[1]}", "constant" if kind == "blob" else "table"
+        stored = kind == "blob" and int(found[1]) in constants
+        return f"constant_{found[1]}", "constant" if stored else "table"
 
     owners: Owners = (
         (r"XNNGraph\.xnodes\[(\d+)\]", lambda found, _kind: (names[int(found[1])], "node")),

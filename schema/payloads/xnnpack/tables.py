@@ -11,6 +11,7 @@ from typing import Any
 
 from schema.flatbuf.spec import F32, I16, I32, U16, U32, U64, Blob, Spec, Text, Union, Vec, spec
 from schema.payloads.xnnpack import model as m
+from schema.payloads.xnnpack import nodes as n
 
 MAGIC = b"XH00"
 IDENTIFIERS = (b"XN01", b"XN00")
@@ -52,91 +53,91 @@ def _u32(names: str) -> list[tuple[str, Any]]:
 _PADDING = "padding_top padding_right padding_bottom padding_left"
 _ENDS = "input_id output_id flags"
 _FORMS: dict[type[Any], list[tuple[Any, ...]]] = {
-    m.Unary: _u32(_ENDS),
-    m.Binary: _u32("input1_id input2_id output_id flags"),
-    m.Concatenate: _u32("axis input1_id input2_id input3_id input4_id output_id flags input5_id"),
-    m.Convolution: _u32(
+    n.Unary: _u32(_ENDS),
+    n.Binary: _u32("input1_id input2_id output_id flags"),
+    n.Concatenate: _u32("axis input1_id input2_id input3_id input4_id output_id flags input5_id"),
+    n.Convolution: _u32(
         f"{_PADDING} kernel_height kernel_width subsampling_height subsampling_width "
         "dilation_height dilation_width group_input_channels group_output_channels groups "
         "adjustment_height adjustment_width input1_id filter_id bias_id output_id flags"
     ),
-    m.Pooling: _u32(
+    n.Pooling: _u32(
         f"{_PADDING} pooling_height pooling_width stride_height stride_width "
         f"dilation_height dilation_width {_ENDS}"
     ),
-    m.ArgMaxPooling: _u32(
+    n.ArgMaxPooling: _u32(
         f"{_PADDING} pooling_height pooling_width input_id output_value_id output_index_id flags"
     ),
-    m.FullyConnected: _u32("input1_id filter_id bias_id output_id flags"),
-    m.StaticTranspose: [("num_dims", U32), ("perm", Vec(U32)), *_u32(_ENDS)],
-    m.StaticResize: _u32(f"new_height new_width {_ENDS}"),
-    m.StaticPad: [
+    n.FullyConnected: _u32("input1_id filter_id bias_id output_id flags"),
+    n.StaticTranspose: [("num_dims", U32), ("perm", Vec(U32)), *_u32(_ENDS)],
+    n.StaticResize: _u32(f"new_height new_width {_ENDS}"),
+    n.StaticPad: [
         ("pre_paddings", Vec(U32)),
         ("post_paddings", Vec(U32)),
         ("padding_value", F32),
         *_u32(_ENDS),
     ],
-    m.StaticReshape: [("num_dims", U32), ("new_shape", Vec(U32)), *_u32(_ENDS)],
-    m.StaticSlice: [
+    n.StaticReshape: [("num_dims", U32), ("new_shape", Vec(U32)), *_u32(_ENDS)],
+    n.StaticSlice: [
         ("num_dims", U32),
         ("offsets", Vec(U32)),
         ("sizes", Vec(U32)),
         *_u32(_ENDS),
     ],
-    m.LeakyReLU: [("negative_slope", F32), *_u32(_ENDS)],
-    m.ELU: [("alpha", F32), *_u32(_ENDS)],
-    m.Attention: _u32("query_id key_id value_id scale_id mask_id output_id flags"),
+    n.LeakyReLU: [("negative_slope", F32), *_u32(_ENDS)],
+    n.ELU: [("alpha", F32), *_u32(_ENDS)],
+    n.Attention: _u32("query_id key_id value_id scale_id mask_id output_id flags"),
 }
 
 # The position is the union tag; the first is NONE.
 NODE_KINDS: tuple[tuple[str, type[Any]], ...] = (
-    ("Add", m.Binary),
-    ("FullyConnected", m.FullyConnected),
-    ("Softmax", m.Unary),
-    ("Sigmoid", m.Unary),
-    ("StaticTranspose", m.StaticTranspose),
-    ("Clamp", m.Unary),
-    ("Conv2d", m.Convolution),
-    ("Div", m.Binary),
-    ("StaticResizeBilinear2D", m.StaticResize),
-    ("StaticConstantPad", m.StaticPad),
-    ("AvgPooling2d", m.Pooling),
-    ("Minimum", m.Binary),
-    ("DepthwiseConv2d", m.Convolution),
-    ("MaxPooling2d", m.Pooling),
-    ("Multiply", m.Binary),
-    ("Subtract", m.Binary),
-    ("Floor", m.Unary),
-    ("Convert", m.Unary),
-    ("GlobalAvgPooling2d", m.Unary),
-    ("StaticReshape", m.StaticReshape),
-    ("ArgMaxPooling2d", m.ArgMaxPooling),
-    ("SquareRoot", m.Unary),
-    ("Ceiling", m.Unary),
-    ("Hardswish", m.Unary),
-    ("LeakyReLU", m.LeakyReLU),
-    ("Maximum", m.Binary),
-    ("Negate", m.Unary),
-    ("Square", m.Unary),
-    ("ELU", m.ELU),
-    ("Abs", m.Unary),
-    ("PReLU", m.Binary),
-    ("Concatenate2", m.Concatenate),
-    ("Concatenate3", m.Concatenate),
-    ("Concatenate4", m.Concatenate),
-    ("StaticSlice", m.StaticSlice),
-    ("ScaledDotProductAttention", m.Attention),
-    ("BatchMatrixMultiply", m.Binary),
-    ("Concatenate5", m.Concatenate),
-    ("ConvTranspose2d", m.Convolution),
-    ("ReciprocalSquareRoot", m.Unary),
-    ("Log", m.Unary),
-    ("Gelu", m.Unary),
-    ("Tanh", m.Unary),
-    ("Exp", m.Unary),
-    ("Sin", m.Unary),
-    ("Copy", m.Unary),
-    ("Cos", m.Unary),
+    ("Add", n.Binary),
+    ("FullyConnected", n.FullyConnected),
+    ("Softmax", n.Unary),
+    ("Sigmoid", n.Unary),
+    ("StaticTranspose", n.StaticTranspose),
+    ("Clamp", n.Unary),
+    ("Conv2d", n.Convolution),
+    ("Div", n.Binary),
+    ("StaticResizeBilinear2D", n.StaticResize),
+    ("StaticConstantPad", n.StaticPad),
+    ("AvgPooling2d", n.Pooling),
+    ("Minimum", n.Binary),
+    ("DepthwiseConv2d", n.Convolution),
+    ("MaxPooling2d", n.Pooling),
+    ("Multiply", n.Binary),
+    ("Subtract", n.Binary),
+    ("Floor", n.Unary),
+    ("Convert", n.Unary),
+    ("GlobalAvgPooling2d", n.Unary),
+    ("StaticReshape", n.StaticReshape),
+    ("ArgMaxPooling2d", n.ArgMaxPooling),
+    ("SquareRoot", n.Unary),
+    ("Ceiling", n.Unary),
+    ("Hardswish", n.Unary),
+    ("LeakyReLU", n.LeakyReLU),
+    ("Maximum", n.Binary),
+    ("Negate", n.Unary),
+    ("Square", n.Unary),
+    ("ELU", n.ELU),
+    ("Abs", n.Unary),
+    ("PReLU", n.Binary),
+    ("Concatenate2", n.Concatenate),
+    ("Concatenate3", n.Concatenate),
+    ("Concatenate4", n.Concatenate),
+    ("StaticSlice", n.StaticSlice),
+    ("ScaledDotProductAttention", n.Attention),
+    ("BatchMatrixMultiply", n.Binary),
+    ("Concatenate5", n.Concatenate),
+    ("ConvTranspose2d", n.Convolution),
+    ("ReciprocalSquareRoot", n.Unary),
+    ("Log", n.Unary),
+    ("Gelu", n.Unary),
+    ("Tanh", n.Unary),
+    ("Exp", n.Unary),
+    ("Sin", n.Unary),
+    ("Copy", n.Unary),
+    ("Cos", n.Unary),
 )
 TAG_OF_KIND = {kind: tag for tag, (kind, _) in enumerate(NODE_KINDS, start=1)}
 FORM_OF_KIND = dict(NODE_KINDS)
