@@ -17,7 +17,7 @@ from devtools_app.widgets.graph_canvas_labels import GraphLabels
 from devtools_app.widgets.graph_canvas_lines import seen_lines, segments
 from devtools_app.widgets.graph_canvas_style import BoxGroup, graph_look
 from devtools_app.widgets.graph_canvas_text import TextCache
-from devtools_app.widgets.paint_theme import CanvasColours, mix, qcolor
+from devtools_app.widgets.paint_theme import CanvasColours, contrast, ink_on, mix, qcolor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -73,15 +73,24 @@ class GraphPicture:
         length = np.maximum(np.hypot(way[:, 0], way[:, 1]), 1e-9)
         return np.concatenate([tip, way / length[:, None]], axis=1)
 
-    def _share_bars(self) -> Floats:
+    def _share_bars(self) -> list[tuple[str, Floats]]:
+        """Return share bars by colour."""
         shares = self.look.shares
         items = np.concatenate([group.items for group in self.look.boxes] or [np.zeros(0, int)])
         items = items[shares[items] > 0]
+        colours = [self._bar_colour(item) for item in items.tolist()]
         boxes = self.placed.boxes[items]
         width = np.maximum((boxes[:, 2] - 2) * shares[items], 1.5)
         top = boxes[:, 1] + boxes[:, 3] - _BAR - 1
         bars = [boxes[:, 0] + 1, top, width, np.full(len(items), _BAR)]
-        return np.ascontiguousarray(np.stack(bars, axis=1))
+        table = np.ascontiguousarray(np.stack(bars, axis=1))
+        which = np.array(colours, np.str_)
+        return [(colour, table[which == colour]) for colour in sorted(set(colours))]
+
+    def _bar_colour(self, item: int) -> str:
+        """Return the accent, or what stands out from the colour an overlay gave the box."""
+        fill = self.look.fill_of[item]
+        return self.colours.accent if contrast(self.colours.accent, fill) > 3.0 else ink_on(fill)
 
     def paint(self, painter: QPainter, size: QSize, camera: Camera, marks: Marks) -> None:
         """Draw what the camera sees."""
@@ -170,8 +179,9 @@ class GraphPicture:
         if scale < BORDERS:
             return
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(qcolor(self.colours.accent))
-        draw_rects(painter, seen(self._bars, view))
+        for colour, bars in self._bars:
+            painter.setBrush(qcolor(colour))
+            draw_rects(painter, seen(bars, view))
 
     def _paint_stubs(
         self, painter: QPainter, view: tuple[float, float, float, float], scale: float

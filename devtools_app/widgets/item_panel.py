@@ -105,7 +105,7 @@ class ItemPanel(QWidget):
         """Leave the filter line away, for short lists."""
         self._bar.setVisible(False)
 
-    def find(self) -> None:
+    def start_find(self) -> None:
         """Put the cursor into the filter."""
         self._filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._filter.selectAll()

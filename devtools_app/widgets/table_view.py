@@ -95,9 +95,9 @@ class TableView(ItemPanel):
             self._model.set_table(table)
             if not same:
                 self._shape_columns()
-            self._apply_filter(self._filter.text())
             if current is not None:
                 self.show_current(current)
+            self._apply_filter(self._filter.text())
         finally:
             self._choosing = False
 
@@ -226,6 +226,13 @@ class TableView(ItemPanel):
             menu.addAction("Sort by this column\tS", self._sort_current)
             menu.addMenu(self._columns_menu())
         return menu
+
+    @override
+    def _apply_filter(self, text: str) -> None:
+        kept = self.current_key()
+        super()._apply_filter(text)
+        if kept is not None:
+            self.show_current(kept)
 
     @override
     def _shown_count(self) -> int:

@@ -175,7 +175,10 @@ class TreeView(ItemPanel):
 
     @override
     def _apply_filter(self, text: str) -> None:
+        kept = self.current_key()
         super()._apply_filter(text)
+        if kept is not None:
+            self.show_current(kept)
         for node in self._model.matching()[:_OPEN_AT_MOST]:
             for above in self._model.path_to(node):
                 self._tree.expand(above)

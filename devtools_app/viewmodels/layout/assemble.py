@@ -97,7 +97,8 @@ def _boxes(visible: Visible, ranks: Topology, solution: Solution) -> tuple[Float
         corners[inside] = solution.answers[answer_of[cluster]].corners + corners[nodes + cluster]
     origins = np.array(corners[nodes:], np.float64)
     corners[nodes] = np.nan
-    return np.concatenate([corners, solution.sizes], axis=1), origins
+    sizes = np.where(np.isnan(corners), np.nan, solution.sizes)
+    return np.concatenate([corners, sizes], axis=1), origins
 
 
 def _lines(

@@ -1,0 +1,80 @@
+"""Waiting: nothing for 100 ms, a quiet mark up to a second, then what is done and Cancel."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
+
+from devtools_app.theme import set_role
+
+QUIET_MS = 100  # below this nothing moves
+TALK_MS = 1000  # from here on: what, how long, Cancel
+_TICK_MS = 200
+
+
+class Busy(QWidget):
+    """A line that tells how a job is doing; invisible while there is none.
+
+    Signals:
+        cancelled(): the user does not want to wait any longer
+    """
+
+    cancelled = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._what = ""
+        self._share = -1.0
+        self._since = 0.0
+        self._text = QLabel()
+        set_role(self._text, "role", "muted")
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setFixedWidth(120)
+        self._bar.setAccessibleName("Progress")
+        self._cancel = QPushButton("Cancel")
+        self._cancel.setAccessibleName("Cancel the job")
+        self._cancel.clicked.connect(self.cancelled)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        for part in (self._text, self._bar, self._cancel):
+            layout.addWidget(part)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._tick)
+        self.setVisible(False)
+
+    @property
+    def running(self) -> bool:
+        """Return whether there is a job, seen or not yet seen."""
+        return self._timer.isActive()
+
+    def start(self, what: str) -> None:
+        """Begin to count the time of a job."""
+        self._what, self._share = what, -1.0
+        self._since = time.monotonic()
+        self.setVisible(False)
+        self._timer.start(QUIET_MS)
+
+    def progress(self, what: str, share: float) -> None:
+        """Say what is done now and how far it is, 0 to 1, negative for unknown."""
+        self._what, self._share = what, share
+        if self.isVisible():
+            self._tick()
+
+    def stop(self) -> None:
+        """The job is over."""
+        self._timer.stop()
+        self.setVisible(False)
+
+    def _tick(self) -> None:
+        waited = (time.monotonic() - self._since) * 1000.0
+        talk = waited >= TALK_MS
+        self._timer.setInterval(_TICK_MS)
+        self._cancel.setVisible(talk)
+        self._text.setText(f"{self._what} · {waited / 1000.0:.0f} s" if talk else self._what)
+        known = talk and self._share >= 0.0
+        self._bar.setRange(0, 100 if known else 0)
+        self._bar.setValue(round(self._share * 100) if known else -1)
+        self.setVisible(waited >= QUIET_MS)

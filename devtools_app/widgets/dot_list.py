@@ -1,0 +1,206 @@
+"""A list of short entries with a coloured dot, a title that wraps and a quiet second line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+from typing_extensions import override
+
+from devtools_app.theme import FontSize, Theme
+
+Index = QModelIndex | QPersistentModelIndex
+_ITEM = int(Qt.ItemDataRole.UserRole) + 1
+_DISPLAY = int(Qt.ItemDataRole.DisplayRole)
+_ACCESSIBLE = int(Qt.ItemDataRole.AccessibleTextRole)
+_TOOLTIP = int(Qt.ItemDataRole.ToolTipRole)
+_LEFT, _RIGHT, _PAD, _DOT = 30, 12, 5, 8
+_WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignTop)
+_ROOT = QModelIndex()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a list.
+
+    Attributes:
+        title: what it is
+        detail: quiet second line, may be empty
+        tone: what colour means here: good, warn, bad, muted, or a ``#rrggbb`` of its own
+        spoken: what the colour says, for those who do not see it
+        strong: title in heavier letters
+        mark: what stands before the title in heavier letters, as the letter of a session
+    """
+
+    title: str
+    detail: str = ""
+    tone: str = "muted"
+    spoken: str = ""
+    strong: bool = False
+    mark: str = ""
+
+
+class _Entries(QAbstractListModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries: tuple[Entry, ...] = ()
+
+    def show(self, entries: Sequence[Entry]) -> None:
+        self.beginResetModel()
+        self.entries = tuple(entries)
+        self.endResetModel()
+
+    @override
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self.entries)
+
+    @override
+    def data(self, index: Index, role: int = _DISPLAY) -> object:
+        if not index.isValid():
+            return None
+        entry = self.entries[index.row()]
+        if role == _DISPLAY:
+            return entry.title
+        if role == _ITEM:
+            return entry
+        if role == _ACCESSIBLE:
+            parts = (entry.spoken, entry.mark, entry.title, entry.detail)
+            return ", ".join(part for part in parts if part)
+        if role == _TOOLTIP:
+            return "\n".join(part for part in (entry.title, entry.detail) if part)
+        return None
+
+
+class _Painter(QStyledItemDelegate):
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+
+    def _title(self, entry: Entry) -> str:
+        return f"{entry.mark}  {entry.title}" if entry.mark else entry.title
+
+    def _boxes(self, entry: Entry, width: int) -> tuple[int, int]:
+        inner = QRect(0, 0, max(40, width - _LEFT - _RIGHT), 10_000)
+        strong = entry.strong or bool(entry.mark)
+        title = QFontMetrics(self._theme.sans(strong=strong))
+        detail = QFontMetrics(self._theme.sans(FontSize.SMALL))
+        height = title.boundingRect(inner, _WRAP, self._title(entry)).height()
+        below = detail.boundingRect(inner, _WRAP, entry.detail).height() if entry.detail else 0
+        return height, below
+
+    @override
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        view = option.widget
+        width = view.viewport().width() if isinstance(view, QListView) else option.rect.width()
+        title, detail = self._boxes(index.data(_ITEM), width)
+        return QSize(width, title + detail + 2 * _PAD)
+
+    @override
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        entry: Entry = index.data(_ITEM)
+        palette = self._theme.palette
+        painter.save()
+        rect = option.rect
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(rect, QColor(palette.selection))
+            painter.fillRect(QRect(rect.x(), rect.y(), 3, rect.height()), QColor(palette.accent))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(rect, QColor(palette.hover))
+        title, detail = self._boxes(entry, rect.width())
+        line = QFontMetrics(self._theme.sans()).height()
+        self._dot(painter, entry, rect.x() + 14, rect.y() + _PAD + (line - _DOT) / 2)
+        box = QRect(
+            rect.x() + _LEFT, rect.y() + _PAD, rect.width() - _LEFT - _RIGHT, title + detail
+        )
+        painter.setFont(self._theme.sans(strong=entry.strong or bool(entry.mark)))
+        painter.setPen(QColor(palette.text))
+        painter.drawText(box, _WRAP, self._title(entry))
+        painter.setFont(self._theme.sans(FontSize.SMALL))
+        painter.setPen(QColor(palette.muted))
+        painter.drawText(box.adjusted(0, title, 0, 0), _WRAP, entry.detail)
+        painter.restore()
+
+    def _dot(self, painter: QPainter, entry: Entry, x: float, y: float) -> None:
+        tone = entry.tone
+        colour = tone if tone.startswith("#") else self._theme.palette.tone(tone)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colour))
+        painter.drawEllipse(QRectF(x, y, _DOT, _DOT))
+
+
+class DotList(QListView):
+    """Shows entries; arrows move, Return activates.
+
+    Signals:
+        chosen(index): the user moved to an entry
+        opened(index): the user clicked an entry or pressed Return on it
+    """
+
+    chosen = Signal(int)
+    opened = Signal(int)
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
+        self._model = _Entries()
+        self._quiet = False
+        self.setModel(self._model)
+        self.setItemDelegate(_Painter(theme, self))
+        self.setAccessibleName(name)
+        self.setUniformItemSizes(False)
+        self.setWordWrap(True)
+        self.setMouseTracking(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.selectionModel().currentRowChanged.connect(self._moved)
+        self.clicked.connect(lambda index: self.opened.emit(index.row()))
+        self.activated.connect(lambda index: self.opened.emit(index.row()))
+        theme.changed.connect(self.scheduleDelayedItemsLayout)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Return what is shown."""
+        return self._model.entries
+
+    def show_entries(self, entries: Sequence[Entry], current: int = -1) -> None:
+        """Show other entries with one of them current."""
+        self._quiet = True
+        try:
+            if tuple(entries) != self._model.entries:
+                self._model.show(entries)
+            index = self._model.index(current) if current >= 0 else QModelIndex()
+            if self.currentIndex() != index:
+                self.setCurrentIndex(index)
+            if not index.isValid():
+                self.clearSelection()
+        finally:
+            self._quiet = False
+
+    def _moved(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        if not self._quiet and current.isValid():
+            self.chosen.emit(current.row())
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.scheduleDelayedItemsLayout()

@@ -1,0 +1,171 @@
+"""Shows a FactSheet: headings, aligned lines, badges, links and a few lines of source."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.theme import FontSize, Theme, set_role
+from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
+from devtools_app.widgets.badge import Badge
+from devtools_app.widgets.code_view import CodeView
+
+_LABEL_WIDTH = 88
+
+
+class FactPanel(QScrollArea):
+    """A scrolling sheet; every value can be selected and copied.
+
+    Signals:
+        followed(link): the user chose the value of a fact that has a link
+    """
+
+    followed = Signal(object)
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
+        self._theme = theme
+        self._sheet = FactSheet()
+        self.setObjectName("panel")
+        self.setAccessibleName(name)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        copy = QAction("Copy all facts", self)
+        copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
+        copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        copy.triggered.connect(self.copy)
+        self.addAction(copy)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        theme.changed.connect(self._rebuild)
+        self._rebuild()
+
+    @property
+    def sheet(self) -> FactSheet:
+        """Return what is shown."""
+        return self._sheet
+
+    def show_sheet(self, sheet: FactSheet) -> None:
+        """Show other facts."""
+        if sheet != self._sheet:
+            self._sheet = sheet
+            self._rebuild()
+
+    def copy(self) -> None:
+        """Put all facts on the clipboard, unrounded."""
+        QGuiApplication.clipboard().setText(self._sheet.as_text())
+
+    def _rebuild(self) -> None:
+        page = QWidget()
+        page.setObjectName("page")
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(14, 12, 10, 12)
+        layout.setSpacing(6)
+        self._add_head(layout)
+        for number, group in enumerate(self._sheet.groups):
+            if number and not group.notice:
+                layout.addWidget(_rule())
+            self._add_group(layout, group)
+        layout.addStretch(1)
+        self.setWidget(page)
+        self.setAccessibleDescription(f"{self._sheet.title}, {self._sheet.subtitle}".strip(", "))
+
+    def _add_head(self, layout: QVBoxLayout) -> None:
+        if self._sheet.title:
+            layout.addWidget(_words(self._sheet.title, self._theme, FontSize.LARGE, strong=True))
+        if self._sheet.subtitle:
+            subtitle = _words(self._sheet.subtitle, self._theme, FontSize.NORMAL)
+            set_role(subtitle, "role", "muted")
+            layout.addWidget(subtitle)
+
+    def _add_group(self, layout: QVBoxLayout, group: FactGroup) -> None:
+        if group.notice or group.text:
+            layout.addWidget(self._notice(group))
+        if group.title:
+            title = _words(group.title, self._theme, FontSize.NORMAL)
+            set_role(title, "role", "muted")
+            layout.addWidget(title)
+        if group.facts:
+            grid = QGridLayout()
+            grid.setHorizontalSpacing(8)
+            grid.setVerticalSpacing(4)
+            grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
+            grid.setColumnStretch(1, 1)
+            for row, fact in enumerate(group.facts):
+                self._add_fact(grid, row, fact)
+            layout.addLayout(grid)
+        if group.code:
+            layout.addWidget(self._code(group))
+
+    def _notice(self, group: FactGroup) -> QWidget:
+        box = QFrame()
+        box.setObjectName("notice")
+        inner = QVBoxLayout(box)
+        inner.setContentsMargins(12, 8, 10, 10)
+        inner.setSpacing(4)
+        if group.notice:
+            inner.addWidget(_words(group.notice, self._theme, FontSize.NORMAL, strong=True))
+        if group.text:
+            inner.addWidget(_words(group.text, self._theme, FontSize.NORMAL))
+        return box
+
+    def _add_fact(self, grid: QGridLayout, row: int, fact: Fact) -> None:
+        label = _words(fact.label, self._theme, FontSize.NORMAL)
+        set_role(label, "role", "muted")
+        grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
+        line = QHBoxLayout()
+        line.setSpacing(6)
+        line.addWidget(self._value(fact), 0 if fact.badge else 1)
+        if fact.badge:
+            line.addWidget(Badge(self._theme, fact.badge, fact.badge_tone, fact.exact))
+            line.addStretch(1)
+        grid.addLayout(line, row, 1)
+
+    def _value(self, fact: Fact) -> QWidget:
+        if fact.link is None:
+            value = _words(fact.value, self._theme, FontSize.NORMAL)
+            value.setFont(self._theme.mono())
+            value.setToolTip(fact.exact)
+            return value
+        button = QPushButton(fact.value)
+        set_role(button, "link", "true")
+        button.setFont(self._theme.mono())
+        button.setToolTip(fact.exact or fact.value)
+        button.setAccessibleName(f"{fact.label}: {fact.value}")
+        link = fact.link
+        button.clicked.connect(lambda: self.followed.emit(link))
+        return button
+
+    def _code(self, group: FactGroup) -> CodeView:
+        view = CodeView(self._theme, f"Source of {self._sheet.title}")
+        view.show_code(group.code, group.first_line, (group.marked,) if group.marked else ())
+        lines = min(len(group.code), 12)
+        height = QFontMetrics(self._theme.mono()).lineSpacing() * lines + 20
+        view.setFixedHeight(height)
+        return view
+
+
+def _words(text: str, theme: Theme, size: FontSize, *, strong: bool = False) -> QLabel:
+    label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setFont(theme.sans(size, strong=strong))
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label
+
+
+def _rule() -> QFrame:
+    rule = QFrame()
+    rule.setObjectName("rule")
+    return rule
