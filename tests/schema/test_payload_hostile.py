@@ -45,9 +45,9 @@ def test_damaged_payload_under_another_id_is_treated_alike(item: Blob) -> None:
 def bounded(backend: str, data: bytes) -> payloads.Payload:
     """Decode within the time and memory that a file of this size may take."""
     before = _peak_memory()
-    began = time.perf_counter()
+    began = time.process_time()  # the machine may be busy with other tests
     found = payloads.decode(backend, data)
-    assert time.perf_counter() - began < damage.SECONDS
+    assert time.process_time() - began < damage.SECONDS
     assert _peak_memory() - before < 4 * len(data) + 200e6
     assert_parts(found, data)
     return found
@@ -95,6 +95,13 @@ def test_millions_of_empty_tables_end_in_time(backend: str, identifier: bytes, s
     assert found.graph is None or found.issues
 
 
+@pytest.mark.parametrize("element", ["port", "edge", "dim"])
+def test_openvino_most_elements_that_are_read_end_in_time(element: str) -> None:
+    inside = f"<{element}/>" * 590_000
+    xml = f"<net><layers><layer><input>{inside}</input></layer></layers></net>"
+    assert bounded("OpenvinoBackend", openvino(xml)).graph is not None
+
+
 def test_half_a_legal_number_of_empty_tables_is_read() -> None:
     found = bounded("XnnpackBackend", _many_tables(b"XN01", 1, 100_000))
     assert found.graph is not None
@@ -138,7 +145,8 @@ def test_openvino_million_elements_end_in_time(element: str) -> None:
     inside = f"<{element}/>" * 950_000
     head = "<net><layers>" if element == "layer" else "<net><layers><layer><input>"
     tail = "</layers></net>" if element == "layer" else "</input></layer></layers></net>"
-    bounded("OpenvinoBackend", openvino(head + inside + tail))
+    found = bounded("OpenvinoBackend", openvino(head + inside + tail))
+    assert found.format == "unreadable"
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":', '{"nodes":['])
