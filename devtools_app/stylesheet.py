@@ -33,6 +33,8 @@ QWidget#panel, QWidget#panel QScrollArea, QScrollArea > QWidget > QWidget#page
 QWidget#canvasGround { background: %(surface)s; }
 QFrame#rule { background: %(line)s; border: 0; max-height: 1px; min-height: 1px; }
 QFrame#card { background: %(raised)s; border: 1px solid %(line)s; border-radius: 4px; }
+QLabel#command { background: %(sunken)s; border: 1px solid %(line)s; border-radius: 4px;
+    padding: 8px 12px; }
 QFrame#notice { background: %(plain)s; border: 0; border-left: 3px solid %(plain_edge)s;
     border-radius: 3px; }
 
@@ -84,7 +86,10 @@ QToolButton::menu-indicator { image: none; }
 QAbstractItemView { background: %(raised)s; alternate-background-color: %(raised)s;
     border: 0; selection-background-color: %(selection)s; selection-color: %(text)s; }
 QTableView { gridline-color: %(line)s; }
-QTreeView::item, QListView::item { border: 0; }
+QTableView::item { padding: 0 8px; border: 0; border-bottom: 1px solid %(line)s; }
+QTreeView::item { padding: 4px 2px; border: 0; }
+QListView::item { border: 0; }
+QAbstractScrollArea::corner { background: transparent; border: 0; }
 QAbstractItemView::item:selected { background: %(selection)s; color: %(text)s; }
 QAbstractItemView::item:hover:!selected { background: %(hover)s; }
 QAbstractItemView:focus { border: 0; }

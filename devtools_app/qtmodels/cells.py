@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFont
 
 from devtools_app.viewmodels.colours import Palette
+from devtools_app.viewmodels.row_order import SortKey
 from devtools_app.viewmodels.table import Column, ColumnKind, Table
 from devtools_app.viewmodels.units import as_number
 
@@ -75,12 +77,17 @@ def cell(table: Table, row: int, index: int, role: int, looks: Looks | None) -> 
 
 
 def _look(table: Table, row: int, column: Column, role: int, looks: Looks) -> object:
+    quiet = table.muted is not None and bool(table.muted[row])
     if role == FONT:
-        if column.mono or column.kind in _NUMBERS:
+        if column.kind in _NUMBERS:
             return looks.mono
-        return looks.quiet if table.muted is not None and bool(table.muted[row]) else None
-    if role == FOREGROUND and table.muted is not None and bool(table.muted[row]):
-        return looks.muted
+        if quiet:
+            return looks.quiet
+        return looks.mono if column.mono else None
+    if role == FOREGROUND:
+        value = column.values[row]
+        gone = value is None or value != value
+        return looks.muted if quiet or gone else None
     return None
 
 
@@ -95,10 +102,22 @@ def _tooltip(column: Column, row: int) -> str | None:
     return None
 
 
-def heading(column: Column, role: int) -> object:
+def sort_mark(sort: Sequence[SortKey], column: int) -> str:
+    """Return what stands behind the heading of a sorted column: an arrow and its rank."""
+    for rank, key in enumerate(sort):
+        if key.column == column:
+            number = f"{rank + 1}" if len(sort) > 1 else ""
+            return f" {'▾' if key.descending else '▴'}{number}"
+    return ""
+
+
+def heading(column: Column, role: int, mark: str = "") -> object:
     """Return the answer of an item model for the heading of a column."""
-    if role in (DISPLAY, ACCESSIBLE):
-        return column.heading
+    if role == DISPLAY:
+        return column.heading + mark
+    if role == ACCESSIBLE:
+        way = {"▾": ", largest first", "▴": ", smallest first"}
+        return column.heading + way.get(mark[1:2], "")
     if role == ALIGNMENT:
         return alignment(column)
     if role == TOOLTIP:

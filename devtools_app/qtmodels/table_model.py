@@ -15,7 +15,7 @@ from PySide6.QtCore import (
 )
 from typing_extensions import override
 
-from devtools_app.qtmodels.cells import BACKGROUND, Looks, cell, heading
+from devtools_app.qtmodels.cells import BACKGROUND, Looks, cell, heading, sort_mark
 from devtools_app.viewmodels.filter import Filter
 from devtools_app.viewmodels.row_order import Order, RowOrder, SortKey
 from devtools_app.viewmodels.table import Table
@@ -101,6 +101,7 @@ class TableModel(QAbstractTableModel):
         ]
         self.changePersistentIndexList(old, new)
         self.layoutChanged.emit()
+        self.headerDataChanged.emit(_HORIZONTAL, 0, max(0, len(self.table.columns) - 1))
 
     def set_filter(self, wanted: Filter) -> None:
         """Show only the rows a filter keeps.
@@ -169,7 +170,7 @@ class TableModel(QAbstractTableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> object:
         if orientation != _HORIZONTAL or not 0 <= section < len(self.table.columns):
             return None
-        return heading(self.table.columns[section], role)
+        return heading(self.table.columns[section], role, sort_mark(self._sort, section))
 
     @override
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

@@ -16,10 +16,10 @@ from PySide6.QtCore import (
 )
 from typing_extensions import override
 
-from devtools_app.qtmodels.cells import BACKGROUND, Looks, cell, heading
+from devtools_app.qtmodels.cells import BACKGROUND, Looks, cell, heading, sort_mark
 from devtools_app.viewmodels.filter import Filter
 from devtools_app.viewmodels.row_order import SortKey
-from devtools_app.viewmodels.tree import TOP, Tree, TreeOrder, ancestors, empty_tree, keyed
+from devtools_app.viewmodels.tree import TOP, Tree, TreeOrder, ancestors, empty_tree, keyed, leaves
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
@@ -39,6 +39,7 @@ class TreeModel(QAbstractItemModel):
         self.tree = empty_tree()
         self._order = TreeOrder(self.tree)
         self._shown = self._order.arrange()
+        self._is_leaf = leaves(self.tree)
         self._sort: tuple[SortKey, ...] = ()
         self._filter = Filter()
         self._looks: Looks | None = None
@@ -51,6 +52,21 @@ class TreeModel(QAbstractItemModel):
         return len(self._shown.children)
 
     @property
+    def shown_leaves(self) -> int:
+        """Return how many of the shown nodes have nothing below them."""
+        return int(np.count_nonzero(self._is_leaf[self._shown.children]))
+
+    @property
+    def total_leaves(self) -> int:
+        """Return how many nodes have nothing below them, shown or not."""
+        return int(np.count_nonzero(self._is_leaf))
+
+    @property
+    def sort_keys(self) -> tuple[SortKey, ...]:
+        """Return what siblings are sorted by, most significant first."""
+        return self._sort
+
+    @property
     def filtered(self) -> bool:
         """Return whether a filter is on."""
         return bool(self._filter)
@@ -61,6 +77,7 @@ class TreeModel(QAbstractItemModel):
         self.beginResetModel()
         self.tree = order.tree
         self._order = order
+        self._is_leaf = leaves(self.tree)
         self._sort = ()
         self._filter = Filter()
         self._lit = None
@@ -85,6 +102,7 @@ class TreeModel(QAbstractItemModel):
         new = [self.index_of(node, index.column()) for node, index in zip(nodes, old, strict=True)]
         self.changePersistentIndexList(old, new)
         self.layoutChanged.emit()
+        self.headerDataChanged.emit(_HORIZONTAL, 0, max(0, len(self.tree.columns) - 1))
 
     def set_filter(self, wanted: Filter) -> None:
         """Show only what a filter keeps, with all above and below it.
@@ -180,7 +198,7 @@ class TreeModel(QAbstractItemModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> object:
         if orientation != _HORIZONTAL or not 0 <= section < len(self.tree.columns):
             return None
-        return heading(self.tree.columns[section], role)
+        return heading(self.tree.columns[section], role, sort_mark(self._sort, section))
 
     @override
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

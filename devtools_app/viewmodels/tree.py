@@ -132,6 +132,13 @@ def ancestors(tree: Tree, node: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def leaves(tree: Tree) -> Mask:
+    """Return which nodes have nothing below them."""
+    found = np.ones(len(tree.parents), np.bool_)
+    found[tree.parents[tree.parents != TOP]] = False
+    return found
+
+
 def tree_from_paths(paths: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], Nodes, Nodes]:
     """Return the nodes of the tree that some paths span.
 

@@ -131,7 +131,7 @@ def decimals_for(largest: float) -> int:
 def number_text(value: float, decimals: int) -> str:
     """Return a number with that many decimals, or more honest words when it would read as zero."""
     if value == 0.0:
-        return f"{0.0:.{decimals}f}"
+        return "0"
     limit = 0.5 * 10.0**-decimals
     if abs(value) < limit:
         sign = ">-" if value < 0 else "<"

@@ -39,7 +39,9 @@ class EmptyState(QWidget):
         self._text = _label()
         set_role(self._text, "role", "muted")
         self._command = _label()
-        self._command.setObjectName("card")
+        self._command.setObjectName("command")
+        self._command.setWordWrap(False)
+        self._command.setAlignment(Qt.AlignmentFlag.AlignLeft)
         self._copy = QPushButton("Copy")
         self._copy.setAccessibleName("Copy the command")
         self._copy.clicked.connect(self._copy_command)
@@ -74,8 +76,9 @@ class EmptyState(QWidget):
         layout.setAlignment(Qt.AlignmentFlag.AlignCenter)
         layout.setSpacing(8)
         layout.addStretch(2)
-        for part in (self._title, self._text, self._command):
-            layout.addWidget(part, 0, Qt.AlignmentFlag.AlignHCenter)
+        for part in (self._title, self._text):
+            layout.addLayout(_centred(part))
+        layout.addWidget(self._command, 0, Qt.AlignmentFlag.AlignHCenter)
         layout.addLayout(self._buttons)
         layout.addStretch(3)
 
@@ -88,11 +91,20 @@ class EmptyState(QWidget):
         QGuiApplication.clipboard().setText(self._command.text())
 
 
+def _centred(label: QLabel) -> QHBoxLayout:
+    """Return a line in which a label that wraps is wide, yet no wider than reads well."""
+    label.setMaximumWidth(_WIDTH)
+    line = QHBoxLayout()
+    line.addStretch(1)
+    line.addWidget(label, 1000)
+    line.addStretch(1)
+    return line
+
+
 def _label() -> QLabel:
     label = QLabel()
     label.setWordWrap(True)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-    label.setMaximumWidth(_WIDTH)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label

@@ -211,7 +211,7 @@ class ItemPanel(QWidget):
         self._refresh()
 
     def _refresh(self) -> None:
-        total, shown = self.rows.length, self._shown_count()
+        total, shown = self._total_count(), self._shown_count()
         noun = self.rows.noun
         wrong = self._filter.accessibleDescription()
         many = f"{shown:,} of {total:,} {noun}" if shown != total else f"{total:,} {noun}"
@@ -224,6 +224,9 @@ class ItemPanel(QWidget):
 
     def _shown_count(self) -> int:
         return len(self.shown_rows())
+
+    def _total_count(self) -> int:
+        return self.rows.length
 
     def _delegate_for(self, kind: ColumnKind) -> ShareDelegate | BadgeDelegate | None:
         if kind is ColumnKind.SHARE:

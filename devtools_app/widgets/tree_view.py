@@ -185,7 +185,11 @@ class TreeView(ItemPanel):
 
     @override
     def _shown_count(self) -> int:
-        return self._model.shown_count
+        return self._model.shown_leaves
+
+    @override
+    def _total_count(self) -> int:
+        return self._model.total_leaves
 
     @override
     def _restyle(self) -> None:

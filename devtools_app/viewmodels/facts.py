@@ -1,0 +1,75 @@
+"""A short sheet of facts: titled groups of label and value, as the Node panel shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line.
+
+    Attributes:
+        label: what it is
+        value: as shown
+        exact: unrounded, on hover; empty when value says all
+        badge: how sure the value is or where it comes from: exact, inferred, measured
+        badge_tone: colour role of the badge
+        link: what choosing the value leads to; handed back by the sheet, None for plain text
+    """
+
+    label: str
+    value: str
+    exact: str = ""
+    badge: str = ""
+    badge_tone: str = ""
+    link: Hashable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactGroup:
+    """Facts that belong together.
+
+    Attributes:
+        title: quiet heading, may be empty
+        facts: the lines
+        notice: heading of a box above the lines, empty for none
+        text: words in that box
+        code: source lines below, empty for none
+        first_line: number of the first of them
+        marked: number of the line meant
+    """
+
+    title: str
+    facts: tuple[Fact, ...] = ()
+    notice: str = ""
+    text: str = ""
+    code: tuple[str, ...] = ()
+    first_line: int = 1
+    marked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FactSheet:
+    """All there is to say about one thing.
+
+    Attributes:
+        title: its name
+        subtitle: where it is
+        groups: what is known, most important first
+    """
+
+    title: str = ""
+    subtitle: str = ""
+    groups: tuple[FactGroup, ...] = ()
+
+    def as_text(self) -> str:
+        """Return the sheet as tab-separated lines for the clipboard."""
+        lines = [self.title, self.subtitle] if self.subtitle else [self.title]
+        for group in self.groups:
+            lines.append("")
+            lines += [line for line in (group.title, group.notice, group.text) if line]
+            lines += [f"{fact.label}\t{fact.exact or fact.value}" for fact in group.facts]
+            lines += group.code
+        return "\n".join(lines)

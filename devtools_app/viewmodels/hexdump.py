@@ -1,0 +1,55 @@
+"""Bytes as rows of hexadecimal and text; only what is on screen is ever formatted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WIDTH = 16
+_PRINTABLE = bytes(range(0x20, 0x7F))
+_AS_TEXT = bytes(byte if byte in _PRINTABLE else 0x2E for byte in range(256))
+
+
+@dataclass(frozen=True, slots=True)
+class HexRow:
+    """Sixteen bytes of a file.
+
+    Attributes:
+        offset: of the first of them
+        cells: two hexadecimal digits each
+        text: one character each, a dot for what cannot be printed
+    """
+
+    offset: int
+    cells: tuple[str, ...]
+    text: str
+
+
+def row_count(size: int) -> int:
+    """Return how many rows show that many bytes."""
+    return (size + WIDTH - 1) // WIDTH
+
+
+def hex_rows(data: memoryview, first: int, count: int) -> tuple[HexRow, ...]:
+    """Return some rows, counted from 0; those behind the end are left out."""
+    last = min(first + count, row_count(len(data)))
+    return tuple(_row(data, number * WIDTH) for number in range(max(0, first), last))
+
+
+def _row(data: memoryview, offset: int) -> HexRow:
+    part = bytes(data[offset : offset + WIDTH])
+    cells = tuple(f"{byte:02x}" for byte in part)
+    return HexRow(offset, cells, part.translate(_AS_TEXT).decode("ascii"))
+
+
+def parse_offset(text: str, size: int) -> int | None:
+    """Return a typed offset, decimal or 0x..., None when it is not one inside the file."""
+    try:
+        offset = int(text.strip().replace("_", ""), 0)
+    except ValueError:
+        return None
+    return offset if 0 <= offset < size else None
+
+
+def selected_hex(data: memoryview, start: int, end: int, limit: int = 1 << 20) -> str:
+    """Return bytes as hexadecimal pairs for the clipboard, no more than ``limit`` of them."""
+    return bytes(data[start : min(end, start + limit)]).hex(" ")
