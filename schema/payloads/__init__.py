@@ -63,7 +63,6 @@ DECODERS: Mapping[str, Decoder] = MappingProxyType(
         "OpenvinoBackend": openvino.decode_payload,
         "TOSABackend": tosa.decode_payload,
         "EthosUBackend": ethosu.decode_payload,
-        "ArmBackend": ethosu.decode_payload,
         "VgfBackend": vgf.decode_payload,
         "MPSBackend": mps.decode_payload,
         "NativeBackend": native.decode_payload,
@@ -81,7 +80,8 @@ DECODERS: Mapping[str, Decoder] = MappingProxyType(
         "ExecutorBackend": demo.decode_program,
     }
 )
-# (offset, mark, decoder) for backends that are not in the table
+# (offset, mark, decoder) for backends that are not in the table; ArmBackend of old releases is
+# not, since it wrote either Vela streams or TOSA
 MARKS: tuple[tuple[int, bytes, Decoder], ...] = (
     (4, b"XH00", xnnpack.decode_payload),
     (4, b"XN01", xnnpack.decode_payload),

@@ -395,6 +395,36 @@ def test_mlx_decodes_a_graph_that_flatc_writes(tmp_path: Path) -> None:
     assert sum(part.nbytes for part in found.parts) == len(data)
 
 
+COREML_READER = """
+import json, sys
+from coremltools.proto import Model_pb2
+model = Model_pb2.Model()
+model.ParseFromString(open(sys.argv[1], "rb").read())
+(block,) = model.mlProgram.functions["main"].block_specializations.values()
+print(json.dumps([
+    [op.type, [out.name for out in op.outputs],
+     {key: [item.name for item in arg.arguments] for key, arg in op.inputs.items()}]
+    for op in block.operations
+]), file=sys.stdout)
+"""
+
+
+def test_coreml_program_equals_what_coremltools_reads(tmp_path: Path) -> None:
+    found = blob("coreml").decode()
+    path = tmp_path / "model.mlmodel"
+    name = next(name for name in found.files if name.endswith(".mlmodel"))
+    path.write_bytes(found.files[name])
+    command = [sys.executable, "-W", "ignore", "-c", COREML_READER, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    stock = json.loads(done.stdout.splitlines()[-1])
+    assert found.graph is not None
+    ours = [
+        [node.target, list(node.outputs), {arg.name: list(arg.values) for arg in node.args}]
+        for node in found.graph.nodes
+    ]
+    assert ours == stock
+
+
 def test_qnn_options_that_flatc_writes_are_spelled_out(tmp_path: Path) -> None:
     schema = flatc.schema_path("qualcomm/serialization/qc_compiler_spec.fbs")
     content = {

@@ -54,7 +54,7 @@ DATATYPES: dict[int, tuple[str, int, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class MilType:
-    """A type: a tensor, or a list, tuple, dictionary or state (of a tensor)."""
+    """A type in the words of GraphValue.kind; a state is shown as the tensor it holds."""
 
     kind: str
     tensor: TensorMeta | None = None
@@ -89,9 +89,9 @@ def read_type(message: memoryview, budget: Budget, depth: int = 0) -> MilType:
         if field == 1:
             return _tensor_type(nested(value), budget)
         if field == 5:
-            return MilType("state", _wrapped(nested(value), budget, depth).tensor)
-        if field in (2, 3, 4):
-            return MilType({2: "list", 3: "tuple", 4: "dictionary"}[field])
+            return MilType("tensor", _wrapped(nested(value), budget, depth).tensor)
+        if field == 2:
+            return MilType("list")
     return MilType("other")
 
 
