@@ -1,0 +1,68 @@
+"""check: do these files belong together?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from inspector.check import BELONG, DO_NOT_BELONG, check_session
+from inspector.cli.answer import FINE, JUDGED, Answer, Column, Table
+from inspector.cli.options import add_files, open_files, short
+
+_WORDS = {
+    BELONG: "The files belong together.",
+    DO_NOT_BELONG: "The files do not belong together.",
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    add_files(parser)
+
+
+def run(options: Namespace) -> Answer:
+    """Return the verdict; exit code 1 when the files do not belong together."""
+    session = open_files(options)
+    found = check_session(session)
+    data = {
+        "verdict": found.verdict,
+        "mismatch": found.mismatch or None,
+        "odd_one_out": found.odd_one_out or None,
+        "links": [
+            {
+                "first": link.first,
+                "second": link.second,
+                "verdict": link.verdict,
+                "matched": link.matched,
+                "what": link.what,
+                "mismatch": link.mismatch or None,
+            }
+            for link in found.links
+        ],
+    }
+    words = _WORDS.get(found.verdict, "There is nothing in these files that could tell.")
+    lines = [words]
+    if found.mismatch:
+        lines.append(f"First mismatch: {found.mismatch}")
+    if found.odd_one_out:
+        lines.append(f"The odd one out: {found.odd_one_out}")
+    columns = (
+        Column("file"),
+        Column("with"),
+        Column("verdict"),
+        Column("facts", "count"),
+        Column("compared"),
+        Column("mismatch"),
+    )
+    rows = [
+        (
+            short(link.first),
+            short(link.second),
+            link.verdict.replace("_", " "),
+            link.matched,
+            link.what,
+            link.mismatch,
+        )
+        for link in found.links
+    ]
+    code = JUDGED if found.verdict == DO_NOT_BELONG else FINE
+    return Answer(data, lines=lines, tables=(Table("", columns, rows),), code=code)

@@ -1,0 +1,118 @@
+"""graph: nodes and edges of a graph, as text, JSON or a table."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
+from inspector.cli.options import add_files, methods, needs, open_files
+from inspector.model_graph import (
+    COMPILED,
+    ModelGraph,
+    ModelNode,
+    describe,
+    graph_names,
+    model_graph,
+)
+from inspector.source import user_frame
+from schema.errors import Issue, Severity
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    add_files(parser)
+    parser.add_argument("--graph", default=COMPILED, help="which graph; --list names them")
+    parser.add_argument("--list", action="store_true", help="list the graphs there are")
+
+
+def run(options: Namespace) -> Answer:
+    """Return the graphs of every method."""
+    session = open_files(options)
+    names = {method: graph_names(session, method) for method in methods(session, options)}
+    if options.list:
+        rows = [(method, name) for method, found in names.items() for name in found]
+        table = Table("", (Column("method"), Column("graph")), rows)
+        return Answer({"graphs": names}, tables=(table,))
+    data: dict[str, Any] = {}
+    tables: list[Table] = []
+    for method, found in names.items():
+        if options.graph not in found:
+            raise CommandError(
+                f"no graph {options.graph!r} for {method}; there are {', '.join(found)}", USAGE
+            )
+        graph = model_graph(session, method, options.graph)
+        if graph is not None:
+            data[method] = graph_json(graph)
+            tables.append(_table(method, graph))
+    issues: list[Issue] = []
+    if not data:
+        sentence = needs("a graph", "a program or an ETRecord")
+        issues.append(Issue(Severity.INFO, session.name, sentence))
+    return Answer({"methods": data}, tables=tables, issues=issues)
+
+
+def graph_json(graph: ModelGraph) -> dict[str, Any]:
+    """Return the JSON of a graph."""
+    return {
+        "name": graph.name,
+        "source": graph.source,
+        "nodes": [node_json(node) for node in graph.nodes],
+        "edges": [
+            {
+                "source": edge.source,
+                "target": edge.target,
+                "value": edge.value,
+                "bytes": edge.nbytes,
+            }
+            for edge in graph.edges
+        ],
+    }
+
+
+def node_json(node: ModelNode) -> dict[str, Any]:
+    """Return the JSON of a node."""
+    frame = user_frame(node.node.stack_trace)
+    return {
+        "id": node.id,
+        "name": node.name,
+        "kind": node.node.kind.value,
+        "target": node.node.target,
+        "debug_handle": node.node.debug_handle,
+        "module": node.node.module_path,
+        "delegate": node.delegate,
+        "backend": node.backend or None,
+        "instruction": node.instruction,
+        "outputs": [{"name": value.name, "type": describe(value)} for value in node.values],
+        "weights": [
+            {"name": weight.name, "type": weight.description, "bytes": weight.nbytes}
+            for weight in node.weights
+        ],
+        "source": frame.label if frame is not None else None,
+        "regions": [region.label for region in node.regions],
+    }
+
+
+def _table(method: str, graph: ModelGraph) -> Table:
+    columns = (
+        Column("node"),
+        Column("operator"),
+        Column("output"),
+        Column("module"),
+        Column("delegate"),
+        Column("source"),
+    )
+    rows = [_cells(node) for node in graph.nodes]
+    return Table(f"{method}: {graph.source}, {len(graph.nodes)} nodes", columns, rows)
+
+
+def _cells(node: ModelNode) -> tuple[Any, ...]:
+    frame = user_frame(node.node.stack_trace)
+    return (
+        node.name,
+        node.node.target,
+        ", ".join(describe(value) for value in node.values),
+        node.node.module_path,
+        f"{node.backend} {node.delegate}" if node.delegate is not None else "",
+        frame.label if frame is not None else "",
+    )

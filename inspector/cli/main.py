@@ -1,0 +1,155 @@
+"""The entry of the command line: parses, opens the files, runs the verb, sets the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import itertools
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from inspector.cli.answer import (
+    FAILED,
+    FINE,
+    INTERRUPTED,
+    UNREADABLE,
+    USAGE,
+    Answer,
+    CommandError,
+)
+from inspector.cli.output import emit, envelope, to_json
+from inspector.cli.text import stdout_is_utf8
+from schema.errors import FormatError, Issue
+from schema.version import __version__
+
+# verb -> what it does; the module of a verb is inspector.cli.<verb with underscores>
+VERBS: dict[str, str] = {
+    "summary": "what the files are, and what stands out",
+    "profile": "where the time went, event by event",
+    "delegation": "what each delegate took and what was left",
+    "memory": "arenas, peak, and who makes it",
+    "size": "every byte of the files and its owner",
+    "tensors": "constants, planned values and logged tensors",
+    "graph": "nodes and edges of a graph",
+    "check": "do these files belong together?",
+    "diff": "two programs or sessions side by side",
+    "trace": "runs as a Chrome or Perfetto trace",
+    "report": "one self-contained HTML file",
+    "extract": "payloads, constants and tensors as files",
+    "export": "Model Explorer JSON, or an anonymised copy for a bug report",
+    "inspector-cli": "the stock tool's table, with its own options",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(f"{self.prog}: {message}", USAGE)
+
+
+def _verb(name: str) -> Any:  # noqa: ANN401 - a module
+    return importlib.import_module(f"inspector.cli.{name.replace('-', '_')}")
+
+
+def help_text(extra_verbs: dict[str, str] | None = None) -> str:
+    """Return the overview of all verbs."""
+    lines = ["usage: etscope [VERB] FILES… [options]", "", "verbs:"]
+    for name, what in {**(extra_verbs or {}), **VERBS}.items():
+        lines.append(f"  {name:<14} {what}")
+    lines += [
+        "",
+        "etscope VERB --help says more of one verb; etscope --version prints the version.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main(argv: Sequence[str] | None = None, extra_verbs: dict[str, str] | None = None) -> int:
+    """Run one verb and return the exit code.
+
+    Args:
+        argv: arguments without the program's name; those of the process when None
+        extra_verbs: verbs that the caller handles, for the help text only
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    stdout_is_utf8()
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        sys.stdout.write(help_text(extra_verbs))
+        return FINE
+    if arguments[0] == "--version":
+        sys.stdout.write(f"etscope {__version__}\n")
+        return FINE
+    verb = arguments[0]
+    if verb not in VERBS:
+        close = difflib.get_close_matches(verb, [*VERBS, *(extra_verbs or {})], 1)
+        hint = f"; did you mean {close[0]}?" if close else "; etscope --help lists the verbs"
+        sys.stderr.write(f"etscope: unknown verb {verb!r}{hint}\n")
+        return USAGE
+    return _guarded(verb, arguments[1:])
+
+
+def _guarded(verb: str, arguments: list[str]) -> int:
+    """Run a verb; every way out is one sentence and a code."""
+    verbose = "-v" in arguments or "--verbose" in arguments
+    try:
+        return _run(verb, arguments)
+    except SystemExit as leaving:  # --help
+        return int(leaving.code or 0)
+    except CommandError as error:
+        return _refuse(verb, arguments, str(error), error.code)
+    except (FormatError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            return _broken_pipe()
+        if verbose:
+            traceback.print_exc()
+        return _refuse(verb, arguments, _sentence(error), UNREADABLE)
+    except KeyboardInterrupt:
+        sys.stderr.write("etscope: interrupted\n")
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - no traceback reaches a user who did not ask
+        if verbose:
+            traceback.print_exc()
+        sentence = f"{verb} failed: {type(error).__name__}: {error} (-v shows where)"
+        return _refuse(verb, arguments, sentence, FAILED)
+
+
+def _sentence(error: FormatError | OSError) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    return str(error)
+
+
+def _refuse(verb: str, arguments: list[str], sentence: str, code: int) -> int:
+    sys.stderr.write(f"etscope: {sentence}\n")
+    if _asks_for_json(arguments):
+        inputs = [argument for argument in arguments if not argument.startswith("-")]
+        sys.stdout.write(to_json(envelope(verb, inputs, (), None, sentence)) + "\n")
+    return code
+
+
+def _asks_for_json(arguments: list[str]) -> bool:
+    if "--format=json" in arguments:
+        return True
+    return any(pair == ("--format", "json") for pair in itertools.pairwise(arguments))
+
+
+def _broken_pipe() -> int:
+    # The reader went away: nothing to say, and the interpreter must not complain at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FINE
+
+
+def _run(verb: str, arguments: list[str]) -> int:
+    module = _verb(verb)
+    parser = _Parser(prog=f"etscope {verb}", description=VERBS[verb].capitalize() + ".")
+    module.add_arguments(parser)
+    options = parser.parse_args(arguments)
+    answer: Answer = module.run(options)
+    issues: list[Issue] = [*getattr(options, "session_issues", ()), *answer.issues]
+    inputs: list[str] = list(getattr(options, "inputs", ()))
+    emit(verb, inputs, issues, answer, options)
+    return answer.code

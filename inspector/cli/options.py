@@ -1,0 +1,80 @@
+"""Arguments all verbs share, and the session they open."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from inspector.cli.answer import USAGE, CommandError
+from inspector.load import load_session
+from inspector.session import Session, SessionOptions
+from inspector.timing import UNITS
+
+FORMATS = ("text", "json", "tsv", "csv")
+
+
+def add_output(parser: ArgumentParser) -> None:
+    """Add where and how to write."""
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write here, not to the terminal")
+    parser.add_argument("--force", action="store_true", help="replace an output that exists")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show where an error arose")
+
+
+def add_reading(parser: ArgumentParser) -> None:
+    """Add how to read what the files leave open."""
+    parser.add_argument("--method", help="only this method")
+    parser.add_argument(
+        "--source-time-scale", choices=UNITS, help="unit of ETDump ticks; default: ns, assumed"
+    )
+    parser.add_argument(
+        "--source-root", action="append", default=[], metavar="FOLDER", help="where sources are"
+    )
+
+
+def add_files(parser: ArgumentParser) -> None:
+    """Add the files, how to read them and how to write."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders, any mix")
+    add_reading(parser)
+    add_output(parser)
+
+
+def reading(options: Namespace) -> SessionOptions:
+    """Return the choices made on the command line."""
+    return SessionOptions(
+        source_time_scale=options.source_time_scale or "ns",
+        time_scale_assumed=options.source_time_scale is None,
+        source_roots=tuple(options.source_root),
+    )
+
+
+def open_files(options: Namespace, paths: Sequence[str] | None = None) -> Session:
+    """Open the files named; notes inputs and issues for the envelope.
+
+    Raises: FormatError, OSError if one of them cannot be read; CommandError for a wrong method
+    """
+    names = list(options.files if paths is None else paths)
+    session = load_session(names, reading(options), strict=True)
+    options.inputs = [*getattr(options, "inputs", ()), *(file.path for file in session.files)]
+    known = getattr(options, "session_issues", ())
+    options.session_issues = [*known, *session.all_issues()]
+    if options.method and options.method not in session.methods:
+        there = ", ".join(session.methods) or "none"
+        raise CommandError(f"no method {options.method!r}; there is {there}", USAGE)
+    return session
+
+
+def methods(session: Session, options: Namespace) -> tuple[str, ...]:
+    """Return the methods asked for."""
+    return (options.method,) if options.method else session.methods
+
+
+def needs(what: str, files: str) -> str:
+    """Return the sentence for a verb whose files are not there."""
+    return f"{what} needs {files}"
+
+
+def short(path: str) -> str:
+    """Return the last part of a path."""
+    return Path(path).name

@@ -1,0 +1,154 @@
+"""profile: where the time went, event by event, and totals that add up."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.options import add_files, needs, open_files
+from inspector.profile import MethodTime, Profile, analyse_profile
+from inspector.profile_rows import ProfileRow
+from schema.errors import Issue, Severity
+
+_HIDDEN = ("OPERATOR_CALL",)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    add_files(parser)
+    parser.add_argument(
+        "--all", action="store_true", help="also list OPERATOR_CALL, which contains its kernel"
+    )
+    parser.add_argument("--top", type=int, metavar="N", help="only the N slowest in the text")
+
+
+def run(options: Namespace) -> Answer:
+    """Return one row an event and the totals of each method."""
+    session = open_files(options)
+    profile = analyse_profile(session)
+    if not session.dumps:
+        issue = Issue(Severity.INFO, session.name, needs("a profile", "an ETDump (run.etdp)"))
+        return Answer({"rows": [], "totals": _totals(())}, issues=(issue,))
+    times = tuple(time for time in profile.methods if options.method in (None, time.method))
+    data: dict[str, Any] = {
+        "rows": [row_json(row) for row in profile.rows],
+        "totals": _totals(times),
+        "methods": {time.method or "unknown": method_json(time) for time in times},
+        "unit": {"source": profile.unit, "assumed": profile.unit_assumed},
+    }
+    return Answer(data, lines=_lines(profile, times), tables=(_table(profile, options),))
+
+
+def row_json(row: ProfileRow) -> dict[str, Any]:
+    """Return the JSON of one event."""
+    stats = row.statistics
+    timed = row.raw_ms is not None and stats is not None
+    values = (stats.avg, stats.p10, stats.p50, stats.p90, stats.min, stats.max) if stats else ()
+    names = ("avg_ms", "p10_ms", "p50_ms", "p90_ms", "min_ms", "max_ms")
+    return {
+        "event_name": row.event_name,
+        "block": row.block_name,
+        "op_types": list(row.op_types),
+        "instruction_id": row.instruction_id,
+        "delegate_debug_id": row.delegate_debug_id,
+        "is_delegated_op": row.is_delegated_op,
+        "delegate_backend_name": row.delegate_backend_name or None,
+        "link": row.link.grade.value,
+        "raw_ms": row.raw_ms.tolist() if row.raw_ms is not None else None,
+        **dict(zip(names, values if timed else [None] * 6, strict=True)),
+        "share": row.share,
+        "stack_traces": row.stack_traces,
+        "module_hierarchy": row.module_hierarchy,
+        "raw_ticks": row.raw_ticks.tolist() if stats is not None else None,
+        "occurrences": row.occurrences,
+        "total_ms": row.total_ms,
+        "debug_handles": list(row.link.handles),
+        "node": row.link.node or None,
+        "payload_nodes": list(row.link.payload_nodes),
+        "delegate_index": row.link.delegate,
+        "block_index": row.block,
+    }
+
+
+def method_json(time: MethodTime) -> dict[str, Any]:
+    """Return the JSON of a method's time; the parts add up to method_ms."""
+    return {
+        "runs": time.runs,
+        "method_ms": time.method_ms,
+        "attributed_ms": time.attributed_ms,
+        "unattributed_ms": time.unattributed_ms,
+        "delegates_ms": time.delegates_ms,
+        "operators_ms": time.operators_ms,
+        "control_ms": time.control_ms,
+        "kernels_ms": time.kernels_ms,
+    }
+
+
+def _totals(times: tuple[MethodTime, ...]) -> dict[str, float | None]:
+    if not times:
+        return {"method_ms": None, "attributed_ms": None, "unattributed_ms": None}
+    return {
+        "method_ms": sum(time.method_ms for time in times),
+        "attributed_ms": sum(time.attributed_ms for time in times),
+        "unattributed_ms": sum(time.unattributed_ms for time in times),
+    }
+
+
+def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
+    lines: list[str] = []
+    for time in times:
+        name = time.method or "method unknown"
+        lines.append(
+            f"{name}: {time.method_ms:.4g} ms mean of {time.runs} run(s)"
+            f" = delegates {time.delegates_ms:.4g} + operators {time.operators_ms:.4g}"
+            f" + control {time.control_ms:.4g} + unattributed {time.unattributed_ms:.4g} ms"
+        )
+    if profile.unit_is_time and profile.unit_assumed:
+        lines.append(f"ticks are taken for {profile.unit} (assumed; --source-time-scale says else)")
+    return lines
+
+
+def _table(profile: Profile, options: Namespace) -> Table:
+    kind = "time" if profile.unit_is_time else "number"
+    columns = (
+        Column("event"),
+        Column("operator"),
+        Column("module"),
+        Column("delegate"),
+        Column("instr", "count"),
+        Column("p50", kind),
+        Column("avg", kind),
+        Column("min", kind),
+        Column("max", kind),
+        Column("share", "share"),
+        Column("join"),
+    )
+    rows = [row for row in profile.rows if options.all or row.event_name not in _HIDDEN]
+    if options.top is not None:
+        rows = sorted(rows, key=lambda row: -(row.share or 0.0))[: max(options.top, 0)]
+    return Table("", columns, [_cells(row) for row in rows])
+
+
+def _cells(row: ProfileRow) -> tuple[Any, ...]:
+    stats = row.statistics
+    shown = row.link.node
+    if shown and shown in row.module_hierarchy:
+        module = row.module_hierarchy[shown]
+    else:
+        module = next(iter(dict.fromkeys(filter(None, row.module_hierarchy.values()))), "")
+    different = list(dict.fromkeys(row.op_types))
+    more = f" and {len(different) - 2} more" if len(different) > 2 else ""
+    kinds = ", ".join(different[:2]) + more
+    times = (stats.p50, stats.avg, stats.min, stats.max) if stats else (None,) * 4
+    name = f"{row.event_name} ×{row.occurrences}" if row.occurrences > 1 else row.event_name
+    return (
+        name,
+        kinds,
+        module,
+        row.delegate_backend_name,
+        row.instruction_id,
+        *times,
+        row.share,
+        row.link.grade.value.lower().replace("_", " "),
+    )

@@ -1,0 +1,112 @@
+"""size: every byte of the files and its owner."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Sequence
+
+from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.options import add_files, open_files, short
+from inspector.size import Part, mark_duplicates
+from inspector.size_files import SizedFile, session_sizes
+from schema.errors import Issue, Severity
+
+_MEASURED = ("pte", "ptd", "bpte")
+_KIND_COLUMNS = (Column("kind"), Column("parts", "count"))
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    add_files(parser)
+    parser.add_argument("--duplicates", action="store_true", help="find equal contents; reads all")
+    parser.add_argument("--top", type=int, default=40, metavar="N", help="parts listed in the text")
+
+
+def run(options: Namespace) -> Answer:
+    """Return the parts of the program files, else of whatever files there are."""
+    session = open_files(options)
+    sizes = session_sizes(session)
+    chosen = [one for one in sizes if one.file.kind in _MEASURED] or list(sizes)
+    issues = [
+        Issue(Severity.ERROR, one.file.path, f"its parts cannot be told: {one.problem}")
+        for one in chosen
+        if one.size is None
+    ]
+    measured = [(one, _parts(one, options.duplicates)) for one in chosen if one.size is not None]
+    total = sum(one.file.size for one, _ in measured)
+    several = len(measured) > 1
+    data = {
+        "total_bytes": total,
+        "parts": [
+            {
+                "name": _name(one, part, several),
+                "kind": part.kind,
+                "bytes": part.nbytes,
+                "share": part.nbytes / total if total else 0.0,
+                "offset": part.offset,
+                "file": one.file.path,
+                "duplicate_of": part.duplicate_of or None,
+            }
+            for one, parts in measured
+            for part in parts
+        ],
+    }
+    return Answer(data, tables=_tables(measured, total, options.top), issues=issues)
+
+
+def _parts(one: SizedFile, duplicates: bool) -> Sequence[Part]:
+    assert one.size is not None
+    return mark_duplicates(one.size.parts, one.file.data) if duplicates else one.size.parts
+
+
+def _name(one: SizedFile, part: Part, several: bool) -> str:
+    return f"{short(one.file.path)}: {part.name}" if several else part.name
+
+
+def _tables(
+    measured: Sequence[tuple[SizedFile, Sequence[Part]]], total: int, top: int
+) -> tuple[Table, ...]:
+    whole = max(total, 1)
+    counts: Counter[str] = Counter()
+    nbytes: Counter[str] = Counter()
+    for _, parts in measured:
+        for part in parts:
+            counts[part.kind] += 1
+            nbytes[part.kind] += part.nbytes
+    kinds = Table(
+        "by kind",
+        (
+            Column("kind"),
+            Column("parts", "count"),
+            Column("bytes", "bytes"),
+            Column("share", "share"),
+        ),
+        [
+            (kind, counts[kind], size, size / total if total else 0)
+            for kind, size in nbytes.most_common()
+        ],
+        ("total", counts.total(), total, 1.0 if total else None),
+    )
+    rows = [
+        (
+            _name(one, part, len(measured) > 1),
+            part.kind,
+            part.nbytes,
+            part.nbytes / total,
+            part.duplicate_of,
+        )
+        for one, parts in measured
+        for part in parts
+    ]
+    rows.sort(key=lambda row: -row[2])
+    columns = (
+        Column("part"),
+        Column("kind"),
+        Column("bytes", "bytes"),
+        Column("share", "share"),
+        Column("same content as"),
+    )
+    listed = rows[: max(top, 0)]
+    title = f"the {len(listed)} largest of {len(rows)} parts"
+    return (Table(title, columns, listed), kinds)

@@ -1,0 +1,206 @@
+"""summary: what the files are, and what stands out."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from typing import Any
+
+from inspector import record_maps
+from inspector.check import check_session
+from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.options import add_files, methods, open_files, short
+from inspector.delegation import MethodDelegation, analyse_delegation
+from inspector.findings import findings
+from inspector.memory import analyse_memory, instruction_label
+from inspector.profile import analyse_profile
+from inspector.session import LoadedFile, Session
+from schema.bundled import BundledProgram
+from schema.debug_buffer import DebugBuffer, tensor_extents
+from schema.etdump import ETDump
+from schema.etrecord import ETRecord
+from schema.flat_tensor import FlatTensor
+from schema.program import Program, instructions
+from schema.program import model as m
+from schema.scalar_type import scalar_type
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    add_files(parser)
+
+
+def run(options: Namespace) -> Answer:
+    """Return files, methods and findings."""
+    session = open_files(options)
+    found = {name: method_json(session, name) for name in methods(session, options)}
+    sentences = findings(session)
+    data = {
+        "files": [file_json(session, file) for file in session.files],
+        "methods": found,
+        "findings": [
+            {
+                "tone": one.tone.value,
+                "text": one.text,
+                "detail": one.detail or None,
+                "view": one.view,
+                "method": one.method or None,
+            }
+            for one in sentences
+        ],
+        "verdict": check_session(session).verdict,
+    }
+    files = Table(
+        "files",
+        (Column("file"), Column("kind"), Column("bytes", "bytes"), Column("what it is")),
+        [
+            (short(file.path), file.kind, file.size, _words(file_json(session, file)["facts"]))
+            for file in session.files
+        ],
+    )
+    rows = [
+        (
+            name,
+            _types(entry["inputs"]),
+            _types(entry["outputs"]),
+            entry["instructions"],
+            entry["arena_bytes"],
+            entry["method_ms"],
+        )
+        for name, entry in found.items()
+    ]
+    columns = (
+        Column("method"),
+        Column("inputs"),
+        Column("outputs"),
+        Column("instructions", "count"),
+        Column("arena", "bytes"),
+        Column("mean", "time"),
+    )
+    lines = [f"{session.name}", *(f"  • {_sentence(one.text, one.detail)}" for one in sentences)]
+    tables = (files, Table("methods", columns, rows)) if rows else (files,)
+    return Answer(data, lines=lines, tables=tables)
+
+
+def _sentence(text: str, detail: str) -> str:
+    return f"{text} ({detail})" if detail else text
+
+
+def _types(values: list[dict[str, Any]]) -> str:
+    return ", ".join(value["type"] for value in values)
+
+
+def _words(facts: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name} {value}" for name, value in facts.items() if value not in (None, "", [])
+    )
+
+
+def file_json(session: Session, file: LoadedFile) -> dict[str, Any]:
+    """Return the JSON of a file."""
+    issues = getattr(file.artifact, "issues", ())
+    return {
+        "path": file.path,
+        "kind": file.kind,
+        "bytes": file.size,
+        "facts": _facts(session, file.artifact),
+        "issues": len(issues),
+    }
+
+
+def _facts(session: Session, artifact: object) -> dict[str, Any]:
+    if isinstance(artifact, Program):
+        backends = Counter(one.id for plan in artifact.plans for one in plan.delegates)
+        return {
+            "methods": len(artifact.plans),
+            "operators": len({op.full_name for plan in artifact.plans for op in plan.operators}),
+            "delegates": sum(backends.values()),
+            "backends": ", ".join(backends),
+            "segments": len(artifact.segments),
+            "identifier": artifact.identifier,
+        }
+    if isinstance(artifact, FlatTensor):
+        return {"keys": len(artifact.entries), "layout": "0.6" if artifact.old_layout else ""}
+    if isinstance(artifact, BundledProgram):
+        cases = sum(len(suite.test_cases) for suite in artifact.method_test_suites)
+        return {"suites": len(artifact.method_test_suites), "cases": cases}
+    if isinstance(artifact, ETRecord):
+        return {
+            "programs": ", ".join(artifact.program_names),
+            "methods": ", ".join(artifact.methods),
+            "members": len(artifact.members),
+        }
+    if isinstance(artifact, ETDump):
+        events = sum(len(run.events) for run in artifact.run_data)
+        return {"runs": len(artifact.run_data), "events": events}
+    if isinstance(artifact, DebugBuffer):
+        logged = sum(len(tensor_extents(dump)[0]) for dump in session.dumps)
+        return {"logged tensors": logged if session.dumps else "unknown without its ETDump"}
+    return {}
+
+
+def method_json(session: Session, method: str) -> dict[str, Any]:
+    """Return the JSON of a method; null where no file says it."""
+    program, record = session.program, session.record
+    found: dict[str, Any] = {
+        "instructions": None,
+        "operators": {},
+        "inputs": [],
+        "outputs": [],
+        "arena_bytes": None,
+        "peak_bytes": None,
+        "method_ms": None,
+        "runs": 0,
+        "delegation": None,
+        "nodes": None,
+    }
+    if program is not None:
+        _from_program(program, method, found)
+    graph = record_maps.edge_graph(record, method) if record is not None else None
+    if graph is not None:
+        found["nodes"] = len(graph.calls())
+    for entry in analyse_delegation(session):
+        if entry.method == method:
+            found["delegation"] = _delegation(entry)
+    for time in analyse_profile(session).methods:
+        if time.method == method or not time.method:
+            found["method_ms"], found["runs"] = time.method_ms, time.runs
+    return found
+
+
+def _from_program(program: Program, method: str, found: dict[str, Any]) -> None:
+    plan = program.plan(method)
+    steps = instructions(plan)
+    arenas = analyse_memory(program, method).arenas
+    counts = Counter(instruction_label(plan, row[2].instr_args) for row in steps)
+    found["instructions"] = len(steps)
+    found["operators"] = dict(counts.most_common())
+    found["inputs"] = [value_json(plan, index) for index in plan.inputs]
+    found["outputs"] = [value_json(plan, index) for index in plan.outputs]
+    found["arena_bytes"] = sum(arena.planned_bytes for arena in arenas)
+    found["peak_bytes"] = max((arena.peak_bytes for arena in arenas), default=0)
+
+
+def value_json(plan: m.ExecutionPlan, index: int) -> dict[str, Any]:
+    """Return the JSON of an input or output."""
+    value = plan.values[index].val if 0 <= index < len(plan.values) else None
+    if isinstance(value, m.Tensor):
+        kind = scalar_type(value.scalar_type).name
+        return {
+            "value": index,
+            "type": f"{kind} {list(value.sizes)}",
+            "dtype": kind,
+            "sizes": list(value.sizes),
+            "dim_order": list(value.dim_order),
+            "dynamism": ("static", "bounded", "unbounded")[min(value.shape_dynamism, 2)],
+        }
+    return {"value": index, "type": type(value).__name__.lower() if value else "none"}
+
+
+def _delegation(entry: MethodDelegation) -> dict[str, Any]:
+    return {
+        "num_delegated_subgraphs": entry.num_delegated_subgraphs,
+        "num_delegated_nodes": entry.num_delegated_nodes,
+        "num_non_delegated_nodes": entry.num_non_delegated_nodes,
+        "counting": entry.counting,
+    }

@@ -1,0 +1,148 @@
+"""Text tables: aligned on the unit, one unit a column, colour only on a terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from inspector.cli.answer import Answer, Column, Table
+from schema.errors import Issue, Severity
+
+_TIME = (("ns", 1e-6), ("µs", 1e-3), ("ms", 1.0), ("s", 1e3))
+_BYTES = (("B", 1.0), ("KiB", 1024.0), ("MiB", 1024.0**2), ("GiB", 1024.0**3))
+_NARROWEST = 12
+_BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+def render(answer: Answer, issues: Sequence[Issue], stream: TextIO) -> str:
+    """Return the answer as text for a stream."""
+    colour = wants_colour(stream)
+    width = shutil.get_terminal_size((120, 24)).columns if stream.isatty() else 0
+    blocks = ["\n".join(answer.lines)] if answer.lines else []
+    blocks += [_table(table, width, colour) for table in answer.tables]
+    if issues:
+        blocks.append("\n".join(_issue(issue) for issue in issues))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Return whether escape codes are welcome: on terminals without NO_COLOR."""
+    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def _issue(issue: Issue) -> str:
+    word = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
+    return f"{word[issue.severity]}: {issue.where}: {issue.message}"
+
+
+def _table(table: Table, width: int, colour: bool) -> str:
+    shown = [_cells(column, index, table) for index, column in enumerate(table.columns)]
+    heads = [head for head, _ in shown]
+    columns = [cells for _, cells in shown]
+    wide = [max([len(head), *map(len, cells)]) for head, cells in zip(heads, columns, strict=True)]
+    wide = _fit(table.columns, wide, width)
+    lines = [_line(table.columns, heads, wide)]
+    lines += [_line(table.columns, row, wide) for row in zip(*columns, strict=True)]
+    if table.total is not None and len(lines) > 2:
+        lines.insert(-1, "  ".join("-" * size for size in wide))
+    if colour:
+        lines[0] = f"{_DIM}{lines[0]}{_PLAIN}"
+    if table.title:
+        lines.insert(0, f"{_BOLD}{table.title}{_PLAIN}" if colour else table.title)
+    if len(table.rows) == 0:
+        lines.append("(none)")
+    return "\n".join(lines)
+
+
+def _cells(column: Column, index: int, table: Table) -> tuple[str, list[str]]:
+    rows = [*table.rows, table.total] if table.total is not None else list(table.rows)
+    values = [row[index] for row in rows]
+    if column.kind == "text":
+        return column.title, ["" if value is None else _plain(str(value)) for value in values]
+    if column.kind == "share":
+        return f"{column.title} / %", [_number(value, 0.01, 1) for value in values]
+    if column.kind == "count":
+        return column.title, ["—" if value is None else f"{value:,}" for value in values]
+    if column.kind == "number":
+        return column.title, ["—" if value is None else f"{value:.4g}" for value in values]
+    units = _TIME if column.kind == "time" else _BYTES
+    unit, factor = _choose(units, values)
+    digits = 0 if unit == "B" else _decimals(values, factor)
+    return f"{column.title} / {unit}", [_number(value, factor, digits) for value in values]
+
+
+def _plain(text: str) -> str:
+    # Control characters from a file must not reach the terminal.
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
+def _finite(values: Sequence[Any]) -> list[float]:
+    return [abs(float(v)) for v in values if v is not None and math.isfinite(float(v))]
+
+
+def _choose(units: Sequence[tuple[str, float]], values: Sequence[Any]) -> tuple[str, float]:
+    largest = max(_finite(values), default=0.0)
+    fitting = [unit for unit in units if largest >= unit[1]]
+    return fitting[-1] if fitting else units[0]
+
+
+def _decimals(values: Sequence[Any], factor: float) -> int:
+    largest = max(_finite(values), default=0.0) / factor
+    before = 1 if largest < 10 else math.floor(math.log10(largest)) + 1
+    return max(0, min(3, 4 - before))
+
+
+def _number(value: Any, factor: float, digits: int) -> str:  # noqa: ANN401 - any cell
+    if value is None or not math.isfinite(float(value)):
+        return "—"
+    return f"{float(value) / factor:,.{digits}f}"
+
+
+def _fit(columns: Sequence[Column], wide: list[int], width: int) -> list[int]:
+    """Return narrower text columns where the terminal is too narrow; pipes are never cut."""
+    if not width:
+        return wide
+    over = sum(wide) + 2 * (len(wide) - 1) - width
+    for index in sorted(range(len(wide)), key=lambda place: -wide[place]):
+        if over > 0 and columns[index].kind == "text":
+            cut = min(over, max(wide[index] - _NARROWEST, 0))
+            wide[index] -= cut
+            over -= cut
+    return wide
+
+
+def _line(columns: Sequence[Column], cells: Sequence[str], wide: Sequence[int]) -> str:
+    parts = [
+        _cut(cell, size).ljust(size) if column.kind == "text" else cell.rjust(size)
+        for column, cell, size in zip(columns, cells, wide, strict=True)
+    ]
+    return "  ".join(parts).rstrip()
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else f"{text[: size - 1]}…"
+
+
+def separated(table: Table, delimiter: str) -> str:
+    """Return a table as TSV or CSV, unrounded, missing cells empty."""
+    units = {"time": " (ms)", "bytes": " (B)", "share": " (fraction)"}
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(f"{column.title}{units.get(column.kind, '')}" for column in table.columns)
+    rows = [*table.rows, table.total] if table.total is not None else table.rows
+    for row in rows:
+        writer.writerow("" if cell is None else cell for cell in row)
+    return out.getvalue()
+
+
+def stdout_is_utf8() -> None:
+    """Make printing never fail on a terminal that lacks a character."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")
