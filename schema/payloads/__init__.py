@@ -6,26 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from types import MappingProxyType
+from typing import cast
 
 from schema.errors import FormatError, Issue, Severity
-from schema.payloads import (
-    aoti,
-    coreml,
-    demo,
-    ethosu,
-    mlx,
-    mps,
-    native,
-    opaque,
-    openvino,
-    tosa,
-    vendor,
-    vgf,
-    vulkan,
-    xnnpack,
-)
-from schema.payloads.compile_specs import describe_compile_specs
 from schema.payloads.model import (
     Constant,
     Decoder,
@@ -55,48 +40,50 @@ __all__ = [
     "total_bytes",
 ]
 
-DECODERS: Mapping[str, Decoder] = MappingProxyType(
+# Where the decoder of a backend is; a module is loaded when the first payload needs it, so that
+# opening a file without delegates costs nothing.
+DECODERS: Mapping[str, str] = MappingProxyType(
     {
-        "XnnpackBackend": xnnpack.decode_payload,
-        "VulkanBackend": vulkan.decode_payload,
-        "CoreMLBackend": coreml.decode_payload,
-        "OpenvinoBackend": openvino.decode_payload,
-        "TOSABackend": tosa.decode_payload,
-        "EthosUBackend": ethosu.decode_payload,
-        "VgfBackend": vgf.decode_payload,
-        "MPSBackend": mps.decode_payload,
-        "NativeBackend": native.decode_payload,
-        "MLXBackend": mlx.decode_payload,
-        "CudaBackend": aoti.decode_payload,
-        "MetalBackend": aoti.decode_payload,
-        "QnnBackend": vendor.decode_qnn,
-        "NeuropilotBackend": vendor.decode_mediatek,
-        "NeutronBackend": vendor.decode_neutron,
-        "EnnBackend": vendor.decode_samsung,
-        "BackendWithCompilerDemo": demo.decode_text,
-        "BackendWithDelegateMappingDemo": demo.decode_text,
-        "DemoBackend": demo.decode_plain_text,
-        "ExampleBackend": demo.decode_plain_text,
-        "ExecutorBackend": demo.decode_program,
+        "XnnpackBackend": "xnnpack:decode_payload",
+        "VulkanBackend": "vulkan:decode_payload",
+        "CoreMLBackend": "coreml:decode_payload",
+        "OpenvinoBackend": "openvino:decode_payload",
+        "TOSABackend": "tosa:decode_payload",
+        "EthosUBackend": "ethosu:decode_payload",
+        "VgfBackend": "vgf:decode_payload",
+        "MPSBackend": "mps:decode_payload",
+        "NativeBackend": "native:decode_payload",
+        "MLXBackend": "mlx:decode_payload",
+        "CudaBackend": "aoti:decode_payload",
+        "MetalBackend": "aoti:decode_payload",
+        "QnnBackend": "vendor:decode_qnn",
+        "NeuropilotBackend": "vendor:decode_mediatek",
+        "NeutronBackend": "vendor:decode_neutron",
+        "EnnBackend": "vendor:decode_samsung",
+        "BackendWithCompilerDemo": "demo:decode_text",
+        "BackendWithDelegateMappingDemo": "demo:decode_text",
+        "DemoBackend": "demo:decode_plain_text",
+        "ExampleBackend": "demo:decode_plain_text",
+        "ExecutorBackend": "demo:decode_program",
     }
 )
 # (offset, mark, decoder) for backends that are not in the table; ArmBackend of old releases is
 # not, since it wrote either Vela streams or TOSA
-MARKS: tuple[tuple[int, bytes, Decoder], ...] = (
-    (4, b"XH00", xnnpack.decode_payload),
-    (4, b"XN01", xnnpack.decode_payload),
-    (4, b"XN00", xnnpack.decode_payload),
-    (4, b"VH00", vulkan.decode_payload),
-    (4, b"VK00", vulkan.decode_payload),
-    (4, b"MP00", mps.decode_payload),
-    (4, b"MLX0", mlx.decode_payload),
-    (4, b"TOSA", tosa.decode_payload),
-    (4, b"NPTG", native.decode_payload),
-    (4, b"ET12", demo.decode_program),
-    (0, b"vela_bin_stream", ethosu.decode_payload),
-    (0, b"VGF1", vgf.decode_payload),
-    (0, b"CMJR", coreml.decode_payload),
-    (0, (0x5678ABCD).to_bytes(4, "little"), vendor.decode_qnn),
+MARKS: tuple[tuple[int, bytes, str], ...] = (
+    (4, b"XH00", "xnnpack:decode_payload"),
+    (4, b"XN01", "xnnpack:decode_payload"),
+    (4, b"XN00", "xnnpack:decode_payload"),
+    (4, b"VH00", "vulkan:decode_payload"),
+    (4, b"VK00", "vulkan:decode_payload"),
+    (4, b"MP00", "mps:decode_payload"),
+    (4, b"MLX0", "mlx:decode_payload"),
+    (4, b"TOSA", "tosa:decode_payload"),
+    (4, b"NPTG", "native:decode_payload"),
+    (4, b"ET12", "demo:decode_program"),
+    (0, b"vela_bin_stream", "ethosu:decode_payload"),
+    (0, b"VGF1", "vgf:decode_payload"),
+    (0, b"CMJR", "coreml:decode_payload"),
+    (0, (0x5678ABCD).to_bytes(4, "little"), "vendor:decode_qnn"),
 )
 
 
@@ -135,12 +122,31 @@ def decode_strict(
     """
     view = memoryview(data).toreadonly()
     source = Source(backend_id, view, named_data, compile_specs)
-    decoder = DECODERS.get(backend_id) or _by_mark(view)
-    return decoder(source)
+    place = DECODERS.get(backend_id) or _by_mark(view)
+    return _decoder(place)(source)
 
 
-def _by_mark(data: memoryview) -> Decoder:
-    for offset, mark, decoder in MARKS:
+def _by_mark(data: memoryview) -> str:
+    for offset, mark, place in MARKS:
         if bytes(data[offset : offset + len(mark)]) == mark:
-            return decoder
-    return opaque.decode_payload
+            return place
+    return "opaque:decode_payload"
+
+
+def _decoder(place: str) -> Decoder:
+    module, _, name = place.partition(":")
+    return cast(Decoder, getattr(import_module(f"schema.payloads.{module}"), name))
+
+
+def describe_compile_specs(
+    backend_id: str, specs: Sequence[tuple[str, bytes]]
+) -> tuple[tuple[str, object], ...]:
+    """Return (key, value) in order, values as numbers, truth values, texts or plain JSON.
+
+    A value that does not have the form its key calls for is shown like one of an unknown key:
+    as text where it is text, else in hexadecimal digits.
+    """
+    # Loaded when asked for, like the decoders, of whose tables it needs some.
+    from schema.payloads.compile_specs import describe
+
+    return describe(backend_id, specs)

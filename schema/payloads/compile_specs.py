@@ -15,14 +15,8 @@ _SHOWN_BYTES = 64
 Reader = Callable[[bytes], object]
 
 
-def describe_compile_specs(
-    backend_id: str, specs: Sequence[tuple[str, bytes]]
-) -> tuple[tuple[str, object], ...]:
-    """Return (key, value) in order, values as numbers, truth values, texts or plain JSON.
-
-    A value that does not have the form its key calls for is shown like one of an unknown key:
-    as text where it is text, else in hexadecimal digits.
-    """
+def describe(backend_id: str, specs: Sequence[tuple[str, bytes]]) -> tuple[tuple[str, object], ...]:
+    """Return (key, value) in order; see `schema.payloads.describe_compile_specs`."""
     return tuple((key, _describe(backend_id, key, bytes(value))) for key, value in specs)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
+from importlib import import_module
 
 import pytest
 
 from schema import payloads
 from schema.errors import FormatError
 from schema.graph import Graph, NodeKind
-from schema.payloads import DECODERS, Payload
-from tests.schema.payload_files import Blob, all_blobs, blob, different_blobs
+from schema.payloads import DECODERS, MARKS, Payload
+from tests.schema.payload_files import DATA, Blob, all_blobs, blob, different_blobs
 
 KINDS = {
     "header", "node", "value", "constant", "named_reference", "table", "vtable", "block", "file",
@@ -186,6 +189,25 @@ def test_decode_missing_named_data_keeps_graph_and_counts_the_missing() -> None:
     assert [constant.data for constant in found.constants] == [None] * 4
     assert [constant.nbytes for constant in found.constants] == [864, 32, 20480, 40]
     assert "4 of 4 named constants" in found.issues[0].message
+
+
+@pytest.mark.parametrize("place", sorted({*DECODERS.values(), *(row[2] for row in MARKS)}))
+def test_decoder_table_names_functions_that_exist(place: str) -> None:
+    module, _, name = place.partition(":")
+    assert callable(getattr(import_module(f"schema.payloads.{module}"), name))
+
+
+def test_import_of_payloads_loads_no_decoder() -> None:
+    code = "import sys, schema.payloads; print([n for n in sys.modules if 'payloads.' in n])"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=DATA.parents[1],
+    )
+    assert "schema.payloads.xnnpack" not in done.stdout
+    assert "schema.payloads.options" not in done.stdout
 
 
 def test_sha256_of_a_large_view_equals_hashlib() -> None:
