@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import (
     QAbstractListModel,
@@ -27,6 +26,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from devtools_app.theme import FontSize, Theme
+from devtools_app.viewmodels.entries import Entry
 
 Index = QModelIndex | QPersistentModelIndex
 _ITEM = int(Qt.ItemDataRole.UserRole) + 1
@@ -36,27 +36,6 @@ _TOOLTIP = int(Qt.ItemDataRole.ToolTipRole)
 _LEFT, _RIGHT, _PAD, _DOT = 30, 12, 5, 8
 _WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignTop)
 _ROOT = QModelIndex()
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a list.
-
-    Attributes:
-        title: what it is
-        detail: quiet second line, may be empty
-        tone: what colour means here: good, warn, bad, muted, or a ``#rrggbb`` of its own
-        spoken: what the colour says, for those who do not see it
-        strong: title in heavier letters
-        mark: what stands before the title in heavier letters, as the letter of a session
-    """
-
-    title: str
-    detail: str = ""
-    tone: str = "muted"
-    spoken: str = ""
-    strong: bool = False
-    mark: str = ""
 
 
 class _Entries(QAbstractListModel):

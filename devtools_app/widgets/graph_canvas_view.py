@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QPointF, QSize, Signal
-from PySide6.QtGui import QPainter, QResizeEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
@@ -239,8 +239,14 @@ class GraphView(Canvas):
 
     def show_item(self, item: int) -> None:
         """Move the view, without changing its scale, so that an item is seen."""
+        if self._placing:
+            self._arrange()
+        else:
+            self._move_to(item)
+
+    def _move_to(self, item: int) -> None:
         placed = self._placed
-        if placed is None or item < 0 or self._placing:
+        if placed is None or item < 0:
             return
         x, y, width, height = placed.boxes[item].tolist()
         left, top, right, bottom = self._camera.view(self.width(), self.height())
@@ -264,6 +270,11 @@ class GraphView(Canvas):
 
     def _centre_on_point(self, x: float, y: float) -> None:
         self.set_camera(self._camera.centred(x, y, self.width(), self.height()))
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        self._placing = False
 
     @override
     def paint_content(self, painter: QPainter, size: QSize) -> None:
@@ -311,5 +322,5 @@ class GraphView(Canvas):
         )
         if self._placing and self._placed is not None and self.width() > 1 and not self.is_empty():
             self._open_view(self._placed)
-            # a widget not yet shown gets its real size later
-            self._placing = not self.isVisible()
+            self._move_to(self._marks.selected)
+            self._placing = True  # until it is painted the widget may get another size

@@ -52,6 +52,7 @@ class TableView(ItemPanel):
         keys: dict[int, object] = {}
         self._grid = _Grid(keys)
         self._choosing = False
+        self._plain = False
         super().__init__(theme, name, self._grid, self._model)
         keys.update(
             {
@@ -100,6 +101,14 @@ class TableView(ItemPanel):
             self._apply_filter(self._filter.text())
         finally:
             self._choosing = False
+
+    def set_plain(self) -> None:
+        """Show a short list: no headings, no filter; the first column takes the room."""
+        self.hide_tools()
+        head = self._grid.horizontalHeader()
+        head.hide()
+        head.setStretchLastSection(False)
+        self._plain = True
 
     def current_row(self) -> int:
         """Return the table row of the cursor, -1 when there is none."""
@@ -171,6 +180,9 @@ class TableView(ItemPanel):
             delegate = self._delegate_for(column.kind)
             self._grid.setItemDelegateForColumn(index, delegate or self._grid.itemDelegate())
             self._grid.setColumnWidth(index, self._width_of(index, column))
+        if self._plain and self.rows.columns:
+            stretch = QHeaderView.ResizeMode.Stretch
+            self._grid.horizontalHeader().setSectionResizeMode(0, stretch)
 
     def _width_of(self, index: int, column: Column) -> int:
         mono = column.mono or column.kind in _NUMBERS

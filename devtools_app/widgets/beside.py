@@ -1,0 +1,52 @@
+"""A drawing and a table: beside each other where there is width, else one above the other."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QWidget
+from typing_extensions import override
+
+from devtools_app.widgets.legend import Legend
+
+_WIDE = 1.9  # width for a height from which there is room beside
+_DRAWING, _TABLE = 62, 38  # parts of the room at first
+
+
+class Beside(QSplitter):
+    """Splits its room between a drawing and what belongs beside it."""
+
+    def __init__(self, drawing: QWidget, table: QWidget) -> None:
+        super().__init__(Qt.Orientation.Vertical)
+        self.addWidget(drawing)
+        self.addWidget(table)
+        self.setStretchFactor(0, _DRAWING)
+        self.setStretchFactor(1, _TABLE)
+        self.setChildrenCollapsible(False)
+        self._share()
+
+    def _share(self) -> None:
+        vertical = self.orientation() == Qt.Orientation.Vertical
+        room = max(self.height() if vertical else self.width(), 100)
+        self.setSizes([room * _DRAWING // 100, room * _TABLE // 100])
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        wide = self.width() > _WIDE * self.height()
+        wanted = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
+        super().resizeEvent(event)
+        if wanted != self.orientation():
+            self.setOrientation(wanted)
+            self._share()
+
+
+def with_legend(drawing: QWidget, legend: Legend) -> QWidget:
+    """Return a drawing with its legend at the right of it, so that it covers nothing."""
+    both = QWidget()
+    both.setObjectName("canvasGround")
+    layout = QHBoxLayout(both)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(0)
+    layout.addWidget(drawing, 1)
+    layout.addWidget(legend, 0, Qt.AlignmentFlag.AlignTop)
+    return both

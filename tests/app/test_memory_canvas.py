@@ -1,0 +1,237 @@
+"""The memory canvas: blocks at their address and step, peak, bounds, selection, keys, export."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, QSize, Qt
+from PySide6.QtGui import QColor, QImage
+from pytestqt.qtbot import QtBot
+
+from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, MemoryData
+from devtools_app.widgets.memory_canvas import MemoryCanvas
+from devtools_app.widgets.memory_canvas_paint import BOTTOM, LEFT, TOP, screen_boxes
+from tests.app.canvas_colours import colours
+
+pytestmark = pytest.mark.gui
+KIB = 1024
+
+
+def plan(count: int = 0) -> MemoryData:
+    """Return three values of 64 to 256 KiB over 10 steps, or many random ones."""
+    if count:
+        pick = np.random.default_rng(2)
+        first = pick.integers(0, 500, count)
+        return MemoryData(
+            names=tuple(f"value_{i}" for i in range(count)),
+            first=first,
+            last=first + pick.integers(0, 9, count),
+            offset=pick.integers(0, 2**20, count),
+            nbytes=pick.integers(0, 2**14, count),
+            colour=pick.integers(-2, 4, count),
+            strong=pick.random(count) < 0.1,
+            steps=510,
+            planned_bytes=2**20 + 2**14,
+        )
+    return MemoryData(
+        names=("linear", "mul_1", "add_3"),
+        first=np.array([0, 2, 5]),
+        last=np.array([4, 6, 9]),
+        offset=np.array([0, 256 * KIB, 0]),
+        nbytes=np.array([256 * KIB, 64 * KIB, 128 * KIB]),
+        colour=np.array([0, NOT_DELEGATED, 1]),
+        strong=np.array([True, True, False]),
+        steps=10,
+        planned_bytes=320 * KIB,
+        peak_step=2,
+        peak_bytes=320 * KIB,
+        lower_bound_bytes=300 * KIB,
+        planner="greedy",
+    )
+
+
+@pytest.fixture
+def canvas(qtbot: QtBot) -> MemoryCanvas:
+    widget = MemoryCanvas(colours())
+    widget.resize(800, 500)
+    qtbot.addWidget(widget)
+    widget.set_data(plan())
+    widget.show()
+    qtbot.waitExposed(widget)
+    return widget
+
+
+def middle(canvas: MemoryCanvas, value: int) -> QPoint:
+    assert canvas.data is not None
+    x, y, w, h = screen_boxes(canvas.data, canvas.camera, canvas.size())[value].tolist()
+    return QPointF(x + w / 2, y + h / 2).toPoint()
+
+
+def texts(path: Path) -> str:
+    return "\n".join("".join(e.itertext()) for e in ET.parse(path).iter() if e.tag.endswith("text"))
+
+
+def test_empty_canvas_says_what_would_fill_it(qtbot: QtBot) -> None:
+    widget = MemoryCanvas(colours())
+    qtbot.addWidget(widget)
+    widget.set_message("Open a .pte file.")
+    assert widget.accessibleDescription() == "Open a .pte file."
+    assert widget.render_to_image(1.0).width() > 0
+
+
+def test_screen_boxes_place_address_upwards_and_step_to_the_right(canvas: MemoryCanvas) -> None:
+    assert canvas.data is not None
+    boxes = screen_boxes(canvas.data, canvas.camera, QSize(800, 500))
+    linear, mul, add = boxes.tolist()
+    assert linear[0] == pytest.approx(LEFT)
+    assert linear[1] + linear[3] == pytest.approx(500 - BOTTOM)
+    assert mul[1] + mul[3] == pytest.approx(linear[1])
+    assert mul[0] == pytest.approx(LEFT + 2 * canvas.camera.sx)
+    assert linear[2] == pytest.approx(5 * canvas.camera.sx)  # the last step is inclusive
+    assert add[3] == pytest.approx(linear[3] / 2)
+
+
+def test_canvas_svg_names_peak_plan_bound_values_and_axes(
+    canvas: MemoryCanvas, tmp_path: Path
+) -> None:
+    canvas.render_to_svg(tmp_path / "m.svg")
+    found = texts(tmp_path / "m.svg")
+    for text in (
+        "peak 320.0 KiB live",
+        "planned 320.0 KiB (greedy)",
+        "lower bound 300.0 KiB",
+        "linear · 256.0 KiB",
+        "instruction",
+        "256 KiB",
+    ):
+        assert text in found, text
+
+
+def test_canvas_without_peak_and_bound_claims_none(canvas: MemoryCanvas, tmp_path: Path) -> None:
+    canvas.set_data(plan(40))
+    canvas.render_to_svg(tmp_path / "m.svg")
+    found = texts(tmp_path / "m.svg")
+    assert "peak" not in found
+    assert "lower bound" not in found
+    assert "planned" in found
+
+
+def test_canvas_strong_value_is_darker_than_a_tinted_one(canvas: MemoryCanvas) -> None:
+    image = canvas.render_to_image(1.0)
+    strong = image.pixelColor(middle(canvas, 0) + QPoint(0, 30))
+    palette = colours()
+    assert abs(strong.blue() - QColor(palette.backend(0)).blue()) < 14
+    tinted = image.pixelColor(middle(canvas, 2) + QPoint(0, 30))
+    assert tinted.lightness() > QColor(palette.backend(1)).lightness() + 20
+
+
+def test_click_selects_the_value_and_tells_its_number(canvas: MemoryCanvas, qtbot: QtBot) -> None:
+    for value in range(3):
+        with qtbot.waitSignal(canvas.selected) as told:
+            qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=middle(canvas, value))
+        assert told.args == [value]
+    assert "add_3" in canvas.accessibleDescription()
+
+
+def test_click_on_the_axis_selects_the_step(canvas: MemoryCanvas, qtbot: QtBot) -> None:
+    x = round(LEFT + 3.5 * canvas.camera.sx)
+    with qtbot.waitSignal(canvas.step_selected) as told:
+        qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=QPoint(x, 480))
+    assert told.args == [3]
+    assert canvas.marks.step == 3
+
+
+def test_value_at_takes_the_smallest_of_overlapping_blocks(canvas: MemoryCanvas) -> None:
+    data = plan()
+    small = data.nbytes.copy()
+    small[1] = 16 * KIB
+    inside = MemoryData(
+        data.names,
+        data.first,
+        data.last,
+        np.array([0, 64 * KIB, 0]),
+        small,
+        data.colour,
+        data.strong,
+        10,
+        data.planned_bytes,
+    )
+    canvas.set_data(inside)
+    assert canvas.value_at(QPointF(middle(canvas, 1))) == 1
+
+
+def test_words_give_exact_size_address_and_lifetime(canvas: MemoryCanvas) -> None:
+    assert canvas.words(1).splitlines() == [
+        "mul_1",
+        "64.00 KiB (65,536 B) at 0x40000",
+        "live from instruction 2 to 6",
+    ]
+
+
+def test_arrow_keys_walk_in_time_and_address(canvas: MemoryCanvas, qtbot: QtBot) -> None:
+    canvas.set_selected(0)
+    found = []
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Left, Qt.Key.Key_Up, Qt.Key.Key_Down):
+        qtbot.keyClick(canvas, key)
+        found.append(canvas.marks.selected)
+    assert found == [1, 0, 1, 2]
+
+
+def test_f_shows_the_value_then_everything(canvas: MemoryCanvas, qtbot: QtBot) -> None:
+    whole = canvas.camera
+    canvas.set_selected(1)
+    qtbot.keyClick(canvas, Qt.Key.Key_F)
+    assert canvas.camera.sy > whole.sy
+    qtbot.keyClick(canvas, Qt.Key.Key_F)
+    assert canvas.camera == whole
+
+
+@pytest.mark.parametrize("axes", ["xy", "x", "y"])
+def test_zoom_keeps_the_point_and_the_other_axis(canvas: MemoryCanvas, axes: str) -> None:
+    before = canvas.camera
+    at = QPointF(300.0, 300.0)
+    step = before.x + (at.x() - LEFT) / before.sx
+    canvas.zoom(2.0, at, axes)
+    after = canvas.camera
+    assert after.x + (at.x() - LEFT) / after.sx == pytest.approx(step, abs=1e-6)
+    assert (after.sx > before.sx) is ("x" in axes)
+    assert (after.sy > before.sy) is ("y" in axes)
+
+
+def test_zoom_out_stops_at_the_whole(canvas: MemoryCanvas) -> None:
+    whole = canvas.camera
+    canvas.zoom(0.01)
+    assert canvas.camera == whole
+    canvas.zoom(1e9)
+    assert canvas.camera.sx < whole.sx * 1e5
+
+
+def test_resize_keeps_the_whole_in_view(canvas: MemoryCanvas) -> None:
+    canvas.resize(500, 300)
+    assert canvas.data is not None
+    boxes = screen_boxes(canvas.data, canvas.camera, canvas.size())
+    assert (boxes[:, 0] + boxes[:, 2] <= 500).all()
+    assert (boxes[:, 1] >= TOP).all()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("count", [0, 5000])
+def test_canvas_renders_in_every_look(
+    canvas: MemoryCanvas, tmp_path: Path, dark: bool, count: int
+) -> None:
+    canvas.set_colours(colours(dark=dark))
+    canvas.set_data(plan(count))
+    canvas.set_step(4)
+    canvas.render_to_png(tmp_path / "m.png", 1.5)
+    image = QImage(str(tmp_path / "m.png"))
+    assert (image.width(), image.height()) == (1200, 750)
+
+
+def test_values_of_no_bytes_and_one_step_are_fine(canvas: MemoryCanvas) -> None:
+    one = np.array([0])
+    data = MemoryData(("a",), one, one, one, one, one, np.array([False]), 1, 0)
+    canvas.set_data(data)
+    assert canvas.render_to_image(1.0).width() == 800
