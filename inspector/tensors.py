@@ -227,7 +227,7 @@ def statistics(array: Array | None) -> dict[str, float | int | None] | None:
     """
     if array is None or array.dtype.kind not in "biuf":
         return None
-    flat = array.reshape(-1)
+    flat: Array = np.ravel(array)
     numbers = flat.astype(np.float64) if flat.dtype.kind in "bf" else flat
     finite = numbers[np.isfinite(numbers)] if numbers.dtype.kind == "f" else numbers
     empty = len(finite) == 0

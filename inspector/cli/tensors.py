@@ -15,9 +15,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add_files(parser)
     parser.add_argument("--no-values", action="store_true", help="metadata only; reads no data")
-    parser.add_argument(
-        "--run", type=int, default=0, help="which run's tensors; default: the first"
-    )
+    parser.add_argument("--run", type=int, default=0, help="run whose tensors; default: 0")
 
 
 def run(options: Namespace) -> Answer:

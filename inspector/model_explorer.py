@@ -1,0 +1,75 @@
+"""Graphs in the JSON that Model Explorer opens.
+
+Source: the public graph format of Model Explorer (graphs, nodes, namespaces, incomingEdges).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inspector.model_graph import ModelGraph, ModelNode, describe, graph_names, model_graph
+from inspector.session import Session
+from inspector.source import user_frame
+
+
+def model_explorer(session: Session, methods: tuple[str, ...]) -> dict[str, Any]:
+    """Return every graph of the methods as one collection."""
+    graphs: list[dict[str, Any]] = []
+    for method in methods:
+        for name in graph_names(session, method):
+            graph = model_graph(session, method, name)
+            if graph is not None:
+                graphs.append(_graph(f"{method} {name}", graph))
+    return {"label": session.name, "graphs": graphs}
+
+
+def _graph(title: str, graph: ModelGraph) -> dict[str, Any]:
+    incoming: dict[int, list[dict[str, str]]] = {}
+    for edge in graph.edges:
+        maker = graph.nodes[edge.source]
+        outputs = maker.node.outputs
+        output = outputs.index(edge.value) if edge.value in outputs else 0
+        position = len(incoming.setdefault(edge.target, []))
+        incoming[edge.target].append(
+            {
+                "sourceNodeId": str(edge.source),
+                "sourceNodeOutputId": str(output),
+                "targetNodeInputId": str(position),
+            }
+        )
+    nodes = [_node(node, incoming.get(node.id, [])) for node in graph.nodes]
+    return {"id": title, "nodes": nodes}
+
+
+def _node(node: ModelNode, incoming: list[dict[str, str]]) -> dict[str, Any]:
+    attributes = {"name": node.name, "kind": node.node.kind.value}
+    if node.backend:
+        attributes["delegate"] = f"{node.backend} {node.delegate}"
+    if node.node.debug_handle is not None:
+        attributes["debug_handle"] = str(node.node.debug_handle)
+    frame = user_frame(node.node.stack_trace)
+    if frame is not None:
+        attributes["source"] = frame.label
+    for weight in node.weights:
+        attributes[f"weight {weight.name}"] = weight.description
+    for position, argument in enumerate(node.node.args):
+        if not argument.values and argument.literal is not None:
+            attributes[argument.name or f"argument {position}"] = str(argument.literal)
+    outputs = [
+        {
+            "id": str(position),
+            "attrs": [
+                {"key": "tensor_shape", "value": describe(value)},
+                {"key": "__tensor_tag", "value": value.name},
+            ],
+        }
+        for position, value in enumerate(node.values)
+    ]
+    return {
+        "id": str(node.id),
+        "label": node.node.target,
+        "namespace": "/".join(region.label.replace("/", "_") for region in node.regions),
+        "attrs": [{"key": key, "value": value} for key, value in attributes.items()],
+        "incomingEdges": incoming,
+        "outputsMetadata": outputs,
+    }
