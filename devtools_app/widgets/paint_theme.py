@@ -111,9 +111,10 @@ def mix(a: str, b: str, share: float) -> str:
 
 @lru_cache(maxsize=4096)
 def ink_on(fill: str) -> str:
-    """Return black or white, whichever is easier to read on a fill."""
-    dark, light = "#14171a", "#ffffff"
-    return dark if contrast(dark, fill) >= contrast(light, fill) else light
+    """Return a nearly black, white or black that can be read on a fill; one of them always can."""
+    soft, light, dark = "#14171a", "#ffffff", "#000000"
+    best = soft if contrast(soft, fill) >= contrast(light, fill) else light
+    return best if contrast(best, fill) >= READABLE else dark
 
 
 @lru_cache(maxsize=4096)

@@ -83,7 +83,7 @@ def test_batch_more_than_one_chunk_is_drawn_to_the_end(qtbot: QtBot) -> None:
 
 @given(colour)
 def test_ink_on_any_fill_can_be_read(fill: str) -> None:
-    assert contrast(ink_on(fill), fill) >= 4.3
+    assert contrast(ink_on(fill), fill) >= 4.5
 
 
 @given(colour, st.sampled_from(["#ffffff", "#f7f7f5", "#17181a", "#1f2226"]))
