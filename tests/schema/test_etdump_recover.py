@@ -137,6 +137,6 @@ def test_file_full_of_look_alikes_is_refused_in_bounded_time() -> None:
     body = (at - 12).astype("<i4").tobytes()
     raw = bytearray(head + body)
     struct.pack_into("<I", raw, 0, len(raw) - 4)
-    began = time.perf_counter()
+    began = time.process_time()
     assert survives(etdump.decode, bytes(raw)) is None
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

@@ -142,9 +142,9 @@ def test_record_damaged_is_refused_or_read_in_part(damage: Damage) -> None:
     outcomes: set[str] = set()
     for seed in range(120):
         rng = random.Random(f"{damage.__name__} {seed}")
-        started = time.perf_counter()
+        started = time.process_time()
         outcomes.add(use_everything(damage(rng.choice(FILES), rng)))
-        assert time.perf_counter() - started < 5
+        assert time.process_time() - started < 5
     assert "partial" in outcomes
 
 
@@ -242,7 +242,7 @@ BOMBS: dict[str, Callable[[], dict[str, bytes]]] = {
 @pytest.mark.parametrize("name", BOMBS)
 def test_record_with_a_bomb_stays_small_and_fast(name: str) -> None:
     data = record_of(BOMBS[name]())
-    started = time.perf_counter()
+    started = time.process_time()
     tracemalloc.start()
     try:
         record = decode(data)
@@ -256,7 +256,7 @@ def test_record_with_a_bomb_stays_small_and_fast(name: str) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 4 * len(data) + 200_000_000
-    assert time.perf_counter() - started < 20  # tracing makes it about four times slower
+    assert time.process_time() - started < 20  # tracing makes it about four times slower
 
 
 def test_deflated_json_bomb_stays_small() -> None:

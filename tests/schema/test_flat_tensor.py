@@ -275,9 +275,9 @@ def test_decode_of_a_million_empty_entries_is_bounded() -> None:
     struct.pack_into("<I", body, root - at + 4, at + len(body) - 4 - (root + 4))
     body += (steps - slots).astype("<u4").tobytes() + (steps - (at + 12)).astype("<i4").tobytes()
     head = struct.pack("<I4s4sIQQQQ", root, b"FT01", b"FH01", 40, at, len(body), 0, 0)
-    began = time.perf_counter()
+    began = time.process_time()
     read = survives(flat_tensor.decode, head + bytes(body))
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert read is None or (len(read.entries) == count and len(read.issues) <= 25)
 
 

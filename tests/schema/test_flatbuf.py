@@ -234,10 +234,10 @@ def test_reader_of_too_deep_nesting_is_refused() -> None:
 
 
 def test_reader_of_tables_entered_exponentially_often_is_refused_at_once() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(FormatError, match="more than twice"):
         Reader(memoryview(nested(50, fan=4))).root(NEST)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 def test_reader_of_wide_vtable_shared_by_many_tables_is_quick() -> None:
@@ -254,11 +254,11 @@ def test_reader_of_wide_vtable_shared_by_many_tables_is_quick() -> None:
     start = len(wide)
     vector += b"".join(struct.pack("<i", start + tables + 4 * i - 8) for i in range(count))
     reader = Reader(memoryview(wide + bytes(vector)))
-    began = time.perf_counter()
+    began = time.process_time()
     leaf_spec = spec("T", dict)
     made = [reader.table(leaf_spec, start + tables + 4 * i) for i in range(count)]
     assert len(made) == count
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("seed", range(3))
