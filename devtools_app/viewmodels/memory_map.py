@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from devtools_app.viewmodels.canvas_data import (
 from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.table import Table, Total, number_column, share_column, text_column
+from devtools_app.viewmodels.timeline_events import call_label
 from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes, format_share
 from inspector.join_index import JoinIndex, join_index
 from inspector.memory import Arena, MemoryPlan, PlannedValue, analyse_memory
@@ -168,9 +170,10 @@ def culprits(
     index = join_index(session, method)
     unit = choose_unit(Quantity.SIZE, max((v.nbytes for v in values), default=0), size_unit)
     peak = arena.peak_bytes
+    labels = _labels(session, method)
     columns = (
         text_column("value", [value.name for value in values], mono=True),
-        text_column("made by", [_maker(value) for value in values]),
+        text_column("made by", [_maker(value, labels) for value in values]),
         number_column("size", _sizes(values), Quantity.SIZE, unit=unit, total=Total.SUM),
         share_column("of peak" if peak_only else "against peak", _shares(values, peak)),
         text_column("type", [_type(value) for value in values], mono=True),
@@ -191,10 +194,20 @@ def _step(step: int) -> int | None:
     return step if step >= 0 else None
 
 
-def _maker(value: PlannedValue) -> str:
-    if value.made_by is None:
-        return value.role
-    return f"{value.operator.replace('::', '.')} #{value.made_by}"
+def _maker(value: PlannedValue, labels: Sequence[str]) -> str:
+    made = value.made_by
+    if made is None or made >= len(labels):
+        return f"not written: {value.role}"
+    return f"{labels[made]} · {made}"
+
+
+def _labels(session: Session, method: str) -> list[str]:
+    """Return what each instruction calls."""
+    program = session.program
+    if program is None:
+        return []
+    plan = program.plan(method)
+    return [call_label(plan, step.instr_args) for _, _, step in instructions(plan)]
 
 
 def _sizes(values: tuple[PlannedValue, ...]) -> NDArray[np.int64]:

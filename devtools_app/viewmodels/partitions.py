@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
 from devtools_app.viewmodels.node_text import node_title, operator_title, value_text
 from devtools_app.viewmodels.node_times import NodeTimes, node_times
 from devtools_app.viewmodels.table import (
@@ -259,7 +260,7 @@ def counts_text(made: Partitions) -> str:
     parts = [honest]
     if facts.nested_non_delegated:
         parts.append(f"{facts.nested_non_delegated:,} more in branches and loop bodies are not")
-    if made.times is not None and made.times.method_ns > 0:
+    if made.times is not None and made.times.method_ns > 0 and facts.delegates:
         inside = sum(made.times.delegate_ns.values())
         parts.append(f"{format_share(inside / made.times.method_ns)} of the time is in delegates")
     nbytes = sum(one.nbytes + one.named_bytes for one in facts.delegates)
@@ -275,32 +276,49 @@ COUNTING = {
 }
 
 
-def detail_sections(
-    made: Partitions, index: int
-) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
-    """Return what is to be said about a delegate: sections of (name, text) lines."""
+def delegate_sheet(made: Partitions, index: int) -> FactSheet:
+    """Return what is to be said about a delegate; an empty sheet when there is none."""
     delegate = next((one for one in made.facts.delegates if one.index == index), None)
     if delegate is None:
-        return ()
-    sections: list[tuple[str, tuple[tuple[str, str], ...]]] = [
-        ("Delegate", tuple(_delegate_lines(delegate))),
-        ("Compile specs", tuple(delegate.compile_specs.items())),
+        return FactSheet()
+    groups = [
+        FactGroup("Delegate", _lines(_delegate_lines(delegate))),
+        FactGroup("Compile specs", _lines(delegate.compile_specs.items())),
     ]
     payload = delegate.payload
     if payload is not None:
-        facts = tuple((key, str(value)) for key, value in payload.summary.items())
-        sections.append(("Payload", (("format", payload.format), *facts)))
-        odd = tuple((issue.where, issue.message) for issue in payload.issues)
-        sections.append(("Odd", odd))
-    return tuple((title, lines) for title, lines in sections if lines)
+        facts = [(key, str(value)) for key, value in payload.summary.items()]
+        groups.append(FactGroup("Payload", _lines([("format", payload.format), *facts])))
+        odd = [(issue.where, issue.message) for issue in payload.issues]
+        groups.append(FactGroup("Odd", _lines(odd)))
+    title = f"{short_backend(delegate.backend_id)} · delegate {delegate.index}"
+    return FactSheet(title, delegate.backend_id, tuple(one for one in groups if one.facts))
+
+
+def method_sheet(made: Partitions) -> FactSheet:
+    """Return the counts of a method: as the stock tool has them, and what they leave out."""
+    facts = made.facts
+    stock = [tuple(line.split(": ", 1)) for line in facts.summary.splitlines()]
+    honest = [(str(number), text) for number, text in enumerate(counts_text(made).split(" · "), 1)]
+    both = [(op.op_type, f"{op.delegated:,} / {op.non_delegated:,}") for op in facts.by_operator]
+    groups = (
+        FactGroup("As the stock tool counts", _lines((pair[0], pair[-1]) for pair in stock)),
+        FactGroup("Nodes that compute", text="", facts=_lines(honest)),
+        FactGroup("By operator: delegated / not", _lines(both)),
+    )
+    return FactSheet(facts.method, COUNTING.get(facts.counting, facts.counting), groups)
+
+
+def _lines(pairs: Iterable[tuple[str, str]]) -> tuple[Fact, ...]:
+    return tuple(Fact(label, value) for label, value in pairs)
 
 
 def _delegate_lines(delegate: DelegateFacts) -> list[tuple[str, str]]:
     lines = [("backend", delegate.backend_id), ("nodes", f"{len(delegate.nodes):,}")]
     if delegate.payload is not None:
-        lines.append(("payload", f"{format_bytes(delegate.nbytes)} ({delegate.nbytes:,} bytes)"))
+        lines.append(("payload", f"{delegate.nbytes:,} bytes"))
         if delegate.named_bytes:
-            lines.append(("named data", format_bytes(delegate.named_bytes)))
+            lines.append(("named data", f"{delegate.named_bytes:,} bytes"))
     calls = ", ".join(map(str, delegate.calls)) or "none"
     return [*lines, ("called at instruction", calls)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from devtools_app.state import Selection, SelectionKind
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch, TreemapData
 from devtools_app.viewmodels.table import Table, Total, number_column, share_column, text_column
 from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes
+from inspector.model_graph import short_backend
 from inspector.session import LoadedFile, Session
 from inspector.size import Part, mark_duplicates
 from inspector.size_files import SizedFile, session_sizes
@@ -27,6 +29,7 @@ _HUES = (
     ("member", 5, "record member"),
 )
 _SMALL = -1  # colour reference of everything else
+_DELEGATE = re.compile(r"(?P<method>.+) delegate (?P<number>\d+) \((?P<backend>[^()]*)\)")
 _MANY = 60_000  # parts drawn; the rest of a group is drawn as one
 
 
@@ -65,6 +68,15 @@ def size_map(session: Session, path: str = "", size_unit: str = "auto") -> SizeM
     return map_of(known, parts, _problems(sized), size_unit)
 
 
+def _short(name: str) -> str:
+    """Return ``XNNPACK 0`` for ``forward delegate 0 (XnnpackBackend)``, other names as they are."""
+    match = _DELEGATE.fullmatch(name)
+    if match is None:
+        return name
+    method = "" if match["method"] == "forward" else f"{match['method']} "
+    return f"{method}{short_backend(match['backend'])} {match['number']}"
+
+
 def _problems(sized: Sequence[SizedFile]) -> tuple[str, ...]:
     return tuple(f"{Path(one.file.path).name}: {one.problem}" for one in sized if one.problem)
 
@@ -82,7 +94,7 @@ def map_of(
         tree.names[0] = Path(known[0].file.path).name
     for number, (file, part) in enumerate(parts):
         head = (Path(file.path).name,) if several else ()
-        tree.add((*head, *part.group), part, number)
+        tree.add((*head, *map(_short, part.group)), part, number)
     total = sum(part.nbytes for _, part in parts)
     gaps = sum(part.nbytes for _, part in parts if part.kind in ("alignment", "slack"))
     words = [f"{total:,} bytes in {len(parts):,} parts", f"gaps {format_bytes(gaps, size_unit)}"]

@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from devtools_app.viewmodels.table import Table, number_column, text_column
+from devtools_app.viewmodels.units import Quantity
 from inspector.session import LoadedFile, Session
 from schema import bundled, etdump, flat_tensor
 from schema.bundled import BundledProgram
@@ -233,3 +235,17 @@ def value_node(name: str, value: object, depth: int = 0) -> StructureNode:
 
 def _short(text: str, most: int = 2000) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
+def structure_table(rows: Sequence[tuple[int, StructureNode]]) -> Table:
+    """Return lines of the tree with their depth as a table, for export."""
+    nodes = [node for _, node in rows]
+    columns = (
+        number_column("depth", [depth for depth, _ in rows], Quantity.COUNT),
+        text_column("name", [node.name for node in nodes]),
+        text_column("type", [node.type for node in nodes]),
+        text_column("value", [node.text for node in nodes]),
+        number_column("offset", [node.position for node in nodes], Quantity.ADDRESS),
+        number_column("bytes", [node.nbytes for node in nodes], Quantity.COUNT),
+    )
+    return Table(columns, len(nodes), noun="lines")

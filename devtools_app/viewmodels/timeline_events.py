@@ -177,11 +177,15 @@ def _labels(
         steps = instructions(links.plan)
         called = (lane == CALLS) & (numbers >= 0) & (numbers < len(steps))
         label[called] = len(names) + numbers[called]
-        names += [
-            instruction_label(links.plan, step.instr_args).replace("::", ".")
-            for _, _, step in steps
-        ]
+        names += [call_label(links.plan, step.instr_args) for _, _, step in steps]
     return label, tuple(names)
+
+
+def call_label(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:
+    """Return what an instruction calls, in short: ``aten.add.out`` or ``XNNPACK 0``."""
+    if isinstance(args, m.DelegateCall) and 0 <= args.delegate_index < len(plan.delegates):
+        return f"{short_backend(plan.delegates[args.delegate_index].id)} {args.delegate_index}"
+    return instruction_label(plan, args).replace("::", ".").removesuffix("Call")
 
 
 def _around(lane: Ints, numbers: Ints, inside: Bools) -> Ints:

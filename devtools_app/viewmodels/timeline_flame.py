@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 from devtools_app.viewmodels.canvas_data import (
     NOT_DELEGATED,
     PLAIN,
+    LegendEntry,
+    Swatch,
     TimelineData,
     TimelineLane,
 )
 from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.operator_rows import UNATTRIBUTED, OperatorRow, operator_rows
+from devtools_app.viewmodels.timeline import Timeline
 from devtools_app.viewmodels.units import Quantity
+from inspector.model_graph import short_backend
 from inspector.session import Session
 
 Step = tuple[str, int]  # name, colour
@@ -134,3 +138,23 @@ def _parts(row: OperatorRow) -> tuple[str, ...]:
     modules = tuple(row.module.split(".")) if row.module else ()
     unique = "" if row.event is None else str(row.event)
     return (*inside, *modules, f"event {unique}")
+
+
+def flame_timeline(session: Session, method: str) -> Timeline | None:
+    """Return the flame with its legend, None when no time was measured."""
+    data, rows = flame(session, method)
+    if not len(data.lane):
+        return None
+    owners = {
+        backend_index(row.link.backend): short_backend(row.link.backend)
+        for row in operator_rows(session, method)
+        if row.link.backend
+    }
+    legend = [LegendEntry(name, Swatch.FILL, colour) for colour, name in owners.items()]
+    if bool((data.colour == NOT_DELEGATED).any()):
+        legend.append(LegendEntry("not delegated", Swatch.FILL, NOT_DELEGATED))
+    legend.append(LegendEntry("modules", Swatch.FILL, PLAIN))
+    if data.unattributed.any():
+        legend.append(LegendEntry("unattributed", Swatch.HATCH))
+    note = "mean over all runs · widths are time, order is that of the program"
+    return Timeline(data, rows, tuple(legend), note)

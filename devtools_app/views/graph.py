@@ -1,0 +1,411 @@
+"""The graph view: the program as a picture of modules, delegates and operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtWidgets import QLineEdit
+
+from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.viewmodels.canvas_data import GraphOverlay
+from devtools_app.viewmodels.filter import FilterError
+from devtools_app.viewmodels.layout.cluster_tree import (
+    ROOT,
+    ClusterPath,
+    collapse,
+    expand_all,
+    reveal,
+    toggle,
+)
+from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
+from devtools_app.viewmodels.layout.placed import Placed
+from devtools_app.viewmodels.layout.scene_graph import SceneGraph
+from devtools_app.viewmodels.scene import GraphScene, graph_scene, opening_set, with_sublabels
+from devtools_app.viewmodels.scene_overlay import graph_overlay
+from devtools_app.viewmodels.scene_search import search_nodes, selected_nodes
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.filter_box import FilterBox
+from devtools_app.widgets.graph_canvas import GraphCanvas
+from devtools_app.widgets.graph_canvas_pick import NOTHING, in_order
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.join_index import JoinIndex, join_index
+from inspector.model_graph import COMPILED, graph_names
+from inspector.session import Session
+
+_JOINT = "\x1f"  # between the keys of a path; occurs in no name
+_NO_GRAPH = Need(
+    "No graph to draw",
+    "The graph comes from an ETRecord or from the instructions of a program (.pte). Open one of"
+    " them beside the files that are here.",
+    "etrecord = ETRecord(); … etrecord.save('model.etrecord')",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    """What the worker gives back."""
+
+    graph: GraphScene
+    scene: SceneGraph
+    overlay: GraphOverlay
+    placed: Placed
+    index: JoinIndex
+    look: tuple[str, ...]
+
+
+class GraphPane(Pane):
+    """Draws one graph of a method.
+
+    Keys: Shift+E opens all, Shift+C closes all, Shift+R shows the selected node inside closed
+    boxes, Shift+M leaves modules out; the canvas has its own.
+    """
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Graph")
+        self.canvas = GraphCanvas(context.theme.canvas)
+        self._cache = LayoutCache()
+        self._made: _Made | None = None
+        self._name = COMPILED
+        self._flat = False
+        self._anchor: ClusterPath | None = None
+        self._found: tuple[str, ...] | None = None
+        self._own_selection: Selection | None = None
+        self._shown_selection: tuple[Selection, object] | None = None
+        self._add_tools()
+        self.set_content(self.canvas)
+        self._connect()
+
+    def _add_tools(self) -> None:
+        self.graphs = ToolbarCombo(self.theme, "graph", "Graph to draw")
+        self.graphs.activated.connect(self._graph_chosen)
+        self.add_tool(self.graphs)
+        self.add_button("Open all", "Open all boxes", self.open_all, keys="Shift+E")
+        self.add_button("Close all", "Close all boxes", self.close_all, keys="Shift+C")
+        self.flat = self.add_button(
+            "Flat", "Leave the boxes of modules out", self._toggle_flat, keys="Shift+M"
+        )
+        self.flat.setCheckable(True)
+        self.reveal_button = self.add_button(
+            "Reveal", "Open the boxes around the selected node", self.reveal, keys="Shift+R"
+        )
+        self.search = FilterBox("Find in the graph")
+        self.search.setPlaceholderText("find   /regex/")
+        self.search.setToolTip(
+            "Words must all occur in a node's operator, name, module or weights.\n"
+            "/conv|gelu/ is a regular expression. Return: the next one, Shift+F3: the one before."
+        )
+        self.add_tool(self.search, right=True)
+        back = self.add_button("", "Match before", lambda: self._step(-1), icon="up", right=True)
+        ahead = self.add_button("", "Next match", lambda: self._step(1), icon="down", right=True)
+        self._steps = (back, ahead)
+        self.add_keys("F3", lambda: self._step(1))
+        self.add_keys("Shift+F3", lambda: self._step(-1))
+        self.add_button("", "Show the whole graph (Space)", self.canvas.fit, icon="fit", right=True)
+        self._show_matches()
+
+    def _connect(self) -> None:
+        self.search.filter_changed.connect(self._search)
+        self.search.left.connect(lambda: self._step(1) if self._found else self.canvas.setFocus())
+        self.canvas.selected.connect(self._node_chosen)
+        self.canvas.cluster_selected.connect(self._cluster_chosen)
+        self.canvas.toggle_requested.connect(self._toggle)
+        self.theme.changed.connect(lambda: self.canvas.set_colours(self.theme.canvas))
+
+    # -- state -----------------------------------------------------------------------------
+
+    def show_state(self, state: State) -> None:
+        """Show the method, overlay and selection of a state."""
+        session = state.session
+        if session is None:
+            self._clear(NO_SESSION)
+            return
+        names = graph_names(session, state.method)
+        if self._name not in names:
+            self._name = COMPILED
+        self.graphs.show_choices([(_title(name), name) for name in names], self._name)
+        self.graphs.setVisible(len(names) > 1)
+        key = (state.open_session, state.method, self._name, self._flat)
+        look = (state.overlay, state.units.time, state.units.size)
+        expanded = self._expanded(state)
+        self.request(
+            (*key, look, expanded),
+            lambda: self._make(session, state.method, self._name, self._flat, look, expanded),
+        )
+        if not self.working:
+            self._show_selection(state)
+
+    def _clear(self, need: Need) -> None:
+        self._made = None
+        self.canvas.set_graph(None)
+        self.show_need(need, tools=need is not NO_SESSION and self.graphs.count() > 1)
+
+    def _make(
+        self,
+        session: Session,
+        method: str,
+        name: str,
+        flat: bool,
+        look: tuple[str, ...],
+        expanded: frozenset[ClusterPath] | None,
+    ) -> _Made | None:
+        graph = graph_scene(session, method, name, flat=flat)
+        if graph is None:
+            return None
+        before = self._made
+        if before is not None and before.graph is graph and before.look == look:
+            scene, overlay = before.scene, before.overlay
+        else:
+            scene = with_sublabels(graph, *look)
+            overlay = graph_overlay(graph, *look)
+        opened = opening_set(scene.tree) if expanded is None else expanded
+        placed = lay_out(scene, opened, self._cache)
+        return _Made(graph, scene, overlay, placed, join_index(session, method), look)
+
+    def show_result(self, result: object) -> None:
+        """Draw what was laid out."""
+        if not isinstance(result, _Made):
+            self._clear(_NO_GRAPH)
+            self.forget()
+            return
+        before, self._made = self._made, result
+        same = before is not None and before.graph is result.graph
+        if before is None or before.overlay is not result.overlay:
+            self.canvas.set_overlay(result.overlay)  # first: the legend takes room
+        if same and before is not None and before.scene is not result.scene:
+            self.canvas.update_scene(result.placed)
+        else:
+            self.canvas.set_graph(result.placed, self._anchor)
+        self._anchor = None
+        self._show_note(result)
+        self.show_content()
+        if not same:
+            self._search(self.search.text())
+        self._shown_selection = None
+        self._show_selection(self.state)
+
+    def _show_note(self, made: _Made) -> None:
+        nodes, source = len(made.scene.names), made.graph.graph.source
+        origin = {"record": "from the ETRecord", "program": "from the program"}
+        text = f"{nodes:,} nodes"
+        if self._name == COMPILED:
+            text += f" · {origin.get(source, source)}"
+        self.note.setText(text)
+
+    # -- opened boxes ----------------------------------------------------------------------
+
+    def _scope(self, state: State) -> str:
+        mode = "flat" if self._flat else "modules"
+        return f"{state.scope}{self._name}{_JOINT}{mode}{_JOINT}"
+
+    def _expanded(self, state: State) -> frozenset[ClusterPath] | None:
+        """Return the boxes the user has open, None while the user has not touched them."""
+        scope = self._scope(state)
+        own = [one.removeprefix(scope) for one in state.expanded if one.startswith(scope)]
+        if not own:
+            return None
+        return frozenset(tuple(one.split(_JOINT)) for one in own if one)
+
+    def _put(self, expanded: frozenset[ClusterPath], anchor: ClusterPath | None = None) -> None:
+        state = self.state
+        scope = self._scope(state)
+        rest = {one for one in state.expanded if not one.startswith(scope)}
+        own = {scope + _JOINT.join(path) for path in expanded}
+        self._anchor = anchor
+        self.store.update(expanded=frozenset(rest | own | {scope}))
+
+    def _opened(self) -> frozenset[ClusterPath]:
+        return self._made.placed.expanded if self._made is not None else frozenset()
+
+    def _toggle(self, path: object) -> None:
+        if isinstance(path, tuple):
+            self._put(toggle(self._opened(), path), path)
+
+    def _selected_cluster(self) -> ClusterPath:
+        made, item = self._made, self.canvas.selected_item
+        if made is None or item < made.placed.node_count:
+            return ROOT
+        return made.placed.path_of(item)
+
+    def open_all(self) -> None:
+        """Open everything, or everything inside the selected box."""
+        if self._made is not None:
+            path = self._selected_cluster()
+            self._put(self._opened() | expand_all(self._made.scene.tree, path), path or None)
+
+    def close_all(self) -> None:
+        """Close everything, or everything inside the selected box."""
+        if self._made is not None:
+            path = self._selected_cluster()
+            closed = collapse(self._opened(), path, deep=True) if path else frozenset()
+            self._put(frozenset(closed), path or None)
+
+    def reveal(self) -> None:
+        """Open the boxes around the node that is selected."""
+        made = self._made
+        if made is None:
+            return
+        names = selected_nodes(made.graph, self.state.selection, made.index, self._name)
+        if names:
+            self._reveal(names[0])
+
+    def _reveal(self, name: str) -> None:
+        made = self._made
+        if made is not None:
+            self._put(reveal(made.scene.tree, self._opened(), made.scene.index[name]))
+
+    def _toggle_flat(self) -> None:
+        self._flat = not self._flat
+        self.flat.setChecked(self._flat)
+        self.show_state(self.state)
+
+    def _graph_chosen(self, _index: int) -> None:
+        self._name = str(self.graphs.currentData())
+        self.show_state(self.state)
+
+    # -- selection -------------------------------------------------------------------------
+
+    def _node_chosen(self, name: str) -> None:
+        made = self._made
+        if made is None:
+            return
+        if not name:
+            self.select(Selection())
+            return
+        node = made.graph.graph.nodes[made.scene.index[name]]
+        self._own_selection = Selection(
+            SelectionKind.NODE,
+            self.state.method,
+            self._name,
+            node.name,
+            instruction=node.instruction,
+            delegate=node.delegate,
+        )
+        self.select(self._own_selection)
+
+    def _cluster_chosen(self, path: object) -> None:
+        made = self._made
+        if made is None or not isinstance(path, tuple):
+            return
+        region = made.graph.clusters.regions.get(path)
+        if region is not None and region.delegate is not None:
+            self._own_selection = Selection(
+                SelectionKind.DELEGATE, self.state.method, delegate=region.delegate
+            )
+            self.select(self._own_selection)
+
+    def _show_selection(self, state: State) -> None:
+        made = self._made
+        mark = (state.selection, made)
+        if made is None or mark == self._shown_selection:
+            return
+        self._shown_selection = mark
+        own = state.selection == self._own_selection
+        self._own_selection = None
+        names = selected_nodes(made.graph, state.selection, made.index, self._name)
+        self.reveal_button.setEnabled(self._is_hidden(names[:1]))
+        if own:
+            return
+        if state.selection.kind is SelectionKind.DELEGATE and self._mark_delegate(state.selection):
+            return
+        self.canvas.set_selected(names[0] if names else "")
+
+    def _is_hidden(self, names: tuple[str, ...]) -> bool:
+        made = self._made
+        if made is None or not names:
+            return False
+        node = made.scene.index[names[0]]
+        return int(made.placed.item_of_node[node]) != node
+
+    def _mark_delegate(self, selection: Selection) -> bool:
+        made = self._made
+        if made is None:
+            return False
+        for path, region in made.graph.clusters.regions.items():
+            if region.delegate == selection.delegate:
+                item = made.placed.node_count + made.scene.tree.index[path]
+                blocked = self.canvas.blockSignals(True)
+                self.canvas.select_item(item)
+                self.canvas.blockSignals(blocked)
+                return True
+        return False
+
+    # -- search ----------------------------------------------------------------------------
+
+    def start_find(self) -> None:
+        """Put the cursor into the search field."""
+        self.search.setFocus()
+        QLineEdit.selectAll(self.search)
+
+    def step(self, by: int) -> bool:
+        """Select the next or previous node in program order; return whether there was one."""
+        made = self._made
+        if made is None:
+            return False
+        item = in_order(made.placed, self.canvas.selected_item, by)
+        if item == NOTHING:
+            return False
+        self.canvas.select_item(item)
+        return True
+
+    def _search(self, text: str) -> None:
+        made = self._made
+        self._found = None
+        if made is not None:
+            try:
+                self._found = search_nodes(made.graph, text)
+                self.search.show_error("")
+            except FilterError as error:
+                self.search.show_error(str(error))
+        self.canvas.set_found(self._found)
+        self._show_matches()
+
+    def _show_matches(self) -> None:
+        found = self._found
+        for button in self._steps:
+            button.setEnabled(bool(found))
+        if found is None:
+            if self._made is not None:
+                self._show_note(self._made)
+            return
+        total = len(self._made.scene.names) if self._made is not None else 0
+        self.note.setText(f"{len(found):,} of {total:,} nodes found")
+
+    def _step(self, by: int) -> None:
+        made, found = self._made, self._found
+        if made is None or not found:
+            return
+        current = self.state.selection.node if self.state.selection.graph == self._name else ""
+        if current in found:
+            at = (found.index(current) + by) % len(found)
+        else:
+            at = 0 if by > 0 else len(found) - 1
+        self._node_chosen(found[at])
+        if self._is_hidden(found[at : at + 1]):
+            self._reveal(found[at])
+        else:
+            self.canvas.set_selected(found[at])
+        self.note.setText(f"{at + 1:,} of {len(found):,} found")
+
+    # -- export ----------------------------------------------------------------------------
+
+    def save_picture(self, path: Path) -> None:
+        """Write the whole graph as PNG or SVG, by the ending of the name.
+
+        Raises: OSError when the file cannot be written
+        """
+        self.canvas.render_whole(path)
+
+
+def _title(name: str) -> str:
+    return name.replace("/", " · ")
+
+
+def _needs(session: Session) -> Need | None:
+    has_any = session.program is not None or session.record is not None
+    return None if has_any else _NO_GRAPH
+
+
+SPEC = ViewSpec("graph", "Graph", Area.CENTRE, GraphPane, "graph", needs=_needs)

@@ -1,0 +1,232 @@
+"""The memory view: an arena by address and step, and who makes its peak."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.viewmodels.memory_map import (
+    MemoryMap,
+    arena_titles,
+    culprits,
+    memory_map,
+    memory_plan,
+    selected_values,
+)
+from devtools_app.viewmodels.table import Table
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.beside import Beside, with_legend
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.legend import Legend
+from devtools_app.widgets.live_curve import LiveCurve
+from devtools_app.widgets.memory_canvas import MemoryCanvas
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.join_index import JoinIndex, join_index
+from inspector.memory import MemoryPlan
+from inspector.session import Session
+
+_NO_PROGRAM = Need(
+    "No memory plan",
+    "The plan is in the program: open its .pte (or .bpte) beside the files that are here.",
+    "open('model.pte', 'wb').write(executorch_program.buffer)",
+)
+_NO_ARENA = Need(
+    "Nothing is planned",
+    "This method asks for no planned memory: its values are constants, scalars or owned by"
+    " the caller.",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    plan: MemoryPlan
+    titles: tuple[str, ...]
+    place: int
+    map: MemoryMap | None
+    table: Table
+    index: JoinIndex
+
+
+class MemoryPane(Pane):
+    """Draws one arena, its live bytes, and the table of those who make the peak."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Memory")
+        self.canvas = MemoryCanvas(context.theme.canvas)
+        self.curve = LiveCurve(context.theme.canvas)
+        self.legend = Legend(context.theme.canvas)
+        self.table = TableView(context.theme, "values at the peak")
+        self._made: _Made | None = None
+        self._arena = 0
+        self._all = False
+        self._add_tools()
+        self._add_content()
+        self._connect()
+
+    def _add_tools(self) -> None:
+        self.arenas = ToolbarCombo(self.theme, "arena", "Planned buffer to show")
+        self.arenas.activated.connect(self._arena_chosen)
+        self.add_tool(self.arenas)
+        self.scope = ToolbarCombo(self.theme, "table", "Values to list")
+        choices = [("at the peak", "peak"), ("all values", "all")]
+        self.scope.show_choices(choices, "peak")
+        self.scope.activated.connect(self._scope_chosen)
+        self.add_tool(self.scope)
+        self.add_button("", "Show the whole plan (Space)", self.canvas.fit, icon="fit", right=True)
+
+    def _add_content(self) -> None:
+        drawing = QWidget()
+        layout = QVBoxLayout(drawing)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.canvas, 1)
+        layout.addWidget(self.curve)
+        self.splitter = Beside(with_legend(drawing, self.legend), self.table)
+        self.set_content(self.splitter)
+
+    def _connect(self) -> None:
+        self.canvas.selected.connect(self._value_chosen)
+        self.canvas.step_selected.connect(self._step_chosen)
+        self.canvas.view_changed.connect(lambda: self.curve.follow(self.canvas.camera))
+        self.curve.step_selected.connect(self._step_chosen)
+        self.table.row_chosen.connect(self._row_chosen)
+        self.theme.changed.connect(self._restyle)
+
+    def _restyle(self) -> None:
+        for widget in (self.canvas, self.curve, self.legend):
+            widget.set_colours(self.theme.canvas)
+
+    # -- state -----------------------------------------------------------------------------
+
+    def show_state(self, state: State) -> None:
+        """Show the plan of the method of a state."""
+        session = state.session
+        if session is None:
+            self.show_need(NO_SESSION)
+            return
+        unit, place, peak_only = state.units.size, self._arena, not self._all
+        key = (state.open_session, state.method, place, peak_only, unit)
+        self.request(key, lambda: _make(session, state.method, place, unit, peak_only=peak_only))
+        if not self.working:
+            self._show_selection(state)
+
+    def show_result(self, result: object) -> None:
+        """Draw an arena."""
+        before, self._made = self._made, result if isinstance(result, _Made) else None
+        made = self._made
+        if made is None or made.map is None:
+            self.show_need(_NO_PROGRAM if made is None else _NO_ARENA)
+            return
+        self._arena = made.place
+        choices = [(title, str(place)) for place, title in enumerate(made.titles)]
+        self.arenas.show_choices(choices, str(made.place))
+        old = before.map.arena if before is not None and before.map is not None else None
+        if old is not made.map.arena:
+            self.canvas.set_data(made.map.data)
+            self.curve.show_live(made.map.arena.live_bytes, made.map.arena.peak_instruction)
+            self.curve.follow(self.canvas.camera)
+        self.legend.set_entries(made.map.legend)
+        self.table.show_table(made.table)
+        self.note.setText(" · ".join((made.map.headline, *made.map.issues)))
+        self.note.setToolTip("\n".join(made.map.issues))
+        self.show_content()
+        self._show_selection(self.state)
+
+    def _arena_chosen(self, place: int) -> None:
+        self._arena = place
+        self.show_state(self.state)
+
+    def _scope_chosen(self, _index: int) -> None:
+        self._all = self.scope.currentData() == "all"
+        self.show_state(self.state)
+
+    # -- selection -------------------------------------------------------------------------
+
+    def _value_chosen(self, number: int) -> None:
+        made = self._made
+        if made is None or made.map is None:
+            return
+        if number < 0:
+            self.select(Selection())
+            return
+        value = made.map.arena.values[number]
+        self.select(
+            Selection(
+                SelectionKind.VALUE,
+                self.state.method,
+                value=value.value,
+                instruction=value.made_by,
+            )
+        )
+
+    def _row_chosen(self, row: int) -> None:
+        key = self.table.rows.key(row)
+        if isinstance(key, Selection):
+            self.select(key)
+
+    def _step_chosen(self, step: int) -> None:
+        self.select(Selection(SelectionKind.INSTRUCTION, self.state.method, instruction=step))
+
+    def _show_selection(self, state: State) -> None:
+        made = self._made
+        if made is None or made.map is None:
+            return
+        found = selected_values(made.map.arena, state.selection, made.index)
+        self.canvas.set_selected(found[0] if found else -1)
+        self.canvas.set_step(state.selection.instruction)
+        self.curve.set_step(state.selection.instruction)
+        wanted = {made.map.arena.values[place].value for place in found}
+        rows = self.table.rows
+        lit = [row for row in range(rows.length) if _value_of(rows.key(row)) in wanted]
+        self.table.show_lit(lit)
+        if state.selection.kind is SelectionKind.VALUE:
+            self.table.show_current(rows.key(lit[0]) if lit else None)
+
+    def start_find(self) -> None:
+        """Put the cursor into the filter of the table."""
+        self.table.start_find()
+
+    def step(self, by: int) -> bool:
+        """Choose the next or previous row of the table; return whether there was one."""
+        return self.table.step(by)
+
+    def export_to(self, path: Path) -> bool:
+        """Write the table as TSV or CSV by the suffix; return whether it worked."""
+        return self.table.export_to(path)
+
+    def save_picture(self, path: Path) -> None:
+        """Write the plan as PNG or SVG, by the ending of the name.
+
+        Raises: OSError when the file cannot be written
+        """
+        self.canvas.write_picture(path, 2.0, self.canvas.size(), extras=True)
+
+
+def _value_of(key: object) -> int | None:
+    return key.value if isinstance(key, Selection) else None
+
+
+def _make(session: Session, method: str, place: int, unit: str, *, peak_only: bool) -> _Made | None:
+    plan = memory_plan(session, method)
+    if plan is None:
+        return None
+    index = join_index(session, method)
+    titles = arena_titles(plan, unit)
+    if not plan.arenas:
+        return _Made(plan, titles, 0, None, Table(), index)
+    place = min(place, len(plan.arenas) - 1)
+    made = memory_map(session, plan, place, unit)
+    table = culprits(session, method, made.arena, peak_only=peak_only, size_unit=unit)
+    return _Made(plan, titles, place, made, table, index)
+
+
+def _needs(session: Session) -> Need | None:
+    return None if session.program is not None else _NO_PROGRAM
+
+
+SPEC = ViewSpec("memory", "Memory", Area.CENTRE, MemoryPane, "memory", needs=_needs)

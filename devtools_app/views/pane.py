@@ -1,0 +1,193 @@
+"""What the drawn views share: a line of tools, a canvas or what is missing, work off the GUI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.latest import Latest, Token
+from devtools_app.requests import Select
+from devtools_app.state import Selection, State
+from devtools_app.theme import set_role
+from devtools_app.views.spec import ViewContext
+from devtools_app.widgets.busy import Busy
+from devtools_app.widgets.empty_state import EmptyState, Need
+
+Work = Callable[[], object]
+
+
+class Pane(QWidget):
+    """A view with tools above and, below, its content, what is missing, or what went wrong.
+
+    A subclass puts its widgets into ``content`` and calls ``request`` for what takes time; the
+    newest request reports to ``show_result``.
+    """
+
+    def __init__(self, context: ViewContext, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.store = context.store
+        self.theme = context.theme
+        self._ask = context.ask
+        self.empty = EmptyState(context.theme)
+        self.stack = QStackedWidget()
+        self.busy = Busy()
+        self.note = QLabel()
+        self.note.setTextFormat(Qt.TextFormat.PlainText)
+        self.note.setAccessibleName(f"{name} facts")
+        self.note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        set_role(self.note, "role", "muted")
+        self._what = f"Preparing the {name.lower()}"
+        self._key: object = None
+        self._latest = Latest(f"view {name}", self)
+        self._latest.ready.connect(self._ready)
+        self._latest.failed.connect(self._failed)
+        self._latest.ended.connect(self.busy.stop)
+        self.busy.cancelled.connect(self._latest.cancel)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._bar = QWidget()
+        self.tools = QHBoxLayout(self._bar)
+        self.tools.setContentsMargins(12, 6, 12, 6)
+        self.tools.setSpacing(6)
+        self.tools.addWidget(self.note, 1)
+        self.tools.addWidget(self.busy)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._bar)
+        layout.addWidget(self.stack, 1)
+        self.stack.addWidget(self.empty)
+
+    # -- tools -----------------------------------------------------------------------------
+
+    def add_tool(self, widget: QWidget, *, right: bool = False) -> None:
+        """Add a control before the note, or at the right end."""
+        at = self.tools.count() if right else self.tools.indexOf(self.note)
+        self.tools.insertWidget(at, widget)
+
+    def add_button(
+        self,
+        text: str,
+        tip: str,
+        pressed: Callable[[], object],
+        *,
+        keys: str = "",
+        icon: str = "",
+        right: bool = False,
+    ) -> QToolButton:
+        """Add a button; its keys work while the view has the focus."""
+        button = QToolButton()
+        button.setText(text)
+        button.setAccessibleName(tip)
+        button.setToolTip(f"{tip}  ({keys})" if keys else tip)
+        button.clicked.connect(lambda: pressed())
+        if icon:
+            self._keep_icon(button, icon)
+        if keys:
+            self.add_keys(keys, pressed)
+        self.add_tool(button, right=right)
+        return button
+
+    def add_keys(self, keys: str, pressed: Callable[[], object]) -> None:
+        """Do something for keys while the view has the focus."""
+        shortcut = QShortcut(QKeySequence(keys), self)
+        shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        shortcut.activated.connect(lambda: pressed())
+
+    def _keep_icon(self, button: QToolButton, icon: str) -> None:
+        def restyle() -> None:
+            button.setIcon(self.theme.icon(icon))
+
+        self.theme.changed.connect(restyle)
+        restyle()
+
+    # -- content ---------------------------------------------------------------------------
+
+    def set_content(self, widget: QWidget) -> None:
+        """Use this widget below the tools."""
+        self.stack.addWidget(widget)
+
+    def show_content(self) -> None:
+        """Show the content."""
+        self._bar.setVisible(True)
+        self.stack.setCurrentIndex(1)
+
+    def show_need(self, need: Need, *, tools: bool = False) -> None:
+        """Say what is missing instead; without tools that have nothing to work on."""
+        self._key = None
+        self._latest.cancel()
+        self._bar.setVisible(tools)
+        self.empty.show_need(need)
+        self.stack.setCurrentIndex(0)
+
+    # -- work ------------------------------------------------------------------------------
+
+    def request(self, key: object, work: Work) -> bool:
+        """Do work in a thread unless it was done for that key; return whether it was started."""
+        if key == self._key:
+            return False
+        self._key = key
+
+        def run(token: Token) -> object:
+            token.check()
+            return work()
+
+        self.busy.start(self._what)
+        self._latest.submit(run)
+        return True
+
+    def forget(self) -> None:
+        """Do the next request even for the same key."""
+        self._key = None
+
+    @property
+    def working(self) -> bool:
+        """Return whether a result is still to come."""
+        return self._latest.busy
+
+    def show_result(self, result: object) -> None:
+        """Show what the newest request gave."""
+        raise NotImplementedError
+
+    def _ready(self, result: object) -> None:
+        self.show_result(result)
+
+    def _failed(self, error: BaseException) -> None:
+        self._key = None
+        self.empty.show_need(Need("This could not be shown", str(error) or type(error).__name__))
+        self.stack.setCurrentIndex(0)
+
+    # -- selection -------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """Return the state of the window."""
+        return self.store.state
+
+    def select(self, selection: Selection) -> None:
+        """Ask for something to be selected in all views."""
+        self._ask(Select(selection))
+
+    def shut_down(self) -> None:
+        """End what is still running; called once before the window goes away."""
+        self._latest.close()
+
+
+NO_SESSION = Need(
+    "Nothing is open",
+    "Open a program, an ETRecord, an ETDump or any other ExecuTorch file: drop it on the window"
+    " or press Ctrl+O.",
+)

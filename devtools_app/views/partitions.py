@@ -1,0 +1,187 @@
+"""The partitions view: what each delegate took, what crosses its border, what was left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QSplitter
+
+from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.viewmodels.partitions import (
+    COUNTING,
+    Partitions,
+    boundary_table,
+    constants_table,
+    counts_text,
+    delegate_sheet,
+    method_sheet,
+    partitions,
+)
+from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.tree import TreeOrder
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.beside import Beside
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.fact_panel import FactPanel
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from devtools_app.widgets.tree_view import TreeView
+from inspector.join_index import JoinIndex, join_index
+from inspector.session import Session
+
+_BORDER, _CONSTANTS = "boundary", "constants"
+_NOTHING = Need(
+    "Nothing is known about delegation",
+    "What was delegated is in the program (.pte) and, by operator and module, in the ETRecord."
+    " Open one of them beside the files that are here.",
+    "to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    partitions: Partitions
+    order: TreeOrder
+    index: JoinIndex
+
+
+class PartitionsPane(Pane):
+    """Lists delegates with their nodes, and tells all about the one that is selected."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Partitions")
+        self.tree = TreeView(context.theme, "partitions")
+        self.facts = FactPanel(context.theme, "Facts of the delegate")
+        self.table = TableView(context.theme, "boundary tensors")
+        self._made: _Made | None = None
+        self._delegate: int | None = None
+        self.lists = ToolbarCombo(self.theme, "list", "What to list of the delegate")
+        self.lists.show_choices([("boundary tensors", _BORDER), ("constants", _CONSTANTS)], _BORDER)
+        self.lists.activated.connect(lambda _index: self._show_delegate())
+        self.table.add_tool(self.lists, right=True)
+        side = QSplitter(Qt.Orientation.Vertical)
+        side.addWidget(self.facts)
+        side.addWidget(self.table)
+        side.setChildrenCollapsible(False)
+        side.setSizes([240, 200])
+        self.set_content(Beside(self.tree, side))
+        self.tree.row_chosen.connect(self._row_chosen)
+        self.table.row_chosen.connect(self._boundary_chosen)
+
+    # -- state -----------------------------------------------------------------------------
+
+    def show_state(self, state: State) -> None:
+        """Show the delegation of the method of a state."""
+        session = state.session
+        if session is None:
+            self.show_need(NO_SESSION)
+            return
+        method, units = state.method, state.units
+        key = (state.open_session, method, units)
+        self.request(key, lambda: _make(session, method, units.time, units.size))
+        if not self.working:
+            self._show_selection(state)
+
+    def show_result(self, result: object) -> None:
+        """Show the delegates of a method."""
+        self._made = result if isinstance(result, _Made) else None
+        made = self._made
+        if made is None:
+            self.show_need(_NOTHING)
+            return
+        self._delegate = None
+        levels = 0 if len(made.partitions.facts.delegates) > 1 else 1
+        self.tree.show_tree(made.order, open_levels=levels)
+        self.note.setText(counts_text(made.partitions))
+        counting = made.partitions.facts.counting
+        self.note.setToolTip(COUNTING.get(counting, counting))
+        self.show_content()
+        self._show_delegate()
+        self._show_selection(self.state)
+
+    def _show_delegate(self) -> None:
+        made, index = self._made, self._delegate
+        if made is None:
+            return
+        parts, unit = made.partitions, self.state.units.size
+        self.facts.show_sheet(
+            method_sheet(parts) if index is None else delegate_sheet(parts, index)
+        )
+        if self.lists.currentData() == _CONSTANTS:
+            self.table.set_need(Need("No constants in the payload"))
+            self.table.show_table(constants_table(parts, index, unit))
+            return
+        self.table.set_need(Need("No tensor crosses the border of a delegate"))
+        self.table.show_table(boundary_table(parts, index, unit))
+
+    # -- selection -------------------------------------------------------------------------
+
+    def _row_chosen(self, row: int) -> None:
+        key = self.tree.rows.key(row)
+        if isinstance(key, Selection):
+            self.select(key)
+            return
+        self._delegate = None
+        self._show_delegate()
+
+    def _boundary_chosen(self, row: int) -> None:
+        key = self.table.rows.key(row)
+        if isinstance(key, Selection):
+            self.select(key)
+
+    def _show_selection(self, state: State) -> None:
+        made = self._made
+        if made is None:
+            return
+        selection = state.selection
+        related = related_to(selection, made.index)
+        delegate = selection.delegate
+        if delegate is None and related.delegates:
+            delegate = related.delegates[0]
+        if delegate != self._delegate:
+            self._delegate = delegate
+            self._show_delegate()
+        rows = self.tree.rows
+        nodes = set(related.nodes)
+        lit = [row for row in range(rows.length) if _is_of(rows.key(row), nodes, selection)]
+        self.tree.show_lit(lit)
+        if lit and self.tree.current_row() not in lit:
+            self.tree.show_current(rows.key(lit[0]))
+
+    def start_find(self) -> None:
+        """Put the cursor into the filter of the tree."""
+        self.tree.start_find()
+
+    def step(self, by: int) -> bool:
+        """Choose the next or previous row; return whether there was one."""
+        return self.tree.step(by)
+
+    def export_to(self, path: Path) -> bool:
+        """Write the tree as TSV or CSV by the suffix; return whether it worked."""
+        return self.tree.export_to(path)
+
+
+def _is_of(key: object, nodes: set[str], selection: Selection) -> bool:
+    if not isinstance(key, Selection):
+        return False
+    if selection.kind is SelectionKind.DELEGATE:
+        return key.kind is SelectionKind.DELEGATE and key.delegate == selection.delegate
+    return key.kind is SelectionKind.NODE and key.node in nodes
+
+
+def _make(session: Session, method: str, time_unit: str, size_unit: str) -> _Made | None:
+    made = partitions(session, method, time_unit, size_unit)
+    if made is None:
+        return None
+    return _Made(made, TreeOrder(made.tree).prepare(), join_index(session, method))
+
+
+def _needs(session: Session) -> Need | None:
+    has_any = session.program is not None or session.record is not None
+    return None if has_any else _NOTHING
+
+
+SPEC = ViewSpec("partitions", "Partitions", Area.CENTRE, PartitionsPane, "partitions", needs=_needs)

@@ -1,0 +1,224 @@
+"""The size view: what every byte of the files is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from devtools_app.latest import Latest
+from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.viewmodels.row_order import RowOrder, SortKey
+from devtools_app.viewmodels.size_map import (
+    Duplicates,
+    SizeMap,
+    find_duplicates,
+    part_selection,
+    parts_table,
+    size_map,
+)
+from devtools_app.viewmodels.units import format_bytes
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.beside import Beside, with_legend
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.legend import Legend
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from devtools_app.widgets.treemap_canvas import TreemapCanvas
+from inspector.session import Session
+
+_SIZE_COLUMN = 2
+_FIRST = ("pte", "bpte", "ptd", "etrecord")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    map: SizeMap
+    table: RowOrder
+    keys: dict[Selection, int]
+
+
+class SizePane(Pane):
+    """Draws the parts of one file or of all, and lists them."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Size")
+        self.canvas = TreemapCanvas(context.theme.canvas)
+        self.legend = Legend(context.theme.canvas)
+        self.table = TableView(context.theme, "parts")
+        self._made: _Made | None = None
+        self._path: str | None = None
+        self._session: Session | None = None
+        self._hashing = Latest("duplicates", self)
+        self._hashing.ready.connect(self._show_duplicates)
+        self._hashing.failed.connect(self._hashing_failed)
+        self.files = ToolbarCombo(self.theme, "file", "File to show")
+        self.files.activated.connect(self._file_chosen)
+        self.add_tool(self.files)
+        self.hash_button = self.add_button(
+            "Find duplicates",
+            "Read all parts and name those with equal bytes",
+            self.find_duplicates,
+            keys="Shift+D",
+        )
+        self.add_button("Out", "Show the part around", self.canvas.out, icon="up", right=True)
+        self.splitter = Beside(with_legend(self.canvas, self.legend), self.table)
+        self.set_content(self.splitter)
+        self.canvas.selected.connect(self._box_chosen)
+        self.table.row_chosen.connect(self._row_chosen)
+        self.theme.changed.connect(self._restyle)
+
+    def _restyle(self) -> None:
+        self.canvas.set_colours(self.theme.canvas)
+        self.legend.set_colours(self.theme.canvas)
+
+    # -- state -----------------------------------------------------------------------------
+
+    def show_state(self, state: State) -> None:
+        """Show the files of the session of a state."""
+        session = state.session
+        if session is None:
+            self.show_need(NO_SESSION)
+            return
+        if session is not self._session:
+            self._session, self._path = session, _first_path(session)
+            self._hashing.cancel()
+        path, unit = self._path or "", state.units.size
+        choices = [(Path(file.path).name, file.path) for file in session.files]
+        if len(choices) > 1:
+            choices.append(("all files", ""))
+        self.files.show_choices(choices, path)
+        self.request((state.open_session, path, unit), lambda: _make(session, path, unit))
+        if not self.working:
+            self._show_selection(state)
+
+    def show_result(self, result: object) -> None:
+        """Draw the parts of a file."""
+        if not isinstance(result, _Made):
+            return
+        self._made = result
+        if not result.map.parts:
+            problem = "\n".join(result.map.problems) or "There are no bytes."
+            self.show_need(Need("This file cannot be divided into parts", problem), tools=True)
+            return
+        self.canvas.set_data(result.map.data)
+        self.legend.set_entries(result.map.legend)
+        self.table.show_table(result.table)
+        self.table.sort_by(_SIZE_COLUMN, descending=True)
+        self.note.setText(" · ".join((result.map.headline, *result.map.problems)))
+        self.hash_button.setEnabled(True)
+        self.show_content()
+        self._show_selection(self.state)
+
+    def _file_chosen(self, _index: int) -> None:
+        self._path = str(self.files.currentData())
+        self.show_state(self.state)
+
+    # -- duplicates ------------------------------------------------------------------------
+
+    def find_duplicates(self) -> None:
+        """Read all parts in a thread and name those with equal bytes."""
+        made = self._made
+        if made is None or self._hashing.busy:
+            return
+        self.hash_button.setEnabled(False)
+        self.note.setText("reading all bytes …")
+        self._hashing.submit(lambda _token: (made, find_duplicates(made.map)))
+
+    @property
+    def hashing(self) -> bool:
+        """Return whether duplicates are being looked for."""
+        return self._hashing.busy
+
+    def _show_duplicates(self, result: object) -> None:
+        self.hash_button.setEnabled(True)
+        if not isinstance(result, tuple) or len(result) != 2:
+            return
+        made, found = result
+        if made is not self._made or not isinstance(found, Duplicates) or self._made is None:
+            return
+        table = parts_table(found.parts, self.state.units.size, files=len(self._made.map.files) > 1)
+        self.table.show_table(table)
+        again = f"{found.count:,} parts repeat another one"
+        words = (
+            f"{again}: {format_bytes(found.wasted)} could go" if found.count else "no duplicates"
+        )
+        self.note.setText(f"{self._made.map.headline} · {words}")
+
+    def _hashing_failed(self, error: object) -> None:
+        self.hash_button.setEnabled(True)
+        self.note.setText(f"the bytes could not be read: {error}")
+
+    # -- selection -------------------------------------------------------------------------
+
+    def _box_chosen(self, box: int) -> None:
+        made = self._made
+        if made is None:
+            return
+        number = made.map.leaf.get(box)
+        if number is None:
+            self.select(Selection())
+            return
+        self.select(part_selection(*made.map.parts[number]))
+
+    def _row_chosen(self, row: int) -> None:
+        key = self.table.rows.key(row)
+        if isinstance(key, Selection):
+            self.select(key)
+
+    def _show_selection(self, state: State) -> None:
+        made = self._made
+        if made is None:
+            return
+        number = made.keys.get(state.selection)
+        if number is None or state.selection.kind is not SelectionKind.PART:
+            self.canvas.set_selected(-1)
+            self.table.show_current(None)
+            return
+        self.canvas.set_selected(made.map.box[number])
+        self.table.show_current(state.selection)
+
+    def start_find(self) -> None:
+        """Put the cursor into the filter of the table."""
+        self.table.start_find()
+
+    def shut_down(self) -> None:
+        """End what is still running; called when the window closes."""
+        self._hashing.close()
+        super().shut_down()
+
+    def step(self, by: int) -> bool:
+        """Choose the next or previous row of the table; return whether there was one."""
+        return self.table.step(by)
+
+    def export_to(self, path: Path) -> bool:
+        """Write the table as TSV or CSV by the suffix; return whether it worked."""
+        return self.table.export_to(path)
+
+    def save_picture(self, path: Path) -> None:
+        """Write the treemap as PNG or SVG, by the ending of the name.
+
+        Raises: OSError when the file cannot be written
+        """
+        self.canvas.write_picture(path, 2.0, self.canvas.size(), extras=True)
+
+
+def _first_path(session: Session) -> str:
+    """Return the file to show first: the program, else what else has parts."""
+    for kind in _FIRST:
+        found = next((file for file in session.files if file.kind == kind), None)
+        if found is not None:
+            return found.path
+    return session.files[0].path if session.files else ""
+
+
+def _make(session: Session, path: str, unit: str) -> _Made:
+    made = size_map(session, path, unit)
+    table = parts_table(made.parts, unit, files=len(made.files) > 1)
+    order = RowOrder(table)
+    order.rows((SortKey(_SIZE_COLUMN, True),))
+    keys = {part_selection(*part): number for number, part in enumerate(made.parts)}
+    return _Made(made, order, keys)
+
+
+SPEC = ViewSpec("size", "Size", Area.CENTRE, SizePane, "size")

@@ -1,0 +1,195 @@
+"""The structure view: headers, tables and members of every file, with their bytes beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QColor, QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QLineEdit, QTreeView, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.theme import FontSize, set_role
+from devtools_app.viewmodels.export import TextFormat, write_table
+from devtools_app.viewmodels.structure import StructureNode, structure, structure_table
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.views.structure_model import StructureModel
+from devtools_app.widgets.beside import Beside
+from devtools_app.widgets.files import try_to_write
+from devtools_app.widgets.hex_view import HexView
+
+_WIDTHS = (260, 150, 260, 90)
+
+
+class _Tree(QTreeView):
+    """A tree in which Return opens and closes."""
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            index = self.currentIndex().siblingAtColumn(0)
+            self.setExpanded(index, not self.isExpanded(index))
+            return
+        super().keyPressEvent(event)
+
+
+class StructurePane(Pane):
+    """A tree that opens lazily and the bytes of what is chosen in it.
+
+    Keys: arrows walk and open, Return opens or closes, Ctrl+G goes to an offset of the file.
+    """
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Structure")
+        self.model = StructureModel()
+        self.tree = _Tree()
+        self.hex = HexView(context.theme, "Bytes of the chosen field")
+        self._files: dict[str, memoryview] = {}
+        self._shown_data: memoryview | None = None
+        self._told = ""
+        self._prepare_tree()
+        self.offset = QLineEdit()
+        self.offset.setPlaceholderText("offset   0x1f0")
+        self.offset.setAccessibleName("Go to an offset")
+        self.offset.setToolTip("Go to an offset of the bytes shown, decimal or 0x…  (Ctrl+G)")
+        self.offset.setMaximumWidth(130)
+        self.offset.returnPressed.connect(self._go_to_offset)
+        self.add_tool(self.offset, right=True)
+        self.add_keys("Ctrl+G", self._focus_offset)
+        side = QWidget()
+        layout = QVBoxLayout(side)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.hex)
+        self.splitter = Beside(self.tree, side)
+        self.set_content(self.splitter)
+        context.theme.changed.connect(self._restyle)
+        self._restyle()
+
+    def _prepare_tree(self) -> None:
+        tree = self.tree
+        tree.setModel(self.model)
+        tree.setAccessibleName("Structure of the files")
+        tree.setUniformRowHeights(True)
+        tree.setAllColumnsShowFocus(True)
+        tree.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        tree.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        for column, width in enumerate(_WIDTHS):
+            tree.setColumnWidth(column, width)
+        tree.selectionModel().currentChanged.connect(self._moved)
+
+    def _restyle(self) -> None:
+        palette = self.theme.palette
+        mono = self.theme.mono(FontSize.NORMAL)
+        self.model.set_looks(QColor(palette.muted), QColor(palette.bad), mono)
+
+    # -- state -----------------------------------------------------------------------------
+
+    def show_state(self, state: State) -> None:
+        """Show the files of the session of a state."""
+        session = state.session
+        if session is None:
+            self.show_need(NO_SESSION)
+            return
+        self._files = {file.path: file.data for file in session.files}
+        self.request(state.open_session, lambda: structure(session))
+        if not self.working:
+            self._show_selection(state.selection)
+
+    def show_result(self, result: object) -> None:
+        """Show the files, the first one open."""
+        if not isinstance(result, tuple):
+            return
+        self._shown_data = None
+        self.model.set_nodes(result)
+        for row in range(min(self.model.rowCount(), 4)):
+            self.tree.expand(self.model.index(row, 0))
+        self.show_content()
+        if self.model.rowCount():
+            self.tree.setCurrentIndex(self.model.index(0, 0))
+        self._show_selection(self.state.selection)
+
+    # -- bytes -----------------------------------------------------------------------------
+
+    def _moved(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        node = self.model.node(current)
+        if node is not None:
+            self._show_bytes(node)
+
+    def _show_bytes(self, node: StructureNode) -> None:
+        words = [node.name, node.type, node.meaning]
+        if node.position is not None:
+            words.append(f"at {node.position:#x} ({node.position:,})")
+        if node.nbytes is not None:
+            words.append(f"{node.nbytes:,} bytes")
+        self._say(" · ".join(word for word in words if word), failed=node.failed)
+        if node.data is None or node.offset is None:
+            return
+        base = max(node.base, 0)
+        if node.data is not self._shown_data:
+            self._shown_data = node.data
+            self.hex.show_data(node.data, base)
+        self.hex.mark(base + node.offset, node.nbytes or 0)
+
+    def _say(self, text: str, *, failed: bool = False) -> None:
+        self.note.setText(text)
+        self.note.setToolTip(text)
+        set_role(self.note, "role", "bad" if failed else "muted")
+
+    def _focus_offset(self) -> None:
+        self.offset.setFocus()
+        self.offset.selectAll()
+
+    def _go_to_offset(self) -> None:
+        try:
+            offset = int(self.offset.text().strip().replace(",", ""), 0)
+        except ValueError:
+            self._say("an offset is a number such as 496 or 0x1f0", failed=True)
+            return
+        self.hex.go_to(offset)
+        self.hex.setFocus()
+
+    def _show_selection(self, selection: Selection) -> None:
+        """Show the bytes of a part that was chosen in the size view."""
+        if selection.kind is not SelectionKind.PART or selection.part == self._told:
+            return
+        self._told = selection.part
+        path, _, place = selection.part.rpartition("@")
+        data = self._files.get(path)
+        offset, _, size = place.partition("+")
+        if data is None or not (offset.isdigit() and size.isdigit()):
+            return
+        self._shown_data = data
+        self.hex.show_data(data)
+        self.hex.mark(int(offset), int(size))
+        self._say(f"{Path(path).name} · {int(size):,} bytes at {int(offset):#x}")
+
+    def start_find(self) -> None:
+        """Put the cursor into the field for an offset."""
+        self._focus_offset()
+
+    def export_to(self, path: Path) -> bool:
+        """Write the rows on show as TSV or CSV by the suffix; return whether it worked."""
+        kind = TextFormat.CSV if path.suffix.lower() == ".csv" else TextFormat.TSV
+        rows: list[tuple[int, StructureNode]] = []
+        index = self.model.index(0, 0)
+        while index.isValid():
+            node = self.model.node(index)
+            if node is not None:
+                rows.append((_depth(index), node))
+            index = self.tree.indexBelow(index)
+        table = structure_table(rows)
+        return try_to_write(
+            self, path, lambda out: write_table(table, range(table.length), out, kind)
+        )
+
+
+def _depth(index: QModelIndex) -> int:
+    depth = 0
+    while (index := index.parent()).isValid():
+        depth += 1
+    return depth
+
+
+SPEC = ViewSpec("structure", "Structure", Area.CENTRE, StructurePane, "structure")

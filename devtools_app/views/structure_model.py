@@ -1,0 +1,150 @@
+"""The lazily opened tree of the structure view as a Qt model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QColor, QFont
+from typing_extensions import override
+
+from devtools_app.viewmodels.structure import StructureNode
+
+Index = QModelIndex | QPersistentModelIndex
+_TOP = QModelIndex()
+_HEADS = ("name", "type", "value", "offset", "bytes")
+_DISPLAY = int(Qt.ItemDataRole.DisplayRole)
+_TIP = int(Qt.ItemDataRole.ToolTipRole)
+_INK = int(Qt.ItemDataRole.ForegroundRole)
+_FONT = int(Qt.ItemDataRole.FontRole)
+_ALIGN = int(Qt.ItemDataRole.TextAlignmentRole)
+_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+
+
+class _Item:
+    """A node in the tree; its children are made when they are asked for."""
+
+    __slots__ = ("children", "node", "parent", "row")
+
+    def __init__(self, node: StructureNode, parent: _Item | None, row: int) -> None:
+        self.node, self.parent, self.row = node, parent, row
+        self.children: list[_Item] | None = None
+
+
+class StructureModel(QAbstractItemModel):
+    """Shows StructureNodes; the children of a node are made when it is opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._root = _Item(StructureNode("", opens=lambda: ()), None, 0)
+        self._root.children = []
+        self._looks: tuple[QColor, QColor, QFont] | None = None
+
+    def set_nodes(self, nodes: Sequence[StructureNode]) -> None:
+        """Show other files."""
+        self.beginResetModel()
+        self._root.children = [_Item(node, self._root, row) for row, node in enumerate(nodes)]
+        self.endResetModel()
+
+    def set_looks(self, muted: QColor, bad: QColor, mono: QFont) -> None:
+        """Use other colours and another font."""
+        self._looks = (muted, bad, mono)
+        self.layoutChanged.emit()
+
+    def node(self, index: Index) -> StructureNode | None:
+        """Return what a row is, None for the top."""
+        return self._item(index).node if index.isValid() else None
+
+    def _item(self, index: Index) -> _Item:
+        found = index.internalPointer() if index.isValid() else None
+        return found if isinstance(found, _Item) else self._root
+
+    @override
+    def index(self, row: int, column: int, parent: Index = _TOP) -> QModelIndex:
+        children = self._item(parent).children
+        if children is None or not 0 <= row < len(children) or not 0 <= column < len(_HEADS):
+            return QModelIndex()
+        return self.createIndex(row, column, children[row])
+
+    @override
+    def parent(self, child: Index = _TOP) -> QModelIndex:  # pyright: ignore[reportIncompatibleMethodOverride]  # the other overload is QObject's
+        above = self._item(child).parent
+        if above is None or above is self._root:
+            return QModelIndex()
+        return self.createIndex(above.row, 0, above)
+
+    @override
+    def rowCount(self, parent: Index = _TOP) -> int:
+        if parent.column() > 0:
+            return 0
+        return len(self._item(parent).children or ())
+
+    @override
+    def columnCount(self, parent: Index = _TOP) -> int:
+        return len(_HEADS)
+
+    @override
+    def hasChildren(self, parent: Index = _TOP) -> bool:
+        if parent.column() > 0:
+            return False
+        item = self._item(parent)
+        return item.node.opens is not None if item.children is None else bool(item.children)
+
+    @override
+    def canFetchMore(self, parent: Index) -> bool:
+        item = self._item(parent)
+        return item.children is None and item.node.opens is not None
+
+    @override
+    def fetchMore(self, parent: Index) -> None:
+        item = self._item(parent)
+        if item.children is not None:
+            return
+        made = item.node.children()
+        if not made:
+            item.children = []
+            return
+        self.beginInsertRows(self.createIndex(item.row, 0, item), 0, len(made) - 1)
+        item.children = [_Item(node, item, row) for row, node in enumerate(made)]
+        self.endInsertRows()
+
+    @override
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> object:
+        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(_HEADS):
+            return None
+        if role == _DISPLAY:
+            return _HEADS[section]
+        return (_RIGHT if section > 2 else _LEFT) if role == _ALIGN else None
+
+    @override
+    def data(self, index: Index, role: int = _DISPLAY) -> object:
+        if not index.isValid():
+            return None
+        node, column = self._item(index).node, index.column()
+        if role == _DISPLAY:
+            return cell(node, column)
+        if role == _TIP:
+            return "\n".join(filter(None, (cell(node, column), node.meaning)))
+        if role == _ALIGN:
+            return _RIGHT if column > 2 else _LEFT
+        return self._look(node, column, role)
+
+    def _look(self, node: StructureNode, column: int, role: int) -> object:
+        if self._looks is None:
+            return None
+        muted, bad, mono = self._looks
+        if role == _INK:
+            if node.failed:
+                return bad
+            return muted if column == 1 or node.offset is None else None
+        return mono if role == _FONT and column != 1 else None
+
+
+def cell(node: StructureNode, column: int) -> str:
+    """Return the text of a column."""
+    if column == 3:
+        return "" if node.position is None else f"{node.position:#x}"
+    if column == 4:
+        return "" if node.nbytes is None else f"{node.nbytes:,}"
+    return (node.name, node.type, node.text)[column].replace("\n", " ")

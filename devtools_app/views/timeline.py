@@ -1,0 +1,192 @@
+"""The timeline view: when everything ran, run by run, and the flame of where time goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.timeline import (
+    Timeline,
+    absolute_runs,
+    aligned_runs,
+    one_run,
+    timeline_runs,
+)
+from devtools_app.viewmodels.timeline_flame import flame_timeline
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.beside import with_legend
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.legend import Legend
+from devtools_app.widgets.timeline_canvas import TimelineCanvas
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.join_index import JoinIndex, join_index
+from inspector.session import Session
+
+_FLAME, _ALIGNED, _ABSOLUTE, _RUN = "flame", "aligned", "absolute", "run "
+_MOST_LISTED = 200  # runs in the chooser; all runs together show the others
+_NO_TRACE = Need(
+    "No run to show",
+    "Times come from an ETDump: run the program with an event tracer and open the .etdp file"
+    " beside it.",
+    "runtime.load_program('model.pte', enable_etdump=True)  # then write_etdump_result_to_file()",
+)
+_NO_RUN = Need(
+    "No run of this method",
+    "The ETDump that is open has no events of this method. Choose another method, or open the"
+    " trace of a run of this one.",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    choices: list[tuple[str, str]]
+    chosen: str
+    timeline: Timeline | None
+    index: JoinIndex
+
+
+class TimelinePane(Pane):
+    """Draws runs in lanes, or the flame of their mean."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Timeline")
+        self.canvas = TimelineCanvas(context.theme.canvas)
+        self.legend = Legend(context.theme.canvas)
+        self._made: _Made | None = None
+        self._chosen = ""
+        self.runs = ToolbarCombo(self.theme, "show", "Runs to show")
+        self.runs.activated.connect(self._run_chosen)
+        self.add_tool(self.runs)
+        self.add_button("", "Show all of the time (Space)", self.canvas.fit, icon="fit", right=True)
+        self.add_keys("[", lambda: self._step(-1))
+        self.add_keys("]", lambda: self._step(1))
+        self.runs.setToolTip("Runs to show  ([ and ]: the one before, the next)")
+        self.set_content(with_legend(self.canvas, self.legend))
+        self.canvas.selected.connect(self._event_chosen)
+        self.theme.changed.connect(self._restyle)
+
+    def _restyle(self) -> None:
+        self.canvas.set_colours(self.theme.canvas)
+        self.legend.set_colours(self.theme.canvas)
+
+    # -- state -----------------------------------------------------------------------------
+
+    def show_state(self, state: State) -> None:
+        """Show the runs of the method of a state."""
+        session = state.session
+        if session is None:
+            self.show_need(NO_SESSION)
+            return
+        if not session.dumps:
+            self._made = None
+            self.show_need(_NO_TRACE)
+            return
+        chosen, method = self._chosen, state.method
+        key = (state.open_session, method, chosen)
+        self.request(key, lambda: _make(session, method, chosen))
+        if not self.working:
+            self._show_selection(state)
+
+    def show_result(self, result: object) -> None:
+        """Draw runs."""
+        if not isinstance(result, _Made):
+            return
+        self._made = result
+        self.runs.show_choices(result.choices, result.chosen)
+        made = result.timeline
+        if made is None:
+            self.show_need(_NO_RUN)
+            return
+        self.canvas.set_flame(result.chosen == _FLAME)
+        self.canvas.set_data(made.data)
+        self.legend.set_entries(made.legend)
+        self.note.setText(made.note)
+        self.note.setToolTip(made.note.replace(" · ", "\n"))
+        self.show_content()
+        self._show_selection(self.state)
+
+    def _run_chosen(self, _index: int) -> None:
+        self._chosen = str(self.runs.currentData())
+        self.show_state(self.state)
+
+    def _step(self, by: int) -> None:
+        at = self.runs.currentIndex() + by
+        if 0 <= at < self.runs.count():
+            self.runs.setCurrentIndex(at)
+            self._run_chosen(at)
+
+    # -- selection -------------------------------------------------------------------------
+
+    def _event_chosen(self, event: int) -> None:
+        made = self._made
+        if made is None or made.timeline is None:
+            return
+        row = int(made.timeline.rows[event]) if event >= 0 else -1
+        if event < 0:
+            self.select(Selection())
+        elif row >= 0:
+            step = made.index.event_instruction.get(row)
+            self.select(
+                Selection(SelectionKind.EVENT, self.state.method, event=row, instruction=step)
+            )
+
+    def _show_selection(self, state: State) -> None:
+        made = self._made
+        if made is None or made.timeline is None:
+            return
+        selection = state.selection
+        if selection.kind is SelectionKind.EVENT and selection.event is not None:
+            wanted: tuple[int, ...] = (selection.event,)
+        else:
+            wanted = related_to(selection, made.index).events
+        found = np.flatnonzero(np.isin(made.timeline.rows, wanted)).tolist() if wanted else []
+        if set(found) != set(self.canvas.marks.selected):
+            self.canvas.set_selected(found)
+
+    def save_picture(self, path: Path) -> None:
+        """Write the timeline as PNG or SVG, by the ending of the name.
+
+        Raises: OSError when the file cannot be written
+        """
+        self.canvas.write_picture(path, 2.0, self.canvas.size(), extras=True)
+
+
+def _make(session: Session, method: str, chosen: str) -> _Made:
+    runs = timeline_runs(session, method)
+    index = join_index(session, method)
+    listed = runs[:_MOST_LISTED]
+    choices = [(run.label, f"{_RUN}{place}") for place, run in enumerate(listed)]
+    executed = [place for place, run in enumerate(runs) if run.executes]
+    if len(runs) > 1:
+        choices += [
+            ("all runs, side by side", _ALIGNED),
+            ("all runs, one after another", _ABSOLUTE),
+        ]
+    made_flame = flame_timeline(session, method) if executed else None
+    if made_flame is not None:
+        choices.append(("flame of the mean run", _FLAME))
+    if not runs:
+        return _Made(choices, "", None, index)
+    keys = [key for _, key in choices]
+    if chosen not in keys:
+        chosen = f"{_RUN}{executed[0] if executed else 0}"
+    if chosen == _FLAME and made_flame is not None:
+        return _Made(choices, chosen, made_flame, index)
+    if chosen == _ALIGNED:
+        return _Made(choices, chosen, aligned_runs(session, runs), index)
+    if chosen == _ABSOLUTE:
+        return _Made(choices, chosen, absolute_runs(session, runs), index)
+    place = int(chosen.removeprefix(_RUN))
+    return _Made(choices, chosen, one_run(session, runs[place : place + 1]), index)
+
+
+def _needs(session: Session) -> Need | None:
+    return None if session.dumps else _NO_TRACE
+
+
+SPEC = ViewSpec("timeline", "Timeline", Area.CENTRE, TimelinePane, "timeline", needs=_needs)
