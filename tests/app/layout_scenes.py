@@ -61,7 +61,13 @@ def chain(length: int) -> SceneGraph:
 
 
 def scatter(
-    nodes: int, edges: int, *, back: float = 0.1, depth: int = 3, seed: int = 0
+    nodes: int,
+    edges: int,
+    *,
+    back: float = 0.1,
+    depth: int = 3,
+    seed: int = 0,
+    odd: float = 0.0,
 ) -> SceneGraph:
     """Return a random graph in nested clusters, with edges backwards, doubled and looped."""
     pick = random.Random(seed)
@@ -71,6 +77,7 @@ def scatter(
             pick.choice(LABELS),
             "",
             tuple(f"c{pick.randrange(3)}" for _ in range(pick.randrange(depth + 1))),
+            size=(pick.uniform(2, 300), pick.uniform(2, 200)) if pick.random() < odd else None,
         )
         for i in range(nodes)
     ]
@@ -90,4 +97,5 @@ def scenes(draw: st.DrawFn) -> SceneGraph:
     edges = draw(st.integers(0, 90))
     back = draw(st.sampled_from([0.0, 0.1, 0.5]))
     depth = draw(st.integers(0, 4))
-    return scatter(nodes, edges, back=back, depth=depth, seed=draw(st.integers(0, 10**6)))
+    seed, odd = draw(st.integers(0, 10**6)), draw(st.sampled_from([0.0, 0.5]))
+    return scatter(nodes, edges, back=back, depth=depth, seed=seed, odd=odd)

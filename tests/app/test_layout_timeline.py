@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from devtools_app.viewmodels.canvas_data import TimelineData, TimelineLane
-from devtools_app.viewmodels.layout.timeline_bins import WIDE, TimelineIndex, nested_depth
+from devtools_app.viewmodels.layout.timeline_bins import (
+    WIDE,
+    TimelineIndex,
+    flame_view,
+    nested_depth,
+)
 
 
 def timeline(spans: list[tuple[float, float]], colours: list[int] | None = None) -> TimelineData:
@@ -118,6 +125,24 @@ def test_neighbour_walks_by_time_not_by_row() -> None:
     assert index.neighbour(data, 1, 1) == 2
     assert index.neighbour(data, 2, 1) == 0
     assert index.neighbour(data, 0, 1) == -1
+
+
+def test_flame_view_stacks_what_holds_below_each_other_group_by_group() -> None:
+    data = timeline([(0.0, 9.0), (1.0, 4.0), (2.0, 3.0), (5.0, 6.0), (0.0, 5.0)])
+    two = dataclasses.replace(
+        data,
+        lanes=(TimelineLane("all", "run 1"), TimelineLane("all", "run 2")),
+        lane=np.array([0, 0, 0, 0, 1]),
+    )
+    flame = flame_view(two)
+    assert [(lane.group, lane.depth) for lane in flame.lanes] == [
+        ("run 1", 0),
+        ("run 1", 1),
+        ("run 1", 2),
+        ("run 2", 0),
+    ]
+    assert flame.lane.tolist() == [0, 1, 2, 1, 3]
+    assert flame.start is two.start
 
 
 def test_nested_depth_counts_what_holds_an_event() -> None:

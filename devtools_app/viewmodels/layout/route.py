@@ -163,8 +163,9 @@ class Router:
         out = attach(self.problem, upper, upper_port, lower_side=True)
         into = attach(self.problem, lower, lower_port, lower_side=False)
         into += spread.get((path[-2], lower), 0.0)
-        if upward and upper < self.state.items and not self.problem.items[upper].lower:
-            out += _SPREAD  # beside the edges that leave downwards
+        if upward:  # beside the edges that go down
+            out += self._aside(upper, upper_port)
+            into += self._aside(lower, lower_port)
         xs, tops, heights = self.grid.xs, self.grid.tops, self.grid.heights
         runs = [self._first_run(upper, xs[upper] + out)]
         for vertex in path[1:-1]:
@@ -172,6 +173,12 @@ class Router:
             runs.append((xs[vertex], tops[row], tops[row] + heights[row]))
         runs.append(self._last_run(lower, xs[lower] + into))
         return runs
+
+    def _aside(self, vertex: int, port: int) -> float:
+        """Return how far beside the middle of a plain box an edge drawn upwards is met."""
+        if vertex >= self.state.items or port >= 0:
+            return 0.0
+        return min(_SPREAD, self.problem.items[vertex].width / 4)
 
     def _first_run(self, vertex: int, x: float) -> Run:
         row = self.state.row_of[vertex]
@@ -200,10 +207,10 @@ class Router:
             near = sorted({link[0] for link in self.state.above[item]}, key=lambda v: (xs[v], v))
             if len(near) < 2:
                 continue
-            step = min(_SPREAD, (box.width - 24.0) / (len(near) - 1))
+            step = min(_SPREAD, max(box.width - 24.0, 0.0) / (len(near) - 1))
             straight = [at for at, vertex in enumerate(near) if abs(xs[vertex] - xs[item]) < 1.0]
             middle = straight[0] if straight else (len(near) - 1) / 2
-            room = (box.width / 2 - 6.0) / max(middle, len(near) - 1 - middle)
+            room = max(box.width / 4 - 6.0, 0.0) / max(middle, len(near) - 1 - middle)
             for at, vertex in enumerate(near):
                 found[vertex, item] = (at - middle) * min(step, room)
         return found

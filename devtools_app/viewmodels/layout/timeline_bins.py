@@ -7,12 +7,12 @@ the share of its time that is covered, in the colour that covers most of it.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.canvas_data import TimelineData
+from devtools_app.viewmodels.canvas_data import TimelineData, TimelineLane
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -161,6 +161,21 @@ def _widest(at: Ints, colour: Ints, width: Floats, pixels: int) -> tuple[Floats,
     order = np.argsort(width, kind="stable")
     chosen[at[order]] = colour[order]  # the last write, of the widest, stays
     return cover, chosen
+
+
+def flame_view(data: TimelineData) -> TimelineData:
+    """Return the same events, row for row, in one lane a level of nesting within each group."""
+    groups = list(dict.fromkeys(lane.group for lane in data.lanes))
+    group_of_lane = np.array([groups.index(lane.group) for lane in data.lanes], np.int64)
+    lane_of = np.zeros(len(data.start), np.int64)
+    lanes: list[TimelineLane] = []
+    for number, group in enumerate(groups):
+        rows = np.flatnonzero(group_of_lane[data.lane] == number)
+        depth = nested_depth(data.start[rows], data.end[rows])
+        lane_of[rows] = len(lanes) + depth
+        levels = int(depth.max(initial=-1)) + 1
+        lanes += [TimelineLane(f"level {level}", group, level) for level in range(levels)]
+    return replace(data, lanes=tuple(lanes), lane=lane_of)
 
 
 def nested_depth(start: Floats, end: Floats) -> Ints:
