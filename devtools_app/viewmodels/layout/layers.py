@@ -108,19 +108,21 @@ class _Flow:
 def _add_paths(problem: Problem, state: Rows) -> None:
     flow = _Flow(state.fixed, problem.edges)
     chains: dict[tuple[int, int], list[int]] = {}
-    joined: set[tuple[int, int, float, float]] = set()
     for number, (upper, upper_port, lower, lower_port, upward) in enumerate(problem.edges):
         # uses of one value share a line; edges drawn upwards keep their own
         key = (-1 - number, 0) if upward else (upper, upper_port)
         chain = chains.setdefault(key, [])
+        out = attach(problem, upper, upper_port, lower_side=True)
         wanted = state.row_of[lower] - state.row_of[upper] - 1
         while len(chain) < wanted:
-            chain.append(_new_line(state, state.row_of[upper] + len(chain) + 1))
-        path = [upper, *chain[: max(wanted, 0)], lower]
+            line = _new_line(state, state.row_of[upper] + len(chain) + 1)
+            _join(state, (chain[-1], line) if chain else (upper, line), (out, 0.0), flow)
+            chain.append(line)
+            out = 0.0
+        path = [upper, *chain[:wanted], lower] if wanted > 0 else [upper, lower]
         state.paths.append(path)
-        first = attach(problem, upper, upper_port, lower_side=True)
-        last = attach(problem, lower, lower_port, lower_side=False)
-        _join(state, path, (first, last), flow, joined)
+        into = attach(problem, lower, lower_port, lower_side=False)
+        _join(state, (path[-2], lower), (0.0 if wanted > 0 else out, into), flow)
 
 
 def _new_line(state: Rows, row: int) -> int:
@@ -134,28 +136,15 @@ def _new_line(state: Rows, row: int) -> int:
     return vertex
 
 
-def _join(
-    state: Rows,
-    path: Sequence[int],
-    ends: tuple[float, float],
-    flow: _Flow,
-    joined: set[tuple[int, int, float, float]],
-) -> None:
-    last = len(path) - 2
-    for at in range(last + 1):
-        upper, lower = path[at], path[at + 1]
-        out = ends[0] if at == 0 else 0.0
-        into = ends[1] if at == last else 0.0
-        key = (upper, lower, out, into)
-        if key in joined:
-            continue
-        joined.add(key)
-        boxes = upper < state.items and lower < state.items
-        # lines and the ends of the flow align by where they meet, other boxes by their middles,
-        # or a chain of boxes whose ports lie apart would drift sideways
-        inner = boxes and flow.fed[upper] and flow.read[lower]
-        shift = 0.0 if inner else out - into
-        counts = LINE if upper >= state.items else (FLOW if flow.fed[upper] else SOURCE)
-        state.above[lower].append((upper, shift, counts, out))
-        counts = LINE if lower >= state.items else FLOW
-        state.below[upper].append((lower, -shift, counts, into))
+def _join(state: Rows, pair: tuple[int, int], meets: tuple[float, float], flow: _Flow) -> None:
+    upper, lower = pair
+    out, into = meets
+    boxes = upper < state.items and lower < state.items
+    # lines and the ends of the flow align by where they meet, other boxes by their middles,
+    # or a chain of boxes whose ports lie apart would drift sideways
+    inner = boxes and flow.fed[upper] and flow.read[lower]
+    shift = 0.0 if inner else out - into
+    counts = LINE if upper >= state.items else (FLOW if flow.fed[upper] else SOURCE)
+    state.above[lower].append((upper, shift, counts, out))
+    counts = LINE if lower >= state.items else FLOW
+    state.below[upper].append((lower, -shift, counts, into))

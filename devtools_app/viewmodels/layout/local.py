@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from devtools_app.viewmodels.layout.layers import make_rows
 from devtools_app.viewmodels.layout.order import order_rows
@@ -19,9 +21,8 @@ _NEAR_MIDDLE = 30.0
 def solve(problem: Problem) -> Answer:
     """Return the places of all items, ports and edges of one cluster."""
     if not problem.items:
-        return _answer(
-            (problem.least_width, problem.head + problem.foot), np.zeros((0, 2)), ((), ()), []
-        )
+        size = (problem.least_width, problem.head + problem.foot)
+        return Answer(*size, np.zeros((0, 2)), (), (), *_flat([], np.zeros((0, 2))))
     groups = components(problem)
     if len(groups) == 1:
         parts = [(problem, list(range(len(problem.edges))))]
@@ -85,14 +86,18 @@ def _framed(
     parts[0].router.bottom = high + problem.foot
     boxes = np.zeros((len(problem.items), 2))
     ways: list[Way] = [[] for _ in problem.edges]
+    moved = np.zeros((len(problem.edges), 2))
     for part, (x, y), (items, edges) in zip(parts, corners, numbers, strict=True):
         dx, dy = indent + x, problem.head + y
         placed = [part.router.corner(at) for at in range(len(items))]
         boxes[items] = np.array(placed) + np.array([dx, dy])
+        moved[edges] = (dx, dy)
         for edge, way in zip(edges, part.router.ways(), strict=True):
-            ways[edge] = [(px + dx, py + dy, curved) for px, py, curved in way]
+            ways[edge] = way
     upper, lower = _port_places(problem, parts[0], indent)
-    return _answer((width, problem.head + high + problem.foot), boxes, (upper, lower), ways)
+    points, curved, offsets = _flat(ways, moved)
+    height = problem.head + high + problem.foot
+    return Answer(width, height, boxes, upper, lower, points, curved, offsets)
 
 
 def _indent(problem: Problem, part: _Part, wide: float, side: float) -> tuple[float, float]:
@@ -119,22 +124,13 @@ def _port_places(
     return tuple(xs[: problem.top_ports]), tuple(xs[problem.top_ports :])
 
 
-def _answer(
-    size: tuple[float, float],
-    corners: np.ndarray[tuple[int, int], np.dtype[np.float64]],
-    ports: tuple[tuple[float, ...], tuple[float, ...]],
-    ways: list[Way],
-) -> Answer:
-    flat = np.reshape(np.array([step for way in ways for step in way], np.float64), (-1, 3))
+def _flat(
+    ways: list[Way], moved: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
+    """Return points, curves and offsets of all ways, each moved as a whole."""
+    lengths = [len(way) for way in ways]
+    numbers = chain.from_iterable(chain.from_iterable(ways))
+    flat = np.reshape(np.fromiter(numbers, np.float64, 3 * sum(lengths)), (-1, 3))
     offsets = np.zeros(len(ways) + 1, np.int64)
-    offsets[1:] = np.cumsum([len(way) for way in ways])
-    return Answer(
-        width=size[0],
-        height=size[1],
-        corners=corners,
-        upper=ports[0],
-        lower=ports[1],
-        points=flat[:, :2],
-        curved=flat[:, 2] > 0.5,
-        offsets=offsets,
-    )
+    offsets[1:] = np.cumsum(lengths)
+    return flat[:, :2] + np.repeat(moved, lengths, axis=0), flat[:, 2] > 0.5, offsets

@@ -55,7 +55,20 @@ def _pass(state: Rows, xs: list[float], *, down: bool) -> None:
         if len(row) == 1:
             xs[row[0]] = wishes[0]
             continue
+        _follow(row, links, others, wishes)
         _settle(state, row, wishes, strength, xs)
+
+
+def _follow(
+    row: Sequence[int], links: list[list[Link]], others: list[list[Link]], wishes: list[float]
+) -> None:
+    """Let vertices without any edge stay with their row, wherever it moves."""
+    loose = [at for at, vertex in enumerate(row) if not links[vertex] and not others[vertex]]
+    if not loose or len(loose) == len(row):
+        return
+    rest = [wish for at, wish in enumerate(wishes) if at not in set(loose)]
+    for at in loose:
+        wishes[at] = sum(rest) / len(rest)
 
 
 def _wish(links: Sequence[Link], xs: list[float], otherwise: float) -> float:

@@ -237,7 +237,10 @@ class Router:
             around = tracks.get((path[at - 1], path[at])) if tracks and at else None
             if around is not None:
                 way += self._around(path[at - 1], runs[at - 1], (x, start), around)
-            if end - start > 0.5:
+            elif len(way) > 1 and way[-1][0] == x == way[-2][0]:
+                way[-1] = (x, end, True)  # straight on
+                continue
+            if end - start > 1e-9:
                 way.append((x, start, False))
             way.append((x, end, True))
         return way
