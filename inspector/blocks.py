@@ -71,7 +71,8 @@ class Block:
         bundled_input_index: test case, -1 for none
         dump: number of the trace in the session
         runs: event tables of the runs, in order
-        layout: which rows make which event
+        layout: which rows make which event, in the first run
+        layouts: the same for every run; passes of a loop may differ from run to run
         start: start of the last occurrence
         end: its end
         elapsed: its duration, as the stock Inspector reports it
@@ -84,6 +85,7 @@ class Block:
     dump: int
     runs: tuple[EventTable, ...]
     layout: Layout
+    layouts: tuple[Layout, ...]
     start: NDArray[np.uint64]
     end: NDArray[np.uint64]
     elapsed: Floats
@@ -116,18 +118,18 @@ class Block:
 
     def debug_values(self, event: int, run: int) -> tuple[DebugValue | None, ...]:
         """Return the values logged for the event's instruction in one run, in order."""
-        group = int(self.layout.group[event])
-        start, stop = self.layout.debug_start[group : group + 2]
-        table = self.runs[run]
-        return tuple(_value(table, int(row)) for row in self.layout.debug_rows[start:stop])
+        layout, table = self.layouts[run], self.runs[run]
+        group = int(layout.group[event])
+        start, stop = layout.debug_start[group : group + 2]
+        return tuple(_value(table, int(row)) for row in layout.debug_rows[start:stop])
 
     def outputs(self, run: int) -> tuple[DebugValue | None, ...]:
         """Return the program outputs logged in one run."""
-        return tuple(_value(self.runs[run], int(row)) for row in self.layout.outputs)
+        return tuple(_value(self.runs[run], int(row)) for row in self.layouts[run].outputs)
 
     def metadata(self, event: int, run: int) -> bytes:
         """Return the bytes a backend attached to the event, empty when there are none."""
-        row = int(self.layout.last[event])
+        row = int(self.layouts[run].last[event])
         blob = int(self.runs[run].metadata[row]) if row >= 0 else -1
         return bytes(self.runs[run].blobs[blob]) if blob >= 0 else b""
 
@@ -189,9 +191,8 @@ def _column_bytes(table: EventTable) -> bytes:
 
 def _output_flags(table: EventTable) -> NDArray[np.bool_]:
     flags = np.zeros(len(table), dtype=np.bool_)
-    for row in np.flatnonzero(table.kind == EventKind.DEBUG):
-        value = _value(table, int(row))
-        flags[row] = value is not None and bool(value.output)
+    rows = np.flatnonzero((table.kind == EventKind.DEBUG) & (table.value >= 0))
+    flags[rows] = table.values.columns.output[table.value[rows]] == 1
     return flags
 
 
@@ -219,7 +220,10 @@ def _ranks(keys: Ints) -> tuple[Ints, Ints]:
 
 def _layout(table: EventTable) -> Layout:
     ids = (table.delegate_id_int, _blank_as_absent(table))
-    group, group_first = _ranks(_pack(table.instruction_id, table.chain_index, *ids))
+    # "No chain" is the largest unsigned number in debug events: never that of a profile event.
+    unset = (table.kind == EventKind.DEBUG) & (table.chain_index < 0)
+    chain = np.where(unset, table.chain_index.astype(np.int64) - 1, table.chain_index)
+    group, group_first = _ranks(_pack(table.instruction_id, chain, *ids))
     is_output = _output_flags(table)
     profile = np.flatnonzero(table.kind == EventKind.PROFILE)
     debug = np.flatnonzero((table.kind == EventKind.DEBUG) & ~is_output)
@@ -337,9 +341,9 @@ def _block(
         total[run, timed] = sums[timed]
     for array in (start, end, elapsed, total):
         array.setflags(write=False)
-    tables = tuple(table for table, _ in members)
+    tables, layouts = tuple(table for table, _ in members), tuple(own for _, own in members)
     strings = tables[0].strings
-    return Block(name, index, number, tables, layout, start, end, elapsed, total, strings)
+    return Block(name, index, number, tables, layout, layouts, start, end, elapsed, total, strings)
 
 
 def _elapsed(start: NDArray[np.uint64], end: NDArray[np.uint64]) -> Floats:

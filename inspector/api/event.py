@@ -1,0 +1,104 @@
+"""One event of a block, with the documented attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from inspector.api.pandas_bridge import DataFrame, load_pandas
+from inspector.api.perf_data import PerfData
+from inspector.api.symbols import ModuleStack
+
+MetadataParser = Callable[[list[Any]], "list[str] | dict[str, Any]"]
+_SHOWN_OPERATORS = 4  # longer lists are shortened in tables
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One occurrence of an operator, delegate call or framework scope, over all runs of a block.
+
+    Units: perf_data in the target time scale; start_time in ticks of the trace
+
+    Attributes:
+        name: the delegate's own id for events inside delegates, else what the runtime logged
+        perf_data: durations, None when only values were logged
+        op_types: operators of the recorded graph the event stands for
+        delegate_debug_identifier: id a backend gave the event, None outside of delegates
+        debug_handles: one handle for a kernel, a list for a delegate, None when unknown
+        num_outputs: outputs of a delegate call as recorded, 1 elsewhere
+        stack_traces: node name -> Python traceback text, None where it was not recorded
+        module_hierarchy: node name -> module stack, outermost first
+        is_delegated_op: whether it happened inside a delegate
+        delegate_backend_name: backend id of delegate calls and of events inside them
+        raw_delegate_debug_metadatas: what a backend attached, one a run; empty when nothing is
+        debug_data: values logged in the first run that logged any; tensors are torch tensors made
+            on access, or MissingTensor when their bytes are not there
+        debug_data_runs: the same for every run
+        start_time: one a run, None without a duration
+        instruction_id: as logged, None when unset
+        link: how the event was matched to the program and the record (see inspector.links.Grade)
+    """
+
+    name: str
+    perf_data: PerfData | None = None
+    op_types: list[str] = field(default_factory=list[str])
+    delegate_debug_identifier: int | str | None = None
+    debug_handles: int | Sequence[int] | None = None
+    num_outputs: int = 1
+    stack_traces: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    module_hierarchy: dict[str, ModuleStack] = field(default_factory=dict[str, ModuleStack])
+    is_delegated_op: bool | None = None
+    delegate_backend_name: str | None = None
+    raw_delegate_debug_metadatas: list[Any] = field(default_factory=list[Any])
+    debug_data: Sequence[Any] = field(default_factory=list[Any], repr=False)
+    instruction_id: int | None = None
+    start_time: list[int] | None = None
+    debug_data_runs: Sequence[Sequence[Any]] = field(default=(), repr=False)
+    link: str = "NONE"
+    metadata_parser: MetadataParser | None = field(default=None, repr=False)
+
+    @cached_property
+    def delegate_debug_metadatas(self) -> list[Any] | dict[str, Any]:
+        """Return what the parser makes of the attached metadata, the metadata without a parser."""
+        if not self.is_delegated_op or self.metadata_parser is None:
+            return self.raw_delegate_debug_metadatas
+        return self.metadata_parser(self.raw_delegate_debug_metadatas)
+
+    @property
+    def _instruction_id(self) -> int | None:
+        return self.instruction_id
+
+    def to_dataframe(self, _units: str = "") -> DataFrame:
+        """Return one row; ``_units`` is put behind the names of the time columns."""
+        return load_pandas().DataFrame(self.asdict(_units))
+
+    def asdict(self, _units: str = "") -> dict[str, Any]:
+        """Return the cells of the row, containers wrapped in a list of one."""
+        perf = self.perf_data
+        times = {
+            f"{name}{_units}": None if perf is None else getattr(perf, name)
+            for name in ("p10", "p50", "p90", "avg", "min", "max")
+        }
+        return {
+            "event_name": self.name,
+            "raw": [None if perf is None else perf.raw],
+            **times,
+            "op_types": [shown_operators(self.op_types)],
+            "delegate_debug_identifier": self.delegate_debug_identifier,
+            "stack_traces": [self.stack_traces],
+            "module_hierarchy": [self.module_hierarchy],
+            "is_delegated_op": self.is_delegated_op,
+            "delegate_backend_name": self.delegate_backend_name,
+            "debug_data": [self.debug_data],
+            "start_time": [self.start_time],
+        }
+
+
+def shown_operators(operators: list[str]) -> list[str] | str:
+    """Return a list of operators as tables show it: five and more as a short text."""
+    if len(operators) <= _SHOWN_OPERATORS:
+        return operators
+    first, second, last = operators[0], operators[1], operators[-1]
+    return f"['{first}', '{second}' ... '{last}'] ({len(operators)} total)"

@@ -1,0 +1,151 @@
+"""Recorded programs as torch.export.ExportedProgram objects, made by torch's own deserialiser.
+
+This is the part of the package that needs torch, and torch's private reader of exported programs;
+nothing else here depends on it. Weights are loaded without unpickling objects.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from inspector.api import dim_order_ops
+from inspector.api.serde_rewrite import HANDLE, Json, RebuildError, nodes, rewrite
+from inspector.api.torch_bridge import Torch, load_torch
+from schema.etrecord import ETRecord
+from schema.etrecord.members import SIDE_FILES
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+_FAKE_TENSOR = "executorch.exir.serde.export_serialize._reconstruct_fake_tensor"
+_QUANTIZED = "torch.ao.quantization.fx._decomposed"  # importing it registers its operators
+# program -> the record and member it was made of, and its graph at that time
+_SOURCES: WeakKeyDictionary[Any, tuple[ETRecord, str, str]] = WeakKeyDictionary()
+
+
+class RebuiltPrograms(Mapping[str, "ExportedProgram"]):
+    """Programs of a record by name, each made when it is asked for."""
+
+    def __init__(self, members: Mapping[str, str], make: Callable[[str], ExportedProgram]) -> None:
+        self._members = members
+        self._make = make
+
+    def __getitem__(self, name: str) -> ExportedProgram:
+        return self._make(self._members[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+
+def rebuilt(record: ETRecord, member: str) -> ExportedProgram:
+    """Return a recorded program as an object of torch; loads torch.
+
+    Debug handles are in ``node.meta["debug_handle"]``, as in the program that was recorded.
+
+    Raises: RebuildError if torch cannot make a program of it; FormatError
+    """
+    torch = load_torch()
+    from torch._export.serde import schema as serde
+    from torch._export.serde import serialize
+
+    dim_order_ops.register()
+    __import__(_QUANTIZED)
+    tree = json.loads(bytes(record.read(member)))
+    rewrite(tree, _dtype_numbers(serialize), serde.SCHEMA_VERSION)
+    _check_registered(torch, tree)
+    sides: list[Torch] = [_loaded(torch, record, member + suffix) for suffix in SIDE_FILES]
+    sides[2] = sides[2] or None  # programs may be recorded without example inputs
+    artifact = serialize.SerializedArtifact(json.dumps(tree).encode(), *sides)
+    try:
+        program = serialize.deserialize(artifact, _unsafe_skip_version_check=True)
+    except Exception as error:
+        raise RebuildError(f"torch cannot read {member}: {_sentence(error)}") from error
+    _restore_handles(program.graph_module)
+    _SOURCES[program] = (record, member, str(program.graph))
+    return program
+
+
+def _check_registered(torch: Torch, tree: Json) -> None:
+    for node in nodes(tree):
+        parts = node["target"].split(".")
+        if parts[:2] != ["torch", "ops"] or parts[2] == "higher_order":
+            continue
+        if not hasattr(getattr(torch.ops, parts[2]), parts[3]):
+            raise RebuildError(
+                f"no operator {parts[2]}::{parts[3]} is registered in this process;"
+                " import the package that defines it first"
+            )
+
+
+def source_of(program: object) -> tuple[ETRecord, str]:
+    """Return the record and member a program was made of.
+
+    Raises: TypeError if it was not made of one, or was changed since
+    """
+    try:
+        record, member, graph = _SOURCES[program]
+    except (KeyError, TypeError):
+        raise TypeError(
+            "only programs that were read from an ETRecord can be added to one;"
+            f" found {type(program).__name__}. Live programs are recorded at compile time,"
+            " with generate_etrecord=True"
+        ) from None
+    if str(getattr(program, "graph", "")) != graph:
+        raise TypeError("the program was changed after it was read from its ETRecord")
+    return record, member
+
+
+def _dtype_numbers(serialize: Torch) -> dict[str, int]:
+    table = serialize._TORCH_TO_SERIALIZE_DTYPE
+    return {str(dtype).removeprefix("torch."): int(number) for dtype, number in table.items()}
+
+
+def _loaded(torch: Torch, record: ETRecord, name: str) -> Torch:
+    data = record.read(name) if name in record.archive else memoryview(b"")
+    if not len(data):
+        return {}
+    safe = [(_fake_tensor, _FAKE_TENSOR)]
+    try:
+        with torch.serialization.safe_globals(safe):
+            return torch.load(io.BytesIO(data), weights_only=True)
+    except Exception as error:
+        raise RebuildError(f"the weights in {name} cannot be loaded: {_sentence(error)}") from error
+
+
+def _fake_tensor(described: bytes, is_parameter: bool) -> Torch:
+    """Return a tensor without elements for one that was only traced."""
+    torch = load_torch()
+    from torch._export.serde import serialize
+
+    meta = json.loads(described)
+    sizes, strides = ([entry["as_int"] for entry in meta[key]] for key in ("sizes", "strides"))
+    numbers = {number: name for name, number in _dtype_numbers(serialize).items()}
+    dtype = getattr(torch, numbers[meta["dtype"]])
+    made = torch.empty_strided(sizes, strides, dtype=dtype, device="meta")
+    return torch.nn.Parameter(made, requires_grad=False) if is_parameter else made
+
+
+def _restore_handles(module: Torch) -> None:
+    graph_module = load_torch().fx.GraphModule
+    for part in module.modules():
+        for node in part.graph.nodes if isinstance(part, graph_module) else ():
+            custom: Json = node.meta.get("custom") or {}
+            if HANDLE in custom:
+                node.meta[HANDLE] = custom.pop(HANDLE)
+                if not custom:
+                    del node.meta["custom"]
+            elif node.target is operator.getitem and HANDLE in node.args[0].meta:
+                node.meta[HANDLE] = node.args[0].meta[HANDLE]  # a part of the same operator
+
+
+def _sentence(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300] if lines else ''}"

@@ -1,0 +1,220 @@
+"""The Inspector: the events of a trace, named by a record, as objects, tables and text."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from inspector.api import opening
+from inspector.api.etrecord import EDGE_GRAPH, ETRecord
+from inspector.api.event import Event, MetadataParser
+from inspector.api.event_block import EventBlock
+from inspector.api.naming import Naming
+from inspector.api.pandas_bridge import DataFrame, load_pandas
+from inspector.api.tables import printable, show
+from inspector.api.tensors import WritableBuffer
+from inspector.api.time_scale import TimeScale, as_time_scale, divisor
+from inspector.api.trace_events import Clock, TimeConverter, TraceEvents
+from inspector.blocks import Block, trace_blocks
+from inspector.session import Session
+from schema.graph import Graph
+
+_LOG = logging.getLogger(__name__)
+_KERNEL_SCOPE = "OPERATOR_CALL"  # holds the kernel's own event, which counts alone
+
+
+class Inspector:
+    """The events of an ETDump, joined with what an ETRecord says about them.
+
+    Attributes:
+        event_blocks: one a pattern of execution
+        session: the opened artifacts, for every other analysis of this package
+        etrecord: the record, None without one
+    """
+
+    def __init__(  # noqa: PLR0913 - the documented signature
+        self,
+        etdump_path: str | os.PathLike[str] | None = None,
+        etdump_data: bytes | None = None,
+        etrecord: ETRecord | str | None = None,
+        source_time_scale: TimeScale = TimeScale.NS,
+        target_time_scale: TimeScale = TimeScale.MS,
+        debug_buffer_path: str | os.PathLike[str] | None = None,
+        delegate_metadata_parser: MetadataParser | None = None,
+        delegate_time_scale_converter: TimeConverter | None = None,
+        enable_module_hierarchy: bool = False,
+        reference_graph_name: str = EDGE_GRAPH,
+        *,
+        program: object = None,
+        **aliases: object,
+    ) -> None:
+        """Open a trace and what belongs to it.
+
+        Args:
+            etdump_path: the trace
+            etdump_data: the trace as bytes, in place of a path
+            etrecord: path of an ETRecord, or an ETRecord object
+            source_time_scale: unit of the ticks of the trace
+            target_time_scale: unit of the durations that are reported
+            debug_buffer_path: bytes of the logged tensors
+            delegate_metadata_parser: makes texts or columns of what backends attached to events
+            delegate_time_scale_converter: makes a time of (event name, ticks) inside delegates
+            enable_module_hierarchy: list operators by recorded source function
+            reference_graph_name: recorded graph that names the operators
+            program: path of the ``.pte``; joins events the record has no numbers for
+            **aliases: buffer_path and etrecord_path, as parts of the documentation write
+
+        Raises:
+            ValueError: not exactly one of etdump_path and etdump_data
+            RuntimeError: cycles on one side, a time on the other
+            TypeError: an etrecord of an unknown type, an unknown argument
+            KeyError: the record has no such reference graph
+            FormatError: a file that is not what it should be
+            OSError: a file that cannot be read
+        """
+        named = {"etrecord": etrecord, "debug_buffer_path": debug_buffer_path}
+        given: dict[str, Any] = opening.with_aliases(named, aliases)
+        self._source = as_time_scale(source_time_scale)
+        self._target = as_time_scale(target_time_scale)
+        clock = Clock(divisor(self._source, self._target), delegate_time_scale_converter)
+        self.etrecord: ETRecord | None = opening.open_record(given["etrecord"])
+        trace = opening.open_trace(etdump_path, etdump_data)
+        buffer = _open_buffer(given["debug_buffer_path"])
+        opened = opening.open_program(program)
+        self.session: Session = opening.session_of(trace, self.etrecord, opened, self._source)
+        self._making = _Making(clock, buffer, delegate_metadata_parser, enable_module_hierarchy)
+        graph = self.etrecord.reference_graph(reference_graph_name) if self.etrecord else None
+        found = trace_blocks(self.session.dumps)
+        for issue in (*self.session.all_issues(), *found.issues):
+            _LOG.warning("%s: %s", issue.where, issue.message)
+        self.event_blocks: list[EventBlock] = [self._block(block, graph) for block in found.blocks]
+
+    def _block(self, block: Block, graph: Graph | None) -> EventBlock:
+        making = self._making
+        naming = Naming(self.session, block, graph, making.group_by_module)
+        events = TraceEvents(block, making.clock, naming, making.buffer, making.parser)
+        outputs: list[Sequence[Any]] = [*events.outputs()]
+        nothing: Sequence[Any] = []
+        reference = None
+        if self.etrecord is not None:
+            method = naming.method or "forward"
+            reference = self.etrecord.reference_output(method, block.bundled_input_index)
+        return EventBlock(
+            name=block.name,
+            events=events,
+            source_time_scale=self._source,
+            target_time_scale=self._target,
+            bundled_input_index=block.bundled_input_index,
+            run_output=next((output for output in outputs if len(output)), nothing),
+            reference_output=reference,
+            run_outputs=outputs,
+            method=naming.method,
+        )
+
+    # ---- tables
+    def to_dataframe(
+        self, include_units: bool = True, include_delegate_debug_data: bool = False
+    ) -> DataFrame:
+        """Return one row an event, block after block.
+
+        Args:
+            include_units: name the unit in the headers of the time columns
+            include_delegate_debug_data: add what backends attached, as columns of its own
+        """
+        blocks = self.event_blocks or [EventBlock("", target_time_scale=self._target)]
+        frames = [
+            block.to_dataframe(include_units, include_delegate_debug_data) for block in blocks
+        ]
+        return load_pandas().concat(frames, ignore_index=True)
+
+    def print_data_tabular(
+        self,
+        file: IO[str] | None = None,
+        include_units: bool = True,
+        include_delegate_debug_data: bool = False,
+    ) -> None:
+        """Print the events as a table, in a notebook as an HTML one.
+
+        Raw samples, ids, traces and logged values are left out, and so are OPERATOR_CALL rows.
+
+        Args:
+            file: where to print, standard output if None
+            include_units: name the unit in the headers
+            include_delegate_debug_data: add what backends attached
+        """
+        frame = self.to_dataframe(include_units, include_delegate_debug_data)
+        show(printable(frame), sys.stdout if file is None else file)
+
+    def save_data_to_tsv(
+        self,
+        file: IO[str] | str | os.PathLike[str],
+        include_units: bool = True,
+        include_delegate_debug_data: bool = False,
+    ) -> None:
+        """Write what print_data_tabular prints as tab-separated values.
+
+        Raises: OSError
+        """
+        frame = self.to_dataframe(include_units, include_delegate_debug_data)
+        printable(frame).to_csv(file, sep="\t")
+
+    # ---- questions
+    def find_total_for_module(self, module_name: str) -> float:
+        """Return the summed mean time of all events of a module, in the target time scale.
+
+        An event counts when a key of its module stack contains the name. OPERATOR_CALL is left
+        out: it contains its kernel's own event.
+        """
+        events = (event for block in self.event_blocks for event in block.events)
+        return float(sum(_mean(event) for event in events if _is_of_module(event, module_name)))
+
+    def get_exported_program(self, graph: str | None = None) -> Any:  # noqa: ANN401 - see below
+        """Return a recorded program as a torch.export.ExportedProgram; this loads torch.
+
+        Args:
+            graph: name of a further recorded program; the edge program if None
+
+        Returns: None without a record (with a warning) or without such a program; with several
+            methods, a mapping from method to program
+
+        Raises: RebuildError if torch cannot make a program of it
+        """
+        if self.etrecord is None:
+            _LOG.warning("Exported programs are only available when an etrecord was given")
+            return None
+        if graph is None:
+            return self.etrecord.edge_dialect_program
+        return self.etrecord.graph_map.get(graph)
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """What the events of every block are made with."""
+
+    clock: Clock
+    buffer: WritableBuffer | None
+    parser: MetadataParser | None
+    group_by_module: bool
+
+
+def _open_buffer(path: str | os.PathLike[str] | None) -> WritableBuffer | None:
+    if path is not None:
+        return WritableBuffer.open(path)
+    text = "Output Buffer not found. Tensor Debug Data will not be available."
+    warnings.warn(text, stacklevel=3)
+    return None
+
+
+def _is_of_module(event: Event, module_name: str) -> bool:
+    if event.name == _KERNEL_SCOPE:
+        return False
+    return any(module_name in key for stack in event.module_hierarchy.values() for key in stack)
+
+
+def _mean(event: Event) -> float:
+    return event.perf_data.avg if event.perf_data is not None else 0.0

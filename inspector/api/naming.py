@@ -1,0 +1,157 @@
+"""What a record, and a program if there is one, say about the events of a block.
+
+Without a program this is what the stock tool finds, except that ids are matched exactly and that
+scopes of the framework get nothing. A program adds operators to events that carry only kernel
+names, and backends to delegate calls no record tells about.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from inspector import record_maps
+from inspector.api.record_method import method_of
+from inspector.api.symbols import ModuleStack, Symbol, Symbols, symbol_of, symbols_by_handle
+from inspector.blocks import Block
+from inspector.links import BlockLinks
+from inspector.session import Session
+from schema.etrecord import DelegateMap
+from schema.graph import Graph
+
+_LOG = logging.getLogger(__name__)
+_CALL = "DELEGATE_CALL"
+
+
+@dataclass(frozen=True, slots=True)
+class EventFacts:
+    """What is known about an event beyond the trace."""
+
+    debug_handles: int | Sequence[int] | None = None
+    num_outputs: int = 1
+    backend: str | None = None
+    op_types: tuple[str, ...] = ()
+    stack_traces: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
+    module_hierarchy: Mapping[str, ModuleStack] = field(default_factory=dict[str, ModuleStack])
+
+
+NOTHING = EventFacts()
+
+
+class Naming:
+    """The facts of the events of one block, made once for each instruction and delegate id.
+
+    Attributes:
+        block: the block
+        method: method it ran, None when no file says so
+        links: how its events were matched
+    """
+
+    def __init__(
+        self, session: Session, block: Block, graph: Graph | None, group_by_module: bool
+    ) -> None:
+        record = session.record
+        self.block = block
+        self.method = method_of(block, record, session.program)
+        self.links = BlockLinks(session, session.program, self.method, block)
+        self.handles: Mapping[int, tuple[int, ...]] = {}
+        self.delegates: Mapping[int, DelegateMap] = {}
+        self.counts: Mapping[int, int] = {}
+        if record is not None and self.method is not None:
+            self.handles = record_maps.handles(record, self.method)
+            self.delegates = record_maps.delegates(record, self.method)
+            self.counts = record_maps.output_counts(record, self.method)
+        shown = graph if graph is not None else self.links.graph
+        self.symbols: Symbols = {}
+        if shown is not None:
+            self.symbols = symbols_by_handle(shown, group_by_module)
+
+    def facts(self, event: int) -> EventFacts:
+        """Return what is known about one event."""
+        if self._silent:
+            return NOTHING
+        return self._by_group[int(self.block.layout.group[event])]
+
+    def grade(self, event: int) -> str:
+        """Return how an event was matched, as a name of inspector.links.Grade."""
+        return self.links.link(event).grade.value
+
+    @property
+    def _silent(self) -> bool:
+        return self.method is None or (not self.handles and self.links.plan is None)
+
+    @cached_property
+    def _by_group(self) -> dict[int, EventFacts]:
+        groups, first = np.unique(self.block.layout.group, return_index=True)
+        pairs = zip(groups.tolist(), first.tolist(), strict=True)
+        return {group: self._facts(event) for group, event in pairs}
+
+    def _facts(self, event: int) -> EventFacts:
+        number = self.block.instruction(event)
+        if int(self.block.layout.chain[event]) < 0 or number is None:
+            return NOTHING
+        handles = self._handles(number, self.block.delegate_id(event))
+        found = [symbol for handle in handles or () for symbol in self.symbols.get(handle, ())]
+        if not found and self.links.plan is not None:
+            handles, found = self._from_program(event, handles)
+        return _facts(
+            self._shown_handles(number, handles),
+            self.counts.get(number, 1) if number in self.handles else 1,
+            self._backend(event, number),
+            found,
+        )
+
+    def _handles(self, number: int, identifier: int | str | None) -> tuple[int, ...] | None:
+        if identifier is None:
+            return self.handles.get(number)
+        entry = self.delegates.get(number)
+        if entry is not None:
+            return entry.handles.get(str(identifier))
+        if number in self.handles:
+            message = "No delegate mapping found for delegate with instruction id %s"
+            _LOG.warning(message, number)
+        return self.handles.get(number)
+
+    def _from_program(
+        self, event: int, handles: tuple[int, ...] | None
+    ) -> tuple[tuple[int, ...] | None, list[Symbol]]:
+        link = self.links.link(event)
+        own = link.handles or handles
+        nodes = [node for handle in link.handles for node in self.links.nodes.get(handle, ())]
+        if not nodes:
+            nodes = [node for name in link.nodes for node in self.links.named(name)]
+        return own, [symbol_of(node) for node in nodes]
+
+    def _shown_handles(
+        self, number: int, handles: tuple[int, ...] | None
+    ) -> int | Sequence[int] | None:
+        # The record holds a number for a kernel and a list for a delegate.
+        if handles is None:
+            return None
+        is_kernel = len(handles) == 1 and number not in self.delegates
+        return handles[0] if is_kernel else list(handles)
+
+    def _backend(self, event: int, number: int) -> str | None:
+        inner = self.block.delegate_id(event) is not None
+        if not inner and self.block.event_name(event) != _CALL:
+            return None
+        entry = self.delegates.get(number)
+        if entry is not None:
+            return entry.name
+        return (self.links.link(event).backend or None) if self.links.plan is not None else None
+
+
+def _facts(
+    handles: int | Sequence[int] | None, outputs: int, backend: str | None, found: list[Symbol]
+) -> EventFacts:
+    traces: dict[str, str | None] = {}
+    stacks: dict[str, ModuleStack] = {}
+    for symbol in found:
+        traces.setdefault(symbol.name, symbol.stack_trace)
+        stacks.setdefault(symbol.name, symbol.module_stack)
+    operators = tuple(symbol.op for symbol in found)
+    return EventFacts(handles, outputs, backend, operators, traces, stacks)

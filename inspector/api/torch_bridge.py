@@ -1,0 +1,52 @@
+"""The one place of this package that loads torch, when a caller asks for torch objects."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from schema.scalar_type import scalar_type
+
+Torch: TypeAlias = Any  # the module, or what is made with it
+_ALIASES = {
+    "bits16": "uint16",
+    "bits8": "uint8",
+    "qint8": "int8",
+    "quint8": "uint8",
+    "qint32": "int32",
+}
+
+
+def load_torch() -> Torch:
+    """Return torch; the first call imports it, which takes a second or two."""
+    import torch
+
+    return torch
+
+
+def torch_dtype(code: int) -> Torch | None:
+    """Return the torch dtype of an element type, None when torch has none."""
+    name = scalar_type(code).name
+    return getattr(load_torch(), _ALIASES.get(name, name), None)
+
+
+def tensor_over(
+    memory: memoryview, code: int, sizes: tuple[int, ...], strides: tuple[int, ...]
+) -> Torch | None:
+    """Return a tensor that shares this memory, None for an element type torch has not.
+
+    The memory must be writable: what a caller does to the tensor in place happens there. Memory
+    at an address torch cannot use is copied.
+
+    Shapes: sizes, with strides in elements
+    """
+    torch = load_torch()
+    dtype = torch_dtype(code)
+    if dtype is None:
+        return None
+    if not len(memory):
+        return torch.empty(sizes, dtype=dtype)
+    address = np.frombuffer(memory, dtype=np.uint8).ctypes.data
+    usable = memory if address % scalar_type(code).item_bytes == 0 else bytearray(memory)
+    return torch.frombuffer(usable, dtype=dtype).as_strided(sizes, strides)
