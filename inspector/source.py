@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from inspector.session import SessionOptions
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>.*)$')
+_LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|torch/(nn|_\w+|export))/")
 _MAX_SOURCE_BYTES = 4 << 20
 
 
@@ -51,9 +52,13 @@ def frames(stack_trace: str) -> tuple[SourceFrame, ...]:
 
 
 def user_frame(stack_trace: str) -> SourceFrame | None:
-    """Return the innermost frame, the line of the model that made the node."""
+    """Return the line of the model that made the node: the innermost frame outside of libraries.
+
+    A layer of torch is not the user's line; only when every frame is in a library is it returned.
+    """
     found = frames(stack_trace)
-    return found[-1] if found else None
+    own = [frame for frame in found if not _LIBRARY.search(frame.file.replace("\\", "/"))]
+    return own[-1] if own else (found[-1] if found else None)
 
 
 def find_file(recorded: str, options: SessionOptions) -> Path | None:

@@ -1,0 +1,89 @@
+"""Frames of stack traces, the user's own line, and files under source roots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.session import SessionOptions
+from inspector.source import SourceFrame, find_file, frames, read_source, user_frame
+from inspector.value_sources import value_sources
+from tests.inspector.sessions import DATA, session
+
+TRACE = """Traceback (most recent call last):
+  File "zoo/models.py", line 18, in forward
+    x = self.stem(x)
+  File "site-packages/torch/nn/modules/conv.py", line 565, in forward
+    return self._conv_forward(input, self.weight, self.bias)
+"""
+
+
+def test_frames_are_in_order_with_their_lines() -> None:
+    assert frames(TRACE) == (
+        SourceFrame("zoo/models.py", 18, "forward", "x = self.stem(x)"),
+        SourceFrame(
+            "site-packages/torch/nn/modules/conv.py",
+            565,
+            "forward",
+            "return self._conv_forward(input, self.weight, self.bias)",
+        ),
+    )
+
+
+def test_users_line_is_the_one_outside_of_libraries() -> None:
+    frame = user_frame(TRACE)
+    assert frame is not None
+    assert frame.label == "zoo/models.py:18"
+
+
+def test_library_line_is_better_than_none() -> None:
+    frame = user_frame('  File "site-packages/torch/nn/functional.py", line 3, in relu\n    x\n')
+    assert frame is not None
+    assert frame.line == 3
+
+
+@pytest.mark.parametrize("text", ["", "no frames here", 'File "x", line many, in y'])
+def test_other_text_has_no_frames(text: str) -> None:
+    assert frames(text) == ()
+    assert user_frame(text) is None
+
+
+@pytest.mark.parametrize(
+    "recorded", ["zoo/models.py", "/home/else/zoo/models.py", "C:\\a\\zoo\\models.py"]
+)
+def test_file_is_found_by_the_tail_of_its_path(recorded: str, tmp_path: Path) -> None:
+    (tmp_path / "zoo").mkdir()
+    target = tmp_path / "zoo" / "models.py"
+    target.write_text("one\ntwo\n")
+    found = find_file(recorded, SessionOptions(source_roots=(str(tmp_path),)))
+    assert found == target
+    assert read_source(target) == ("one", "two")
+
+
+def test_root_is_not_left_upwards(tmp_path: Path) -> None:
+    (tmp_path / "secret.py").write_text("x")
+    (tmp_path / "root").mkdir()
+    options = SessionOptions(source_roots=(str(tmp_path / "root"),))
+    assert find_file("../secret.py", options) is None
+
+
+def test_mapping_replaces_a_prefix(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("x")
+    options = SessionOptions(path_mapping={"/build/src": str(tmp_path)})
+    assert find_file("/build/src/m.py", options) == tmp_path / "m.py"
+
+
+def test_huge_file_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "big.py"
+    with path.open("wb") as stream:
+        stream.truncate(5 << 20)
+    with pytest.raises(OSError, match="larger"):
+        read_source(path)
+
+
+def test_planned_values_are_named_by_the_record() -> None:
+    found = value_sources(session(DATA / "corpus/v1.5.1/convnet_portable"), "forward")
+    names = {source.name for source in found.values()}
+    assert {"x", "aten_mean_dim", "aten_relu_default"} <= names
+    assert any(source.source.startswith("zoo/models.py:") for source in found.values())
