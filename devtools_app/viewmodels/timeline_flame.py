@@ -16,6 +16,7 @@ from devtools_app.viewmodels.canvas_data import (
     TimelineLane,
 )
 from devtools_app.viewmodels.colours import backend_index
+from devtools_app.viewmodels.node_times import method_runs
 from devtools_app.viewmodels.operator_rows import UNATTRIBUTED, OperatorRow, operator_rows
 from devtools_app.viewmodels.timeline import Timeline
 from devtools_app.viewmodels.units import Quantity
@@ -76,7 +77,7 @@ def flame(session: Session, method: str) -> tuple[TimelineData, NDArray[np.int64
     """Return the bars of a method, and the profile row of each, -1 for sums and rests."""
     bars = _Bars()
     rows = [row for row in operator_rows(session, method) if row.samples_ns is not None]
-    runs = max((len(row.samples_ns) for row in rows if row.samples_ns is not None), default=1)
+    runs = max(method_runs(session, method), 1)
     for row in sorted(rows, key=_by_module(rows)):
         samples = row.samples_ns
         width = float(np.nansum(samples)) / runs if samples is not None else 0.0

@@ -179,15 +179,22 @@ class GraphPane(Pane):
         else:
             self.canvas.set_graph(result.placed, self._anchor)
         self._anchor = None
-        self._show_note(result)
         self.show_content()
         if not same:
             self._search(self.search.text())
         self._shown_selection = None
         self._show_selection(self.state)
 
-    def _show_note(self, made: _Made) -> None:
+    def _show_note(self) -> None:
+        made, found = self._made, self._found
+        if made is None:
+            return
         nodes, source = len(made.scene.names), made.graph.graph.source
+        if found is not None:
+            current = self.state.selection.node
+            place = f"{found.index(current) + 1:,} of " if current in found else ""
+            self.note.setText(f"{place}{len(found):,} found in {nodes:,} nodes")
+            return
         origin = {"record": "from the ETRecord", "program": "from the program"}
         text = f"{nodes:,} nodes"
         if self._name == COMPILED:
@@ -302,6 +309,7 @@ class GraphPane(Pane):
         if made is None or mark == self._shown_selection:
             return
         self._shown_selection = mark
+        self._show_note()
         own = state.selection == self._own_selection
         self._own_selection = None
         names = selected_nodes(made.graph, state.selection, made.index, self._name)
@@ -363,15 +371,9 @@ class GraphPane(Pane):
         self._show_matches()
 
     def _show_matches(self) -> None:
-        found = self._found
         for button in self._steps:
-            button.setEnabled(bool(found))
-        if found is None:
-            if self._made is not None:
-                self._show_note(self._made)
-            return
-        total = len(self._made.scene.names) if self._made is not None else 0
-        self.note.setText(f"{len(found):,} of {total:,} nodes found")
+            button.setEnabled(bool(self._found))
+        self._show_note()
 
     def _step(self, by: int) -> None:
         made, found = self._made, self._found
@@ -387,7 +389,6 @@ class GraphPane(Pane):
             self._reveal(found[at])
         else:
             self.canvas.set_selected(found[at])
-        self.note.setText(f"{at + 1:,} of {len(found):,} found")
 
     # -- export ----------------------------------------------------------------------------
 

@@ -1,0 +1,117 @@
+"""Memory maps and size maps: every value and every byte once, selections both ways."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.memory_map import (
+    culprits,
+    memory_map,
+    memory_plan,
+    selected_values,
+)
+from devtools_app.viewmodels.size_map import find_duplicates, parts_table, size_map
+from inspector.join_index import join_index
+from inspector.size_files import session_sizes
+from tests.app.sessions import DATA, chain_session, folders, opened
+
+FILES = sorted(
+    str(path.relative_to(DATA))
+    for ending in ("pte", "ptd", "bpte")
+    for path in [*(DATA / "corpus").rglob(f"*.{ending}"), *(DATA / "old").glob(f"*.{ending}")]
+)
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_memory_map_has_every_planned_value(folder: str) -> None:
+    session = opened(folder)
+    for method in session.methods:
+        plan = memory_plan(session, method)
+        if plan is None:
+            continue
+        for place, arena in enumerate(plan.arenas):
+            made = memory_map(session, plan, place)
+            assert len(made.data.names) == len(arena.values)
+            step = arena.peak_instruction
+            for number, value in enumerate(arena.values):
+                alive = step is not None and value.first <= step <= value.last
+                assert bool(made.data.strong[number]) == alive
+
+
+def test_culprits_of_the_peak_add_up_to_it() -> None:
+    session = opened("corpus/v1.5.1/tinygpt_xnnpack")
+    plan = memory_plan(session, "forward")
+    assert plan is not None
+    arena = plan.arenas[0]
+    table = culprits(session, "forward", arena, peak_only=True)
+    sizes = next(column for column in table.columns if column.title == "size")
+    assert int(np.sum(sizes.values)) == arena.peak_bytes
+    assert culprits(session, "forward", arena, peak_only=False).length == len(arena.values)
+
+
+def test_culprits_name_source_lines_when_a_record_is_there() -> None:
+    folder = "corpus/v1.5.1/convnet_portable"
+    for session, wanted in ((opened(folder), True), (opened(f"{folder}/model.pte"), False)):
+        plan = memory_plan(session, "forward")
+        assert plan is not None
+        table = culprits(session, "forward", plan.arenas[0], peak_only=False)
+        source = next(column for column in table.columns if column.title == "source")
+        assert any(text is not None for text in source.values) == wanted
+
+
+def test_memory_selection_of_an_instruction_finds_what_it_writes() -> None:
+    session = opened("corpus/v1.5.1/tinygpt_xnnpack")
+    plan = memory_plan(session, "forward")
+    assert plan is not None
+    arena, index = plan.arenas[0], join_index(session, "forward")
+    value = next(value for value in arena.values if value.made_by is not None)
+    selection = Selection(SelectionKind.INSTRUCTION, "forward", instruction=value.made_by)
+    found = selected_values(arena, selection, index)
+    assert value.value in {arena.values[place].value for place in found}
+    assert selected_values(arena, Selection(), index) == ()
+
+
+def test_memory_plan_without_a_program_is_missing() -> None:
+    assert memory_plan(opened("corpus/v1.5.1/mm_portable/run.etdp"), "forward") is None
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_parts_of_every_file_sum_to_it(name: str) -> None:
+    session = opened(name)
+    (sized,) = session_sizes(session)
+    assert sized.size is not None, sized.problem
+    at = 0
+    for part in sized.size.parts:
+        assert part.offset == at
+        at += part.nbytes
+    assert at == session.files[0].size
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_size_map_of_a_session_counts_every_byte_once(folder: str) -> None:
+    session = opened(folder)
+    made = size_map(session)
+    total = sum(file.size for file in session.files)
+    assert int(made.data.nbytes[0]) == total
+    inner = made.data.nbytes[1:]
+    sums = np.bincount(made.data.parent[1:], inner, len(made.data.names))
+    parents = np.unique(made.data.parent[1:])
+    assert (sums[parents] == made.data.nbytes[parents]).all()
+    assert set(made.box) == set(range(len(made.parts)))
+    assert parts_table(made.parts, files=True).length == len(made.parts)
+
+
+def test_duplicates_are_named_with_what_could_go() -> None:
+    name = "corpus/v1.5.1/tinygpt_xnnpack"
+    made = size_map(opened(name), opened(f"{name}").files[0].path)
+    found = find_duplicates(made)
+    assert found.count == sum(bool(part.duplicate_of) for _, part in found.parts)
+    titles = [column.title for column in parts_table(found.parts).columns]
+    assert ("same bytes as" in titles) == (found.count > 0)
+
+
+def test_size_map_of_one_operator_works() -> None:
+    made = size_map(chain_session(1))
+    assert int(made.data.nbytes[0]) == chain_session(1).files[0].size

@@ -1,0 +1,193 @@
+"""Scenes of model graphs: every node once, times that add up, colours, search, selection."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.filter import FilterError
+from devtools_app.viewmodels.layout.engine import lay_out
+from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED
+from devtools_app.viewmodels.node_text import operator_title
+from devtools_app.viewmodels.scene import (
+    MOST_VISIBLE,
+    crosses_boundary,
+    graph_scene,
+    opening_set,
+    with_sublabels,
+)
+from devtools_app.viewmodels.scene_clusters import QUANTISED, quantises
+from devtools_app.viewmodels.scene_overlay import OVERLAYS, graph_overlay
+from devtools_app.viewmodels.scene_search import search_nodes, selected_nodes
+from inspector.join_index import join_index
+from inspector.model_graph import graph_names
+from tests.app.sessions import chain_session, folders, opened
+
+XNNPACK = "corpus/v1.5.1/tinygpt_xnnpack"
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_scene_of_every_graph_keeps_all_nodes_and_lays_out(folder: str) -> None:
+    session = opened(folder)
+    for method in session.methods:
+        for name in graph_names(session, method):
+            for flat in (False, True):
+                made = graph_scene(session, method, name, flat=flat)
+                assert made is not None
+                assert len(made.scene.names) == len(made.graph.nodes)
+                placed = lay_out(made.scene, opening_set(made.scene.tree))
+                assert np.isfinite(placed.boxes[placed.nodes]).all()
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_scene_times_never_exceed_the_method(folder: str) -> None:
+    session = opened(folder)
+    for method in session.methods:
+        made = graph_scene(session, method)
+        if made is None or not made.times.method_ns > 0:
+            continue
+        inside = sum(made.times.delegate_ns.values())
+        alone = [node.id for node in made.graph.nodes if node.delegate is None]
+        outside = float(np.nansum(made.times.node_ns[alone])) if alone else 0.0
+        assert inside + outside <= made.times.method_ns * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_overlay_of_each_kind_has_one_entry_a_node(overlay: str) -> None:
+    made = graph_scene(opened(XNNPACK), "forward")
+    assert made is not None
+    found = graph_overlay(made, overlay, "auto", "auto")
+    assert found.nodes in (None, len(made.scene.names))
+    assert found.legend
+    if found.values is not None:
+        known = found.values[np.isfinite(found.values)]
+        assert known.size
+        assert 0 <= known.min() <= known.max() <= 1
+
+
+def test_overlay_by_time_without_trace_says_so() -> None:
+    made = graph_scene(chain_session(3), "forward")
+    assert made is not None
+    found = graph_overlay(made, "time", "auto", "auto")
+    assert found.values is None
+    assert any("ETDump" in entry.label for entry in found.legend)
+
+
+def test_scene_owners_tell_delegated_from_not_delegated() -> None:
+    made = graph_scene(opened(XNNPACK), "forward")
+    assert made is not None
+    for node, owner in zip(made.graph.nodes, made.scene.owners.tolist(), strict=True):
+        if node.backend:
+            assert owner >= 0
+        elif node.node.kind.name == "CALL":
+            assert owner == NOT_DELEGATED
+
+
+def test_scene_edges_across_a_border_are_emphasised() -> None:
+    made = graph_scene(opened(XNNPACK), "forward")
+    assert made is not None
+    wanted = [
+        crosses_boundary(made.graph.nodes[a], made.graph.nodes[b])
+        for a, b in made.scene.edges.tolist()
+    ]
+    assert made.scene.emphasised.tolist() == wanted
+    assert any(wanted)
+    assert not all(wanted)
+
+
+def test_quantised_operators_stand_with_their_conversions() -> None:
+    made = graph_scene(opened("corpus/special/xnnpack_int8_static"), "forward")
+    assert made is not None
+    groups: dict[tuple[str, ...], set[int]] = {}
+    for node, path in zip(made.graph.nodes, made.clusters.paths, strict=True):
+        region = made.clusters.regions.get(path)
+        if region is not None and region.kind == QUANTISED:
+            groups.setdefault(path, set()).add(quantises(node.node.target))
+    assert groups
+    assert all(0 in signs and len(signs) > 1 for signs in groups.values())
+
+
+@pytest.mark.parametrize(
+    ("target", "sign"),
+    [
+        ("quantized_decomposed.quantize_per_tensor.default", 1),
+        ("quantized_decomposed::dequantize_per_channel.out", -1),
+        ("aten.relu.default", 0),
+        ("torchao.choose_qparams_affine.default", 1),
+        ("Convert", 0),
+    ],
+)
+def test_quantises_tells_conversions_apart(target: str, sign: int) -> None:
+    assert quantises(target) == sign
+
+
+def test_operator_title_drops_what_says_nothing() -> None:
+    assert operator_title("aten::add.out") == "aten.add"
+    assert operator_title("aten.mul.Tensor") == "aten.mul.Tensor"
+    assert operator_title("") == "unknown operator"
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 400])
+def test_scene_of_a_chain_of_any_length_is_complete(size: int) -> None:
+    made = graph_scene(chain_session(size), "forward")
+    assert made is not None
+    assert len(made.scene.names) == size + 2
+    assert len(made.scene.edges) == size + 1
+
+
+def test_opening_set_of_a_large_graph_shows_few_boxes() -> None:
+    session = opened("corpus/v1.5.1/tinygpt_portable")
+    made = graph_scene(session, "forward")
+    assert made is not None
+    placed = lay_out(made.scene, opening_set(made.scene.tree, 20))
+    whole = lay_out(made.scene, opening_set(made.scene.tree, MOST_VISIBLE))
+    assert len(placed.nodes) + int(placed.collapsed.sum()) <= max(
+        20, int((made.scene.tree.parent == 0).sum() + (made.scene.tree.node_cluster == 0).sum())
+    )
+    assert len(whole.nodes) >= len(placed.nodes)
+
+
+def test_sublabels_follow_the_overlay() -> None:
+    made = graph_scene(opened(XNNPACK), "forward")
+    assert made is not None
+    times = with_sublabels(made, "time", "µs", "auto").sublabels
+    sizes = with_sublabels(made, "bytes", "auto", "B").sublabels
+    timed = int(np.flatnonzero(np.isfinite(made.times.node_ns))[0])
+    assert times[timed].endswith("µs")
+    assert sizes[timed].endswith(" B")
+
+
+def test_search_takes_words_expressions_and_refuses_nonsense() -> None:
+    made = graph_scene(opened(XNNPACK), "forward")
+    assert made is not None
+    assert search_nodes(made, "") is None
+    assert search_nodes(made, "no such operator") == ()
+    words = search_nodes(made, "LINEAR")
+    assert words
+    assert words == search_nodes(made, "/lin.ar/")
+    with pytest.raises(FilterError):
+        search_nodes(made, "/(/")
+
+
+def test_selection_of_an_instruction_lights_its_nodes_in_every_graph() -> None:
+    session = opened(XNNPACK)
+    index = join_index(session, "forward")
+    step, names = next((step, names) for step, names in index.instruction_nodes.items() if names)
+    selection = Selection(SelectionKind.INSTRUCTION, "forward", instruction=step)
+    for name in ("compiled", "instructions"):
+        made = graph_scene(session, "forward", name)
+        assert made is not None
+        found = selected_nodes(made, selection, index, name)
+        assert found
+        if name == "compiled":
+            assert set(found) == set(names)
+
+
+def test_selection_of_a_delegate_lights_all_it_took() -> None:
+    session = opened(XNNPACK)
+    made = graph_scene(session, "forward")
+    assert made is not None
+    selection = Selection(SelectionKind.DELEGATE, "forward", delegate=3)
+    found = selected_nodes(made, selection, join_index(session, "forward"), "compiled")
+    assert len(found) == sum(node.delegate == 3 for node in made.graph.nodes) > 1
