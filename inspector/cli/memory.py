@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from typing import Any
 
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, methods, needs, open_files
 from inspector.memory import Arena, MemoryPlan, PlannedValue, analyse_memory
+from inspector.value_sources import ValueSource, value_sources
 from schema.errors import Issue, Severity
+
+
+Sources = Mapping[int, ValueSource]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -29,22 +34,29 @@ def run(options: Namespace) -> Answer:
     plans = [analyse_memory(program, method) for method in methods(session, options)]
     issues = [issue for plan in plans for issue in plan.issues]
     tables = [
-        table for plan in plans for arena in plan.arenas for table in _tables(plan, arena, options)
+        table
+        for plan in plans
+        for arena in plan.arenas
+        for table in _tables(plan, arena, value_sources(session, plan.method), options)
     ]
     lines = [line for plan in plans for line in _lines(plan)]
-    data = {"methods": {plan.method: plan_json(plan) for plan in plans}}
+    data = {
+        "methods": {
+            plan.method: plan_json(plan, value_sources(session, plan.method)) for plan in plans
+        }
+    }
     return Answer(data, lines=lines, tables=tables, issues=issues)
 
 
-def plan_json(plan: MemoryPlan) -> dict[str, Any]:
+def plan_json(plan: MemoryPlan, sources: Sources) -> dict[str, Any]:
     """Return the JSON of one method's plan."""
     return {
         "instruction_count": plan.instruction_count,
-        "arenas": [arena_json(arena) for arena in plan.arenas],
+        "arenas": [arena_json(arena, sources) for arena in plan.arenas],
     }
 
 
-def arena_json(arena: Arena) -> dict[str, Any]:
+def arena_json(arena: Arena, sources: Sources) -> dict[str, Any]:
     """Return the JSON of one arena."""
     return {
         "mem_id": arena.mem_id,
@@ -53,14 +65,16 @@ def arena_json(arena: Arena) -> dict[str, Any]:
         "peak_bytes": arena.peak_bytes,
         "peak_instruction": arena.peak_instruction,
         "hole_bytes": arena.hole_bytes,
-        "values": [value_json(value) for value in arena.values],
+        "values": [value_json(value, sources.get(value.value)) for value in arena.values],
     }
 
 
-def value_json(value: PlannedValue) -> dict[str, Any]:
-    """Return the JSON of one planned value."""
+def value_json(value: PlannedValue, source: ValueSource | None) -> dict[str, Any]:
+    """Return the JSON of one planned value, named by the record where there is one."""
     return {
-        "name": value.name,
+        "name": source.name if source is not None else value.name,
+        "module": source.module if source is not None else None,
+        "source": source.source or None if source is not None else None,
         "bytes": value.nbytes,
         "offset": value.offset,
         "first": value.first,
@@ -86,7 +100,7 @@ def _lines(plan: MemoryPlan) -> list[str]:
     ]
 
 
-def _tables(plan: MemoryPlan, arena: Arena, options: Namespace) -> list[Table]:
+def _tables(plan: MemoryPlan, arena: Arena, sources: Sources, options: Namespace) -> list[Table]:
     columns = (
         Column("value"),
         Column("bytes", "bytes"),
@@ -97,6 +111,7 @@ def _tables(plan: MemoryPlan, arena: Arena, options: Namespace) -> list[Table]:
         Column("shape"),
         Column("role"),
         Column("made by"),
+        Column("source"),
     )
     shown = arena.values if options.all else arena.at_peak()
     what = (
@@ -104,7 +119,7 @@ def _tables(plan: MemoryPlan, arena: Arena, options: Namespace) -> list[Table]:
     )
     rows = [
         (
-            value.name,
+            sources[value.value].name if value.value in sources else value.name,
             value.nbytes,
             value.offset,
             value.first,
@@ -113,6 +128,7 @@ def _tables(plan: MemoryPlan, arena: Arena, options: Namespace) -> list[Table]:
             str(list(value.sizes)),
             value.role,
             f"{value.made_by} {value.operator}" if value.made_by is not None else "",
+            sources[value.value].source if value.value in sources else "",
         )
         for value in shown
     ]
