@@ -12,7 +12,6 @@ from inspector.memory import Arena, MemoryPlan, PlannedValue, analyse_memory
 from inspector.value_sources import ValueSource, value_sources
 from schema.errors import Issue, Severity
 
-
 Sources = Mapping[int, ValueSource]
 
 
