@@ -162,21 +162,11 @@ def _origin(blocks: tuple[Block, ...], runs: tuple[Run, ...]) -> dict[int, float
 def occurrences(block: Block, run: int) -> tuple[Floats, Floats, Ints]:
     """Return start and end in ticks of everything timed in one run, and the event it is.
 
-    All passes of a loop are there when the run has the rows of the block's first run, else the
-    last one.
+    Every pass of a loop is there.
     """
-    table, layout = block.runs[run], block.layout
-    first = block.runs[0]
-    same = len(table) == len(first) and all(
-        np.array_equal(getattr(table, name), getattr(first, name))
-        for name in ("name", "instruction_id", "delegate_id_str", "delegate_id_int")
-    )
-    if same:
-        rows, event = layout.rows, layout.row_event
-        start, end = table.start_time[rows], table.end_time[rows]
-    else:
-        event = np.flatnonzero(layout.last >= 0).astype(np.int64)
-        start, end = block.start[run, event], block.end[run, event]
+    table, layout = block.runs[run], block.layouts[run]
+    rows, event = layout.rows, layout.row_event
+    start, end = table.start_time[rows], table.end_time[rows]
     # Ticks since the first: a float has 53 bits, a clock 64.
     begin = int(start.min()) if len(start) else 0
     lows = (start - np.uint64(begin)).astype(np.float64) + float(begin)
