@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtWidgets import QLineEdit
+from typing_extensions import override
 
 from devtools_app.state import Selection, SelectionKind, State
 from devtools_app.viewmodels.canvas_data import GraphOverlay
@@ -116,6 +117,7 @@ class GraphPane(Pane):
 
     # -- state -----------------------------------------------------------------------------
 
+    @override
     def show_state(self, state: State) -> None:
         """Show the method, overlay and selection of a state."""
         session = state.session
@@ -164,6 +166,7 @@ class GraphPane(Pane):
         placed = lay_out(scene, opened, self._cache)
         return _Made(graph, scene, overlay, placed, join_index(session, method), look)
 
+    @override
     def show_result(self, result: object) -> None:
         """Draw what was laid out."""
         if not isinstance(result, _Made):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
+from typing_extensions import override
 
 from devtools_app.state import Selection, SelectionKind, State
 from devtools_app.viewmodels.memory_map import (
@@ -103,6 +104,7 @@ class MemoryPane(Pane):
 
     # -- state -----------------------------------------------------------------------------
 
+    @override
     def show_state(self, state: State) -> None:
         """Show the plan of the method of a state."""
         session = state.session
@@ -115,6 +117,7 @@ class MemoryPane(Pane):
         if not self.working:
             self._show_selection(state)
 
+    @override
     def show_result(self, result: object) -> None:
         """Draw an arena."""
         before, self._made = self._made, result if isinstance(result, _Made) else None

@@ -158,6 +158,10 @@ class Pane(QWidget):
         """Return whether a result is still to come."""
         return self._latest.busy
 
+    def show_state(self, state: State) -> None:
+        """Show a state."""
+        raise NotImplementedError
+
     def show_result(self, result: object) -> None:
         """Show what the newest request gave."""
         raise NotImplementedError

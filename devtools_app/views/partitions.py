@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
+from typing_extensions import override
 
 from devtools_app.state import Selection, SelectionKind, State
 from devtools_app.viewmodels.partitions import (
@@ -73,6 +74,7 @@ class PartitionsPane(Pane):
 
     # -- state -----------------------------------------------------------------------------
 
+    @override
     def show_state(self, state: State) -> None:
         """Show the delegation of the method of a state."""
         session = state.session
@@ -85,6 +87,7 @@ class PartitionsPane(Pane):
         if not self.working:
             self._show_selection(state)
 
+    @override
     def show_result(self, result: object) -> None:
         """Show the delegates of a method."""
         self._made = result if isinstance(result, _Made) else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import override
+
 from devtools_app.latest import Latest
 from devtools_app.state import Selection, SelectionKind, State
 from devtools_app.viewmodels.row_order import RowOrder, SortKey
@@ -74,6 +76,7 @@ class SizePane(Pane):
 
     # -- state -----------------------------------------------------------------------------
 
+    @override
     def show_state(self, state: State) -> None:
         """Show the files of the session of a state."""
         session = state.session
@@ -92,6 +95,7 @@ class SizePane(Pane):
         if not self.working:
             self._show_selection(state)
 
+    @override
     def show_result(self, result: object) -> None:
         """Draw the parts of a file."""
         if not isinstance(result, _Made):
@@ -182,6 +186,7 @@ class SizePane(Pane):
         """Put the cursor into the filter of the table."""
         self.table.start_find()
 
+    @override
     def shut_down(self) -> None:
         """End what is still running; called when the window closes."""
         self._hashing.close()

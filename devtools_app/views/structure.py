@@ -86,6 +86,7 @@ class StructurePane(Pane):
 
     # -- state -----------------------------------------------------------------------------
 
+    @override
     def show_state(self, state: State) -> None:
         """Show the files of the session of a state."""
         session = state.session
@@ -97,6 +98,7 @@ class StructurePane(Pane):
         if not self.working:
             self._show_selection(state.selection)
 
+    @override
     def show_result(self, result: object) -> None:
         """Show the files, the first one open."""
         if not isinstance(result, tuple):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from typing_extensions import override
 
 from devtools_app.state import Selection, SelectionKind, State
 from devtools_app.viewmodels.scene_search import related_to
@@ -76,6 +77,7 @@ class TimelinePane(Pane):
 
     # -- state -----------------------------------------------------------------------------
 
+    @override
     def show_state(self, state: State) -> None:
         """Show the runs of the method of a state."""
         session = state.session
@@ -92,6 +94,7 @@ class TimelinePane(Pane):
         if not self.working:
             self._show_selection(state)
 
+    @override
     def show_result(self, result: object) -> None:
         """Draw runs."""
         if not isinstance(result, _Made):

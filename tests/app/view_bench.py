@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
 
 from devtools_app.requests import Request, Select
 from devtools_app.state import Selection
@@ -20,7 +21,7 @@ from inspector.session import Session
 class Bench:
     """Shows one view and does what the window would: selects, and shows every new state."""
 
-    def __init__(self, qtbot: object, make: Callable[[ViewContext], QWidget]) -> None:
+    def __init__(self, qtbot: QtBot, make: Callable[[ViewContext], QWidget]) -> None:
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         self.qtbot = qtbot
