@@ -13,6 +13,9 @@ from types import MappingProxyType
 
 from inspector.session import Session
 
+# what colour can mean in the views that draw; (name, words)
+OVERLAYS = (("time", "time"), ("backend", "backend"), ("bytes", "bytes"))
+
 
 class SelectionKind(str, Enum):
     """What the user pointed at."""
@@ -137,7 +140,7 @@ class State:
         selection: the one thing selected
         filter_text: what the operators are filtered by, as typed
         filters: filters put aside below the typed one, oldest first
-        overlay: what colour means: backend, time or bytes
+        overlay: what colour means, a name of OVERLAYS
         units: how numbers are shown
         expanded: opened clusters of the graph view, each ``scope`` + its path
         view: name of the view in front
@@ -162,7 +165,7 @@ class State:
     split_view: str = ""
     opened: int = 0
     bookmarks: tuple[Bookmark, ...] = ()
-    notes: Mapping[str, str] = _NO_NOTES
+    notes: Mapping[str, str] = field(default_factory=lambda: _NO_NOTES)
     past: tuple[Place, ...] = ()
     future: tuple[Place, ...] = ()
 

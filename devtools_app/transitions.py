@@ -71,15 +71,20 @@ def add_session(state: State, session: Session, paths: tuple[str, ...]) -> State
     return _show(more, added)
 
 
-def replace_session(state: State, key: str, session: Session) -> State:
+def replace_session(
+    state: State, key: str, session: Session, paths: tuple[str, ...] | None = None
+) -> State:
     """Return the state with a session read again; what is selected stays selected.
 
-    The method falls back to the first one when the new program lacks it.
+    The method falls back to the first one when the new program lacks it. With ``paths`` it is made
+    of other files than before.
     """
-    sessions = tuple(
-        replace(one, session=session, revision=one.revision + 1) if one.id == key else one
-        for one in state.sessions
-    )
+
+    def renewed(one: OpenSession) -> OpenSession:
+        kept = one.paths if paths is None else paths
+        return OpenSession(one.id, session, kept, one.revision + 1)
+
+    sessions = tuple(renewed(one) if one.id == key else one for one in state.sessions)
     changed = replace(state, sessions=sessions)
     if key == state.current and state.method not in session.methods:
         return replace(changed, method=first_method(session), selection=NOTHING)

@@ -32,6 +32,14 @@ def paint_badge(painter: QPainter, box: QRectF, text: str, theme: Theme, tone: s
     painter.restore()
 
 
+def paint_key(painter: QPainter, box: QRectF, key: str, theme: Theme) -> None:
+    """Draw the name of a key at the right end of a button."""
+    metrics = QFontMetrics(theme.sans(FontSize.SMALL))
+    width, height = metrics.horizontalAdvance(key) + 2 * _PAD, metrics.height() + 2
+    left, top = box.right() - width - 7, box.y() + (box.height() - height) / 2
+    paint_badge(painter, QRectF(left, top, width, height), key, theme, "")
+
+
 class Badge(QWidget):
     """A word in an outline, with the reason on hover."""
 

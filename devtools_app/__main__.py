@@ -1,0 +1,91 @@
+"""The command ``etscope``: a verb goes to the command line, anything else opens the window."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import sys
+from collections.abc import Sequence
+
+EXTRA_VERBS = {"open": "the window, with these files open; the same without a verb"}
+_USAGE = 2
+_BAD_QT = (6, 12)
+_GOOD_PYTHON = (3, 12)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``etscope`` and return its exit code.
+
+    Args:
+        argv: arguments without the program's name; those of the process when None
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments and not _opens_window(arguments[0]):
+        from inspector.cli import main as run_verb
+
+        return run_verb(arguments, EXTRA_VERBS)
+    if arguments and arguments[0] == "open":
+        arguments = arguments[1:]
+    watch = "--watch" in arguments
+    paths = [argument for argument in arguments if argument != "--watch"]
+    unknown = [argument for argument in paths if argument.startswith("-")]
+    if unknown:
+        return _refuse(f"unknown option {unknown[0]}; etscope --help lists what there is")
+    reason = why_no_window()
+    if reason:
+        return _refuse(reason)
+    from devtools_app.app import run
+
+    return run(paths, watch=watch)
+
+
+def _opens_window(first: str) -> bool:
+    """Return whether the first argument is no verb and no question for the command line."""
+    from inspector.cli import VERBS
+
+    if first in ("open", "--watch"):
+        return True
+    if first in VERBS or first.startswith("-"):
+        return False
+    # a word that is neither a verb nor a file is left to the command line, which knows near misses
+    return os.path.exists(first) or os.sep in first or "." in os.path.basename(first)
+
+
+def why_no_window() -> str:
+    """Return one sentence on why the window cannot open, empty when it can."""
+    return _bad_qt() or _no_display()
+
+
+def _bad_qt() -> str:
+    try:
+        version = importlib.metadata.version("PySide6-Essentials")
+    except importlib.metadata.PackageNotFoundError:
+        return "the window needs PySide6; install it with: pip install 'PySide6-Essentials<6.12'"
+    found = tuple(int(part) for part in version.split(".")[:2])
+    if found >= _BAD_QT and sys.version_info[:2] < _GOOD_PYTHON:
+        python = ".".join(map(str, sys.version_info[:2]))
+        return (
+            f"PySide6 {version} corrupts memory on Python {python}; "
+            "install another with: pip install 'PySide6-Essentials<6.12'"
+        )
+    return ""
+
+
+def _no_display() -> str:
+    if sys.platform in ("win32", "darwin") or os.environ.get("QT_QPA_PLATFORM"):
+        return ""
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        return ""
+    return (
+        "there is no display to open a window on; "
+        "the verbs work without one, for example: etscope summary FILES"
+    )
+
+
+def _refuse(reason: str) -> int:
+    sys.stderr.write(f"etscope: {reason}\n")
+    return _USAGE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""Makes the application and the window, and keeps mistakes from ending the program."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+from PySide6.QtCore import QObject, QTimer, Signal, qInstallMessageHandler
+from PySide6.QtWidgets import QApplication
+
+from devtools_app.desk import Notice
+from devtools_app.icon_set import app_icon
+from devtools_app.settings import SettingsFile
+from devtools_app.theme import Theme
+from devtools_app.widgets.log_panel import LogStore, log_qt_message
+from devtools_app.window import MainWindow
+
+_LOG = logging.getLogger(__name__)
+
+
+class Mishaps(QObject):
+    """Takes exceptions that nobody caught, from any thread, into the log and the window.
+
+    Signals:
+        happened(text, details): one sentence and the traceback; on the GUI thread
+    """
+
+    happened = Signal(str, str)
+
+    def install(self) -> Callable[[], None]:
+        """Take the hooks of Python; return what gives them back."""
+        old, old_thread = sys.excepthook, threading.excepthook
+        sys.excepthook = self.take
+        threading.excepthook = self._take_thread
+
+        def restore() -> None:
+            sys.excepthook, threading.excepthook = old, old_thread
+
+        return restore
+
+    def take(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        """Log an exception and tell about it; an interrupt from the keyboard ends the program."""
+        if issubclass(kind, KeyboardInterrupt):
+            QApplication.exit(130)
+            return
+        _LOG.error("unexpected error", exc_info=(kind, error, trace))
+        details = "".join(traceback.format_exception(kind, error, trace))
+        text = f"Something went wrong: {kind.__name__}: {error}. This is a bug in ETScope."
+        self.happened.emit(text, details)
+
+    def _take_thread(self, args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None:
+            self.take(args.exc_type, args.exc_value, args.exc_traceback)
+
+
+def make_application(arguments: Sequence[str] = ()) -> QApplication:
+    """Return the application, named and with its icon."""
+    existing = QApplication.instance()
+    app = existing if isinstance(existing, QApplication) else QApplication(["etscope", *arguments])
+    app.setApplicationName("etscope")
+    app.setApplicationDisplayName("ETScope")
+    app.setOrganizationName("etscope")
+    app.setDesktopFileName("etscope")
+    app.setWindowIcon(app_icon())
+    return app
+
+
+def make_window(
+    app: QApplication, settings_file: SettingsFile | None = None, log: LogStore | None = None
+) -> MainWindow:
+    """Return a window that remembers its settings in the usual place."""
+    file = SettingsFile() if settings_file is None else settings_file
+    settings = file.load()
+    theme = Theme(app, settings.theme, settings.font_size)
+    return MainWindow(theme, file, log=log)
+
+
+def run(paths: Sequence[str], *, watch: bool = False) -> int:
+    """Show the window with some files open and return when it is closed.
+
+    Args:
+        paths: files and folders that belong together, or a workspace
+        watch: reload files when they change, for this run
+    """
+    qInstallMessageHandler(log_qt_message)
+    app = make_application()
+    log = LogStore()
+    log.attach()
+    mishaps = Mishaps()
+    restore = mishaps.install()
+    window = make_window(app, log=log)
+
+    def tell(text: str, details: str) -> None:
+        window.notice(Notice(text, "error", details))
+
+    mishaps.happened.connect(tell)
+    window.show()
+    if watch:
+        window.desk.watch_for_now()
+    if paths:
+        window.desk.open(tuple(paths))
+    # lets Python look at signals such as Ctrl+C while Qt waits for events
+    wake = QTimer(window)
+    wake.start(500)
+    wake.timeout.connect(lambda: None)
+    try:
+        return app.exec()
+    finally:
+        restore()
+        log.detach()
+        qInstallMessageHandler(None)

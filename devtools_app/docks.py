@@ -1,0 +1,137 @@
+"""The panels around the middle: real docks with a quiet title line of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QToolButton, QWidget
+
+from devtools_app.theme import Theme, set_role
+from devtools_app.view_host import ViewHost
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+
+_SIDES = {
+    Area.LEFT: Qt.DockWidgetArea.LeftDockWidgetArea,
+    Area.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
+    Area.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
+}
+_LEFT_WIDTH, _RIGHT_WIDTH, _BOTTOM_HEIGHT = 230, 300, 230
+LAYOUT_VERSION = 1
+
+
+class _Title(QWidget):
+    """Name of a dock with buttons to float and to hide it; can be dragged like any title."""
+
+    def __init__(self, dock: Dock, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._dock = dock
+        self.setObjectName("dockTitle")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._label = QLabel(dock.windowTitle())
+        set_role(self._label, "role", "muted")
+        self._float = self._button("float", lambda: dock.setFloating(not dock.isFloating()))
+        self._hide = self._button("hide", dock.close)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(12, 6, 6, 4)
+        layout.setSpacing(2)
+        layout.addWidget(self._label)
+        layout.addStretch(1)
+        layout.addWidget(self._float)
+        layout.addWidget(self._hide)
+        dock.windowTitleChanged.connect(self._label.setText)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    def _button(self, what: str, pressed: Callable[[], object]) -> QToolButton:
+        button = QToolButton()
+        button.setAccessibleName(f"{what.capitalize()} {self._dock.windowTitle()}")
+        button.setToolTip(f"{what.capitalize()} {self._dock.windowTitle()}")
+        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        button.clicked.connect(lambda: pressed())
+        return button
+
+    def _restyle(self) -> None:
+        self._float.setIcon(self._theme.icon("float", "muted"))
+        self._hide.setIcon(self._theme.icon("close", "muted"))
+
+
+class Dock(QDockWidget):
+    """A dock with a view host inside.
+
+    Attributes:
+        host: the place of the view
+    """
+
+    def __init__(self, spec: ViewSpec, context: ViewContext, window: QMainWindow) -> None:
+        super().__init__(spec.title, window)
+        self.setObjectName(f"dock_{spec.name}")
+        self.setAccessibleName(spec.title)
+        self.host = ViewHost(spec, context)
+        self.setWidget(self.host)
+        self.setTitleBarWidget(_Title(self, context.theme))
+
+    def bring_up(self) -> None:
+        """Show the dock, in front of those it shares a place with, and give it the keyboard."""
+        self.show()
+        self.raise_()
+        self.host.give_focus()
+
+
+class Docks:
+    """All docks of the window, by name of their view."""
+
+    def __init__(
+        self, window: QMainWindow, context: ViewContext, specs: Iterable[ViewSpec]
+    ) -> None:
+        self._window = window
+        self.by_name = {spec.name: Dock(spec, context, window) for spec in specs}
+        window.setDockNestingEnabled(True)
+        window.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.BottomDockWidgetArea)
+        window.setCorner(Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea)
+        self.reset()
+
+    @property
+    def hosts(self) -> tuple[ViewHost, ...]:
+        """Return the places of the views in docks."""
+        return tuple(dock.host for dock in self.by_name.values())
+
+    def reset(self) -> None:
+        """Put every dock where it belongs."""
+        for area in (Area.LEFT, Area.RIGHT, Area.BOTTOM):
+            docks = [dock for dock in self.by_name.values() if dock.host.spec.area is area]
+            for dock in docks:
+                dock.setFloating(False)
+                self._window.addDockWidget(_SIDES[area], dock)
+                dock.show()
+            self._arrange(area, docks)
+
+    def save(self) -> str:
+        """Return the layout as text."""
+        state = self._window.saveState(LAYOUT_VERSION)
+        return bytes(state.toBase64().data()).decode("ascii")
+
+    def restore(self, text: str) -> bool:
+        """Take up a layout that was saved; return whether it could be used."""
+        data = QByteArray.fromBase64(text.encode("ascii", "ignore"))
+        return bool(text) and self._window.restoreState(data, LAYOUT_VERSION)
+
+    def _arrange(self, area: Area, docks: list[Dock]) -> None:
+        if not docks:
+            return
+        if area is Area.LEFT:
+            for upper, lower in pairwise(docks):
+                self._window.splitDockWidget(upper, lower, Qt.Orientation.Vertical)
+            weights = [2 if dock.host.spec.name != "findings" else 4 for dock in docks]
+            self._window.resizeDocks(docks, weights, Qt.Orientation.Vertical)
+            self._window.resizeDocks(docks[:1], [_LEFT_WIDTH], Qt.Orientation.Horizontal)
+            return
+        for other in docks[1:]:
+            self._window.tabifyDockWidget(docks[0], other)
+        docks[0].raise_()
+        if area is Area.RIGHT:
+            self._window.resizeDocks(docks[:1], [_RIGHT_WIDTH], Qt.Orientation.Horizontal)
+        else:
+            self._window.resizeDocks(docks[:1], [_BOTTOM_HEIGHT], Qt.Orientation.Vertical)

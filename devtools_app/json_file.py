@@ -1,0 +1,103 @@
+"""Small JSON files of our own, read as if a stranger had written them."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import cast
+
+MAX_BYTES = 4 << 20  # notes included; anything larger is not one of our files
+_MAX_TEXT = 1 << 20
+
+
+class DamagedFileError(ValueError):
+    """A file is not what it should be; reads as one sentence."""
+
+
+def read_json(path: Path) -> dict[str, object]:
+    """Return the object in a JSON file.
+
+    Raises: DamagedFileError, OSError
+    """
+    with path.open("rb") as stream:
+        data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise DamagedFileError(f"{path} is larger than any file of its kind")
+    try:
+        found: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(f"{path} is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise DamagedFileError(f"{path} does not hold a JSON object")
+    return cast("dict[str, object]", found)
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write a JSON file in one step: it is either the old one or the new one.
+
+    Raises: OSError
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(content, stream, indent=1, ensure_ascii=False)
+            stream.write("\n")
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def get_text(source: dict[str, object], key: str, default: str = "") -> str:
+    """Return a text, the default when it is missing, no text or far too long."""
+    found = source.get(key)
+    return found if isinstance(found, str) and len(found) <= _MAX_TEXT else default
+
+
+def get_choice(source: dict[str, object], key: str, allowed: Iterable[str], default: str) -> str:
+    """Return a text that is one of the allowed ones, else the default."""
+    found = get_text(source, key, default)
+    return found if found in allowed else default
+
+
+def get_int(source: dict[str, object], key: str, default: int) -> int:
+    """Return a whole number, the default when it is missing or something else."""
+    found = source.get(key)
+    return found if isinstance(found, int) and not isinstance(found, bool) else default
+
+
+def get_optional_int(source: dict[str, object], key: str) -> int | None:
+    """Return a whole number, None when it is missing or something else."""
+    found = source.get(key)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def get_bool(source: dict[str, object], key: str, default: bool) -> bool:
+    """Return true or false, the default when it is missing or something else."""
+    found = source.get(key)
+    return found if isinstance(found, bool) else default
+
+
+def get_list(source: dict[str, object], key: str, most: int = 1000) -> list[object]:
+    """Return a list, cut to a length; an empty one when it is missing or something else."""
+    found = source.get(key)
+    return cast("list[object]", found)[:most] if isinstance(found, list) else []
+
+
+def get_texts(source: dict[str, object], key: str, most: int = 1000) -> tuple[str, ...]:
+    """Return the texts in a list."""
+    return tuple(item for item in get_list(source, key, most) if isinstance(item, str))
+
+
+def get_object(source: dict[str, object], key: str) -> dict[str, object]:
+    """Return an object, an empty one when it is missing or something else."""
+    return as_object(source.get(key))
+
+
+def as_object(found: object) -> dict[str, object]:
+    """Return a value that should be an object as one, an empty one when it is not."""
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}

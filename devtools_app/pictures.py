@@ -1,0 +1,40 @@
+"""A picture of any widget as PNG, twice as fine as the screen, or as SVG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtGui import QColor, QPainter, QPixmap
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QWidget
+
+_FINENESS = 2.0
+
+
+def save_picture(widget: QWidget, path: Path) -> None:
+    """Write what a widget shows; the suffix decides between PNG and SVG.
+
+    Raises: OSError if the file cannot be written
+    """
+    if path.suffix.lower() == ".svg":
+        _save_svg(widget, path)
+        return
+    pixmap = QPixmap(widget.size() * _FINENESS)
+    pixmap.setDevicePixelRatio(_FINENESS)
+    pixmap.fill(QColor(widget.palette().window().color()))
+    widget.render(pixmap, QPoint())
+    if not pixmap.save(str(path), "PNG"):
+        raise OSError(f"{path} cannot be written")
+
+
+def _save_svg(widget: QWidget, path: Path) -> None:
+    with path.open("wb"):  # Qt draws into the void when it cannot write
+        pass
+    generator = QSvgGenerator()
+    generator.setFileName(str(path))
+    generator.setSize(widget.size())
+    generator.setViewBox(QRect(QPoint(), widget.size()))
+    generator.setTitle(widget.accessibleName() or "ETScope")
+    with QPainter(generator) as painter:
+        widget.render(painter, QPoint())

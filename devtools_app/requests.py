@@ -1,0 +1,106 @@
+"""What a view may ask of the window; a view never does these things itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from devtools_app.state import NOTHING, Place, Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Make this the one thing selected; the step is remembered for Back.
+
+    Attributes:
+        selection: what was pointed at
+        view: view to bring to the front, empty to stay
+    """
+
+    selection: Selection = NOTHING
+    view: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GoTo:
+    """Go to a place, possibly of another session; the step is remembered for Back."""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class ShowView:
+    """Bring a view to the front and give it the keyboard."""
+
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPaths:
+    """Open files and folders together as one session."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseFiles:
+    """Ask the user for files and open them; with ``beside`` they join the session shown."""
+
+    beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSession:
+    """Show another open session."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSession:
+    """Close a session."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSource:
+    """Open a source file of a stack trace in the user's editor.
+
+    Attributes:
+        file: path as recorded in the trace
+        line: line number from 1
+    """
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetNote:
+    """Replace the notes about a session."""
+
+    session: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Show a short sentence in the status line for a few seconds."""
+
+    text: str
+
+
+Request = (
+    Select
+    | GoTo
+    | ShowView
+    | OpenPaths
+    | ChooseFiles
+    | ShowSession
+    | CloseSession
+    | OpenSource
+    | SetNote
+    | Say
+)
+Ask = Callable[[Request], None]

@@ -1,0 +1,81 @@
+"""The toolbar: which session, method and meaning of colour; and the way to find anything."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
+from typing_extensions import override
+
+from devtools_app.state import OVERLAYS, State
+from devtools_app.theme import Theme
+from devtools_app.widgets.badge import paint_key
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+
+
+class GotoButton(QPushButton):
+    """Looks like a field; opens the palette that goes to a place."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__("Find node, operator, module …")
+        self._theme = theme
+        self.setObjectName("goto")
+        self.setAccessibleName("Find node, operator or module")
+        self.setMinimumWidth(270)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        with QPainter(self) as painter:
+            paint_key(painter, self.rect().toRectF(), "Ctrl P", self._theme)
+
+
+class TopBar(QToolBar):
+    """Shows the state and tells what the user chooses.
+
+    Signals:
+        session_chosen(id), method_chosen(name), overlay_chosen(name): from the three lists
+        find_pressed(): the user wants to go somewhere
+    """
+
+    session_chosen = Signal(str)
+    method_chosen = Signal(str)
+    overlay_chosen = Signal(str)
+    find_pressed = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__("Session and method")
+        self.setObjectName("top_bar")
+        self.setMovable(False)
+        self.setFloatable(False)
+        self.toggleViewAction().setVisible(False)
+        self._session = ToolbarCombo(theme, "session", "Session")
+        self._method = ToolbarCombo(theme, "method", "Method")
+        self._overlay = ToolbarCombo(theme, "colour by", "Meaning of colour")
+        self._find = GotoButton(theme)
+        space = QWidget()
+        space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        for part in (self._session, self._method, self._overlay, space, self._find):
+            self.addWidget(part)
+        self._session.activated.connect(
+            lambda: self.session_chosen.emit(str(self._session.currentData()))
+        )
+        self._method.activated.connect(
+            lambda: self.method_chosen.emit(str(self._method.currentData()))
+        )
+        self._overlay.activated.connect(
+            lambda: self.overlay_chosen.emit(str(self._overlay.currentData()))
+        )
+        self._find.clicked.connect(self.find_pressed)
+        theme.changed.connect(lambda: self._find.setFont(theme.sans()))
+
+    def show_state(self, state: State) -> None:
+        """Show what is open and chosen."""
+        sessions = [(f"{one.id}  {one.session.name}", one.id) for one in state.sessions]
+        self._session.show_choices(sessions, state.current)
+        session = state.session
+        methods = session.methods if session is not None else ()
+        self._method.show_choices([(name, name) for name in methods], state.method)
+        self._overlay.show_choices([(text, name) for name, text in OVERLAYS], state.overlay)
+        self._overlay.setEnabled(session is not None)
+        self._find.setEnabled(session is not None)

@@ -1,0 +1,26 @@
+"""One line of a list with a coloured dot: findings, sessions, issues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a list.
+
+    Attributes:
+        title: what it is
+        detail: quiet second line, may be empty
+        tone: what colour means here: good, warn, bad, muted, or a ``#rrggbb`` of its own
+        spoken: what the colour says, for those who do not see it
+        strong: title in heavier letters
+        mark: what stands before the title in heavier letters, as the letter of a session
+    """
+
+    title: str
+    detail: str = ""
+    tone: str = "muted"
+    spoken: str = ""
+    strong: bool = False
+    mark: str = ""

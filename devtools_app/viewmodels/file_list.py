@@ -1,0 +1,63 @@
+"""The files of a session and its issues as tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import PurePath
+
+from devtools_app.viewmodels.session_list import kind_words
+from devtools_app.viewmodels.table import Column, Table, badge_column, number_column, text_column
+from devtools_app.viewmodels.units import Quantity, as_number, format_quantity
+from inspector.session import LoadedFile, Session
+from schema.errors import Issue, Severity
+
+_TONES = {
+    Severity.ERROR.value: "bad",
+    Severity.WARNING.value: "warn",
+    Severity.INFO.value: "muted",
+}
+
+
+def file_table(session: Session, size_unit: str = "auto") -> Table:
+    """Return name and size of each file; hovering tells format and folder; keyed by path."""
+    files = session.files
+    names = {file.path: PurePath(file.path).name for file in files}
+    about = {file.path: f"{file.path}\n{_kind(file)}" for file in files}
+    name = Column(
+        "file",
+        [file.path for file in files],
+        text=lambda path: names[str(path)],
+        exact=lambda path: about[str(path)],
+        mono=True,
+    )
+    sizes = [file.size for file in files]
+    size = number_column("size", sizes, Quantity.SIZE, unit=size_unit)
+    each = replace(size, text=_own_unit)
+    return Table((name, each), len(files), keys=[file.path for file in files], noun="files")
+
+
+def _own_unit(value: object) -> str:
+    return format_quantity(as_number(value), Quantity.SIZE)
+
+
+def _kind(file: LoadedFile) -> str:
+    return f"not readable: {file.error}" if file.error else kind_words(file.kind)
+
+
+def issue_table(issues: tuple[Issue, ...]) -> Table:
+    """Return severity, place and message of each issue, the worst first."""
+    rank = {severity: number for number, severity in enumerate(reversed(Severity))}
+    ordered = sorted(issues, key=lambda issue: rank[issue.severity])
+    return Table(
+        (
+            badge_column(
+                "severity",
+                [issue.severity.value for issue in ordered],
+                tone=lambda value: _TONES.get(str(value), ""),
+            ),
+            text_column("message", [issue.message for issue in ordered], width=90),
+            text_column("where", [issue.where for issue in ordered], mono=True),
+        ),
+        len(ordered),
+        noun="issues",
+    )

@@ -1,0 +1,61 @@
+"""Everything with a name that one can go to: nodes, instructions, delegates, modules, values."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.fuzzy import Choice
+from inspector.model_graph import ModelGraph, ModelNode, model_graph
+from inspector.session import Session
+
+
+def goto_choices(session: Session, method: str) -> tuple[Choice, ...]:
+    """Return what Ctrl+P finds in a method; empty when the session has no graph of it."""
+    graph = model_graph(session, method)
+    if graph is None:
+        return ()
+    return (*_modules(graph, method), *(_node(graph, node, method) for node in graph.nodes))
+
+
+def _node(graph: ModelGraph, node: ModelNode, method: str) -> Choice:
+    where = node.node.module_path or " / ".join(region.label for region in node.regions)
+    parts = [node.node.target, where, node.backend]
+    selection = Selection(
+        SelectionKind.NODE,
+        method=method,
+        graph=graph.name,
+        node=node.name,
+        instruction=node.instruction,
+        delegate=node.delegate,
+    )
+    hint = f"instruction {node.instruction}" if node.instruction is not None else ""
+    detail = " · ".join(part for part in parts if part and part != node.name)
+    return Choice(node.name, detail, hint, selection, "node")
+
+
+def _modules(graph: ModelGraph, method: str) -> tuple[Choice, ...]:
+    first: dict[str, ModelNode] = {}
+    count: Counter[str] = Counter()
+    for node in graph.nodes:
+        for frame in node.node.modules:
+            if frame.path:
+                first.setdefault(frame.path, node)
+                count[frame.path] += 1
+    return tuple(
+        Choice(
+            path,
+            f"module · {count[path]} nodes",
+            "",
+            Selection(
+                SelectionKind.NODE,
+                method=method,
+                graph=graph.name,
+                node=node.name,
+                instruction=node.instruction,
+                delegate=node.delegate,
+            ),
+            "structure",
+        )
+        for path, node in first.items()
+    )

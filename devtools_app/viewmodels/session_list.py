@@ -1,0 +1,59 @@
+"""Sessions as entries of a list: letter, name, what is in them, in a colour of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from devtools_app.state import OpenSession
+from devtools_app.viewmodels.colours import Palette
+from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.units import format_bytes
+from inspector.session import Session
+
+KIND_WORDS = {
+    "pte": "program",
+    "ptd": "external data",
+    "bpte": "bundled program",
+    "etrecord": "ETRecord",
+    "etdump": "trace",
+    "debug_buffer": "debug buffer",
+    "unknown": "not readable",
+}
+
+
+def session_entries(sessions: Sequence[OpenSession], palette: Palette) -> tuple[Entry, ...]:
+    """Return one entry a session, with a colour that stays with its letter."""
+    return tuple(
+        Entry(
+            one.session.name,
+            session_line(one.session),
+            tone=palette.backends[_number(one.id) % len(palette.backends)],
+            mark=one.id,
+        )
+        for one in sessions
+    )
+
+
+def session_line(session: Session) -> str:
+    """Return what a session consists of: ``252 KiB program · trace · ETRecord``."""
+    parts: list[str] = []
+    program = next((file for file in session.files if file.kind in ("pte", "bpte")), None)
+    if program is not None:
+        parts.append(f"{format_bytes(program.size)} {KIND_WORDS[program.kind]}")
+    others = [kind_words(file.kind) for file in session.files if file is not program]
+    for word in dict.fromkeys(others):
+        count = others.count(word)
+        parts.append(word if count == 1 else f"{count} × {word}")
+    return " · ".join(parts)
+
+
+def kind_words(kind: str) -> str:
+    """Return what people call a kind of file."""
+    return KIND_WORDS.get(kind, kind)
+
+
+def _number(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number - 1

@@ -1,0 +1,90 @@
+"""The line at the bottom: where the time of the method went, and the size of its arena."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from devtools_app.state import Units
+from devtools_app.viewmodels.units import format_bytes, format_time
+from inspector.memory import analyse_memory
+from inspector.profile import MethodTime, analyse_profile
+from inspector.session import Session
+
+_NS = 1e6  # a millisecond in nanoseconds
+
+
+@dataclass(frozen=True, slots=True)
+class StatusFacts:
+    """Numbers of one method for the status line.
+
+    Attributes:
+        time: means over the runs of the trace; None without one, or when its unit is not time
+        why_no_time: what to say instead of times
+        assumed_unit: unit of the ticks when nobody said what it is, empty when somebody did
+        arena_bytes: bytes planned for the method, None without a program
+    """
+
+    time: MethodTime | None = None
+    why_no_time: str = ""
+    assumed_unit: str = ""
+    arena_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A piece of the status line.
+
+    Attributes:
+        value: number with unit, empty for plain words
+        word: what it is
+        strong: the sum, in heavier letters
+    """
+
+    value: str
+    word: str
+    strong: bool = False
+
+
+def status_facts(session: Session, method: str) -> StatusFacts:
+    """Return the numbers of a method."""
+    arena = _arena_bytes(session, method)
+    if not session.dumps:
+        return StatusFacts(None, "no trace in this session", "", arena)
+    profile = analyse_profile(session)
+    if not profile.unit_is_time:
+        return StatusFacts(None, f"the trace counts {profile.unit}, not time", "", arena)
+    time = next((one for one in profile.methods if one.method == method), None)
+    if time is None and len(profile.methods) == 1 and not profile.methods[0].method:
+        time = profile.methods[0]
+    why = "" if time is not None else "the trace has no run of this method"
+    return StatusFacts(time, why, profile.unit if profile.unit_assumed else "", arena)
+
+
+def _arena_bytes(session: Session, method: str) -> int | None:
+    program = session.program
+    if program is None or all(plan.name != method for plan in program.plans):
+        return None
+    return sum(arena.planned_bytes for arena in analyse_memory(program, method).arenas)
+
+
+def time_words(facts: StatusFacts, units: Units) -> tuple[Words, ...]:
+    """Return the sum and its parts: ``1.504 ms method = 0.561 ms delegates + ...``."""
+    time = facts.time
+    if time is None:
+        return (Words("", facts.why_no_time),) if facts.why_no_time else ()
+    parts = [
+        (time.delegates_ms, "delegates"),
+        (time.operators_ms, "operators"),
+        (time.control_ms, "control"),
+        (time.unattributed_ms, "unattributed"),
+    ]
+    shown = [Words(format_time(ms * _NS, units.time), word) for ms, word in parts if ms]
+    whole = Words(format_time(time.method_ms * _NS, units.time), "method", strong=True)
+    return (whole, *shown)
+
+
+def arena_words(facts: StatusFacts, units: Units) -> Words | None:
+    """Return the bytes planned, None without a program."""
+    if facts.arena_bytes is None:
+        return None
+    return Words(format_bytes(facts.arena_bytes, units.size), "arena")

@@ -1,0 +1,48 @@
+"""The files of the session shown."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+
+from devtools_app.requests import ChooseFiles
+from devtools_app.state import State
+from devtools_app.viewmodels.file_list import file_table
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.table_view import TableView
+
+
+class FilesView(QWidget):
+    """Names, formats and sizes; a button adds files to the session."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__()
+        self._table = TableView(context.theme, "files")
+        self._table.set_plain()
+        self._shown: tuple[str, int, str] | None = None
+        add = QPushButton("Add files…")
+        add.setAccessibleName("Add files to this session")
+        add.setToolTip("Open more files together with those of this session")
+        add.clicked.connect(lambda: context.ask(ChooseFiles(beside=True)))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 6)
+        layout.setSpacing(4)
+        layout.addWidget(self._table, 1)
+        layout.addWidget(add)
+        layout.setStretch(0, 1)
+        self._table.row_activated.connect(self._copy_path)
+
+    def show_state(self, state: State) -> None:
+        """Show the files of the current session."""
+        one = state.open_session
+        key = None if one is None else (one.id, one.revision, state.units.size)
+        if one is None or key == self._shown:
+            return
+        self._shown = key
+        self._table.show_table(file_table(one.session, state.units.size))
+
+    def _copy_path(self, row: int) -> None:
+        QGuiApplication.clipboard().setText(str(self._table.rows.key(row)))
+
+
+SPEC = ViewSpec("files", "Files", Area.LEFT, FilesView, "file")

@@ -1,0 +1,133 @@
+"""The contract between the window and its views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from PySide6.QtWidgets import QWidget
+
+from devtools_app.requests import Ask
+from devtools_app.state import State
+from devtools_app.store import Store
+from devtools_app.theme import Theme
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.log_panel import LogStore
+from inspector.session import Session
+
+
+class Area(str, Enum):
+    """Where a view lives."""
+
+    CENTRE = "centre"  # the tab row
+    LEFT = "left"
+    RIGHT = "right"
+    BOTTOM = "bottom"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewContext:
+    """What a view gets to work with.
+
+    Attributes:
+        store: the state; a view may update what is its own there (overlay, filter, expanded)
+        theme: colours, fonts and icons; connect ``theme.changed`` where they are used
+        ask: hands a request to the window
+        log: the messages of the program
+    """
+
+    store: Store
+    theme: Theme
+    ask: Ask
+    log: LogStore
+
+
+@runtime_checkable
+class View(Protocol):
+    """What every view widget has."""
+
+    def show_state(self, state: State) -> None:
+        """Show a state. Called when the view is visible and the state is another one.
+
+        Must return within 16 ms; what takes longer goes through ``Computed``.
+        """
+        ...
+
+
+@runtime_checkable
+class CanFind(Protocol):
+    """A view with something to search or filter by Ctrl+F."""
+
+    def start_find(self) -> None:
+        """Put the cursor into the search field."""
+        ...
+
+
+@runtime_checkable
+class CanStep(Protocol):
+    """A view in which ``.`` and ``,`` go to the next and previous thing."""
+
+    def step(self, by: int) -> bool:
+        """Choose the next (1) or previous (-1) thing; return whether there was one."""
+        ...
+
+
+@runtime_checkable
+class CanExport(Protocol):
+    """A view that writes its tables itself; a picture of any view is made by the window."""
+
+    def export_to(self, path: Path) -> bool:
+        """Write what is shown as TSV or CSV by the suffix; return whether it worked."""
+        ...
+
+
+@runtime_checkable
+class CanDraw(Protocol):
+    """A view that draws itself into a file better than a screenshot would."""
+
+    def save_picture(self, path: Path) -> None:
+        """Write PNG or SVG by the suffix.
+
+        Raises: OSError
+        """
+        ...
+
+
+@runtime_checkable
+class CanClose(Protocol):
+    """A view that owns threads."""
+
+    def shut_down(self) -> None:
+        """Stop them; called once before the window goes away."""
+        ...
+
+
+def needs_nothing(_session: Session) -> Need | None:
+    """Return None: the view has something to say about any session."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSpec:
+    """One entry of the table of views.
+
+    Attributes:
+        name: short, stable, used in settings and workspaces
+        title: on the tab or dock
+        area: where it lives
+        make: builds the widget, which also is a View; called when it is first shown
+        icon: name in the icon set
+        needs: what a session lacks to fill the view, None when it is enough
+        without_session: whether the view is shown with no session open
+    """
+
+    name: str
+    title: str
+    area: Area
+    make: Callable[[ViewContext], QWidget]
+    icon: str
+    needs: Callable[[Session], Need | None] = needs_nothing
+    without_session: bool = False

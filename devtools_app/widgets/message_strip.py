@@ -1,0 +1,95 @@
+"""A line above the views for what went wrong or was done on the user's behalf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+
+from devtools_app.theme import Theme, set_role
+
+Offer = tuple[str, Callable[[], object]]
+
+
+class MessageStrip(QFrame):
+    """Shows one message until it is put away; it never takes the keyboard."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._details = ""
+        self._tone = ""
+        self.setObjectName("notice")
+        self._icon = QLabel()
+        self._text = QLabel()
+        self._text.setWordWrap(True)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._offers = QHBoxLayout()
+        self._copy = QPushButton("Copy")
+        self._copy.setAccessibleName("Copy the message")
+        self._copy.clicked.connect(self.copy)
+        self._close = QToolButton()
+        self._close.setAccessibleName("Put the message away")
+        self._close.setToolTip("Put the message away")
+        self._close.clicked.connect(self.hide)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(12, 6, 8, 6)
+        layout.addWidget(self._icon)
+        layout.addWidget(self._text, 1)
+        layout.addLayout(self._offers)
+        layout.addWidget(self._copy)
+        layout.addWidget(self._close)
+        theme.changed.connect(self._restyle)
+        self._restyle()
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """Return the message, empty while there is none."""
+        return self._text.text() if not self.isHidden() else ""
+
+    def show_message(
+        self, text: str, tone: str = "info", details: str = "", offers: Sequence[Offer] = ()
+    ) -> None:
+        """Show a message instead of the one before.
+
+        Args:
+            text: one or two sentences
+            tone: info, warning or error
+            details: more to copy, as a traceback
+            offers: what the user can do about it, as buttons
+        """
+        self._details, self._tone = details, tone
+        self._text.setText(text)
+        self.setAccessibleName(f"{tone}: {text}")
+        self._copy.setVisible(tone != "info")
+        while (item := self._offers.takeAt(0)) is not None:
+            found = item.widget()
+            if found is not None:
+                found.deleteLater()
+        for label, pressed in offers:
+            self._offers.addWidget(self._button(label, pressed))
+        self._restyle()
+        self.show()
+
+    def copy(self) -> None:
+        """Put message and details on the clipboard."""
+        parts = [self._text.text(), self._details]
+        QGuiApplication.clipboard().setText("\n\n".join(part for part in parts if part))
+
+    def _button(self, label: str, pressed: Callable[[], object]) -> QWidget:
+        button = QPushButton(label)
+        button.setAccessibleName(label)
+        button.clicked.connect(lambda: (self.hide(), pressed()))
+        return button
+
+    def _restyle(self) -> None:
+        tone = {"error": "bad", "warning": "warn"}.get(self._tone, "accent")
+        names = {"error": "error", "warning": "warning"}
+        icon = self._theme.icon(names.get(self._tone, "info"), tone)
+        self._icon.setPixmap(icon.pixmap(16, 16))
+        self._close.setIcon(self._theme.icon("close", "muted"))
+        set_role(self, "tone", self._tone)
