@@ -1,0 +1,60 @@
+"""The verb ``screenshot``: any view as a picture, without a screen."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from devtools_app import shots
+
+_USAGE, _UNREADABLE, _FAILED = 2, 3, 4
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Take one picture, or one of every view into a folder; return the exit code."""
+    shots.use_no_screen()
+    options = _parser().parse_args(arguments)
+    target = Path(options.output)
+    if target.exists() and not target.is_dir() and not options.force:
+        return _refuse(f"{target} exists; --force replaces it", _USAGE)
+    width, _, height = options.size.partition("x")
+    if not (width.isdigit() and height.isdigit() and 0 < int(width) * int(height) <= 8192 * 8192):
+        return _refuse(f"--size takes WIDTHxHEIGHT, not {options.size}", _USAGE)
+    for path in options.files:
+        if not Path(path).exists():
+            return _refuse(f"{path}: no such file or folder", _UNREADABLE)
+    size = (int(width), int(height))
+    views = shots.view_names() if options.view == "all" else (options.view,)
+    try:
+        with shots.open_window(options.files) as window:
+            for view in views:
+                path = target / f"{view}.png" if options.view == "all" else target
+                if path.exists() and not options.force:
+                    return _refuse(f"{path} exists; --force replaces it", _USAGE)
+                shot = shots.Shot(view, size, options.theme == "dark", options.scale)
+                shots.write(window, shot, path)
+                shots.say(str(path))
+    except shots.NotReadyError as error:
+        return _refuse(str(error), _UNREADABLE)
+    except OSError as error:
+        return _refuse(str(error), _FAILED)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="etscope screenshot", description=__doc__)
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders, any mix")
+    parser.add_argument("-o", "--output", required=True, help="PNG file; a folder for --view all")
+    parser.add_argument("--view", default="overview", choices=(*shots.view_names(), "all"))
+    parser.add_argument("--theme", default="light", choices=("light", "dark"))
+    parser.add_argument("--size", default="1280x800", metavar="WIDTHxHEIGHT")
+    parser.add_argument("--scale", type=float, default=1.0, help="2 for twice as fine")
+    parser.add_argument("--force", action="store_true", help="replace pictures that exist")
+    return parser
+
+
+def _refuse(sentence: str, code: int) -> int:
+    sys.stderr.write(f"etscope screenshot: {sentence}\n")
+    return code

@@ -1,0 +1,37 @@
+"""The pictures of the documentation: python -m devtools_app.screenshots docs/images."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from devtools_app import shots
+from devtools_app.start_page import SAMPLE
+from devtools_app.state import Selection, SelectionKind
+
+_LARGE = (1440, 900)
+
+
+def main() -> int:
+    """Write one picture a view, light, and the first three dark as well."""
+    shots.use_no_screen()
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
+    with shots.open_window([str(SAMPLE)]) as window:
+        method = window.store.state.method
+        chosen = Selection(SelectionKind.INSTRUCTION, method=method, instruction=2)
+        for number, view in enumerate(shots.view_names()):
+            shot = shots.Shot(view, _LARGE, selection=chosen)
+            _write(window, shot, folder / f"{view}_light.png")
+            if number < 3:
+                dark = shots.Shot(view, _LARGE, dark=True, selection=chosen)
+                _write(window, dark, folder / f"{view}_dark.png")
+    return 0
+
+
+def _write(window: shots.MainWindow, shot: shots.Shot, path: Path) -> None:
+    shots.write(window, shot, path)
+    shots.say(str(path))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
