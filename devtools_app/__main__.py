@@ -7,7 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-EXTRA_VERBS = {"open": "the window, with these files open; the same without a verb"}
+EXTRA_VERBS = {
+    "open": "the window, with these files open; the same without a verb",
+    "screenshot": "any view as a picture, without a screen",
+}
 _USAGE = 2
 _BAD_QT = (6, 12)
 _GOOD_PYTHON = (3, 12)
@@ -20,6 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: arguments without the program's name; those of the process when None
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments and arguments[0] == "screenshot":
+        from devtools_app.screenshot import main as take_picture
+
+        return take_picture(arguments[1:])
     if arguments and not _opens_window(arguments[0]):
         from inspector.cli import main as run_verb
 

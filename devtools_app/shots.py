@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +63,7 @@ def use_no_screen() -> None:
 
 
 @contextmanager
-def open_window(paths: Sequence[str]) -> Iterator[MainWindow]:
+def open_window(paths: Sequence[str]) -> Generator[MainWindow, None, None]:
     """Show a window with settings of its own and these files open; closes it afterwards.
 
     Raises: NotReadyError if they cannot be opened

@@ -1,0 +1,75 @@
+"""Pictures of the real window, and the demo without a display."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SESSION = ROOT / "tests/data/corpus/v1.5.1/convnet_xnnpack"
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    keep = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    environment = {name: value for name, value in os.environ.items() if name not in keep}
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env=environment,
+        timeout=120,
+    )
+
+
+@pytest.mark.gui
+def test_screenshot_of_one_view_is_a_picture(tmp_path: Path) -> None:
+    target = tmp_path / "graph.png"
+    arguments = ("screenshot", str(SESSION), "-o", str(target), "--view", "graph", "--scale", "2")
+    done = run("devtools_app", *arguments, "--size", "900x600", "--theme", "dark")
+    assert done.returncode == 0, done.stderr
+    data = target.read_bytes()
+    assert data.startswith(PNG)
+    size = (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big"))
+    assert size[0] >= 1800
+    assert size[1] >= 1200
+    assert run("devtools_app", *arguments).returncode == 2
+    assert target.read_bytes() == data
+
+
+@pytest.mark.gui
+@pytest.mark.parametrize(
+    ("files", "options", "code"),
+    [
+        (["missing.pte"], [], 3),
+        ([str(ROOT / "LICENSE")], [], 3),
+        ([str(SESSION)], ["--size", "big"], 2),
+        ([str(SESSION)], ["--view", "nothing"], 2),
+    ],
+)
+def test_screenshot_that_cannot_be_taken_says_why(
+    files: list[str], options: list[str], code: int, tmp_path: Path
+) -> None:
+    target = tmp_path / "x.png"
+    done = run("devtools_app", "screenshot", *files, "-o", str(target), "--view", "graph", *options)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()
+    assert not target.exists()
+
+
+@pytest.mark.gui
+@pytest.mark.slow
+def test_demo_without_a_display_writes_pictures_and_the_summary(tmp_path: Path) -> None:
+    done = run("devtools_app.demo", "--output", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"summary.txt", "graph_light.png", "graph_dark.png", "memory_light.png"} <= names
+    assert "All 4 files belong together" in (tmp_path / "out/summary.txt").read_text()
+    assert str(tmp_path / "out") in done.stdout
