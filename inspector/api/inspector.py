@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -20,6 +19,7 @@ from inspector.api.tables import printable, show
 from inspector.api.tensors import WritableBuffer
 from inspector.api.time_scale import TimeScale, as_time_scale, divisor
 from inspector.api.trace_events import Clock, TimeConverter, TraceEvents
+from inspector.api.values import NO_VALUES
 from inspector.blocks import Block, trace_blocks
 from inspector.session import Session
 from schema.graph import Graph
@@ -98,8 +98,7 @@ class Inspector:
         making = self._making
         naming = Naming(self.session, block, graph, making.group_by_module)
         events = TraceEvents(block, making.clock, naming, making.buffer, making.parser)
-        outputs: list[Sequence[Any]] = [*events.outputs()]
-        nothing: Sequence[Any] = []
+        outputs = events.outputs()
         reference = None
         if self.etrecord is not None:
             method = naming.method or "forward"
@@ -110,7 +109,7 @@ class Inspector:
             source_time_scale=self._source,
             target_time_scale=self._target,
             bundled_input_index=block.bundled_input_index,
-            run_output=next((output for output in outputs if len(output)), nothing),
+            run_output=next((output for output in outputs if len(output)), NO_VALUES),
             reference_output=reference,
             run_outputs=outputs,
             method=naming.method,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inspector import record_maps
 from inspector.api.record_method import method_of
@@ -20,7 +21,9 @@ from inspector.api.symbols import ModuleStack, Symbol, Symbols, symbol_of, symbo
 from inspector.blocks import Block
 from inspector.links import BlockLinks
 from inspector.session import Session
-from schema.etrecord import DelegateMap
+from schema.etrecord import DelegateMap, ETRecord
+from schema.etrecord.members import HANDLES
+from schema.etrecord.unions import mapping
 from schema.graph import Graph
 
 _LOG = logging.getLogger(__name__)
@@ -61,10 +64,12 @@ class Naming:
         self.handles: Mapping[int, tuple[int, ...]] = {}
         self.delegates: Mapping[int, DelegateMap] = {}
         self.counts: Mapping[int, int] = {}
+        self.lone: frozenset[int] = frozenset()  # the record has a number for a kernel, not a list
         if record is not None and self.method is not None:
             self.handles = record_maps.handles(record, self.method)
             self.delegates = record_maps.delegates(record, self.method)
             self.counts = record_maps.output_counts(record, self.method)
+            self.lone = _lone_handles(record, self.method)
         shown = graph if graph is not None else self.links.graph
         self.symbols: Symbols = {}
         if shown is not None:
@@ -74,7 +79,17 @@ class Naming:
         """Return what is known about one event."""
         if self._silent:
             return NOTHING
-        return self._by_group[int(self.block.layout.group[event])]
+        return self._by_key[int(self._keys[event])]
+
+    def by_event(self) -> tuple[list[EventFacts], NDArray[np.int64]]:
+        """Return all different facts, and which of them is each event's.
+
+        Shapes: int64[events]
+        """
+        if self._silent:
+            return [NOTHING], np.zeros(len(self.block), dtype=np.int64)
+        keys = list(self._by_key)  # sorted, as np.unique made them
+        return list(self._by_key.values()), np.searchsorted(keys, self._keys)
 
     def grade(self, event: int) -> str:
         """Return how an event was matched, as a name of inspector.links.Grade."""
@@ -85,10 +100,17 @@ class Naming:
         return self.method is None or (not self.handles and self.links.plan is None)
 
     @cached_property
-    def _by_group(self) -> dict[int, EventFacts]:
-        groups, first = np.unique(self.block.layout.group, return_index=True)
-        pairs = zip(groups.tolist(), first.tolist(), strict=True)
-        return {group: self._facts(event) for group, event in pairs}
+    def _keys(self) -> NDArray[np.int64]:
+        """Return a number an event: its instruction and delegate id, and whether it is the call."""
+        layout, strings = self.block.layout, self.block.strings
+        call = strings.index(_CALL) if _CALL in strings else -2
+        return layout.group * 2 + (layout.name == call)
+
+    @cached_property
+    def _by_key(self) -> dict[int, EventFacts]:
+        keys, first = np.unique(self._keys, return_index=True)
+        pairs = zip(keys.tolist(), first.tolist(), strict=True)
+        return {key: self._facts(event) for key, event in pairs}
 
     def _facts(self, event: int) -> EventFacts:
         number = self.block.instruction(event)
@@ -99,7 +121,7 @@ class Naming:
         if not found and self.links.plan is not None:
             handles, found = self._from_program(event, handles)
         return _facts(
-            self._shown_handles(number, handles),
+            self._shown_handles(event, number, handles),
             self.counts.get(number, 1) if number in self.handles else 1,
             self._backend(event, number),
             found,
@@ -127,13 +149,12 @@ class Naming:
         return own, [symbol_of(node) for node in nodes]
 
     def _shown_handles(
-        self, number: int, handles: tuple[int, ...] | None
+        self, event: int, number: int, handles: tuple[int, ...] | None
     ) -> int | Sequence[int] | None:
-        # The record holds a number for a kernel and a list for a delegate.
         if handles is None:
             return None
-        is_kernel = len(handles) == 1 and number not in self.delegates
-        return handles[0] if is_kernel else list(handles)
+        inner = self.block.delegate_id(event) is not None and number in self.delegates
+        return list(handles) if inner or number not in self.lone else handles[0]
 
     def _backend(self, event: int, number: int) -> str | None:
         inner = self.block.delegate_id(event) is not None
@@ -143,6 +164,12 @@ class Naming:
         if entry is not None:
             return entry.name
         return (self.links.link(event).backend or None) if self.links.plan is not None else None
+
+
+def _lone_handles(record: ETRecord, method: str) -> frozenset[int]:
+    tree = mapping(record.json(HANDLES)) if HANDLES in record.archive else {}
+    steps = mapping(tree.get(method, tree))
+    return frozenset(int(key) for key, entry in steps.items() if isinstance(entry, int))
 
 
 def _facts(

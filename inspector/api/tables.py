@@ -38,4 +38,6 @@ def grid(frame: DataFrame) -> str:
     import tabulate
 
     table: Pandas = frame
+    if not len(table):
+        return f"no rows of {', '.join(table.columns)}"
     return tabulate.tabulate(table, headers="keys", tablefmt="fancy_grid")

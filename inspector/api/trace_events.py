@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.api.event import Event, MetadataParser
-from inspector.api.naming import EventFacts, Naming
+from inspector.api.naming import Naming
 from inspector.api.perf_data import PerfData
 from inspector.api.tensors import WritableBuffer
-from inspector.api.values import LazyValues, logged_source
+from inspector.api.values import NO_VALUES, LazyValues, logged_source
 from inspector.blocks import Block
 from schema.etdump import DebugValue
 
@@ -92,7 +92,7 @@ class TraceEvents(Sequence[Event]):
             is_delegated_op=identifier is not None,
             delegate_backend_name=facts.backend,
             raw_delegate_debug_metadatas=self.metadata(at),
-            debug_data=runs[0] if runs else [],
+            debug_data=runs[0] if runs else NO_VALUES,
             instruction_id=block.instruction(at),
             start_time=block.start[:, at].tolist() if timed else None,
             debug_data_runs=tuple(runs),
@@ -144,26 +144,15 @@ class TraceEvents(Sequence[Event]):
         return last - first
 
     def raw_lists(self) -> list[list[Any] | None]:
-        """Return the durations of all events; None without a duration."""
+        """Return the durations of all events, None without one; a converter is left aside."""
         rows: list[list[Any] | None] = self.times.tolist()
-        if self.clock.converter is not None:
-            for at in np.flatnonzero(self.inner & self.timed).tolist():
-                rows[at] = self.raw(at)
         for at in np.flatnonzero(~self.timed).tolist():
             rows[at] = None
         return rows
 
-    def statistics(self, raw: list[list[Any] | None]) -> dict[str, Times]:
-        """Return p10, p50, p90, avg, min and max over runs.
-
-        Args:
-            raw: what raw_lists returned
-        """
+    def statistics(self) -> dict[str, Times]:
+        """Return p10, p50, p90, avg, min and max over runs; a converter is left aside."""
         times: Times = self.times
-        if self.clock.converter is not None:
-            times = np.array(times)
-            for at in np.flatnonzero(self.inner & self.timed).tolist():
-                times[at] = raw[at]
         if not len(times):
             return {name: np.zeros(0) for name in ("p10", "p50", "p90", "avg", "min", "max")}
         p10, p50, p90 = np.percentile(times, _POINTS, axis=1)
@@ -205,7 +194,3 @@ class TraceEvents(Sequence[Event]):
             return []
         found = [self.block.metadata(at, run) or "" for run in range(len(self.block.runs))]
         return found if any(found) else []
-
-    def facts(self) -> list[EventFacts]:
-        """Return what is known about every event beyond the trace."""
-        return [self.naming.facts(at) for at in range(len(self))]

@@ -55,6 +55,9 @@ class LazyValues(Sequence[Any]):
         return list(self) == other if isinstance(other, list) else NotImplemented
 
 
+NO_VALUES = LazyValues(tuple)
+
+
 def as_tensor(source: object) -> Any:  # noqa: ANN401 - whatever was logged
     """Return a value with torch tensors for its tensors."""
     if isinstance(source, (LoggedTensor, SavedTensor)):
