@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import QByteArray, QEvent, Qt
+from PySide6.QtGui import QEnterEvent
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QToolButton, QWidget
+from typing_extensions import override
 
 from devtools_app.theme import Theme, set_role
 from devtools_app.view_host import ViewHost
@@ -35,7 +37,7 @@ class _Title(QWidget):
         self._float = self._button("float", lambda: dock.setFloating(not dock.isFloating()))
         self._hide = self._button("hide", dock.close)
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(12, 6, 6, 4)
+        layout.setContentsMargins(12, 4, 6, 2)
         layout.setSpacing(2)
         layout.addWidget(self._label)
         layout.addStretch(1)
@@ -51,7 +53,24 @@ class _Title(QWidget):
         button.setToolTip(f"{what.capitalize()} {self._dock.windowTitle()}")
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         button.clicked.connect(lambda: pressed())
+        policy = button.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        button.setSizePolicy(policy)
+        button.hide()
         return button
+
+    def _show_buttons(self, on: bool) -> None:
+        # keyboards reach the same through View > Panels
+        self._float.setVisible(on)
+        self._hide.setVisible(on)
+
+    @override
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._show_buttons(True)
+
+    @override
+    def leaveEvent(self, event: QEvent) -> None:
+        self._show_buttons(False)
 
     def _restyle(self) -> None:
         self._float.setIcon(self._theme.icon("float", "muted"))
@@ -87,6 +106,7 @@ class Docks:
         self, window: QMainWindow, context: ViewContext, specs: Iterable[ViewSpec]
     ) -> None:
         self._window = window
+        self._stowed: QByteArray | None = None
         self.by_name = {spec.name: Dock(spec, context, window) for spec in specs}
         window.setDockNestingEnabled(True)
         window.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.BottomDockWidgetArea)
@@ -100,6 +120,7 @@ class Docks:
 
     def reset(self) -> None:
         """Put every dock where it belongs."""
+        self._stowed = None
         for area in (Area.LEFT, Area.RIGHT, Area.BOTTOM):
             docks = [dock for dock in self.by_name.values() if dock.host.spec.area is area]
             for dock in docks:
@@ -108,15 +129,34 @@ class Docks:
                 dock.show()
             self._arrange(area, docks)
 
+    def stow(self) -> None:
+        """Hide all panels, as long as there is nothing to show in them."""
+        if self._stowed is None:
+            self._stowed = self._window.saveState(LAYOUT_VERSION)
+            for dock in self.by_name.values():
+                dock.hide()
+
+    def unstow(self) -> None:
+        """Show the panels as they were before."""
+        if self._stowed is not None:
+            self._window.restoreState(self._stowed, LAYOUT_VERSION)
+            self._stowed = None
+
     def save(self) -> str:
-        """Return the layout as text."""
-        state = self._window.saveState(LAYOUT_VERSION)
+        """Return the layout as text; that of the stowed panels when they are stowed."""
+        stowed = self._stowed
+        state = self._window.saveState(LAYOUT_VERSION) if stowed is None else stowed
         return bytes(state.toBase64().data()).decode("ascii")
 
     def restore(self, text: str) -> bool:
         """Take up a layout that was saved; return whether it could be used."""
         data = QByteArray.fromBase64(text.encode("ascii", "ignore"))
-        return bool(text) and self._window.restoreState(data, LAYOUT_VERSION)
+        if not text or not self._window.restoreState(data, LAYOUT_VERSION):
+            return False
+        if self._stowed is not None:
+            self._stowed = None
+            self.stow()
+        return True
 
     def _arrange(self, area: Area, docks: list[Dock]) -> None:
         if not docks:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
@@ -150,13 +151,12 @@ class StartPage(QScrollArea):
         grid.setColumnStretch(1, 1)
         for row, (file, tells, made) in enumerate(LESSONS):
             name = self._words(file)
+            name.setWordWrap(False)
             grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
             cell = QVBoxLayout()
             cell.setSpacing(1)
             cell.addWidget(self._words(tells))
-            how = self._quiet(made)
-            how.setFont(self._theme.mono(FontSize.SMALL))
-            cell.addWidget(how)
+            cell.addWidget(self._quiet(made, self._theme.mono(FontSize.SMALL)))
             grid.addLayout(cell, row, 1)
         return grid
 
@@ -170,7 +170,9 @@ class StartPage(QScrollArea):
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         return label
 
-    def _quiet(self, text: str) -> QLabel:
+    def _quiet(self, text: str, font: QFont | None = None) -> QLabel:
         label = self._words(text)
+        if font is not None:
+            label.setFont(font)
         set_role(label, "role", "muted")
         return label

@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 FONTS = Path(__file__).parent / "fonts"
 BASE_SIZE = 13  # logical pixels; small is 11 and large 16 at this size
 SMALLEST, LARGEST = 9, 28
-_SANS = ("Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans")
+_SANS = ("Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans", "JetBrains Mono")
 _MONO = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "DejaVu Sans Mono")
 
 

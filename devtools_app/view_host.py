@@ -17,6 +17,7 @@ from devtools_app.widgets.empty_state import EmptyState, Need
 
 _LOG = logging.getLogger(__name__)
 FRAME_SECONDS = 0.016
+_SMALLEST = (120, 60)
 _NO_SESSION = Need("Nothing is open", "Open a program, a record or a trace to fill this.")
 
 
@@ -46,6 +47,8 @@ class ViewHost(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._stack)
         self.setObjectName("panel")
+        # a view with many tools is cut off in a narrow window rather than making it wide
+        self.setMinimumSize(*_SMALLEST)
 
     @property
     def view(self) -> QWidget | None:

@@ -187,6 +187,7 @@ class MainWindow(QMainWindow):
     def reset_layout(self) -> None:
         """Put every panel where it belongs."""
         self.docks.reset()
+        self._show_page()
 
     def notice(self, notice: Notice) -> None:
         """Show a message above the views."""
@@ -227,8 +228,14 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{session.name} – ETScope" if session is not None else "ETScope")
 
     def _show_page(self) -> None:
-        empty = self._start_wanted or not self.store.state.sessions
-        self._pages.setCurrentIndex(0 if empty or not self.centre_specs else 1)
+        start = self._start_wanted or not self.store.state.sessions or not self.centre_specs
+        self._pages.setCurrentIndex(0 if start else 1)
+        if self.store.state.sessions:
+            self.docks.unstow()
+            self.top_bar.show()
+        else:
+            self.docks.stow()
+            self.top_bar.hide()
 
     def _take_settings(self, settings: Settings) -> None:
         self.theme.set_mode(settings.theme)

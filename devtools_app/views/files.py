@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from devtools_app.requests import ChooseFiles
 from devtools_app.state import State
@@ -28,8 +28,11 @@ class FilesView(QWidget):
         layout.setContentsMargins(0, 0, 0, 6)
         layout.setSpacing(4)
         layout.addWidget(self._table, 1)
-        layout.addWidget(add)
-        layout.setStretch(0, 1)
+        line = QHBoxLayout()
+        line.setContentsMargins(10, 0, 10, 0)
+        line.addWidget(add)
+        line.addStretch(1)
+        layout.addLayout(line)
         self._table.row_activated.connect(self._copy_path)
 
     def show_state(self, state: State) -> None:

@@ -221,6 +221,10 @@ class HexView(QAbstractScrollArea):
         if at is not None and event.buttons() & Qt.MouseButton.LeftButton:
             self._set_cursor(at, select=True)
 
+    @override
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        event.accept()
+
     def _at(self, point: QPoint) -> int | None:
         x = point.x() + self.horizontalScrollBar().value()
         row = self.verticalScrollBar().value() + int(point.y() / self._line)

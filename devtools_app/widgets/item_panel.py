@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from typing_extensions import override
 
 from devtools_app.qtmodels.cells import make_looks
 from devtools_app.qtmodels.table_model import TableModel
@@ -170,11 +171,19 @@ class ItemPanel(QWidget):
         view.customContextMenuRequested.connect(
             lambda at: self._menu().popup(view.viewport().mapToGlobal(at))
         )
-        copy = QAction("Copy rows", view)
-        copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
-        copy.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        copy.triggered.connect(self.copy)
-        view.addAction(copy)
+        view.installEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        # the view itself would copy one cell as shown; people want rows, unrounded
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+            and event.matches(QKeySequence.StandardKey.Copy)
+        ):
+            self.copy()
+            return True
+        return super().eventFilter(watched, event)
 
     def _menu(self) -> QMenu:
         menu = QMenu(self)

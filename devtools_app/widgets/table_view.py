@@ -172,7 +172,8 @@ class TableView(ItemPanel):
             lambda at: self._columns_menu().popup(head.mapToGlobal(at))
         )
         head.sectionClicked.connect(self._heading_clicked)
-        grid.selectionModel().currentRowChanged.connect(self._moved)
+        # not currentChanged: Tab alone gives a view a current row, which nobody chose
+        grid.selectionModel().selectionChanged.connect(self._selected)
         grid.doubleClicked.connect(lambda _index: self._activate_current())
 
     def _shape_columns(self) -> None:
@@ -195,9 +196,11 @@ class TableView(ItemPanel):
         longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
         return min(_WIDEST, max(_NARROWEST, heading + 20, longest + 24))
 
-    def _moved(self, current: QModelIndex, _previous: QModelIndex) -> None:
-        if not self._choosing and current.isValid():
-            self.row_chosen.emit(int(self._model.order[current.row()]))
+    def _selected(self) -> None:
+        index = self._grid.currentIndex()
+        model = self._grid.selectionModel()
+        if not self._choosing and index.isValid() and model.isSelected(index):
+            self.row_chosen.emit(int(self._model.order[index.row()]))
 
     def _activate_current(self) -> None:
         if self.current_row() >= 0:

@@ -133,7 +133,8 @@ class TreeView(ItemPanel):
         head.setStretchLastSection(True)
         head.setAccessibleName(f"{self.name} headings")
         head.sectionClicked.connect(self._heading_clicked)
-        tree.selectionModel().currentRowChanged.connect(self._moved)
+        # not currentChanged: Tab alone gives a view a current row, which nobody chose
+        tree.selectionModel().selectionChanged.connect(self._selected)
         tree.activated.connect(lambda index: self.row_activated.emit(self._model.node(index)))
 
     def _children(self, parent: QModelIndex) -> list[QModelIndex]:
@@ -169,9 +170,11 @@ class TreeView(ItemPanel):
         else:
             self._model.sort(-1)
 
-    def _moved(self, current: QModelIndex, _previous: QModelIndex) -> None:
-        if not self._choosing and current.isValid():
-            self.row_chosen.emit(self._model.node(current))
+    def _selected(self) -> None:
+        index = self._tree.currentIndex()
+        model = self._tree.selectionModel()
+        if not self._choosing and index.isValid() and model.isSelected(index):
+            self.row_chosen.emit(self._model.node(index))
 
     @override
     def _apply_filter(self, text: str) -> None:

@@ -1,0 +1,69 @@
+"""Fixtures for tests of the window: a theme, files for settings, a window that closes itself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication, QWidget
+
+from devtools_app.opening import Load
+from devtools_app.settings import SettingsFile
+from devtools_app.theme import Mode, Theme
+from devtools_app.views import VIEWS
+from devtools_app.views.spec import ViewSpec
+from devtools_app.window import MainWindow
+from inspector.load import load_session
+
+
+@pytest.fixture
+def theme(qapp: QApplication) -> Iterator[Theme]:
+    """The light look; the application is given back without a style sheet."""
+    found = Theme(qapp, Mode.LIGHT)
+    yield found
+    qapp.setStyleSheet("")
+    found.deleteLater()
+
+
+@pytest.fixture
+def settings_file(tmp_path: Path) -> SettingsFile:
+    """A place for settings that nobody else uses."""
+    return SettingsFile(tmp_path / "config" / "settings.json")
+
+
+MakeWindow = Callable[..., MainWindow]
+
+
+@pytest.fixture
+def make_window(qtbot, theme: Theme, settings_file: SettingsFile) -> MakeWindow:
+    """A function that returns a shown window; all are closed at the end."""
+
+    def make(*, load: Load = load_session, views: tuple[ViewSpec, ...] = VIEWS) -> MainWindow:
+        window = MainWindow(theme, settings_file, load=load, views=views)
+        qtbot.addWidget(window)
+        window.show()
+        return window
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left() -> Iterator[None]:
+    """Fail a test that leaves one of our threads running."""
+    before = set(threading.enumerate())
+    yield
+    left = [one for one in threading.enumerate() if one not in before]
+    for one in left:
+        one.join(3)
+    assert not [one.name for one in left if one.is_alive()]
+
+
+def interactive(root: QWidget) -> list[QWidget]:
+    """Return the widgets below a widget that take the keyboard and can be seen."""
+    return [
+        widget
+        for widget in root.findChildren(QWidget)
+        if widget.focusPolicy().value & 1 and widget.isVisibleTo(root)
+    ]

@@ -1,0 +1,173 @@
+"""Colours that can be read, maps that rise evenly, a look that switches while open."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtGui import QFontInfo, QPalette, QRawFont
+from PySide6.QtWidgets import QLabel
+
+from devtools_app.icon_set import icon_names, icon_pixmap
+from devtools_app.state import OVERLAYS
+from devtools_app.theme import BASE_SIZE, LARGEST, SMALLEST, FontSize, Mode, Theme, load_fonts
+from devtools_app.viewmodels.colours import (
+    CONTRAST_SHAPE,
+    CONTRAST_TEXT,
+    DARK,
+    LIGHT,
+    backend_index,
+    contrast,
+    hexadecimal,
+    ink_on,
+    luminance,
+    mix,
+    rgb,
+)
+
+pytestmark = pytest.mark.gui
+PALETTES = [LIGHT, DARK]
+GROUNDS = ["surface", "raised", "sunken", "hover", "selection", "plain"]
+BACKENDS = ["XnnpackBackend", "VulkanBackend", "CoreMLBackend", "QnnBackend", "MPSBackend", "x", ""]
+
+
+@pytest.mark.parametrize("palette", PALETTES, ids=["light", "dark"])
+@pytest.mark.parametrize("ground", GROUNDS)
+@pytest.mark.parametrize("ink", ["text", "muted", "accent", "good", "warn", "bad"])
+def test_text_can_be_read_on_every_ground(palette, ground, ink):
+    assert contrast(getattr(palette, ink), getattr(palette, ground)) >= CONTRAST_TEXT
+
+
+@pytest.mark.parametrize("palette", PALETTES, ids=["light", "dark"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_backend_names_can_be_read_and_outlines_seen(palette, backend):
+    ink = palette.backend_ink(backend)
+    for ground in (palette.raised, palette.surface, palette.sunken, palette.backend_fill(backend)):
+        assert contrast(ink, ground) >= CONTRAST_TEXT
+    assert contrast(palette.backend(backend), palette.raised) >= CONTRAST_SHAPE
+
+
+def test_words_on_the_accent_can_be_read():
+    for palette in PALETTES:
+        assert contrast(palette.on_accent, palette.accent) >= CONTRAST_TEXT
+
+
+@pytest.mark.parametrize("palette", PALETTES, ids=["light", "dark"])
+def test_sequential_map_changes_lightness_evenly_and_stands_out_at_its_end(palette):
+    table = palette.sequential
+    assert table.shape == (256, 3)
+    assert table.dtype == np.uint8
+    light = np.array([luminance(hexadecimal(row)) for row in table.tolist()]) ** (1 / 3)
+    steps = np.diff(light[::5])  # neighbours may differ by less than 8 bits can say
+    assert (steps > 0).all() if palette.dark else (steps < 0).all()
+    assert np.abs(steps).max() < 4 * np.abs(steps).mean()
+    assert contrast(hexadecimal(table[255].tolist()), palette.surface) > 7
+
+
+@pytest.mark.parametrize("palette", PALETTES, ids=["light", "dark"])
+def test_diverging_map_has_a_neutral_middle_and_two_even_arms(palette):
+    table = palette.diverging.astype(int)
+    middle = table[127:129]
+    assert np.ptp(middle, axis=1).max() <= 12
+    assert table[0, 2] > table[0, 0]
+    assert table[255, 0] > table[255, 2]
+    arms = [luminance(hexadecimal(table[n].tolist())) for n in (0, 255)]
+    assert abs(arms[0] - arms[1]) < 0.15
+
+
+def test_maps_cannot_be_written_to():
+    with pytest.raises(ValueError, match="read-only"):
+        LIGHT.sequential[0, 0] = 1
+
+
+@pytest.mark.parametrize("name", ["XnnpackBackend", "NewBackend", "", "π"])
+def test_backend_index_is_stable_and_inside(name):
+    assert backend_index(name) == backend_index(name)
+    assert 0 <= backend_index(name) < len(LIGHT.backends)
+
+
+def test_colour_arithmetic():
+    assert rgb("#0a10ff") == (10, 16, 255)
+    assert hexadecimal((10, 16, 300)) == "#0a10ff"
+    assert mix("#000000", "#ffffff", 0.5) == "#808080"
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert ink_on("#ffffff") != ink_on("#000000")
+
+
+def test_bundled_fonts_are_used(theme: Theme):
+    assert {"Inter", "JetBrains Mono"} <= set(load_fonts())
+    assert QFontInfo(theme.sans()).family() == "Inter"
+    assert QFontInfo(theme.mono()).family() == "JetBrains Mono"
+    assert QFontInfo(theme.mono()).fixedPitch()
+
+
+@pytest.mark.parametrize("letters", ["0123456789.", "abcµ", "áßçЖΩ→≤…–·×"])
+def test_bundled_fonts_have_the_letters(theme: Theme, letters):
+    for font in (theme.sans(), theme.sans(strong=True), theme.mono()):
+        raw = QRawFont.fromFont(font)
+        assert [letter for letter in letters if not raw.supportsCharacter(ord(letter))] == []
+
+
+def test_theme_switches_while_open(theme: Theme, qtbot, qapp):
+    label = QLabel("x")
+    qtbot.addWidget(label)
+    label.show()
+    with qtbot.waitSignal(theme.changed):
+        theme.set_mode(Mode.DARK)
+    assert theme.palette is DARK
+    assert label.palette().color(QPalette.ColorRole.WindowText).name() == DARK.text
+    assert DARK.raised in qapp.styleSheet()
+    with qtbot.waitSignal(theme.changed):
+        theme.set_mode(Mode.LIGHT)
+    assert label.palette().color(QPalette.ColorRole.WindowText).name() == LIGHT.text
+
+
+def test_theme_same_mode_tells_nobody(theme: Theme, qtbot):
+    with qtbot.assertNotEmitted(theme.changed):
+        theme.set_mode(Mode.LIGHT)
+        theme.set_size(BASE_SIZE)
+
+
+def test_theme_canvas_colours_follow(theme: Theme):
+    light = theme.canvas
+    theme.set_mode(Mode.DARK)
+    assert (light.surface, theme.canvas.surface) == (LIGHT.surface, DARK.surface)
+    assert theme.canvas is theme.canvas
+
+
+@pytest.mark.parametrize(("asked", "given"), [(3, SMALLEST), (15, 15), (99, LARGEST)])
+def test_theme_size_stays_readable(theme: Theme, asked, given):
+    theme.set_size(asked)
+    assert theme.size == given
+    small, large = theme.pixels(FontSize.SMALL), theme.pixels(FontSize.LARGE)
+    assert small < given < large
+
+
+def test_theme_sizes_are_those_of_the_design(theme: Theme):
+    assert [theme.pixels(size) for size in FontSize] == [11, 13, 16]
+
+
+@pytest.mark.parametrize("name", icon_names())
+@pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])
+def test_icon_is_drawn_in_the_colour_asked_for(qapp, name, ratio):
+    pixmap = icon_pixmap(name, "#ff0000", 16, ratio)
+    assert pixmap.width() == round(16 * ratio)
+    image = pixmap.toImage()
+    size = range(image.width())
+    solid = [image.pixelColor(x, y) for x in size for y in size]
+    solid = [colour for colour in solid if colour.alpha() > 200]
+    assert solid
+    if name != "etscope":
+        assert all(colour.red() > 200 and colour.green() < 60 for colour in solid)
+
+
+def test_icons_follow_the_theme(theme: Theme):
+    light = theme.icon("open").pixmap(16, 16).toImage()
+    theme.set_mode(Mode.DARK)
+    assert theme.icon("open").pixmap(16, 16).toImage() != light
+
+
+def test_tones_have_colours():
+    for tone in ("good", "warn", "bad", "accent", "muted", "backend:XnnpackBackend"):
+        assert LIGHT.tone(tone) != LIGHT.text
+    assert LIGHT.tone("") == LIGHT.text
+    assert len({name for name, _ in OVERLAYS}) == len(OVERLAYS)
