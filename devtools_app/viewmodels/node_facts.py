@@ -1,121 +1,97 @@
-"""The node panel: everything known about the selected thing, in sections of name and value."""
+"""The node panel: everything known about the selected thing, as a sheet of facts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
 from devtools_app.state import Selection, SelectionKind, Units
+from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
+from devtools_app.viewmodels.node_sections import (
+    also_group,
+    argument_group,
+    memory_group,
+    shortened,
+    tensor_group,
+    time_group,
+    weight_group,
+)
+from devtools_app.viewmodels.node_text import node_title, operator_title
 from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
-from devtools_app.viewmodels.operators import JOIN_REASONS, JOIN_WORDS
-from devtools_app.viewmodels.units import Quantity, choose_unit, column_formatter, exact_text
-from inspector.delegation import analyse_delegation
-from inspector.join_index import NOTHING, JoinIndex, Related, join_index
+from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.size_map import part_selection
+from devtools_app.viewmodels.snippet import file_name, snippet
+from devtools_app.viewmodels.units import Quantity, exact_text, format_bytes, format_time
+from inspector.delegation import DelegateFacts, analyse_delegation
+from inspector.join_index import Related, join_index
 from inspector.memory import PlannedValue, analyse_memory
-from inspector.model_graph import ModelNode, describe, short_backend
+from inspector.model_graph import ModelNode, short_backend
 from inspector.session import Session
-from inspector.source import SourceFrame, frames
+from inspector.size_files import session_sizes
+from inspector.source import SourceFrame, frames, user_frame
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One line: what, its value as shown, the exact value on hover, a badge behind it."""
-
-    name: str
-    value: str
-    exact: str = ""
-    badge: str = ""
-    link: Selection | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Facts under a heading."""
-
-    title: str
-    facts: tuple[Fact, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
-    """What the panel shows.
-
-    Attributes:
-        title: operator name
-        subtitle: module, instruction, handle
-        why: heading and text of the delegation card, empty when nothing is known
-        delegated: whether a delegate took it
-        sections: facts
-        trace: frames of the stack trace, innermost last
-    """
-
-    title: str
-    subtitle: str
-    why: tuple[str, str]
-    delegated: bool
-    sections: tuple[Section, ...]
-    trace: tuple[SourceFrame, ...]
-
-
-def related_to(session: Session, method: str, selection: Selection) -> Related:
-    """Return all that belongs to a selection."""
-    index = join_index(session, method)
-    kind = selection.kind
-    if kind is SelectionKind.NODE:
-        return index.of_node(selection.node)
-    if kind is SelectionKind.INSTRUCTION and selection.instruction is not None:
-        return index.of_instruction(selection.instruction)
-    if kind is SelectionKind.EVENT and selection.event is not None:
-        return index.of_event(selection.event)
-    if kind is SelectionKind.VALUE and selection.value is not None:
-        return index.of_value(selection.value)
-    if kind is SelectionKind.DELEGATE and selection.delegate is not None:
-        return index.of_delegate(selection.delegate)
-    return NOTHING
-
-
-def node_facts(
-    session: Session, method: str, selection: Selection, units: Units
-) -> NodeFacts | None:
-    """Return what is known about a selection, None when nothing is selected."""
-    if not selection or selection.kind is SelectionKind.PART:
-        return None
+def node_facts(session: Session, method: str, selection: Selection, units: Units) -> FactSheet:
+    """Return what is known about a selection; an empty sheet when nothing is."""
+    if not selection:
+        return FactSheet()
+    if selection.kind is SelectionKind.PART:
+        return _part_sheet(session, selection, units)
     if selection.kind is SelectionKind.DELEGATE and selection.delegate is not None:
-        return _delegate_facts(session, method, selection.delegate, units)
-    related = related_to(session, method, selection)
+        return _delegate_sheet(session, method, selection.delegate, units)
     index = join_index(session, method)
-    nodes = [
-        index.graph.nodes[index.graph.by_name[name]]
-        for name in related.nodes
-        if index.graph is not None and name in index.graph.by_name
-    ]
-    rows = [row for row in operator_rows(session, method) if row.event in set(related.events)]
+    related = related_to(selection, index)
+    if selection.kind is SelectionKind.VALUE and selection.value is not None:
+        return _value_sheet(session, method, selection.value, related, units)
+    nodes = _nodes(session, method, related)
+    wanted = set(related.events)
+    rows = [row for row in operator_rows(session, method) if row.event in wanted]
+    if not rows and selection.kind is SelectionKind.EVENT:  # a kernel's own event: its operator
+        steps = set(related.instructions)
+        rows = [
+            row
+            for row in operator_rows(session, method)
+            if row.instruction in steps and row.kind != "inner"
+        ]
     if not nodes and not rows and not related.instructions:
-        return None
+        return FactSheet()
+    return _operator_sheet(session, method, nodes, rows, related, units)
+
+
+def _nodes(session: Session, method: str, related: Related) -> list[ModelNode]:
+    graph = join_index(session, method).graph
+    if graph is None:
+        return []
+    return [graph.nodes[graph.by_name[name]] for name in related.nodes if name in graph.by_name]
+
+
+def _operator_sheet(
+    session: Session,
+    method: str,
+    nodes: list[ModelNode],
+    rows: list[OperatorRow],
+    related: Related,
+    units: Units,
+) -> FactSheet:
     first = nodes[0] if nodes else None
-    title = first.node.target if first is not None else _row_title(rows, related)
-    sections = [
-        _time_section(rows, units),
-        _tensor_section(first, index),
-        _weight_section(first),
-        _memory_section(session, method, related, units),
-        _attribute_section(first),
-        _also_section(nodes[1:], method),
-    ]
-    return NodeFacts(
-        title,
-        _subtitle(first, related),
-        _why(session, first),
-        first is not None and first.delegate is not None,
-        tuple(section for section in sections if section.facts),
-        frames(first.node.stack_trace) if first is not None else (),
-    )
+    groups = [_why(session, first), time_group(rows, units)]
+    if first is not None:
+        groups += [
+            tensor_group(first, join_index(session, method), units),
+            weight_group(first, units),
+        ]
+    groups.append(memory_group(session, method, related, units))
+    if first is not None:
+        groups += [argument_group(first), _source_group(session, first)]
+        groups.append(also_group("Belongs to it as well", nodes[1:]))
+    title = node_title(first) if first is not None else _row_title(rows, related)
+    return FactSheet(title, _subtitle(first, related), _filled(groups))
+
+
+def _filled(groups: list[FactGroup]) -> tuple[FactGroup, ...]:
+    return tuple(group for group in groups if group.facts or group.notice or group.code)
 
 
 def _row_title(rows: list[OperatorRow], related: Related) -> str:
     if rows:
-        return rows[0].label
+        return operator_title(rows[0].label)
     return f"instruction {related.instructions[0]}"
 
 
@@ -132,203 +108,148 @@ def _subtitle(node: ModelNode | None, related: Related) -> str:
     return " · ".join(parts)
 
 
-def _why(session: Session, node: ModelNode | None) -> tuple[str, str]:
+def _why(session: Session, node: ModelNode | None) -> FactGroup:
     if node is None:
-        return "", ""
+        return FactGroup("")
     if node.delegate is not None:
-        name = short_backend(node.backend)
+        name = f"{short_backend(node.backend)} delegate {node.delegate}"
         if "/" in node.name and node.node.debug_handle is None:
-            return (
-                f"Inserted inside {name} delegate {node.delegate}",
-                "The compiler added it; no node of the model became it.",
-            )
-        return f"Delegated to {name}", f"It runs inside delegate {node.delegate}."
-    if session.program is not None and not any(plan.delegates for plan in session.program.plans):
-        return "Not delegated", "This program has no delegates."
-    return (
-        "Not delegated",
-        "The files do not record why: only the compiler knows the rule that left it.",
-    )
+            text = "No recorded node names it: it is known from the payload of the delegate."
+            return FactGroup("", notice=f"Inside {name}", text=text)
+        text = "The partitioner took it; it runs inside the delegate's call."
+        return FactGroup("", notice=f"Delegated to {name}", text=text)
+    program = session.program
+    if program is not None and not any(plan.delegates for plan in program.plans):
+        return FactGroup("", notice="Not delegated", text="This program has no delegates.")
+    if session.record is None and program is None:
+        return FactGroup("")
+    text = "No delegate took it. The files do not record the reason; the partitioner knows it."
+    return FactGroup("", notice="Not delegated", text=text)
 
 
-def _time_section(rows: list[OperatorRow], units: Units) -> Section:
+def _source_group(session: Session, node: ModelNode) -> FactGroup:
+    trace = node.node.stack_trace
+    frame = user_frame(trace)
+    if frame is None:
+        return FactGroup("")
+    found = snippet(frame, session.options)
+    others = [one for one in reversed(frames(trace)) if one != frame]
+    facts = [_frame_fact("line", frame), *(_frame_fact("called from", one) for one in others)]
+    listed = shortened("Source", facts).facts
+    if found is None:
+        return FactGroup("Source", listed)
+    return FactGroup("Source", listed, code=found.lines, first_line=found.first, marked=frame.line)
+
+
+def _frame_fact(label: str, frame: SourceFrame) -> Fact:
+    words = f"{file_name(frame.file)}:{frame.line}"
+    return Fact(label, words, f"{frame.label} in {frame.function}", link=frame)
+
+
+def _value_sheet(
+    session: Session, method: str, value: int, related: Related, units: Units
+) -> FactSheet:
+    planned = _planned(session, method, value)
+    nodes = _nodes(session, method, related)
+    if planned is None and not related.instructions:
+        return FactSheet()
+    name = planned.name if planned is not None else f"value {value}"
     facts: list[Fact] = []
-    for row in rows:
-        facts += _time_facts(row, units, named=len(rows) > 1)
-    runs = max((len(row.samples_ns) for row in rows if row.samples_ns is not None), default=0)
-    plural = "s" if runs != 1 else ""
-    return Section(f"Time, {runs} run{plural}" if runs else "Time", tuple(facts))
-
-
-def _time_facts(row: OperatorRow, units: Units, *, named: bool) -> list[Fact]:
-    join = JOIN_WORDS[row.link.grade.value]
-    prefix = f"{row.label} " if named else ""
-    facts: list[Fact] = []
-    if row.samples_ns is None:
-        facts.append(Fact(f"{prefix}time", "missing", "its ticks are not time"))
-    else:
-        low, middle, high = (float(np.percentile(row.samples_ns, p)) for p in (0, 50, 100))
-        share = "" if row.share is None else f"{row.share * 100:.1f} %"
-        facts.append(Fact(f"{prefix}p50", time_text(middle, units), exact(middle), share))
-        if len(row.samples_ns) > 1:
-            spread = f"{time_text(low, units)} … {time_text(high, units)}"
-            facts.append(Fact("min … max", spread, f"{exact(low)} … {exact(high)}"))
-        if row.kernel_ns is not None:
-            facts.append(
-                Fact("kernel alone", time_text(row.kernel_ns, units), exact(row.kernel_ns))
-            )
-        if row.passes > 1:
-            facts.append(Fact("passes a run", str(row.passes)))
-    facts.append(Fact("join", join, JOIN_REASONS[join], join))
-    return facts
-
-
-def time_text(nanoseconds: float, units: Units) -> str:
-    """Return a time with its unit."""
-    unit = choose_unit(Quantity.TIME, nanoseconds, units.time)
-    return f"{column_formatter(Quantity.TIME, unit, nanoseconds)(nanoseconds)} {unit.symbol}"
-
-
-def size_text(nbytes: float, units: Units) -> str:
-    """Return a size with its unit."""
-    unit = choose_unit(Quantity.SIZE, nbytes, units.size)
-    return f"{column_formatter(Quantity.SIZE, unit, nbytes)(nbytes)} {unit.symbol}"
-
-
-def exact(nanoseconds: float) -> str:
-    """Return a time unrounded."""
-    return exact_text(nanoseconds, Quantity.TIME)
-
-
-def _tensor_section(node: ModelNode | None, index: JoinIndex) -> Section:
-    if node is None or index.graph is None:
-        return Section("Tensors", ())
-    made = {value.name: value for other in index.graph.nodes for value in other.values}
-    folded = {weight.name for weight in node.weights}
-    facts: list[Fact] = []
-    inputs = [name for name in dict.fromkeys(node.node.inputs) if name in made]
-    for position, name in enumerate(name for name in inputs if made[name].constant not in folded):
-        facts.append(_tensor_fact(f"in {position}", describe(made[name]), made[name].tensor))
-    for position, value in enumerate(node.values):
-        facts.append(_tensor_fact(f"out {position}", describe(value), value.tensor))
-    return Section("Tensors", tuple(facts))
-
-
-def _tensor_fact(name: str, text: str, tensor: object) -> Fact:
-    nbytes = getattr(tensor, "nbytes", None)
-    size = "" if nbytes is None else size_text(nbytes, Units())
-    hover = f"{text}, {nbytes:,} B" if nbytes is not None else text
-    order = getattr(tensor, "dim_order", ())
-    if order and tuple(order) != tuple(range(len(order))):
-        hover += f", dim order {list(order)}"
-    return Fact(name, text, hover, size)
-
-
-def _weight_section(node: ModelNode | None) -> Section:
-    if node is None:
-        return Section("Weights", ())
-    facts = [
-        Fact(
-            weight.name,
-            weight.description,
-            f"{weight.nbytes:,} B" if weight.nbytes is not None else "size missing",
-            size_text(weight.nbytes, Units()) if weight.nbytes is not None else "",
+    if planned is not None:
+        facts.append(
+            Fact("size", format_bytes(planned.nbytes, units.size), f"{planned.nbytes:,} B")
         )
-        for weight in node.weights
+        facts.append(Fact("lives", f"instruction {planned.first} to {planned.last}"))
+        facts.append(Fact("role", planned.role))
+        if planned.operator:
+            facts.append(Fact("made by", operator_title(planned.operator)))
+    groups = [
+        FactGroup("Value", tuple(facts)),
+        memory_group(session, method, Related(values=(value,)), units),
+        also_group("Nodes", nodes),
     ]
-    return Section("Weights", tuple(facts))
+    if nodes:
+        groups.append(_source_group(session, nodes[0]))
+    return FactSheet(name, f"value {value} of {method}", _filled(groups))
 
 
-def _memory_section(session: Session, method: str, related: Related, units: Units) -> Section:
+def _planned(session: Session, method: str, value: int) -> PlannedValue | None:
     program = session.program
     if program is None or method not in session.methods:
-        return Section("Memory", ())
-    facts: list[Fact] = []
-    for arena in analyse_memory(program, method).arenas:
-        for value in arena.values:
-            if value.value in related.values:
-                facts.append(_place(arena.mem_id, value, method, units))
-    return Section("Memory", tuple(facts[:12]))
-
-
-def _place(mem_id: int, value: PlannedValue, method: str, units: Units) -> Fact:
-    text = f"arena {mem_id} @ {value.offset:#x}, {value.first}…{value.last}"
-    hover = (
-        f"{value.nbytes:,} B at byte {value.offset:,}, instructions {value.first} to {value.last}"
-    )
-    link = Selection(SelectionKind.VALUE, method=method, value=value.value)
-    return Fact(value.name, text, hover, size_text(value.nbytes, units), link)
-
-
-_HIDDEN = frozenset(
-    {"instruction", "chain", "raw_target", "outputs", "debug_handle", "nn_module_stack", "torch_fn"}
-)
-
-
-def _attribute_section(node: ModelNode | None) -> Section:
-    if node is None:
-        return Section("Arguments", ())
-    facts = [
-        Fact(arg.name or f"argument {position}", str(arg.literal), repr(arg.literal))
-        for position, arg in enumerate(node.node.args)
-        if not arg.values and arg.literal is not None
-    ]
-    facts += [
-        Fact(name.replace("_", " "), str(value), repr(value))
-        for name, value in node.node.attributes.items()
-        if name not in _HIDDEN and value not in (None, "", ())
-    ]
-    return Section("Arguments", tuple(facts))
-
-
-def _also_section(nodes: list[ModelNode], method: str) -> Section:
-    facts = tuple(
-        Fact(
-            node.node.target,
-            node.name,
-            node.name,
-            link=Selection(SelectionKind.NODE, method=method, node=node.name),
-        )
-        for node in nodes[:12]
-    )
-    return Section("Same handle", facts)
-
-
-def _delegate_facts(session: Session, method: str, index: int, units: Units) -> NodeFacts | None:
-    entry = next((one for one in analyse_delegation(session) if one.method == method), None)
-    if entry is None or index >= len(entry.delegates):
         return None
+    arenas = analyse_memory(program, method).arenas
+    return next((one for arena in arenas for one in arena.values if one.value == value), None)
+
+
+def _part_sheet(session: Session, selection: Selection, units: Units) -> FactSheet:
+    for sized in session_sizes(session):
+        for part in sized.size.parts if sized.size is not None else ():
+            if part_selection(sized.file, part) != selection:
+                continue
+            share = part.nbytes / sized.file.size if sized.file.size else 0.0
+            facts = [
+                Fact("size", format_bytes(part.nbytes, units.size), f"{part.nbytes:,} B"),
+                Fact("share", f"{share:.1%} of the file", f"{share:.6%}"),
+                Fact("offset", f"{part.offset:#x}", f"byte {part.offset:,}"),
+                Fact("in", " / ".join(part.group) or "the file", sized.file.path),
+            ]
+            if part.duplicate_of:
+                facts.append(Fact("same bytes as", part.duplicate_of))
+            title = f"{file_name(sized.file.path)} · {part.kind}"
+            return FactSheet(part.name, title, (FactGroup("Part", tuple(facts)),))
+    return FactSheet()
+
+
+def _delegate_sheet(session: Session, method: str, index: int, units: Units) -> FactSheet:
+    entry = next((one for one in analyse_delegation(session) if one.method == method), None)
+    if entry is None or not 0 <= index < len(entry.delegates):
+        return FactSheet()
     delegate = entry.delegates[index]
-    rows = [
-        row
-        for row in operator_rows(session, method)
-        if row.link.delegate == index and row.kind in ("inner", "rest", "operator")
-    ]
-    total = sum(float(row.samples_ns.mean()) for row in rows if row.samples_ns is not None)
-    facts = [
-        Fact("payload", size_text(delegate.nbytes, units), f"{delegate.nbytes:,} B"),
-        Fact("named data", size_text(delegate.named_bytes, units), f"{delegate.named_bytes:,} B"),
-        Fact("nodes", str(len(delegate.nodes))),
-        Fact("called by", ", ".join(f"instruction {step}" for step in delegate.calls) or "nothing"),
-    ]
-    if total:
-        facts.insert(0, Fact("mean time", time_text(total, units), exact(total)))
-    specs = tuple(Fact(key, value, value) for key, value in delegate.compile_specs.items())
-    summary: tuple[Fact, ...] = ()
+    specs = (Fact(key, value, value) for key, value in delegate.compile_specs.items())
+    summary: list[Fact] = []
     if delegate.payload is not None:
-        summary = tuple(
-            Fact(name, str(value), str(value)) for name, value in delegate.payload.summary.items()
+        summary = [
+            Fact(name.replace("_", " "), str(value), str(value))
+            for name, value in delegate.payload.summary.items()
+        ]
+    groups = [
+        FactGroup("Delegate", tuple(_delegate_facts(session, method, delegate, units))),
+        shortened("Compile specs", specs),
+        shortened("Payload", summary),
+    ]
+    title = f"{short_backend(delegate.backend_id)} · delegate {index}"
+    return FactSheet(title, delegate.backend_id, _filled(groups))
+
+
+def _delegate_facts(
+    session: Session, method: str, delegate: DelegateFacts, units: Units
+) -> list[Fact]:
+    rows = [row for row in operator_rows(session, method) if row.link.delegate == delegate.index]
+    known = [float(row.samples_ns.mean()) for row in rows if row.samples_ns is not None]
+    facts: list[Fact] = []
+    if known:
+        total = sum(known)
+        exact = exact_text(total, Quantity.TIME)
+        facts.append(Fact("mean time", format_time(total, units.time), exact))
+    facts.append(
+        Fact("payload", format_bytes(delegate.nbytes, units.size), f"{delegate.nbytes:,} B")
+    )
+    facts.append(
+        Fact(
+            "named data",
+            format_bytes(delegate.named_bytes, units.size),
+            f"{delegate.named_bytes:,} B",
         )
-    sections = (
-        Section("Delegate", tuple(facts)),
-        Section("Compile specs", specs),
-        Section("Payload", summary),
     )
-    return NodeFacts(
-        f"{short_backend(delegate.backend_id)} · delegate {index}",
-        delegate.backend_id,
-        ("", ""),
-        True,
-        tuple(section for section in sections if section.facts),
-        (),
-    )
+    facts.append(Fact("nodes", f"{len(delegate.nodes):,}"))
+    if not delegate.calls:
+        facts.append(Fact("called by", "nothing"))
+    facts += [
+        Fact(
+            "called by",
+            f"instruction {step}",
+            link=Selection(SelectionKind.INSTRUCTION, method=method, instruction=step),
+        )
+        for step in delegate.calls
+    ]
+    return facts

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.state import Units
+from devtools_app.state import Selection, SelectionKind, Units
 from devtools_app.viewmodels.operator_rows import UNATTRIBUTED, OperatorRow, operator_rows
 from devtools_app.viewmodels.table import (
     Column,
@@ -19,12 +20,13 @@ from devtools_app.viewmodels.table import (
     text_column,
 )
 from devtools_app.viewmodels.units import Quantity, choose_unit
-from inspector.delegation import analyse_delegation
-from inspector.join_index import join_index
-from inspector.model_graph import model_graph, short_backend
+from inspector.join_index import Related, join_index
+from inspector.model_graph import COMPILED, model_graph, short_backend
+from inspector.profile import analyse_profile
 from inspector.session import Session
 from schema.graph import NodeKind
 
+Floats = NDArray[np.float64]
 JOIN_WORDS = {
     "INSTRUCTION": "instruction",
     "DEBUG_HANDLE": "exact",
@@ -40,71 +42,174 @@ JOIN_REASONS = {
     "call only": "only the delegate call it happened in is known",
     "none": "matched to nothing in the program",
 }
-_TONES = {"exact": "good", "instruction": "good", "inferred": "warn", "call only": "warn"}
+JOIN_TONES = {"exact": "good", "instruction": "good", "inferred": "warn", "call only": "warn"}
+_POINTS = (50.0, 0.0, 100.0, 10.0, 90.0)
 
 
-def operators_table(session: Session, method: str, units: Units) -> Table:
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorsTable:
+    """A table of operators or events, and how its rows answer to what is selected.
+
+    Attributes:
+        table: the rows
+        runs: samples of the row with the most
+        samples_of: time of a row in each run in ns; None where it has none
+        by_event: profile row -> row
+        by_step: instruction -> rows outside of delegates
+        by_node: node -> row
+    """
+
+    table: Table
+    runs: int
+    samples_of: Callable[[int], Floats | None]
+    by_event: Mapping[int, int]
+    by_step: Mapping[int, tuple[int, ...]]
+    by_node: Mapping[str, int]
+
+    def rows_of(self, related: Related) -> list[int]:
+        """Return the rows of what is selected: its events, else its instructions, else nodes."""
+        rows = [self.by_event[one] for one in related.events if one in self.by_event]
+        if not rows:
+            rows = [row for step in related.instructions for row in self.by_step.get(step, ())]
+        if not rows:
+            rows = [self.by_node[name] for name in related.nodes if name in self.by_node]
+        return list(dict.fromkeys(rows))
+
+    def selection(self, row: int) -> Selection:
+        """Return what a row selects; nothing for time that no operator has."""
+        key = self.table.key(row)
+        return key if isinstance(key, Selection) else Selection()
+
+
+def operators_table(session: Session, method: str, units: Units) -> OperatorsTable:
     """Return one row an operator; without a trace the times are missing."""
     rows = operator_rows(session, method)
     if rows:
-        return _timed(rows, units)
+        return _timed(session, method, rows, units)
     return _untimed(session, method)
 
 
-def _timed(rows: tuple[OperatorRow, ...], units: Units) -> Table:
+def _timed(
+    session: Session, method: str, rows: tuple[OperatorRow, ...], units: Units
+) -> OperatorsTable:
     samples = [row.samples_ns for row in rows]
-    means = _points(rows, None)
-    unit = choose_unit(Quantity.TIME, float(np.nanmax(means, initial=0.0)), units.time)
-
-    def timed(title: str, point: float | None, total: Total = Total.NONE) -> Column:
-        values = means if point is None else _points(rows, point)
-        return number_column(title, values, Quantity.TIME, unit=unit, total=total)
-
     shares = np.array([np.nan if row.share is None else row.share for row in rows])
     kernels = np.array([np.nan if row.kernel_ns is None else row.kernel_ns for row in rows])
     joins = [JOIN_WORDS[row.link.grade.value] if row.kind != UNATTRIBUTED else "" for row in rows]
-    runs = max((len(sample) for sample in samples if sample is not None), default=0)
+    points = sample_points(samples)
+    times = time_columns(points, units)
+    unit = choose_unit(Quantity.TIME, float(np.nanmax(points[-1], initial=0.0)), units.time)
     columns = (
-        text_column("operator", [row.label for row in rows], width=30),
-        text_column("module", [row.module for row in rows], missing="", width=22),
+        text_column("operator", [row.label for row in rows], width=28),
+        text_column("module", [row.module for row in rows], missing="", width=20),
         text_column("delegate", [row.delegate or "—" for row in rows], width=12),
-        timed("p50", 50.0, Total.SUM),
-        timed("mean", None, Total.SUM),
-        timed("min", 0.0),
-        timed("max", 100.0),
+        *times[:3],
         share_column("share of method", shares),
+        join_column(joins),
+        *times[3:],
+        *_ticks(session, rows),
         number_column("kernel", kernels, Quantity.TIME, unit=unit, missing="—"),
         number_column("passes", np.array([row.passes for row in rows]), Quantity.COUNT),
-        badge_column("join", joins, tone=_tone, explain=_reason),
         text_column("block", [row.block for row in rows]),
-        number_column("runs", np.full(len(rows), runs), Quantity.COUNT),
+        text_column("backend", [_backend(row) for row in rows]),
     )
     muted = np.array([row.kind in (UNATTRIBUTED, "rest") for row in rows])
-    return Table(columns, len(rows), [_key(row) for row in rows], muted, "operators")
+    keys = [_key(row, method) for row in rows]
+    steps: dict[int, list[int]] = {}
+    for number, row in enumerate(rows):
+        if row.instruction is not None and row.kind != "inner":
+            steps.setdefault(row.instruction, []).append(number)
+    return OperatorsTable(
+        Table(columns, len(rows), keys, muted, "operators"),
+        max((len(sample) for sample in samples if sample is not None), default=0),
+        samples.__getitem__,
+        {row.event: number for number, row in enumerate(rows) if row.event is not None},
+        {step: tuple(own) for step, own in steps.items()},
+        {},
+    )
 
 
-def _key(row: OperatorRow) -> Hashable:
-    return ("event", row.event) if row.event is not None else (row.kind, row.block)
+def _key(row: OperatorRow, method: str) -> Hashable:
+    if row.event is None:
+        return row.kind, row.block
+    return event_selection(method, row.event, row.instruction, row.link.delegate)
 
 
-def _points(rows: tuple[OperatorRow, ...], point: float | None) -> NDArray[np.float64]:
-    values = np.full(len(rows), np.nan)
-    for index, row in enumerate(rows):
-        if row.samples_ns is not None:
-            one = row.samples_ns.mean() if point is None else np.percentile(row.samples_ns, point)
-            values[index] = float(one)
-    return values
+def event_selection(
+    method: str, event: int, instruction: int | None, delegate: int | None = None
+) -> Selection:
+    """Return the selection of a profile row."""
+    return Selection(
+        SelectionKind.EVENT,
+        method=method,
+        event=event,
+        instruction=instruction,
+        delegate=delegate,
+    )
+
+
+def _backend(row: OperatorRow) -> str:
+    if row.kind == UNATTRIBUTED:
+        return UNATTRIBUTED
+    return short_backend(row.link.backend) if row.link.backend else "not delegated"
+
+
+def sample_points(samples: Iterable[Floats | None]) -> list[Floats]:
+    """Return p50, min, max, p10, p90 and mean of each row; NaN where it has no samples.
+
+    Rows of the same number of runs are computed at once: one at a time, 100,000 take half a minute.
+    """
+    listed = list(samples)
+    found = [np.full(len(listed), np.nan) for _ in range(len(_POINTS) + 1)]
+    by_runs: dict[int, list[int]] = {}
+    for row, sample in enumerate(listed):
+        if sample is not None and len(sample):
+            by_runs.setdefault(len(sample), []).append(row)
+    for rows in by_runs.values():
+        block = np.stack([sample for row in rows if (sample := listed[row]) is not None])
+        for point, values in zip(found, np.percentile(block, _POINTS, axis=1), strict=False):
+            point[rows] = values
+        found[-1][rows] = block.mean(axis=1)
+    return found
+
+
+def time_columns(points: list[Floats], units: Units) -> tuple[Column, ...]:
+    """Return the columns of p50, min, max, p10, p90 and mean, all in one unit."""
+    unit = choose_unit(Quantity.TIME, float(np.nanmax(points[-1], initial=0.0)), units.time)
+    totals = (Total.SUM, Total.MIN, Total.MAX, Total.NONE, Total.NONE, Total.SUM)
+    titles = ("p50", "min", "max", "p10", "p90", "mean")
+    return tuple(
+        number_column(title, values, Quantity.TIME, unit=unit, total=total)
+        for title, values, total in zip(titles, points, totals, strict=True)
+    )
+
+
+def join_column(words: list[str]) -> Column:
+    """Return the column that says how sure the joins are."""
+    return badge_column("join", words, tone=_tone, explain=_reason)
 
 
 def _tone(value: object) -> str:
-    return _TONES.get(str(value), "muted")
+    return JOIN_TONES.get(str(value), "muted")
 
 
 def _reason(value: object) -> str:
     return JOIN_REASONS.get(str(value), "")
 
 
-def _untimed(session: Session, method: str) -> Table:
+def _ticks(session: Session, rows: tuple[OperatorRow, ...]) -> tuple[Column, ...]:
+    """Return a column of ticks for what is not measured in time; none when all is."""
+    events = [row.event if row.samples_ns is None else None for row in rows]
+    if all(event is None for event in events):
+        return ()
+    profile = analyse_profile(session).rows
+    values = [
+        np.nan if event is None else float(np.median(profile[event].raw_ticks)) for event in events
+    ]
+    return (number_column("p50 of ticks", np.array(values), Quantity.TICKS, missing="—"),)
+
+
+def _untimed(session: Session, method: str) -> OperatorsTable:
     graph = model_graph(session, method)
     passive = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
     nodes = [node for node in graph.nodes if node.node.kind not in passive] if graph else []
@@ -114,26 +219,35 @@ def _untimed(session: Session, method: str) -> Table:
         f"{short_backend(node.backend)} {node.delegate}" if node.delegate is not None else "—"
         for node in nodes
     ]
-    missing = np.full(len(nodes), np.nan)
-    sizes = [node.output_bytes for node in nodes]
+    backends = [short_backend(node.backend) if node.backend else "not delegated" for node in nodes]
     weights = [sum(weight.nbytes or 0 for weight in node.weights) for node in nodes]
     columns = (
-        text_column("operator", [node.node.target for node in nodes], width=30),
-        text_column("module", [node.node.module_path for node in nodes], missing="", width=22),
+        text_column("operator", [node.node.target for node in nodes], width=28),
+        text_column("module", [node.node.module_path for node in nodes], missing="", width=20),
         text_column("delegate", delegates, width=12),
         number_column("instruction", [own[0] if own else None for own in steps], Quantity.COUNT),
-        number_column("p50", missing, Quantity.TIME),
-        number_column("output", sizes, Quantity.SIZE, total=Total.SUM),
+        number_column("p50", np.full(len(nodes), np.nan), Quantity.TIME),
+        number_column(
+            "output", [node.output_bytes for node in nodes], Quantity.SIZE, total=Total.SUM
+        ),
         number_column("weights", weights, Quantity.SIZE, total=Total.SUM),
+        text_column("backend", backends),
     )
-    keys: list[Hashable] = [("node", node.name) for node in nodes]
-    return Table(columns, len(nodes), keys, None, "operators")
+    keys: list[Hashable] = [
+        Selection(
+            SelectionKind.NODE,
+            method=method,
+            graph=COMPILED,
+            node=node.name,
+            instruction=node.instruction,
+            delegate=node.delegate,
+        )
+        for node in nodes
+    ]
+    by_node = {node.name: row for row, node in enumerate(nodes)}
+    table = Table(columns, len(nodes), keys, None, "operators")
+    return OperatorsTable(table, 0, _no_samples, {}, {}, by_node)
 
 
-def delegation_words(session: Session, method: str) -> str:
-    """Return how much of a method is delegated, in one phrase; empty when it is unknown."""
-    for entry in analyse_delegation(session):
-        if entry.method == method:
-            total = entry.num_delegated_nodes + entry.num_non_delegated_nodes
-            return f"{entry.num_delegated_nodes} of {total} nodes delegated"
-    return ""
+def _no_samples(_row: int) -> Floats | None:
+    return None

@@ -1,0 +1,206 @@
+"""Groups of facts of the node panel: times, tensors, weights, memory, arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from devtools_app.state import Selection, SelectionKind, Units
+from devtools_app.viewmodels.facts import Fact, FactGroup
+from devtools_app.viewmodels.node_text import operator_title, value_text
+from devtools_app.viewmodels.operator_rows import OperatorRow
+from devtools_app.viewmodels.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
+from devtools_app.viewmodels.units import (
+    Quantity,
+    exact_text,
+    format_bytes,
+    format_share,
+    format_time,
+)
+from inspector.join_index import JoinIndex, Related
+from inspector.memory import PlannedValue, analyse_memory
+from inspector.model_graph import COMPILED, ModelNode
+from inspector.session import Session
+from schema.graph import GraphValue
+
+_MOST = 12  # lines of one group; a panel is no table
+_HIDDEN = frozenset(
+    {"instruction", "chain", "raw_target", "outputs", "debug_handle", "nn_module_stack", "torch_fn"}
+)
+
+
+def shortened(title: str, facts: Iterable[Fact]) -> FactGroup:
+    """Return a group of the first facts; the others are counted."""
+    listed = tuple(facts)
+    if len(listed) > _MOST:
+        rest = len(listed) - _MOST + 1
+        listed = (*listed[: _MOST - 1], Fact("", f"and {rest:,} more"))
+    return FactGroup(title, listed)
+
+
+def time_group(rows: list[OperatorRow], units: Units) -> FactGroup:
+    """Return the times of the operators that belong to the selected thing."""
+    runs = max((len(row.samples_ns) for row in rows if row.samples_ns is not None), default=0)
+    title = f"Time, {runs:,} run{'s' if runs != 1 else ''}" if runs else "Time"
+    if len(rows) == 1:
+        return FactGroup(title, tuple(_one_time(rows[0], units)))
+    lines = [_short_time(row, units) for row in rows]
+    known = [row.samples_ns for row in rows if row.samples_ns is not None]
+    if len(known) == len(rows) and rows:
+        total = sum(float(np.median(sample)) for sample in known)
+        lines.insert(0, Fact("together", format_time(total, units.time), _exact(total)))
+    return shortened(title, lines)
+
+
+def _short_time(row: OperatorRow, units: Units) -> Fact:
+    join = JOIN_WORDS[row.link.grade.value]
+    link = None
+    if row.event is not None:
+        link = Selection(SelectionKind.EVENT, event=row.event, instruction=row.instruction)
+    if row.samples_ns is None:
+        return Fact(operator_title(row.label), "missing", "its ticks are not time", link=link)
+    middle = float(np.median(row.samples_ns))
+    words = format_time(middle, units.time)
+    hover = f"p50 {_exact(middle)}; join {join}: {JOIN_REASONS[join]}"
+    return Fact(operator_title(row.label), words, hover, link=link)
+
+
+def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
+    facts: list[Fact] = []
+    if row.samples_ns is None:
+        facts.append(Fact("time", "missing", "its ticks are not time"))
+    else:
+        low, middle, high = (float(one) for one in np.percentile(row.samples_ns, (0, 50, 100)))
+        share = "" if row.share is None else f"  {format_share(row.share)}"
+        hover = f"{_exact(middle)}" + (f", {row.share:.4%} of the method" if row.share else "")
+        facts.append(Fact("p50", f"{format_time(middle, units.time)}{share}", hover))
+        if len(row.samples_ns) > 1:
+            spread = f"{format_time(low, units.time)} … {format_time(high, units.time)}"
+            facts.append(Fact("min … max", spread, f"{_exact(low)} … {_exact(high)}"))
+        if row.kernel_ns is not None:
+            words = format_time(row.kernel_ns, units.time)
+            facts.append(Fact("kernel alone", words, _exact(row.kernel_ns)))
+    if row.passes > 1:
+        facts.append(Fact("passes a run", f"{row.passes:,}"))
+    join = JOIN_WORDS[row.link.grade.value]
+    how = "by instruction" if row.kind != "inner" else "inside the delegate"
+    facts.append(Fact("join", how, JOIN_REASONS[join], join, JOIN_TONES.get(join, "muted")))
+    return facts
+
+
+def _exact(nanoseconds: float) -> str:
+    return exact_text(nanoseconds, Quantity.TIME)
+
+
+def tensor_group(node: ModelNode, index: JoinIndex, units: Units) -> FactGroup:
+    """Return what the node reads and makes; a reader or maker is a link."""
+    graph = index.graph
+    if graph is None:
+        return FactGroup("Tensors")
+    wanted = set(node.node.inputs)
+    made = {
+        value.name: (value, other)
+        for other in graph.nodes
+        for value in other.values
+        if value.name in wanted
+    }
+    folded = {weight.name for weight in node.weights}
+    names = [name for name in dict.fromkeys(node.node.inputs) if name in made]
+    names = [name for name in names if made[name][0].constant not in folded]
+    facts = [
+        _tensor(f"in {place}", made[name][0], units, made[name][1])
+        for place, name in enumerate(names)
+    ]
+    facts += [_tensor(f"out {place}", value, units) for place, value in enumerate(node.values)]
+    return shortened("Tensors", facts)
+
+
+def _tensor(label: str, value: GraphValue, units: Units, maker: ModelNode | None = None) -> Fact:
+    tensor = value.tensor
+    nbytes = tensor.nbytes if tensor is not None else None
+    words, hover = value_text(value), value.name
+    if nbytes is not None:
+        words += f"  {format_bytes(nbytes, units.size)}"
+        hover += f", {nbytes:,} B"
+    order = tuple(getattr(tensor, "dim_order", ()) or ())
+    if order and order != tuple(range(len(order))):
+        hover += f", dim order {list(order)}"
+    if maker is None:
+        return Fact(label, words, hover)
+    return Fact(label, words, f"{hover}, made by {maker.name}", link=_node_link(maker))
+
+
+def _node_link(node: ModelNode) -> Selection:
+    return Selection(
+        SelectionKind.NODE,
+        graph=COMPILED,
+        node=node.name,
+        instruction=node.instruction,
+        delegate=node.delegate,
+    )
+
+
+def weight_group(node: ModelNode, units: Units) -> FactGroup:
+    """Return the constants folded into a node."""
+    facts: list[Fact] = []
+    for weight in node.weights:
+        size = "size missing" if weight.nbytes is None else format_bytes(weight.nbytes, units.size)
+        exact = "" if weight.nbytes is None else f", {weight.nbytes:,} B"
+        hover = f"{weight.name}: {weight.description}{exact}"
+        facts.append(Fact(weight.name.rsplit(".", 1)[-1], f"{weight.description}  {size}", hover))
+    return shortened("Weights", facts)
+
+
+def memory_group(session: Session, method: str, related: Related, units: Units) -> FactGroup:
+    """Return where the values that the selected thing makes live in the arenas."""
+    program = session.program
+    if program is None or method not in session.methods:
+        return FactGroup("Memory")
+    wanted = set(related.values)
+    facts = [
+        _place(arena.mem_id, value, units)
+        for arena in analyse_memory(program, method).arenas
+        for value in arena.values
+        if value.value in wanted
+    ]
+    return shortened("Memory", facts)
+
+
+def _place(mem_id: int, value: PlannedValue, units: Units) -> Fact:
+    words = f"arena {mem_id} @ {value.offset:#x}, {value.first}…{value.last}"
+    hover = (
+        f"{value.nbytes:,} B ({format_bytes(value.nbytes, units.size)}) at byte"
+        f" {value.offset:,}; lives from instruction {value.first} to {value.last}"
+    )
+    return Fact(value.name, words, hover, link=Selection(SelectionKind.VALUE, value=value.value))
+
+
+def argument_group(node: ModelNode) -> FactGroup:
+    """Return the arguments that are no tensors, and what else the file says of the node."""
+    facts = [
+        Fact(arg.name or f"argument {place}", str(arg.literal), repr(arg.literal))
+        for place, arg in enumerate(node.node.args)
+        if not arg.values and arg.literal is not None
+    ]
+    facts += [
+        Fact(name.replace("_", " "), _short(str(value)), _short(str(value), 500))
+        for name, value in node.node.attributes.items()
+        if name not in _HIDDEN and value not in (None, "", ())
+    ]
+    return shortened("Arguments", facts)
+
+
+def _short(text: str, most: int = 120) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def also_group(title: str, nodes: Iterable[ModelNode]) -> FactGroup:
+    """Return other nodes that belong to the selected thing, as links."""
+    return shortened(
+        title,
+        (
+            Fact(operator_title(node.node.target), node.name, node.name, link=_node_link(node))
+            for node in nodes
+        ),
+    )

@@ -1,0 +1,257 @@
+"""The operators dock: every operator that ran, or every event, to sort, filter, group and copy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QToolButton
+from typing_extensions import override
+
+from devtools_app.requests import Select
+from devtools_app.state import Selection, State, Units
+from devtools_app.viewmodels.all_events import all_events
+from devtools_app.viewmodels.grouping import group_rows
+from devtools_app.viewmodels.operators import OperatorsTable, operators_table
+from devtools_app.viewmodels.row_order import RowOrder
+from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.tree import TreeOrder, keyed
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.badge import Badge
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.item_panel import ItemPanel
+from devtools_app.widgets.sample_plot import SamplePlot
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from devtools_app.widgets.tree_view import TreeView
+from inspector.join_index import JoinIndex, join_index
+from inspector.session import Session
+
+_GROUPS = ("operator", "event", "module", "backend", "delegate", "block")
+_NO_GROUP = ""
+_NOTHING = Need(
+    "No operators",
+    "A program (.pte) or an ETRecord lists the operators; a trace (ETDump) adds their times."
+    " Open one of them beside the files that are here.",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    rows: OperatorsTable
+    order: RowOrder
+    tree: TreeOrder | None
+    by_key: Mapping[Hashable, int]
+    index: JoinIndex
+
+
+class OperatorsPane(Pane):
+    """A table, or a tree of groups, with the runs of the current row beside it."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Operators")
+        self._made: _Made | None = None
+        self._shape: tuple[str, ...] = ()
+        self._told = Selection()
+        self._filtered = ""
+        self.table = TableView(context.theme, "operators")
+        self.tree = TreeView(context.theme, "operators by group")
+        self.plot = SamplePlot(context.theme)
+        self.groups = ToolbarCombo(context.theme, "group by", "Group operators by")
+        self.groups.show_choices([("none", _NO_GROUP)], _NO_GROUP)
+        self.groups.activated.connect(self._refresh)
+        self.events = QToolButton()
+        self.events.setText("All events")
+        self.events.setCheckable(True)
+        self.events.setAccessibleName("All events")
+        self.events.setToolTip(
+            "One row an event as the runtime logged it, framework events included  (E)"
+        )
+        self.events.toggled.connect(self._refresh)
+        self.runs = Badge(context.theme)
+        self.panels = QStackedWidget()
+        for panel in (self.table, self.tree):
+            self.panels.addWidget(panel)
+            panel.row_chosen.connect(self._row_chosen)
+            panel.row_activated.connect(self._row_activated)
+            panel.filter_changed.connect(self._filter_changed)
+        self.add_keys("E", self.events.toggle)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(self.panels)
+        split.addWidget(self.plot)
+        split.setStretchFactor(0, 1)
+        split.setCollapsible(0, False)
+        split.setHandleWidth(1)
+        self.set_content(split)
+        self._equip(self.table)
+
+    def _equip(self, panel: ItemPanel) -> None:
+        """Put the tools beside the filter of the panel in front."""
+        panel.add_tool(self.groups)
+        panel.add_tool(self.events)
+        panel.add_tool(self.busy, right=True)
+        panel.add_tool(self.runs, right=True)
+        self.panels.setCurrentWidget(panel)
+
+    @property
+    def panel(self) -> TableView | TreeView:
+        """Return the table, or the tree while rows are grouped."""
+        return self.tree if self.panels.currentWidget() is self.tree else self.table
+
+    @override
+    def show_content(self) -> None:
+        self._bar.setVisible(False)  # the panels have a line of tools of their own
+        self.stack.setCurrentIndex(1)
+
+    # -- state -----------------------------------------------------------------------------
+
+    @override
+    def show_state(self, state: State) -> None:
+        """Show the operators of the method of a state."""
+        session = state.session
+        if session is None:
+            self.show_need(NO_SESSION)
+            return
+        events, group = self.events.isChecked(), str(self.groups.currentData() or _NO_GROUP)
+        key = (state.open_session, state.method, state.units, events, group)
+        method, units = state.method, state.units
+        self.request(key, lambda: _make(session, method, units, group, events=events))
+        if self._filtered != state.filter_text:
+            self._filtered = state.filter_text
+            self.panel.set_filter_text(state.filter_text)
+        if not self.working:
+            self._show_selection(state)
+
+    def _refresh(self) -> None:
+        self.show_state(self.state)
+
+    @override
+    def show_result(self, result: object) -> None:
+        """Show the operators of a method."""
+        made = self._made = result if isinstance(result, _Made) else None
+        if made is None or not (made.rows.table.length or self.events.isChecked()):
+            self.show_need(_NOTHING)
+            return
+        self._offer_groups(made)
+        if made.tree is None:
+            self._show_table(made)
+        else:
+            self._equip(self.tree)
+            self.tree.show_tree(made.tree, open_levels=0)
+        self._filtered = self.state.filter_text
+        self.panel.set_filter_text(self._filtered)
+        runs = made.rows.runs
+        words = f"p50 of {runs:,} run{'s' if runs != 1 else ''}" if runs else "no trace"
+        self.runs.set_badge(words, "", "What the times are computed from")
+        self.show_content()
+        self.plot.setVisible(bool(runs))
+        self._told = Selection()
+        self._show_selection(self.state)
+
+    def _show_table(self, made: _Made) -> None:
+        self._equip(self.table)
+        titles = tuple(column.title for column in made.rows.table.columns)
+        self.table.show_table(made.order)
+        if titles != self._shape:
+            self._shape = titles
+            self.table.sort_by(titles.index("p50"), descending=True)
+
+    def _offer_groups(self, made: _Made) -> None:
+        titles = [column.title for column in made.rows.table.columns]
+        choices = [("none", _NO_GROUP), *((name, name) for name in _GROUPS if name in titles)]
+        chosen = str(self.groups.currentData() or _NO_GROUP)
+        self.groups.show_choices(choices, chosen if (chosen, chosen) in choices else _NO_GROUP)
+
+    def _filter_changed(self, text: str) -> None:
+        self._filtered = text
+        self.store.update(filter_text=text)
+
+    # -- selection -------------------------------------------------------------------------
+
+    def _row_of(self, place: int) -> int:
+        """Return the row of the table for a row of the panel in front, -1 for a group."""
+        made = self._made
+        if made is None or place < 0:
+            return -1
+        if made.tree is None:
+            return place
+        return made.by_key.get(self.tree.rows.key(place), -1)
+
+    def _row_chosen(self, place: int) -> None:
+        row = self._row_of(place)
+        self._plot(row)
+        if self._made is None or row < 0:
+            return
+        selection = self._made.rows.selection(row)
+        if selection:
+            self._told = selection
+            self.select(selection)
+
+    def _row_activated(self, place: int) -> None:
+        row = self._row_of(place)
+        if self._made is not None and row >= 0 and (found := self._made.rows.selection(row)):
+            self._ask(Select(found, "graph"))
+
+    def _plot(self, row: int) -> None:
+        made = self._made
+        if made is None or row < 0:
+            self.plot.show_samples("", None)
+            return
+        name = made.rows.table.text(row, 0)
+        self.plot.show_samples(name, made.rows.samples_of(row), self.state.units.time)
+
+    def _show_selection(self, state: State) -> None:
+        made = self._made
+        if made is None:
+            return
+        rows = made.rows.rows_of(related_to(state.selection, made.index))
+        keys = [made.rows.table.key(row) for row in rows]
+        panel = self.panel
+        panel.show_lit(self._places(made, rows, keys))
+        if state.selection == self._told and panel.current_key() in keys:
+            return
+        self._told = state.selection
+        panel.show_current(keys[0] if keys else None)
+        self._plot(rows[0] if rows else -1)
+
+    def _places(self, made: _Made, rows: list[int], keys: list[Hashable]) -> list[int]:
+        if made.tree is None:
+            return rows
+        nodes = (self.tree.model.node_of(key) for key in keys)
+        return [node for node in nodes if node >= 0]
+
+    # -- contract --------------------------------------------------------------------------
+
+    def start_find(self) -> None:
+        """Put the cursor into the filter."""
+        self.panel.start_find()
+
+    def step(self, by: int) -> bool:
+        """Choose the next or previous row; return whether there was one."""
+        return self.panel.step(by)
+
+    def export_to(self, path: Path) -> bool:
+        """Write the rows shown as TSV or CSV by the suffix; return whether it worked."""
+        return self.panel.export_to(path)
+
+
+def _make(session: Session, method: str, units: Units, group: str, *, events: bool) -> _Made:
+    made = (all_events if events else operators_table)(session, method, units)
+    order = RowOrder(made.table).prepare()
+    titles = [column.title for column in made.table.columns]
+    index = join_index(session, method)
+    if group not in titles or not made.table.length:
+        return _Made(made, order, None, {}, index)
+    rows = np.arange(made.table.length)
+    tree = TreeOrder(group_rows(order, titles.index(group), rows)).prepare()
+    return _Made(made, order, tree, keyed(made.table.keys or ()), index)
+
+
+SPEC = ViewSpec("operators", "Operators", Area.BOTTOM, OperatorsPane, "operators")
