@@ -13,7 +13,6 @@ from inspector.size_files import SizedFile, session_sizes
 from schema.errors import Issue, Severity
 
 _MEASURED = ("pte", "ptd", "bpte")
-_KIND_COLUMNS = (Column("kind"), Column("parts", "count"))
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -43,7 +42,7 @@ def run(options: Namespace) -> Answer:
                 "name": _name(one, part, several),
                 "kind": part.kind,
                 "bytes": part.nbytes,
-                "share": part.nbytes / total if total else 0.0,
+                "share": part.nbytes / max(total, 1),
                 "offset": part.offset,
                 "file": one.file.path,
                 "duplicate_of": part.duplicate_of or None,
@@ -82,10 +81,7 @@ def _tables(
             Column("bytes", "bytes"),
             Column("share", "share"),
         ),
-        [
-            (kind, counts[kind], size, size / total if total else 0)
-            for kind, size in nbytes.most_common()
-        ],
+        [(kind, counts[kind], size, size / whole) for kind, size in nbytes.most_common()],
         ("total", counts.total(), total, 1.0 if total else None),
     )
     rows = [
@@ -93,7 +89,7 @@ def _tables(
             _name(one, part, len(measured) > 1),
             part.kind,
             part.nbytes,
-            part.nbytes / total,
+            part.nbytes / whole,
             part.duplicate_of,
         )
         for one, parts in measured
