@@ -88,9 +88,9 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
         ticks = (number_column("p50 of ticks", raw, Quantity.TICKS, missing="—"),)
     joins = [JOIN_WORDS[link.grade.value] for link in cells.links]
     columns = (
-        text_column("event", cells.names, width=24),
-        text_column("operators", cells.operators, missing="", width=24),
-        text_column("module", cells.modules, missing="", width=18),
+        text_column("event", cells.names, width=22),
+        text_column("operators", cells.operators, missing="", width=22),
+        text_column("module", cells.modules, missing="", width=16),
         text_column("identifier", cells.identifiers, missing=""),
         *times[:3],
         share_column("share of method", np.where(timed, profile.rows.column("share"), np.nan)),

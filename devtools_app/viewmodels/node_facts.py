@@ -18,7 +18,13 @@ from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.size_map import part_selection
 from devtools_app.viewmodels.snippet import file_name, snippet
-from devtools_app.viewmodels.units import Quantity, exact_text, format_bytes, format_time
+from devtools_app.viewmodels.units import (
+    Quantity,
+    exact_text,
+    format_bytes,
+    format_share,
+    format_time,
+)
 from inspector.delegation import DelegateFacts, analyse_delegation
 from inspector.join_index import Related, join_index
 from inspector.memory import PlannedValue, analyse_memory
@@ -52,7 +58,19 @@ def node_facts(session: Session, method: str, selection: Selection, units: Units
         ]
     if not nodes and not rows and not related.instructions:
         return FactSheet()
+    called = _called(selection, nodes, rows)
+    if called is not None:
+        return _delegate_sheet(session, method, called, units)
     return _operator_sheet(session, method, nodes, rows, related, units)
+
+
+def _called(selection: Selection, nodes: list[ModelNode], rows: list[OperatorRow]) -> int | None:
+    """Return the delegate whose call is selected, None when something else is."""
+    if selection.kind is SelectionKind.EVENT and all(row.kind != "inner" for row in rows):
+        return rows[0].link.delegate if rows else None
+    if selection.kind is SelectionKind.INSTRUCTION and nodes:
+        return nodes[0].delegate
+    return None
 
 
 def _nodes(session: Session, method: str, related: Related) -> list[ModelNode]:
@@ -224,13 +242,7 @@ def _delegate_sheet(session: Session, method: str, index: int, units: Units) -> 
 def _delegate_facts(
     session: Session, method: str, delegate: DelegateFacts, units: Units
 ) -> list[Fact]:
-    rows = [row for row in operator_rows(session, method) if row.link.delegate == delegate.index]
-    known = [float(row.samples_ns.mean()) for row in rows if row.samples_ns is not None]
-    facts: list[Fact] = []
-    if known:
-        total = sum(known)
-        exact = exact_text(total, Quantity.TIME)
-        facts.append(Fact("mean time", format_time(total, units.time), exact))
+    facts = _call_times(session, method, delegate.index, units)
     facts.append(
         Fact("payload", format_bytes(delegate.nbytes, units.size), f"{delegate.nbytes:,} B")
     )
@@ -252,4 +264,21 @@ def _delegate_facts(
         )
         for step in delegate.calls
     ]
+    return facts
+
+
+def _call_times(session: Session, method: str, delegate: int, units: Units) -> list[Fact]:
+    rows = [row for row in operator_rows(session, method) if row.link.delegate == delegate]
+    facts: list[Fact] = []
+    words = (("inner", "operators inside"), ("rest", "rest of the call"))
+    for kind, label in ((None, "mean time"), *words):
+        own = [row for row in rows if kind in (None, row.kind)]
+        known = [float(row.samples_ns.mean()) for row in own if row.samples_ns is not None]
+        if not known:
+            continue
+        shares = [row.share for row in own if row.share is not None]
+        share = f"  {format_share(sum(shares))}" if len(shares) == len(known) else ""
+        total = sum(known)
+        exact = exact_text(total, Quantity.TIME)
+        facts.append(Fact(label, f"{format_time(total, units.time)}{share}", exact))
     return facts

@@ -8,7 +8,7 @@ import numpy as np
 
 from devtools_app.state import Selection, SelectionKind, Units
 from devtools_app.viewmodels.facts import Fact, FactGroup
-from devtools_app.viewmodels.node_text import operator_title, value_text
+from devtools_app.viewmodels.node_text import operator_title, short_description, value_text
 from devtools_app.viewmodels.operator_rows import OperatorRow
 from devtools_app.viewmodels.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
 from devtools_app.viewmodels.units import (
@@ -80,7 +80,7 @@ def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
             facts.append(Fact("min … max", spread, f"{_exact(low)} … {_exact(high)}"))
         if row.kernel_ns is not None:
             words = format_time(row.kernel_ns, units.time)
-            facts.append(Fact("kernel alone", words, _exact(row.kernel_ns)))
+            facts.append(Fact("kernel, mean", words, _exact(row.kernel_ns)))
     if row.passes > 1:
         facts.append(Fact("passes a run", f"{row.passes:,}"))
     join = JOIN_WORDS[row.link.grade.value]
@@ -148,7 +148,13 @@ def weight_group(node: ModelNode, units: Units) -> FactGroup:
         size = "size missing" if weight.nbytes is None else format_bytes(weight.nbytes, units.size)
         exact = "" if weight.nbytes is None else f", {weight.nbytes:,} B"
         hover = f"{weight.name}: {weight.description}{exact}"
-        facts.append(Fact(weight.name.rsplit(".", 1)[-1], f"{weight.description}  {size}", hover))
+        facts.append(
+            Fact(
+                weight.name.rsplit(".", 1)[-1],
+                f"{short_description(weight.description)}  {size}",
+                hover,
+            )
+        )
     return shortened("Weights", facts)
 
 

@@ -36,6 +36,12 @@ def value_text(value: GraphValue) -> str:
     return f"{_SHORT.get(tensor.dtype, tensor.dtype)} [{sizes}]"
 
 
+def short_description(description: str) -> str:
+    """Return ``f32 [8, 3]`` for ``float32 [8, 3]``."""
+    dtype, blank, sizes = description.partition(" ")
+    return f"{_SHORT.get(dtype, dtype)}{blank}{sizes}"
+
+
 def shape_text(values: tuple[GraphValue, ...], most: int = 2) -> str:
     """Return the outputs of a node in short; further ones are counted, unused ones left out."""
     values = tuple(value for value in values if "_unused_" not in value.name)

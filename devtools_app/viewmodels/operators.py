@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,15 +100,15 @@ def _timed(
     times = time_columns(points, units)
     unit = choose_unit(Quantity.TIME, float(np.nanmax(points[-1], initial=0.0)), units.time)
     columns = (
-        text_column("operator", [row.label for row in rows], width=28),
-        text_column("module", [row.module for row in rows], missing="", width=20),
-        text_column("delegate", [row.delegate or "—" for row in rows], width=12),
+        text_column("operator", [row.label for row in rows], width=23),
+        text_column("module", [row.module for row in rows], missing="", width=16),
+        text_column("delegate", [row.delegate or "—" for row in rows], width=10),
         *times[:3],
-        share_column("share of method", shares),
+        replace(share_column("share of method", shares), width=17),
         join_column(joins),
         *times[3:],
         *_ticks(session, rows),
-        number_column("kernel", kernels, Quantity.TIME, unit=unit, missing="—"),
+        number_column("kernel, mean", kernels, Quantity.TIME, unit=unit, missing="—"),
         number_column("passes", np.array([row.passes for row in rows]), Quantity.COUNT),
         text_column("block", [row.block for row in rows]),
         text_column("backend", [_backend(row) for row in rows]),
@@ -166,9 +166,10 @@ def sample_points(samples: Iterable[Floats | None]) -> list[Floats]:
         if sample is not None and len(sample):
             by_runs.setdefault(len(sample), []).append(row)
     for rows in by_runs.values():
-        block = np.stack([sample for row in rows if (sample := listed[row]) is not None])
-        for point, values in zip(found, np.percentile(block, _POINTS, axis=1), strict=False):
-            point[rows] = values
+        block: Floats = np.stack([sample for row in rows if (sample := listed[row]) is not None])
+        points: Floats = np.percentile(block, _POINTS, axis=1)
+        for number in range(len(_POINTS)):
+            found[number][rows] = points[number]
         found[-1][rows] = block.mean(axis=1)
     return found
 
@@ -222,9 +223,9 @@ def _untimed(session: Session, method: str) -> OperatorsTable:
     backends = [short_backend(node.backend) if node.backend else "not delegated" for node in nodes]
     weights = [sum(weight.nbytes or 0 for weight in node.weights) for node in nodes]
     columns = (
-        text_column("operator", [node.node.target for node in nodes], width=28),
-        text_column("module", [node.node.module_path for node in nodes], missing="", width=20),
-        text_column("delegate", delegates, width=12),
+        text_column("operator", [node.node.target for node in nodes], width=23),
+        text_column("module", [node.node.module_path for node in nodes], missing="", width=16),
+        text_column("delegate", delegates, width=10),
         number_column("instruction", [own[0] if own else None for own in steps], Quantity.COUNT),
         number_column("p50", np.full(len(nodes), np.nan), Quantity.TIME),
         number_column(

@@ -58,6 +58,7 @@ class OperatorsPane(Pane):
         self._shape: tuple[str, ...] = ()
         self._told = Selection()
         self._filtered = ""
+        self._equipped: ItemPanel | None = None
         self.table = TableView(context.theme, "operators")
         self.tree = TreeView(context.theme, "operators by group")
         self.plot = SamplePlot(context.theme)
@@ -87,13 +88,17 @@ class OperatorsPane(Pane):
         split.addWidget(self.panels)
         split.addWidget(self.plot)
         split.setStretchFactor(0, 1)
+        split.setSizes([800, 190])
         split.setCollapsible(0, False)
         split.setHandleWidth(1)
         self.set_content(split)
         self._equip(self.table)
 
     def _equip(self, panel: ItemPanel) -> None:
-        """Put the tools beside the filter of the panel in front."""
+        """Bring a panel to the front and put the tools beside its filter."""
+        if panel is self._equipped:
+            return
+        self._equipped = panel
         panel.add_tool(self.groups)
         panel.add_tool(self.events)
         panel.add_tool(self.busy, right=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
@@ -9,8 +11,8 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QPushButton,
     QScrollArea,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -135,17 +137,30 @@ class FactPanel(QScrollArea):
     def _value(self, fact: Fact) -> QWidget:
         if fact.link is None:
             value = _words(fact.value, self._theme, FontSize.NORMAL)
-            value.setFont(self._theme.mono())
-            value.setToolTip(fact.exact)
-            return value
-        button = QPushButton(fact.value)
-        set_role(button, "link", "true")
-        button.setFont(self._theme.mono())
-        button.setToolTip(fact.exact or fact.value)
-        button.setAccessibleName(f"{fact.label}: {fact.value}")
-        link = fact.link
-        button.clicked.connect(lambda: self.followed.emit(link))
-        return button
+        else:
+            value = self._link(fact)
+        value.setFont(self._theme.mono())
+        value.setToolTip(fact.exact)
+        value.setAccessibleName(f"{fact.label}: {fact.value}")
+        if not fact.badge:  # a long name is cut off rather than making the panel wide
+            value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        return value
+
+    def _link(self, fact: Fact) -> QLabel:
+        """Return words that wrap, unlike those of a button, and lead somewhere."""
+        colour, link = self._theme.palette.accent, fact.link
+        value = QLabel()
+        value.setTextFormat(Qt.TextFormat.RichText)
+        words = html.escape(fact.value).replace("  ", "&nbsp; ")
+        style = f"color:{colour};text-decoration:none"
+        value.setText(f'<a href="#" style="{style}">{words}</a>')
+        value.setWordWrap(True)
+        value.setTextInteractionFlags(
+            Qt.TextInteractionFlag.LinksAccessibleByMouse
+            | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+        )
+        value.linkActivated.connect(lambda _link: self.followed.emit(link))
+        return value
 
     def _code(self, group: FactGroup) -> CodeView:
         view = CodeView(self._theme, f"Source of {self._sheet.title}")
