@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import importlib
 import itertools
@@ -10,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from inspector.cli.answer import (
@@ -21,7 +23,7 @@ from inspector.cli.answer import (
     Answer,
     CommandError,
 )
-from inspector.cli.output import emit, envelope, to_json
+from inspector.cli.output import Heading, emit, envelope, to_json
 from inspector.cli.text import stdout_is_utf8
 from schema.errors import FormatError, Issue
 from schema.version import __version__
@@ -49,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        raise CommandError(f"{self.prog}: {message}", USAGE)
+        raise CommandError(f"{message} ({self.prog} --help says more)", USAGE)
 
 
 def _verb(name: str) -> Any:  # noqa: ANN401 - a module
@@ -89,32 +91,55 @@ def main(argv: Sequence[str] | None = None, extra_verbs: dict[str, str] | None =
         hint = f"; did you mean {close[0]}?" if close else "; etscope --help lists the verbs"
         sys.stderr.write(f"etscope: unknown verb {verb!r}{hint}\n")
         return USAGE
-    return _guarded(verb, arguments[1:])
+    return _guarded(_Request(verb, arguments[1:]))
 
 
-def _guarded(verb: str, arguments: list[str]) -> int:
+@dataclass(slots=True)
+class _Request:
+    """A verb and its arguments; parsed as far as parsing got."""
+
+    verb: str
+    arguments: list[str]
+    options: argparse.Namespace | None = None
+
+    def inputs(self) -> list[str]:
+        """Return the files meant, as far as they are known."""
+        known: list[str] = getattr(self.options, "inputs", [])
+        return known or list(getattr(self.options, "files", []))
+
+    def asks_for_json(self) -> bool:
+        """Return whether the answer was to be JSON, also when parsing failed."""
+        if self.options is not None:
+            return getattr(self.options, "format", "") == "json"
+        pairs = itertools.pairwise(self.arguments)
+        return "--format=json" in self.arguments or ("--format", "json") in pairs
+
+
+def _guarded(request: _Request) -> int:
     """Run a verb; every way out is one sentence and a code."""
-    verbose = "-v" in arguments or "--verbose" in arguments
     try:
-        return _run(verb, arguments)
+        return _run(request)
     except SystemExit as leaving:  # --help
         return int(leaving.code or 0)
     except CommandError as error:
-        return _refuse(verb, arguments, str(error), error.code)
+        return _refuse(request, str(error), error.code)
+    except BrokenPipeError:
+        return _broken_pipe()
     except (FormatError, OSError) as error:
-        if isinstance(error, BrokenPipeError):
-            return _broken_pipe()
-        if verbose:
-            traceback.print_exc()
-        return _refuse(verb, arguments, _sentence(error), UNREADABLE)
+        _show_where(request)
+        return _refuse(request, _sentence(error), UNREADABLE)
     except KeyboardInterrupt:
         sys.stderr.write("etscope: interrupted\n")
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - no traceback reaches a user who did not ask
-        if verbose:
-            traceback.print_exc()
-        sentence = f"{verb} failed: {type(error).__name__}: {error} (-v shows where)"
-        return _refuse(verb, arguments, sentence, FAILED)
+        _show_where(request)
+        sentence = f"{request.verb} failed: {type(error).__name__}: {error} (-v shows where)"
+        return _refuse(request, sentence, FAILED)
+
+
+def _show_where(request: _Request) -> None:
+    if "-v" in request.arguments or "--verbose" in request.arguments:
+        traceback.print_exc()
 
 
 def _sentence(error: FormatError | OSError) -> str:
@@ -123,33 +148,35 @@ def _sentence(error: FormatError | OSError) -> str:
     return str(error)
 
 
-def _refuse(verb: str, arguments: list[str], sentence: str, code: int) -> int:
+def _refuse(request: _Request, sentence: str, code: int) -> int:
     sys.stderr.write(f"etscope: {sentence}\n")
-    if _asks_for_json(arguments):
-        inputs = [argument for argument in arguments if not argument.startswith("-")]
-        sys.stdout.write(to_json(envelope(verb, inputs, (), None, sentence)) + "\n")
+    if request.asks_for_json():
+        found = envelope(request.verb, request.inputs(), (), None, sentence)
+        with contextlib.suppress(OSError):
+            sys.stdout.write(to_json(found) + "\n")
     return code
-
-
-def _asks_for_json(arguments: list[str]) -> bool:
-    if "--format=json" in arguments:
-        return True
-    return any(pair == ("--format", "json") for pair in itertools.pairwise(arguments))
 
 
 def _broken_pipe() -> int:
     # The reader went away: nothing to say, and the interpreter must not complain at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FINE
 
 
-def _run(verb: str, arguments: list[str]) -> int:
+def _run(request: _Request) -> int:
+    verb = request.verb
     module = _verb(verb)
-    parser = _Parser(prog=f"etscope {verb}", description=VERBS[verb].capitalize() + ".")
+    parser = _Parser(
+        prog=f"etscope {verb}", description=f"{VERBS[verb].capitalize()}.", allow_abbrev=False
+    )
     module.add_arguments(parser)
-    options = parser.parse_args(arguments)
+    options = request.options = parser.parse_args(request.arguments)
     answer: Answer = module.run(options)
     issues: list[Issue] = [*getattr(options, "session_issues", ()), *answer.issues]
-    inputs: list[str] = list(getattr(options, "inputs", ()))
-    emit(verb, inputs, issues, answer, options)
-    return answer.code
+    unreadable: list[str] = getattr(options, "unreadable", [])
+    heading = Heading(verb, tuple(request.inputs()), tuple(issues), "; ".join(unreadable))
+    emit(heading, answer, options)
+    for sentence in unreadable:
+        sys.stderr.write(f"etscope: {sentence}\n")
+    return UNREADABLE if unreadable else answer.code

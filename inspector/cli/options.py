@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inspector.cli.answer import USAGE, CommandError
 from inspector.load import load_session
-from inspector.session import Session, SessionOptions
+from inspector.session import LoadedFile, Session, SessionOptions
 from inspector.timing import UNITS
 
 FORMATS = ("text", "json", "tsv", "csv")
@@ -49,25 +49,44 @@ def reading(options: Namespace) -> SessionOptions:
     )
 
 
-def open_files(options: Namespace, paths: Sequence[str] | None = None) -> Session:
-    """Open the files named; notes inputs and issues for the envelope.
+def open_files(
+    options: Namespace, paths: Sequence[str] | None = None, *, strict: bool = False
+) -> Session:
+    """Open the files named; notes inputs, issues and unreadable files for the envelope.
 
-    Raises: FormatError, OSError if one of them cannot be read; CommandError for a wrong method
+    Args:
+        options: of the verb
+        paths: files and folders; those of the options when None
+        strict: refuse a set of which one cannot be read, instead of keeping the others
+
+    Raises: FormatError, OSError if none can be read, one is not there, or one cannot be read and
+        strict is set; CommandError for a wrong method
     """
     names = list(options.files if paths is None else paths)
-    session = load_session(names, reading(options), strict=True)
+    for name in names:
+        Path(name).stat()  # a file that is not there is named before anything is decoded
+    session = load_session(names, reading(options), strict=strict)
     options.inputs = [*getattr(options, "inputs", ()), *(file.path for file in session.files)]
     known = getattr(options, "session_issues", ())
     options.session_issues = [*known, *session.all_issues()]
-    if options.method and options.method not in session.methods:
-        there = ", ".join(session.methods) or "none"
+    unreadable = [_sentence(file) for file in session.files if file.error]
+    options.unreadable = [*getattr(options, "unreadable", ()), *unreadable]
+    if options.method and session.methods and options.method not in session.methods:
+        there = ", ".join(session.methods)
         raise CommandError(f"no method {options.method!r}; there is {there}", USAGE)
     return session
 
 
+def _sentence(file: LoadedFile) -> str:
+    named = file.error.startswith(file.path)
+    return file.error if named else f"{file.path}: {file.error}"
+
+
 def methods(session: Session, options: Namespace) -> tuple[str, ...]:
-    """Return the methods asked for."""
-    return (options.method,) if options.method else session.methods
+    """Return the methods asked for; empty when no file says which there are."""
+    if options.method:
+        return tuple(name for name in session.methods if name == options.method)
+    return session.methods
 
 
 def needs(what: str, files: str) -> str:

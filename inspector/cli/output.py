@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import math
 import os
@@ -10,8 +11,9 @@ import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 import numpy as np
 
@@ -67,33 +69,61 @@ def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
     return str(value)
 
 
-def emit(
-    verb: str, inputs: Sequence[str], issues: Sequence[Issue], answer: Answer, options: Namespace
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What every answer says beside its data.
+
+    Attributes:
+        verb: what was asked
+        inputs: files that were opened
+        issues: odd things in them
+        error: files that could not be read, as a sentence; empty when all could
+    """
+
+    verb: str
+    inputs: tuple[str, ...]
+    issues: tuple[Issue, ...] = ()
+    error: str = ""
+
+
+def emit(heading: Heading, answer: Answer, options: Namespace) -> None:
     """Write an answer in the format asked for, to the file asked for or to standard output.
 
     Raises: CommandError if the output exists without --force or cannot be written
     """
-    text = _formatted(verb, inputs, issues, answer, options.format)
     if options.output:
+        refuse_inputs(Path(options.output), heading.inputs)
+        text = _formatted(heading, answer, options.format, io.StringIO())
         write_text(Path(options.output), text, force=options.force)
         return
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(_formatted(heading, answer, options.format, sys.stdout))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(f"the output cannot be written: {error.strerror}", FAILED) from error
 
 
-def _formatted(
-    verb: str, inputs: Sequence[str], issues: Sequence[Issue], answer: Answer, form: str
-) -> str:
+def _formatted(heading: Heading, answer: Answer, form: str, stream: TextIO) -> str:
     if form == "json":
-        return to_json(envelope(verb, inputs, issues, answer.data)) + "\n"
-    if answer.document is not None:
-        return answer.document
+        found = envelope(heading.verb, heading.inputs, heading.issues, answer.data, heading.error)
+        return to_json(found) + "\n"
     if form in ("tsv", "csv"):
         if not answer.tables:
             return ""
         return separated(answer.tables[0], "\t" if form == "tsv" else ",")
-    return render(answer, issues, sys.stdout)
+    if answer.document is not None:
+        return answer.document
+    return render(answer, heading.issues, stream)
+
+
+def refuse_inputs(path: Path, inputs: Sequence[str]) -> None:
+    """Raise CommandError if an output is one of the files being read, forced or not."""
+    for name in inputs:
+        with contextlib.suppress(OSError):
+            if path.exists() and path.samefile(name):
+                raise CommandError(f"{path} is one of the files being read", USAGE)
 
 
 def write_text(path: Path, text: str, *, force: bool) -> None:

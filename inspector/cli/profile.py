@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from typing import Any
 
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, needs, open_files
 from inspector.profile import MethodTime, Profile, analyse_profile
 from inspector.profile_rows import ProfileRow
+from inspector.session import SessionOptions
+from inspector.source import find_file, user_frame
 from schema.errors import Issue, Severity
 
 _HIDDEN = ("OPERATOR_CALL",)
@@ -30,18 +33,29 @@ def run(options: Namespace) -> Answer:
     if not session.dumps:
         issue = Issue(Severity.INFO, session.name, needs("a profile", "an ETDump (run.etdp)"))
         return Answer({"rows": [], "totals": _totals(())}, issues=(issue,))
-    times = tuple(time for time in profile.methods if options.method in (None, time.method))
+    rows = _rows(profile, options.method)
+    times = tuple(time for time in profile.methods if options.method in (None, time.method, ""))
     data: dict[str, Any] = {
-        "rows": [row_json(row) for row in profile.rows],
+        "rows": [row_json(row, session.options) for row in rows],
         "totals": _totals(times),
         "methods": {time.method or "unknown": method_json(time) for time in times},
         "unit": {"source": profile.unit, "assumed": profile.unit_assumed},
     }
-    return Answer(data, lines=_lines(profile, times), tables=(_table(profile, options),))
+    return Answer(data, lines=_lines(profile, times), tables=(_table(profile, rows, options),))
 
 
-def row_json(row: ProfileRow) -> dict[str, Any]:
+def _rows(profile: Profile, method: str | None) -> Sequence[ProfileRow]:
+    """Return the rows of the blocks that may have run a method, all when none is asked for."""
+    if method is None:
+        return profile.rows
+    ran = [source.links.method for source in profile.rows.sources]
+    return [row for row in profile.rows if ran[row.block] in (method, None)]
+
+
+def row_json(row: ProfileRow, options: SessionOptions) -> dict[str, Any]:
     """Return the JSON of one event."""
+    frame = next(filter(None, map(user_frame, row.stack_traces.values())), None)
+    found = find_file(frame.file, options) if frame is not None else None
     stats = row.statistics
     timed = row.raw_ms is not None and stats is not None
     values = (stats.avg, stats.p10, stats.p50, stats.p90, stats.min, stats.max) if stats else ()
@@ -68,6 +82,8 @@ def row_json(row: ProfileRow) -> dict[str, Any]:
         "payload_nodes": list(row.link.payload_nodes),
         "delegate_index": row.link.delegate,
         "block_index": row.block,
+        "source": frame.label if frame is not None else None,
+        "source_file": str(found) if found is not None else None,
     }
 
 
@@ -82,6 +98,7 @@ def method_json(time: MethodTime) -> dict[str, Any]:
         "operators_ms": time.operators_ms,
         "control_ms": time.control_ms,
         "kernels_ms": time.kernels_ms,
+        "framework_ms": time.operators_ms - time.kernels_ms,
     }
 
 
@@ -109,7 +126,7 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
     return lines
 
 
-def _table(profile: Profile, options: Namespace) -> Table:
+def _table(profile: Profile, found: Sequence[ProfileRow], options: Namespace) -> Table:
     kind = "time" if profile.unit_is_time else "number"
     columns = (
         Column("event"),
@@ -124,7 +141,7 @@ def _table(profile: Profile, options: Namespace) -> Table:
         Column("share", "share"),
         Column("join"),
     )
-    rows = [row for row in profile.rows if options.all or row.event_name not in _HIDDEN]
+    rows = [row for row in found if options.all or row.event_name not in _HIDDEN]
     if options.top is not None:
         rows = sorted(rows, key=lambda row: -(row.share or 0.0))[: max(options.top, 0)]
     return Table("", columns, [_cells(row) for row in rows])

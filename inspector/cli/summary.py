@@ -11,15 +11,11 @@ from inspector.check import check_session
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, methods, open_files, short
 from inspector.delegation import MethodDelegation, analyse_delegation
-from inspector.findings import findings
+from inspector.file_facts import facts_text, file_facts
+from inspector.findings import Finding, findings
 from inspector.memory import analyse_memory, instruction_label
 from inspector.profile import analyse_profile
 from inspector.session import LoadedFile, Session
-from schema.bundled import BundledProgram
-from schema.debug_buffer import DebugBuffer, tensor_extents
-from schema.etdump import ETDump
-from schema.etrecord import ETRecord
-from schema.flat_tensor import FlatTensor
 from schema.program import Program, instructions
 from schema.program import model as m
 from schema.scalar_type import scalar_type
@@ -38,23 +34,14 @@ def run(options: Namespace) -> Answer:
     data = {
         "files": [file_json(session, file) for file in session.files],
         "methods": found,
-        "findings": [
-            {
-                "tone": one.tone.value,
-                "text": one.text,
-                "detail": one.detail or None,
-                "view": one.view,
-                "method": one.method or None,
-            }
-            for one in sentences
-        ],
+        "findings": [finding_json(one) for one in sentences],
         "verdict": check_session(session).verdict,
     }
     files = Table(
         "files",
         (Column("file"), Column("kind"), Column("bytes", "bytes"), Column("what it is")),
         [
-            (short(file.path), file.kind, file.size, _words(file_json(session, file)["facts"]))
+            (short(file.path), file.kind, file.size, facts_text(file_facts(session, file.artifact)))
             for file in session.files
         ],
     )
@@ -90,12 +77,6 @@ def _types(values: list[dict[str, Any]]) -> str:
     return ", ".join(value["type"] for value in values)
 
 
-def _words(facts: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{name} {value}" for name, value in facts.items() if value not in (None, "", [])
-    )
-
-
 def file_json(session: Session, file: LoadedFile) -> dict[str, Any]:
     """Return the JSON of a file."""
     issues = getattr(file.artifact, "issues", ())
@@ -103,40 +84,27 @@ def file_json(session: Session, file: LoadedFile) -> dict[str, Any]:
         "path": file.path,
         "kind": file.kind,
         "bytes": file.size,
-        "facts": _facts(session, file.artifact),
+        "facts": dict(file_facts(session, file.artifact)),
         "issues": len(issues),
+        "error": file.error or None,
     }
 
 
-def _facts(session: Session, artifact: object) -> dict[str, Any]:
-    if isinstance(artifact, Program):
-        backends = Counter(one.id for plan in artifact.plans for one in plan.delegates)
-        return {
-            "methods": len(artifact.plans),
-            "operators": len({op.full_name for plan in artifact.plans for op in plan.operators}),
-            "delegates": sum(backends.values()),
-            "backends": ", ".join(backends),
-            "segments": len(artifact.segments),
-            "identifier": artifact.identifier,
-        }
-    if isinstance(artifact, FlatTensor):
-        return {"keys": len(artifact.entries), "layout": "0.6" if artifact.old_layout else ""}
-    if isinstance(artifact, BundledProgram):
-        cases = sum(len(suite.test_cases) for suite in artifact.method_test_suites)
-        return {"suites": len(artifact.method_test_suites), "cases": cases}
-    if isinstance(artifact, ETRecord):
-        return {
-            "programs": ", ".join(artifact.program_names),
-            "methods": ", ".join(artifact.methods),
-            "members": len(artifact.members),
-        }
-    if isinstance(artifact, ETDump):
-        events = sum(len(run.events) for run in artifact.run_data)
-        return {"runs": len(artifact.run_data), "events": events}
-    if isinstance(artifact, DebugBuffer):
-        logged = sum(len(tensor_extents(dump)[0]) for dump in session.dumps)
-        return {"logged tensors": logged if session.dumps else "unknown without its ETDump"}
-    return {}
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """Return the JSON of a finding; target is what to select, null where there is no such thing."""
+    return {
+        "tone": finding.tone.value,
+        "text": finding.text,
+        "detail": finding.detail or None,
+        "view": finding.view,
+        "method": finding.method or None,
+        "target": {
+            "event": finding.event,
+            "instruction": finding.instruction,
+            "delegate": finding.delegate,
+            "part": finding.part or None,
+        },
+    }
 
 
 def method_json(session: Session, method: str) -> dict[str, Any]:

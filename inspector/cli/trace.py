@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
-from inspector.cli.answer import Answer
+from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, needs, open_files
-from inspector.cli.output import to_json
+from inspector.cli.output import plain
 from inspector.trace_export import chrome_trace
 from schema.errors import Issue, Severity
 
@@ -24,4 +26,33 @@ def run(options: Namespace) -> Answer:
     if not session.dumps:
         words = needs("a trace", "an ETDump (run.etdp)")
         issues.append(Issue(Severity.INFO, session.name, words))
-    return Answer({"trace": trace}, issues=issues, document=to_json(trace) + "\n")
+    return Answer(trace, tables=(_table(trace),), issues=issues, document=_document(trace))
+
+
+def _document(trace: dict[str, Any]) -> str:
+    """Return the file, one event a line."""
+    lines = (_line(event) for event in trace["traceEvents"])
+    rest = _line({key: value for key, value in trace.items() if key != "traceEvents"})
+    return '{"traceEvents": [\n' + ",\n".join(lines) + f"\n], {rest[1:]}\n"
+
+
+def _line(value: object) -> str:
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+
+
+def _table(trace: dict[str, Any]) -> Table:
+    columns = ("run", "lane", "name", "category", "start (us)", "duration (us)", "instruction")
+    rows = [
+        (
+            event["pid"],
+            event["tid"],
+            event["name"],
+            event["cat"],
+            event["ts"],
+            event["dur"],
+            event["args"].get("instruction"),
+        )
+        for event in trace["traceEvents"]
+        if event["ph"] == "X"
+    ]
+    return Table("", tuple(Column(title) for title in columns), rows)

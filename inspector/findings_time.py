@@ -1,0 +1,232 @@
+"""Findings about time: what is slow, what nothing accounts for, what the trace cannot say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.finding import Finding, Tone, percent_text, plural
+from inspector.links import Grade
+from inspector.memory import instruction_label
+from inspector.profile import MethodTime, Profile, analyse_profile
+from inspector.profile_rows import EXECUTE, BlockSamples
+from inspector.session import Session
+from schema.program import instructions
+
+_NATIVE = "native_call_"
+_TOP = 3
+_MANY_ROWS = 20_000  # links are made one by one; beyond this they would delay the overview
+
+
+@dataclass(frozen=True, slots=True)
+class _Main:
+    """The block that says most about a method: the one with the most time in it.
+
+    Attributes:
+        time: means over the method's runs
+        source: samples of the block
+        first_row: profile row of its first event
+    """
+
+    time: MethodTime
+    source: BlockSamples
+    first_row: int
+
+
+def time_findings(session: Session) -> list[Finding]:
+    """Return the findings about the traces of a session; none without one."""
+    if not session.dumps:
+        return []
+    profile = analyse_profile(session)
+    if len(profile.rows) == 0:
+        text = "The trace holds no events: the runtime was built or run without tracing"
+        return [Finding(Tone.WARN, text, view="timeline", weight=60)]
+    if not profile.unit_is_time:
+        text = "The trace counts cycles; no time is shown"
+        return [Finding(Tone.NEUTRAL, text, view="operators", weight=20)]
+    found: list[Finding] = []
+    for main in _main_blocks(profile)[:2]:
+        found += _method(main, session)
+    found += _unmatched(profile)
+    if profile.unit_assumed and profile.methods:
+        text = f"Ticks are taken for {profile.unit}; the file does not say its unit"
+        found.append(Finding(Tone.NEUTRAL, text, view="operators", weight=2))
+    return found
+
+
+def _main_blocks(profile: Profile) -> list[_Main]:
+    """Return the main block of each method, the method with the most time first."""
+    best: dict[str, tuple[float, int]] = {}
+    start = 0
+    starts: list[int] = []
+    for number, source in enumerate(profile.rows.sources):
+        starts.append(start)
+        start += len(source)
+        whole = _indices(source, EXECUTE)
+        if len(whole):
+            name = source.links.method or ""
+            spent = float(np.nansum(source.block.total[:, whole]))
+            best[name] = max(best.get(name, (-1.0, 0)), (spent, number))
+    found = [
+        _Main(time, profile.rows.sources[best[time.method][1]], starts[best[time.method][1]])
+        for time in profile.methods
+        if time.method in best and time.method_ms > 0
+    ]
+    return sorted(found, key=lambda main: -main.time.method_ms)
+
+
+def _indices(source: BlockSamples, names: tuple[str, ...]) -> list[int]:
+    strings, layout = source.block.strings, source.block.layout
+    numbers = [number for number, text in enumerate(strings) if text in names]
+    return np.flatnonzero(np.isin(layout.name, numbers) & ~source.inner).tolist()
+
+
+def _method(main: _Main, session: Session) -> list[Finding]:
+    operators = _indices(main.source, ("OPERATOR_CALL",))
+    delegates = _indices(main.source, ("DELEGATE_CALL",))
+    name = main.time.method
+    if not operators and not delegates:
+        text = f"The trace times {name or 'the run'} as a whole and none of its operators"
+        return [Finding(Tone.WARN, text, view="operators", method=name, weight=50)]
+    return [
+        *_outside(main, session, operators, has_delegates=bool(delegates)),
+        *_slowest_call(main, session, delegates),
+        *_unattributed(main),
+        *_framework(main),
+        *_warm_up(main),
+    ]
+
+
+def _outside(
+    main: _Main, session: Session, operators: list[int], *, has_delegates: bool
+) -> list[Finding]:
+    """The slowest operators that run as kernels."""
+    shares = main.source.shares
+    ranked = sorted(operators, key=lambda event: -float(np.nan_to_num(shares[event])))[:_TOP]
+    share = float(np.nansum(shares[ranked])) if ranked else 0.0
+    if not ranked or share <= 0:
+        return []
+    names = ", ".join(dict.fromkeys(_operator(main.source, event, session) for event in ranked))
+    what = plural(len(ranked), "operator")
+    if has_delegates:
+        what += " that is not delegated" if len(ranked) == 1 else " that are not delegated"
+    tone = Tone.NEUTRAL
+    if share > 0.25:
+        tone = Tone.BAD if has_delegates else Tone.WARN
+    text = f"{percent_text(share)} of {_time_of(main)} is in {what}"
+    row = main.first_row + ranked[0]
+    return [
+        Finding(tone, text, names, "operators", main.time.method, event=row, weight=30 + 40 * share)
+    ]
+
+
+def _time_of(main: _Main) -> str:
+    return f"the time of {main.time.method}" if main.time.method else "the time"
+
+
+def _operator(source: BlockSamples, event: int, session: Session) -> str:
+    number = source.block.instruction(event)
+    method = source.links.method
+    if session.program is not None and method is not None and number is not None:
+        plan = session.program.plan(method)
+        steps = instructions(plan)
+        if number < len(steps):
+            return instruction_label(plan, steps[number][2].instr_args).split("::")[-1]
+    for other in range(len(source)):
+        name = source.block.event_name(other)
+        if name.startswith(_NATIVE) and source.block.instruction(other) == number:
+            return name.removeprefix(_NATIVE)
+    return f"instruction {number}"
+
+
+def _slowest_call(main: _Main, session: Session, delegates: list[int]) -> list[Finding]:
+    """The delegate call that takes most of the time."""
+    shares = main.source.shares
+    ranked = sorted(delegates, key=lambda event: -float(np.nan_to_num(shares[event])))
+    if len(ranked) < 2 or not shares[ranked[0]] > 0.25:
+        return []
+    event = ranked[0]
+    number = main.source.block.instruction(event)
+    text = (
+        f"{percent_text(float(shares[event]))} of {_time_of(main)} is in one of"
+        f" {len(ranked)} delegate calls, instruction {number}"
+    )
+    label = _operator(main.source, event, session)
+    row = main.first_row + event
+    return [
+        Finding(
+            Tone.NEUTRAL,
+            text,
+            label,
+            "timeline",
+            main.time.method,
+            event=row,
+            instruction=number,
+            weight=12,
+        )
+    ]
+
+
+def _unattributed(main: _Main) -> list[Finding]:
+    share = main.time.unattributed_ms / main.time.method_ms
+    if share <= 0.1:
+        return []
+    text = f"{percent_text(share)} of {_time_of(main)} is in no instruction"
+    return [
+        Finding(
+            Tone.WARN,
+            text,
+            "unattributed time",
+            "timeline",
+            main.time.method,
+            weight=20 + share,
+        )
+    ]
+
+
+def _framework(main: _Main) -> list[Finding]:
+    """What calling kernels costs beside the kernels."""
+    if main.time.kernels_ms <= 0:
+        return []
+    share = (main.time.operators_ms - main.time.kernels_ms) / main.time.method_ms
+    if share <= 0.2:
+        return []
+    text = f"{percent_text(share)} of {_time_of(main)} goes into calling kernels, not into them"
+    detail = "the kernels are small"
+    return [
+        Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=18 + share),
+    ]
+
+
+def _warm_up(main: _Main) -> list[Finding]:
+    """A first run that is much slower than the others."""
+    whole = _indices(main.source, EXECUTE)
+    runs = main.source.block.total[:, whole].sum(axis=1)
+    if len(runs) < 3 or not np.isfinite(runs).all():
+        return []
+    usual = float(np.median(runs[1:]))
+    if usual <= 0 or runs[0] < 1.5 * usual:
+        return []
+    text = f"The first run took {runs[0] / usual:.1f} times the median of the other {len(runs) - 1}"
+    detail = "means include it, medians do not"
+    return [
+        Finding(Tone.NEUTRAL, text, detail, "timeline", main.time.method, weight=11),
+    ]
+
+
+def _unmatched(profile: Profile) -> list[Finding]:
+    """Events inside delegates that only their call is known of."""
+    if len(profile.rows) > _MANY_ROWS:
+        return []
+    inner = lost = 0
+    for source in profile.rows.sources:
+        for event in np.flatnonzero(source.inner).tolist():
+            inner += 1
+            grade = source.links.link(event).grade
+            lost += grade in (Grade.DELEGATE_CALL_ONLY, Grade.NONE)
+    if not lost:
+        return []
+    text = f"{lost} of {plural(inner, 'event')} inside delegates match no node"
+    detail = "only the call they happened in is known"
+    return [Finding(Tone.NEUTRAL, text, detail, "operators", weight=8)]
