@@ -68,7 +68,9 @@ def cosine_similarity(reference: Numbers, run: Numbers) -> float:
     lengths = float(np.linalg.norm(reference)) * float(np.linalg.norm(run))
     if lengths == 0:
         return float("nan")
-    return min(1.0, max(-1.0, complex(np.vdot(reference, run)).real / lengths))
+    found = complex(np.vdot(reference, run)).real / lengths
+    # Rounding may pass 1.
+    return found if np.isnan(found) else min(1.0, max(-1.0, found))
 
 
 METRICS: dict[str, Callable[[Numbers, Numbers], float]] = {
@@ -114,7 +116,8 @@ def _without_numbers(reference: object, run: object) -> ComparedValue:
         return ComparedValue(False, note=f"elements of the {' and the '.join(missing)} are missing")
     kinds = (type(reference).__name__, type(run).__name__)
     if any(isinstance(value, (str, type(None))) for value in (reference, run)):
-        return ComparedValue(bool(reference == run), note=f"{kinds[0]} and {kinds[1]}: no numbers")
+        equal = type(reference) is type(run) and reference == run
+        return ComparedValue(equal, note=f"{kinds[0]} and {kinds[1]}: no numbers")
     return ComparedValue(False, note=f"{kinds[0]} and {kinds[1]} cannot be compared")
 
 

@@ -21,7 +21,7 @@ def printable(frame: Pandas) -> Pandas:
     """Return the rows and columns of a frame that are worth printing."""
     shown = frame.drop(columns=list(_HIDDEN_COLUMNS))
     kept = [_HIDDEN_EVENTS not in str(name) for name in shown["event_name"]]
-    return shown[kept].reset_index(drop=True)
+    return shown.loc[kept].reset_index(drop=True)
 
 
 def show(frame: DataFrame, file: IO[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import time
 from pathlib import Path
 
@@ -170,6 +171,16 @@ def test_package_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="calculate_numeric_gap"):
         _ = inspector.calculate_numeric_gap
     assert "Inspector" in dir(inspector)
+
+
+def test_names_for_type_checkers_are_those_of_the_package() -> None:
+    import inspector
+
+    stub = Path(inspector.__file__).with_suffix(".pyi").read_text("utf-8")
+    pairs = set(re.findall(r"(\w+) as (\w+)", stub))
+    assert {name for _, name in pairs} == set(inspector._HOME)
+    for name, home in inspector._HOME.items():
+        assert re.search(rf"inspector\.api\.{home} import[\s(]+{name} as", stub), name
 
 
 # ---- values
