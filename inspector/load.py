@@ -91,10 +91,20 @@ def siblings(folder: Path) -> list[str]:
         kind = sniff_file(path)
         if kind in kinds:
             found.append((kinds.index(kind), str(path)))
-        elif kind == formats.DEBUG_BUFFER:
+        elif kind == formats.DEBUG_BUFFER or (not kind and _is_blank(path)):
             unknown.append(str(path))
     has_dump = any(kind == kinds.index("etdump") for kind, _ in found)
     return [name for _, name in sorted(found)] + (unknown if has_dump else [])
+
+
+def _is_blank(path: Path) -> bool:
+    """Return whether a file is all zeros, as a debug buffer without its tensors is."""
+    try:
+        data = open_bytes(str(path))
+    except (OSError, FormatError):
+        return False
+    step = 1 << 20
+    return not any(any(data[at : at + step]) for at in range(0, len(data), step))
 
 
 def sniff_file(path: Path) -> str:

@@ -253,13 +253,13 @@ def _inline_delegate_parts(
             ref = delegate.processed
             inline = program.table.backend_delegate_data or ()
             if ref is not None and ref.location == 0 and ref.index < len(inline):
-                start = _position(data, inline[ref.index].data)
+                start = position(data, inline[ref.index].data)
                 if start is not None:
                     parts += _payload_parts(program, plan, number, start, external)
     return parts
 
 
-def _position(data: memoryview, view: memoryview) -> int | None:
+def position(data: memoryview, view: memoryview) -> int | None:
     """Return where a view taken from data begins, None when it is not a part of it."""
     import numpy as np
 
