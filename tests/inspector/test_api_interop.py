@@ -6,6 +6,7 @@ Both run in child processes that load executorch; every difference is a sentence
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -90,6 +91,16 @@ def test_inspector_on_random_traces_equals_the_stock_tool(tmp_path: Path) -> Non
     found = asked("api_against_stock", variants, *map(str, made), folder=tmp_path)
     assert found == {case: [] for case in found}
     assert len(found) == 5 * len(made)
+
+
+def test_documented_imports_exist_on_both_sides() -> None:
+    page = (ROOT / "docs" / "python-api.md").read_text("utf-8")
+    pairs = re.findall(r"^\| `(from executorch[^`]+)` \| `(from inspector [^`]+)` \|$", page, re.M)
+    assert len(pairs) == 12
+    for stock, own in pairs:
+        assert stock.split(" import ")[1] == own.split(" import ")[1]
+    lines = "\n".join(line for pair in pairs for line in pair)
+    subprocess.run([sys.executable, "-c", lines], cwd=ROOT, check=True, capture_output=True)
 
 
 def test_live_programs_give_the_same_texts_tables_and_traces(tmp_path: Path) -> None:
