@@ -102,7 +102,7 @@ def _timed(
     columns = (
         text_column("operator", [row.label for row in rows], width=23),
         text_column("module", [row.module for row in rows], missing="", width=16),
-        text_column("delegate", [row.delegate or "—" for row in rows], width=10),
+        text_column("delegate", [row.delegate or "—" for row in rows], width=13),
         *times[:3],
         replace(share_column("share of method", shares), width=17),
         join_column(joins),
@@ -225,7 +225,7 @@ def _untimed(session: Session, method: str) -> OperatorsTable:
     columns = (
         text_column("operator", [node.node.target for node in nodes], width=23),
         text_column("module", [node.node.module_path for node in nodes], missing="", width=16),
-        text_column("delegate", delegates, width=10),
+        text_column("delegate", delegates, width=13),
         number_column("instruction", [own[0] if own else None for own in steps], Quantity.COUNT),
         number_column("p50", np.full(len(nodes), np.nan), Quantity.TIME),
         number_column(

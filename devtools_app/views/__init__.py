@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from devtools_app.views import (
     files,
+    findings,
     graph,
     issues,
     log,
@@ -11,6 +12,7 @@ from devtools_app.views import (
     node,
     notes,
     operators,
+    overview,
     partitions,
     sessions,
     size,
@@ -21,6 +23,7 @@ from devtools_app.views.spec import Area, ViewSpec
 
 # the centre in the order of its tabs, then the docks of each side in their order
 VIEWS: tuple[ViewSpec, ...] = (
+    overview.SPEC,
     graph.SPEC,
     timeline.SPEC,
     memory.SPEC,
@@ -29,6 +32,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     structure.SPEC,
     sessions.SPEC,
     files.SPEC,
+    findings.SPEC,
     node.SPEC,
     notes.SPEC,
     operators.SPEC,

@@ -89,6 +89,7 @@ class OperatorsPane(Pane):
         split.addWidget(self.plot)
         split.setStretchFactor(0, 1)
         split.setSizes([800, 190])
+        self.plot.hide()
         split.setCollapsible(0, False)
         split.setHandleWidth(1)
         self.set_content(split)
@@ -156,7 +157,6 @@ class OperatorsPane(Pane):
         words = f"p50 of {runs:,} run{'s' if runs != 1 else ''}" if runs else "no trace"
         self.runs.set_badge(words, "", "What the times are computed from")
         self.show_content()
-        self.plot.setVisible(bool(runs))
         self._told = Selection()
         self._show_selection(self.state)
 
@@ -206,11 +206,10 @@ class OperatorsPane(Pane):
 
     def _plot(self, row: int) -> None:
         made = self._made
-        if made is None or row < 0:
-            self.plot.show_samples("", None)
-            return
-        name = made.rows.table.text(row, 0)
-        self.plot.show_samples(name, made.rows.samples_of(row), self.state.units.time)
+        samples = made.rows.samples_of(row) if made is not None and row >= 0 else None
+        self.plot.setVisible(samples is not None)  # without runs the table has the room
+        if made is not None and samples is not None:
+            self.plot.show_samples(made.rows.table.text(row, 0), samples, self.state.units.time)
 
     def _show_selection(self, state: State) -> None:
         made = self._made

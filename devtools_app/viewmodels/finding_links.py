@@ -1,0 +1,49 @@
+"""Findings as entries of a list, and what each leads to."""
+
+from __future__ import annotations
+
+from devtools_app.requests import Request, Select, ShowView
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.size_map import part_selection
+from inspector.findings import Finding, Tone
+from inspector.session import Session
+from inspector.size_files import session_sizes
+
+_TONES = {Tone.BAD: "bad", Tone.WARN: "warn", Tone.GOOD: "good", Tone.NEUTRAL: "muted"}
+_SPOKEN = {Tone.BAD: "problem", Tone.WARN: "worth a look", Tone.GOOD: "good", Tone.NEUTRAL: "note"}
+
+
+def finding_entry(finding: Finding) -> Entry:
+    """Return a finding as it is listed."""
+    return Entry(finding.text, finding.detail, _TONES[finding.tone], _SPOKEN[finding.tone])
+
+
+def finding_request(session: Session, method: str, finding: Finding) -> Request:
+    """Return what choosing a finding asks the window for.
+
+    Args:
+        session: the session it is about
+        method: the method shown, for a finding that names none
+        finding: the finding
+    """
+    selection = _selection(session, finding.method or method, finding)
+    return Select(selection, finding.view) if selection else ShowView(finding.view)
+
+
+def _selection(session: Session, method: str, finding: Finding) -> Selection:
+    if finding.event is not None:
+        return Selection(SelectionKind.EVENT, method=method, event=finding.event)
+    if finding.instruction is not None:
+        return Selection(SelectionKind.INSTRUCTION, method=method, instruction=finding.instruction)
+    if finding.delegate is not None:
+        return Selection(SelectionKind.DELEGATE, method=method, delegate=finding.delegate)
+    return _part(session, finding.part) if finding.part else Selection()
+
+
+def _part(session: Session, name: str) -> Selection:
+    for one in session_sizes(session):
+        for part in one.size.parts if one.size is not None else ():
+            if part.name == name:
+                return part_selection(one.file, part)
+    return Selection()

@@ -1,0 +1,133 @@
+"""What a method is: inputs, outputs, instructions, delegates, planned memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from devtools_app.state import Units
+from devtools_app.viewmodels.facts import Fact, FactGroup
+from devtools_app.viewmodels.node_text import short_description, value_text
+from devtools_app.viewmodels.units import format_bytes
+from inspector.delegation import MethodDelegation, analyse_delegation
+from inspector.memory import analyse_memory
+from inspector.model_graph import ModelNode, model_graph, short_backend
+from inspector.session import Session
+from schema.graph import GraphValue, NodeKind
+from schema.program import instruction_kind, instructions
+from schema.program import model as m
+from schema.scalar_type import scalar_type
+
+_MOST = 6
+_KINDS = {
+    "KernelCall": "kernel call",
+    "DelegateCall": "delegate call",
+    "MoveCall": "move",
+    "JumpFalseCall": "jump",
+    "FreeCall": "free",
+}
+
+
+def method_group(session: Session, method: str, units: Units) -> FactGroup:
+    """Return what the files say about a method."""
+    facts: list[Fact] = []
+    program = session.program
+    plan = program.plan(method) if program is not None else None
+    if plan is not None:
+        facts += _values("input", [_value_words(plan, one) for one in plan.inputs])
+        facts += _values("output", [_value_words(plan, one) for one in plan.outputs])
+        facts.append(_instructions(plan))
+    else:
+        facts += _recorded(session, method)
+    entry = next((one for one in analyse_delegation(session) if one.method == method), None)
+    if entry is not None:
+        facts += _delegation(entry, units, sized=program is not None)
+    if program is not None:
+        facts += [
+            Fact(
+                f"arena {arena.mem_id}",
+                f"{format_bytes(arena.planned_bytes, units.size)} planned,"
+                f" peak {format_bytes(arena.peak_bytes, units.size)}",
+                f"{arena.planned_bytes:,} B planned, {arena.peak_bytes:,} B live at instruction"
+                f" {arena.peak_instruction}",
+            )
+            for arena in analyse_memory(program, method).arenas
+        ]
+    return FactGroup(method, tuple(facts))
+
+
+def _values(label: str, words: list[str]) -> list[Fact]:
+    if not words:
+        return [Fact(f"{label}s", "none")]
+    shown = [
+        Fact(label if len(words) == 1 else f"{label} {place}", text)
+        for place, text in enumerate(words[:_MOST])
+    ]
+    rest = len(words) - len(shown)
+    return [*shown, Fact("", f"and {rest:,} more {label}s")] if rest > 0 else shown
+
+
+def _value_words(plan: m.ExecutionPlan, index: int) -> str:
+    """Return type and shape of a value; its kind when it is no tensor."""
+    if not 0 <= index < len(plan.values):
+        return f"value {index}, which does not exist"
+    value = plan.values[index].val
+    if not isinstance(value, m.Tensor):
+        return type(value).__name__
+    sizes = ", ".join(map(str, value.sizes))
+    dynamic = {1: "  up to this size", 2: "  any size"}.get(value.shape_dynamism, "")
+    return f"{scalar_type(value.scalar_type).short} [{sizes}]{dynamic}"
+
+
+def _instructions(plan: m.ExecutionPlan) -> Fact:
+    kinds = Counter(instruction_kind(one) for _, _, one in instructions(plan))
+    total = sum(kinds.values())
+    parts = [
+        f"{count:,} {_KINDS.get(kind, kind)}{'s' if count != 1 else ''}"
+        for kind, count in kinds.most_common()
+    ]
+    return Fact("instructions", ", ".join(parts) or "none", f"{total:,} instructions")
+
+
+def _recorded(session: Session, method: str) -> list[Fact]:
+    graph = model_graph(session, method)
+    if graph is None:
+        return []
+    inputs = [node for node in graph.nodes if node.node.kind is NodeKind.PLACEHOLDER]
+    outputs = [node for node in graph.nodes if node.node.kind is NodeKind.OUTPUT]
+    passive = len(inputs) + len(outputs)
+    made = {value.name: value for node in graph.nodes for value in node.values}
+    return [
+        *_values("input", [_words(node) for node in inputs]),
+        *_values("output", _output_words(outputs, made)),
+        Fact("operators", f"{len(graph.nodes) - passive:,}"),
+    ]
+
+
+def _words(node: ModelNode) -> str:
+    return value_text(node.values[0]) if node.values else short_description(node.node.target)
+
+
+def _output_words(outputs: list[ModelNode], made: dict[str, GraphValue]) -> list[str]:
+    names = [name for node in outputs for name in node.node.inputs]
+    return [value_text(made[name]) if name in made else name for name in names]
+
+
+def _delegation(entry: MethodDelegation, units: Units, *, sized: bool) -> list[Fact]:
+    if not entry.num_delegated_subgraphs:
+        return [Fact("delegates", "none")]
+    backends = Counter(one.backend_id for one in entry.delegates)
+    nbytes: Counter[str] = Counter()
+    for one in entry.delegates:
+        nbytes[one.backend_id] += one.nbytes + one.named_bytes
+    total = entry.num_delegated_nodes + entry.num_non_delegated_nodes
+    facts = [
+        Fact(
+            "delegated" if place == 0 else "",
+            f"{count} × {short_backend(backend)}"
+            + (f"  {format_bytes(nbytes[backend], units.size)}" if sized else ""),
+            f"{backend}, {nbytes[backend]:,} B of payload and named data" if sized else backend,
+        )
+        for place, (backend, count) in enumerate(backends.most_common())
+    ]
+    words = f"{entry.num_delegated_nodes:,} of {total:,} delegated"
+    return [*facts, Fact("nodes", words, f"counted by {entry.counting}")]

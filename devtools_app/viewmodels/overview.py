@@ -1,0 +1,242 @@
+"""The overview: what a session is, whether its files belong together, where its time went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from devtools_app.state import Units
+from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.facts import Fact, FactGroup
+from devtools_app.viewmodels.finding_links import finding_entry
+from devtools_app.viewmodels.method_facts import method_group
+from devtools_app.viewmodels.session_list import kind_words, session_line
+from devtools_app.viewmodels.snippet import file_name
+from devtools_app.viewmodels.status import StatusFacts, status_facts
+from devtools_app.viewmodels.units import Quantity, exact_text, format_bytes, format_time
+from inspector.check import BELONG, DO_NOT_BELONG, Check, check_session
+from inspector.findings import Finding, findings
+from inspector.session import LoadedFile, Session
+
+_NS = 1e6  # a millisecond in nanoseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of the time of a method.
+
+    Attributes:
+        word: what it is: delegates, operators, control or unattributed
+        nanoseconds: mean over runs
+        share: of the whole, 0 to 1
+        text: with its unit
+        exact: unrounded
+        view: view that shows it
+    """
+
+    word: str
+    nanoseconds: float
+    share: float
+    text: str
+    exact: str
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSum:
+    """Where the time of a method went; the slices add up to the whole.
+
+    Attributes:
+        whole: time of the method with its unit, empty when it is not known
+        runs: how many runs the means are of
+        slices: its parts
+        reason: why no time is known, empty when it is
+        note: what was assumed about the unit, empty for nothing
+    """
+
+    whole: str = ""
+    runs: int = 0
+    slices: tuple[Slice, ...] = ()
+    reason: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A file that would add something.
+
+    Attributes:
+        what: the file
+        adds: what it would show
+        command: code that writes it
+    """
+
+    what: str
+    adds: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the files belong together, in words.
+
+    Attributes:
+        entry: the verdict
+        links: one line a pair of files that was compared
+    """
+
+    entry: Entry
+    links: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the first view shows.
+
+    Attributes:
+        title: name of the session
+        subtitle: what it consists of
+        time: of the method shown
+        findings: most important first
+        entries: the same as they are listed
+        verdict: None for a single file
+        methods: one group a method
+        files: one line a file
+        missing: files that would add something
+    """
+
+    title: str
+    subtitle: str
+    time: TimeSum
+    findings: tuple[Finding, ...]
+    entries: tuple[Entry, ...]
+    verdict: Verdict | None
+    methods: tuple[FactGroup, ...]
+    files: FactGroup
+    missing: tuple[Missing, ...]
+
+
+def overview(session: Session, method: str, units: Units) -> Overview:
+    """Return the overview of a session."""
+    found = findings(session)
+    return Overview(
+        session.name,
+        session_line(session),
+        time_sum(status_facts(session, method), units),
+        found,
+        tuple(map(finding_entry, found)),
+        verdict(session),
+        tuple(method_group(session, name, units) for name in session.methods),
+        FactGroup("Files", tuple(_file(file, units) for file in session.files)),
+        missing(session),
+    )
+
+
+def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
+    """Return the parts of a method's time; the last one is what no instruction accounts for."""
+    time = facts.time
+    if time is None:
+        return TimeSum(reason=facts.why_no_time)
+    parts = (
+        ("delegates", time.delegates_ms, "partitions"),
+        ("operators", time.operators_ms, "operators"),
+        ("control", time.control_ms, "timeline"),
+        ("unattributed", time.unattributed_ms, "timeline"),
+    )
+    slices = tuple(
+        Slice(
+            word,
+            part * _NS,
+            part / time.method_ms if time.method_ms else 0.0,
+            format_time(part * _NS, units.time),
+            exact_text(round(part * _NS, 3), Quantity.TIME),
+            view,
+        )
+        for word, part, view in parts
+        if part
+    )
+    note = f"ticks taken for {facts.assumed_unit}" if facts.assumed_unit else ""
+    return TimeSum(format_time(time.method_ms * _NS, units.time), time.runs, slices, "", note)
+
+
+def verdict(session: Session) -> Verdict | None:
+    """Return whether the files belong together, None when there is only one."""
+    if len(session.files) < 2:
+        return None
+    check = check_session(session)
+    return Verdict(_verdict_entry(session, check), tuple(_link_entry(check)))
+
+
+def _verdict_entry(session: Session, check: Check) -> Entry:
+    if check.verdict == BELONG:
+        count = len(session.files)
+        words = "Both files" if count == 2 else f"All {count} files"
+        return Entry(f"{words} belong together", "", "good", "good")
+    if check.verdict == DO_NOT_BELONG:
+        odd = file_name(check.odd_one_out)
+        detail = f"{odd} is the odd one out. " if odd else ""
+        detail += _short_paths(session, check.mismatch)
+        return Entry("These files do not belong together", detail, "bad", "problem")
+    text = "Nothing in the files contradicts it, and not enough connects all of them."
+    return Entry("Whether all files belong together cannot be told", text, "warn", "unknown")
+
+
+def _short_paths(session: Session, sentence: str) -> str:
+    for file in sorted(session.files, key=lambda one: -len(one.path)):
+        sentence = sentence.replace(file.path, file_name(file.path))
+    return sentence
+
+
+def _link_entry(check: Check) -> list[Entry]:
+    found: list[Entry] = []
+    for link in check.links:
+        names = f"{file_name(link.first)} and {file_name(link.second)}"
+        if link.verdict == BELONG:
+            found.append(Entry(names, f"{link.matched:,} {link.what} agree", "good", "agree"))
+        elif link.verdict == DO_NOT_BELONG:
+            found.append(Entry(names, link.mismatch, "bad", "contradict"))
+        else:
+            found.append(Entry(names, "nothing to compare", "muted", "unknown"))
+    return found
+
+
+def _file(file: LoadedFile, units: Units) -> Fact:
+    size = format_bytes(file.size, units.size)
+    words = f"{kind_words(file.kind)}  {size}"
+    hover = f"{file.path}, {file.size:,} B"
+    if file.error:
+        return Fact(file_name(file.path), words, f"{hover}: {file.error}", "not readable", "bad")
+    issues = Counter(issue.severity.value for issue in getattr(file.artifact, "issues", ()))
+    for severity, tone in (("error", "bad"), ("warning", "warn")):
+        count = issues[severity]
+        if count:
+            badge = f"{count} {severity}{'s' if count != 1 else ''}"
+            return Fact(file_name(file.path), words, hover, badge, tone)
+    return Fact(file_name(file.path), words, hover)
+
+
+_MISSING = (
+    Missing(
+        "program (.pte)",
+        "instructions, memory plan, delegates and sizes",
+        "executorch_program.write_to_file(open('model.pte', 'wb'))",
+    ),
+    Missing(
+        "ETRecord",
+        "source lines, modules and the names of the graph",
+        "to_edge_transform_and_lower(..., generate_etrecord=True)"
+        "  # then program.get_etrecord().save('model.etrecord')",
+    ),
+    Missing(
+        "trace (ETDump)",
+        "times of every operator and delegate",
+        "program = Runtime.get().load_program('model.pte', enable_etdump=True)"
+        "  # run, then program.write_etdump_result_to_file('run.etdp', 'run.debug')",
+    ),
+)
+
+
+def missing(session: Session) -> tuple[Missing, ...]:
+    """Return the files that would add something to a session."""
+    absent = (session.program is None, session.record is None, not session.dumps)
+    return tuple(one for one, gone in zip(_MISSING, absent, strict=True) if gone)

@@ -1,0 +1,70 @@
+"""The findings dock: three to seven sentences about the session, each a link."""
+
+from __future__ import annotations
+
+from typing_extensions import override
+
+from devtools_app.state import State
+from devtools_app.viewmodels.finding_links import finding_entry, finding_request
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.dot_list import DotList
+from devtools_app.widgets.empty_state import Need
+from inspector.findings import Finding, findings
+
+_NONE = Need("Nothing stands out", "These files give no reason for a finding.")
+
+
+class FindingsPane(Pane):
+    """A list of findings; a click or Return goes to the view that shows more."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Findings")
+        self.list = DotList(context.theme, "Findings")
+        self.list.opened.connect(self._open)
+        self._findings: tuple[Finding, ...] = ()
+        self.set_content(self.list)
+
+    @override
+    def show_content(self) -> None:
+        self._bar.setVisible(False)  # nothing to set here
+        self.stack.setCurrentIndex(1)
+
+    @override
+    def show_state(self, state: State) -> None:
+        """Show the findings of the session of a state."""
+        session = state.session
+        if session is None:
+            self.show_need(NO_SESSION)
+            return
+        self.request(state.open_session, lambda: findings(session))
+
+    @override
+    def show_result(self, result: object) -> None:
+        """Show findings."""
+        found = result if isinstance(result, tuple) else ()
+        self._findings = tuple(one for one in found if isinstance(one, Finding))
+        if not self._findings:
+            self.empty.show_need(_NONE)
+            self.stack.setCurrentIndex(0)
+            return
+        self.list.show_entries(tuple(map(finding_entry, self._findings)))
+        self.show_content()
+
+    def _open(self, number: int) -> None:
+        session = self.state.session
+        if session is not None and 0 <= number < len(self._findings):
+            found = self._findings[number]
+            self._ask(finding_request(session, self.state.method, found))
+
+    def step(self, by: int) -> bool:
+        """Move to the next or previous finding; return whether there was one."""
+        place = self.list.currentIndex().row() + by
+        index = self.list.model().index(place, 0)
+        if not index.isValid():
+            return False
+        self.list.setCurrentIndex(index)
+        return True
+
+
+SPEC = ViewSpec("findings", "Findings", Area.LEFT, FindingsPane, "findings")

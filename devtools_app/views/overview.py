@@ -1,0 +1,129 @@
+"""The first view: what this is, whether it belongs together, what stands out, what is missing."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+from typing_extensions import override
+
+from devtools_app.requests import ShowView
+from devtools_app.state import State
+from devtools_app.theme import FontSize, set_role
+from devtools_app.viewmodels.finding_links import finding_request
+from devtools_app.viewmodels.overview import Overview, TimeSum, overview
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.card_page import CardPage
+from devtools_app.widgets.cards import Card, words
+from devtools_app.widgets.time_bar import TimeBar
+
+
+class OverviewPane(Pane):
+    """A page of cards; findings and parts of the time lead to the views that show them."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Overview")
+        self.page = CardPage("Overview")
+        self._made: Overview | None = None
+        self.set_content(self.page)
+        context.theme.changed.connect(self._rebuild)
+
+    @override
+    def show_content(self) -> None:
+        self._bar.setVisible(False)  # nothing to set here
+        self.stack.setCurrentIndex(1)
+
+    @override
+    def show_state(self, state: State) -> None:
+        """Show the session of a state."""
+        session = state.session
+        if session is None:
+            self.show_need(NO_SESSION)
+            return
+        method, units = state.method, state.units
+        key = (state.open_session, method, units)
+        self.request(key, lambda: overview(session, method, units))
+
+    @override
+    def show_result(self, result: object) -> None:
+        """Show an overview."""
+        self._made = result if isinstance(result, Overview) else None
+        self._rebuild()
+        self.show_content()
+
+    def _rebuild(self) -> None:
+        made = self._made
+        if made is None:
+            return
+        self.page.clear()
+        self.page.add_head(self._head(made))
+        if made.time.whole or self.state.session is None or self.state.session.dumps:
+            self.page.add_head(self._time(made.time))
+        self._add_left(made)
+        self._add_right(made)
+        self.page.end()
+
+    def _head(self, made: Overview) -> QWidget:
+        head = QWidget()
+        head.setAccessibleName("What this is")
+        subtitle = words(self.theme, made.subtitle)
+        set_role(subtitle, "role", "muted")
+        layout = QVBoxLayout(head)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        layout.addWidget(words(self.theme, made.title, FontSize.LARGE, strong=True))
+        layout.addWidget(subtitle)
+        return head
+
+    def _time(self, time: TimeSum) -> QWidget:
+        method = self.state.method
+        if not time.whole:
+            card = Card(self.theme, "Time")
+            card.add(words(self.theme, time.reason))
+            return card
+        plural = "s" if time.runs != 1 else ""
+        note = f" · {time.note}" if time.note else ""
+        title = f"Time of {method or 'the run'}, mean of {time.runs:,} run{plural}{note}"
+        card = Card(self.theme, title)
+        card.add(words(self.theme, time.whole, FontSize.LARGE, strong=True))
+        bar = TimeBar(self.theme)
+        bar.show_slices(time.slices)
+        bar.chosen.connect(lambda view: self._ask(ShowView(view)))
+        card.add(bar)
+        return card
+
+    def _add_left(self, made: Overview) -> None:
+        card = Card(self.theme, "Findings")
+        for number, (finding, entry) in enumerate(zip(made.findings, made.entries, strict=True)):
+            if finding.view == "overview":  # the cards of this page say more about it
+                card.add_entries((entry,))
+            else:
+                card.add_entries((entry,), lambda _at, number=number: self._choose(number))
+        if not made.entries:
+            card.add(words(self.theme, "Nothing stands out in these files."))
+        self.page.add_left(card)
+        for lack in made.missing:
+            card = Card(self.theme, f"Not open: {lack.what}")
+            card.add_missing(lack)
+            self.page.add_left(card)
+
+    def _add_right(self, made: Overview) -> None:
+        for group in made.methods:
+            card = Card(self.theme, f"Method {group.title}")
+            card.add_facts(group.facts)
+            self.page.add_right(card)
+        if made.verdict is not None:
+            card = Card(self.theme, "Do the files belong together?")
+            card.add_entries((made.verdict.entry,))
+            card.add_entries(made.verdict.links)
+            self.page.add_right(card)
+        card = Card(self.theme, made.files.title)
+        card.add_facts(made.files.facts)
+        self.page.add_right(card)
+
+    def _choose(self, number: int) -> None:
+        made, session = self._made, self.state.session
+        if made is not None and session is not None:
+            self._ask(finding_request(session, self.state.method, made.findings[number]))
+
+
+SPEC = ViewSpec("overview", "Overview", Area.CENTRE, OverviewPane, "overview")

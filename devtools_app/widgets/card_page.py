@@ -1,0 +1,73 @@
+"""A page of cards: two columns where there is width for both, else one."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from typing_extensions import override
+
+_WIDE = 660  # logical pixels from which two columns of sentences can be read
+
+
+class CardPage(QScrollArea):
+    """Cards over the whole width, then two columns of them; scrolls downwards only."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.setObjectName("panel")
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        page = QWidget()
+        page.setObjectName("page")
+        self._head = QVBoxLayout()
+        self._head.setSpacing(10)
+        self._left, self._right = QVBoxLayout(), QVBoxLayout()
+        self._columns = QHBoxLayout()
+        self._columns.setSpacing(12)
+        for column in (self._left, self._right):
+            column.setSpacing(12)
+            self._columns.addLayout(column, 1)
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(16, 14, 16, 16)
+        layout.setSpacing(12)
+        layout.addLayout(self._head)
+        layout.addLayout(self._columns)
+        layout.addStretch(1)
+        self.setWidget(page)
+
+    def clear(self) -> None:
+        """Take all cards off the page."""
+        for layout in (self._head, self._left, self._right):
+            while (item := layout.takeAt(0)) is not None:
+                widget = item.widget()
+                if widget is not None:
+                    widget.setParent(None)
+                    widget.deleteLater()
+
+    def add_head(self, widget: QWidget) -> None:
+        """Add something over the whole width."""
+        self._head.addWidget(widget)
+
+    def add_left(self, widget: QWidget) -> None:
+        """Add a card to the first column."""
+        self._left.addWidget(widget)
+
+    def add_right(self, widget: QWidget) -> None:
+        """Add a card to the second column, which comes below the first in a narrow window."""
+        self._right.addWidget(widget)
+
+    def end(self) -> None:
+        """Push the cards of both columns to the top."""
+        self._left.addStretch(1)
+        self._right.addStretch(1)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        wide = self.viewport().width() >= _WIDE
+        wanted = QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom
+        if self._columns.direction() != wanted:
+            self._columns.setDirection(wanted)
+        super().resizeEvent(event)

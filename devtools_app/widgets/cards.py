@@ -1,0 +1,112 @@
+"""Cards of the overview: a quiet title over facts, entries or what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.theme import FontSize, Theme, set_role
+from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.facts import Fact
+from devtools_app.viewmodels.overview import Missing
+from devtools_app.widgets.badge import Badge
+from devtools_app.widgets.link_row import LinkRow
+
+_LABEL_WIDTH = 92
+
+
+class Card(QFrame):
+    """A frame with a title; things are put below each other."""
+
+    def __init__(self, theme: Theme, title: str) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setObjectName("card")
+        self.setAccessibleName(title)
+        self._inside = QVBoxLayout(self)
+        self._inside.setContentsMargins(14, 10, 14, 12)
+        self._inside.setSpacing(4)
+        if title:
+            heading = words(theme, title)
+            set_role(heading, "role", "muted")
+            self._inside.addWidget(heading)
+
+    def add(self, widget: QWidget) -> None:
+        """Add something below the rest."""
+        self._inside.addWidget(widget)
+
+    def add_entries(
+        self, entries: Sequence[Entry], chosen: Callable[[int], object] | None = None
+    ) -> None:
+        """Add entries; with ``chosen`` each can be chosen by its number."""
+        for number, entry in enumerate(entries):
+            row = LinkRow(self._theme, entry, leads=chosen is not None)
+            if chosen is not None:
+                row.clicked.connect(lambda _on=False, number=number: chosen(number))
+            self.add(row)
+
+    def add_facts(self, facts: Sequence[Fact]) -> None:
+        """Add lines of label and value, with the exact value on hover."""
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(3)
+        grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
+        grid.setColumnStretch(1, 1)
+        for row, fact in enumerate(facts):
+            label = words(self._theme, fact.label)
+            set_role(label, "role", "muted")
+            grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addLayout(self._value(fact), row, 1)
+        self._inside.addLayout(grid)
+
+    def _value(self, fact: Fact) -> QHBoxLayout:
+        value = words(self._theme, fact.value)
+        value.setFont(self._theme.mono())
+        value.setToolTip(fact.exact)
+        value.setAccessibleName(f"{fact.label}: {fact.value}")
+        line = QHBoxLayout()
+        line.setSpacing(6)
+        line.addWidget(value, 1)
+        if fact.badge:
+            line.addWidget(Badge(self._theme, fact.badge, fact.badge_tone, fact.exact))
+        return line
+
+    def add_missing(self, missing: Missing) -> None:
+        """Add a file that is not there, with the code that writes it."""
+        title = words(self._theme, f"{missing.what} would add {missing.adds}")
+        self.add(title)
+        line = QHBoxLayout()
+        command = words(self._theme, missing.command)
+        command.setObjectName("command")
+        command.setFont(self._theme.mono(FontSize.SMALL))
+        copy = QPushButton("Copy")
+        copy.setAccessibleName(f"Copy the command that makes the {missing.what}")
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(missing.command))
+        line.addWidget(command, 1)
+        line.addWidget(copy, 0, Qt.AlignmentFlag.AlignTop)
+        self._inside.addLayout(line)
+
+
+def words(
+    theme: Theme, text: str, size: FontSize = FontSize.NORMAL, *, strong: bool = False
+) -> QLabel:
+    """Return text that wraps and can be copied; a long name never makes the page wide."""
+    label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setFont(theme.sans(size, strong=strong))
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+    return label

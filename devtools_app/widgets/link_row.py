@@ -1,0 +1,89 @@
+"""A finding or verdict as a line that can be chosen: a coloured dot, words that wrap, a detail."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from devtools_app.theme import FontSize, Theme, set_role
+from devtools_app.viewmodels.entries import Entry
+
+_LEFT, _DOT, _PAD = 24, 8, 5
+
+
+class LinkRow(QAbstractButton):
+    """One entry; clicked by the mouse, Space or Return. Without a target it is only words."""
+
+    def __init__(self, theme: Theme, entry: Entry, *, leads: bool = True) -> None:
+        super().__init__()
+        self._theme = theme
+        self._entry = entry
+        self._leads = leads
+        parts = (entry.spoken, entry.title, entry.detail)
+        self.setAccessibleName(", ".join(part for part in parts if part))
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        if leads:
+            self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            self.setCursor(Qt.CursorShape.PointingHandCursor)
+        else:
+            self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(_LEFT, _PAD, _PAD + 2, _PAD)
+        layout.setSpacing(1)
+        layout.addWidget(_label(entry.title, theme, FontSize.NORMAL, strong=entry.strong))
+        if entry.detail:
+            detail = _label(entry.detail, theme, FontSize.SMALL)
+            set_role(detail, "role", "muted")
+            layout.addWidget(detail)
+
+    @override
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    @override
+    def heightForWidth(self, width: int) -> int:
+        layout = self.layout()
+        return layout.heightForWidth(width) if layout is not None else 0
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.heightForWidth(max(200, self.width())))
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+            return
+        super().keyPressEvent(event)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        palette = self._theme.palette
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+            if self._leads and self.underMouse():
+                painter.setBrush(QColor(palette.hover))
+                painter.drawRoundedRect(box, 4, 4)
+            if self.hasFocus():
+                painter.setPen(QPen(QColor(palette.accent), 1.0))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRoundedRect(box, 4, 4)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(palette.tone(self._entry.tone)))
+            line = self.fontMetrics().height()
+            painter.drawEllipse(QRectF(8, _PAD + (line - _DOT) / 2, _DOT, _DOT))
+
+
+def _label(text: str, theme: Theme, size: FontSize, *, strong: bool = False) -> QWidget:
+    label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setFont(theme.sans(size, strong=strong))
+    label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+    return label

@@ -1,0 +1,121 @@
+"""Where the time of a method went: parts of one bar that add up to the whole, each a link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from devtools_app.theme import Theme, set_role
+from devtools_app.viewmodels.overview import Slice
+from devtools_app.viewmodels.units import format_share
+
+_BAR = 18
+_SWATCH = 10
+
+
+class TimeBar(QWidget):
+    """A bar over a line of its parts with their times.
+
+    Signals:
+        chosen(view): the user wants to see a part
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._bar = _Bar(theme)
+        self._legend = QHBoxLayout()
+        self._legend.setSpacing(4)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(6)
+        layout.addWidget(self._bar)
+        layout.addLayout(self._legend)
+
+    def show_slices(self, slices: Sequence[Slice]) -> None:
+        """Show other parts."""
+        self._bar.show_slices(slices)
+        while (item := self._legend.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.deleteLater()
+        for part in slices:
+            self._legend.addWidget(_Swatch(self._theme, part.word))
+            self._legend.addWidget(self._button(part))
+        self._legend.addStretch(1)
+
+    def _button(self, part: Slice) -> QPushButton:
+        share = format_share(part.share)
+        button = QPushButton(f"{part.word}  {part.text}  {share}")
+        set_role(button, "link", "true")
+        button.setAccessibleName(f"{part.word} {part.text}, {share} of the method")
+        button.setToolTip(f"{part.exact}, mean over runs. Show in {part.view}")
+        button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        button.clicked.connect(lambda: self.chosen.emit(part.view))
+        return button
+
+
+def paint_part(painter: QPainter, box: QRectF, word: str, theme: Theme) -> None:
+    """Draw the ground of a part; what no instruction accounts for is hatched."""
+    palette = theme.palette
+    if word == "unattributed":
+        painter.fillRect(box, QColor(palette.hover))
+        brush = QBrush(QColor(palette.muted), Qt.BrushStyle.BDiagPattern)
+        painter.fillRect(box, brush)
+        return
+    colours = {
+        "delegates": palette.accent,
+        "operators": palette.plain_edge,
+        "control": palette.muted,
+    }
+    painter.fillRect(box, QColor(colours.get(word, palette.muted)))
+
+
+class _Bar(QWidget):
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._slices: tuple[Slice, ...] = ()
+        self.setFixedHeight(_BAR)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Parts of the time of the method")
+        theme.changed.connect(self.update)
+
+    def show_slices(self, slices: Sequence[Slice]) -> None:
+        self._slices = tuple(slices)
+        words = (f"{part.word} {part.text}, {format_share(part.share)}" for part in slices)
+        self.setAccessibleDescription("; ".join(words))
+        self.update()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            total = sum(max(0.0, part.share) for part in self._slices)
+            at, width = 0.0, float(self.width())
+            for part in self._slices:
+                share = max(0.0, part.share) / total if total else 0.0
+                box = QRectF(at, 0.0, share * width, self.height())
+                paint_part(painter, box, part.word, self._theme)
+                at += share * width
+                if at < width - 0.5:  # a seam, so that neighbours are told apart without colour
+                    painter.setPen(QPen(QColor(self._theme.palette.raised), 1.5))
+                    painter.drawLine(QPointF(at, 0.0), QPointF(at, float(self.height())))
+
+
+class _Swatch(QWidget):
+    def __init__(self, theme: Theme, word: str) -> None:
+        super().__init__()
+        self._theme = theme
+        self._word = word
+        self.setFixedSize(_SWATCH + 2, _SWATCH)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            paint_part(painter, QRectF(0, 0, _SWATCH, _SWATCH), self._word, self._theme)
