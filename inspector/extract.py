@@ -2,94 +2,149 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inspector.payloads import delegate_payload
 from inspector.session import Session
-from inspector.tensors import logged_tensors, stored_tensors
-from schema.errors import FormatError
+from inspector.statistics import has_numbers
+from inspector.tensors import Array, LoggedTensor, logged_tensors, shaped, stored_tensors
+from schema.debug_buffer import DebugBuffer
+from schema.errors import FormatError, Issue, Severity
+from schema.scalar_type import scalar_type, tensor_nbytes
 
-KINDS = ("payloads", "constants", "tensors")
+PAYLOADS, CONSTANTS, DATA, TENSORS = "payloads", "constants", "named data", "tensors"
+KINDS = (PAYLOADS, CONSTANTS, DATA, TENSORS)
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A file that can be written.
+    """A file that can be written; what it holds is made when it is.
 
     Attributes:
         path: parts of a relative path, not yet made safe
-        kind: payloads, constants or tensors
-        data: what it holds; arrays become .npy
+        kind: payloads, constants, named data or tensors
+        nbytes: bytes of the content, without the header of .npy
+        load: returns what it holds; arrays become .npy
     """
 
     path: tuple[str, ...]
     kind: str
-    data: memoryview | NDArray[Any]
+    nbytes: int
+    load: Callable[[], memoryview | Array]
 
-    def content(self) -> bytes:
-        """Return the bytes of the file."""
-        if isinstance(self.data, memoryview):
-            return bytes(self.data)
-        out = io.BytesIO()
-        np.save(out, np.ascontiguousarray(self.data), allow_pickle=False)
-        return out.getvalue()
+    def write(self, stream: BinaryIO) -> None:
+        """Write the content of the file."""
+        content = self.load()
+        if isinstance(content, memoryview):
+            stream.write(content)
+        else:
+            np.lib.format.write_array(stream, np.ascontiguousarray(content), allow_pickle=False)
 
 
-def items(session: Session, methods: tuple[str, ...], kinds: tuple[str, ...]) -> Iterator[Item]:
-    """Yield everything of these kinds, one at a time so that large files never add up."""
+def items(
+    session: Session, methods: tuple[str, ...], kinds: tuple[str, ...]
+) -> tuple[list[Item], list[Issue]]:
+    """Return everything of these kinds, and why something that should be there is not."""
+    found: list[Item] = []
+    issues: list[Issue] = []
     for method in methods:
-        if "payloads" in kinds:
-            yield from _payloads(session, method)
-        if "constants" in kinds:
-            yield from _constants(session, method)
-    if "tensors" in kinds:
-        yield from _tensors(session)
+        if PAYLOADS in kinds:
+            found += _payloads(session, method, issues)
+        if CONSTANTS in kinds:
+            found += _constants(session, method, issues)
+    if DATA in kinds:
+        found += _named_data(session)
+    if TENSORS in kinds:
+        found += _tensors(session, issues)
+    return found, issues
 
 
-def _payloads(session: Session, method: str) -> Iterator[Item]:
+def _payloads(session: Session, method: str, issues: list[Issue]) -> Iterator[Item]:
     program = session.program
-    if program is None or method not in session.methods:
+    if program is None:
         return
     plan = program.plan(method)
     for index, delegate in enumerate(plan.delegates):
         folder = (method, f"delegate_{index}_{delegate.id}")
         try:
-            yield Item((*folder, "payload.bin"), "payloads", program.delegate_data(delegate))
-        except FormatError:
+            data = program.delegate_data(delegate)
+        except FormatError as error:
+            issues.append(Issue(Severity.ERROR, "/".join(folder), str(error)))
             continue
+        yield Item((*folder, "payload.bin"), PAYLOADS, len(data), partial(_view, data))
         payload = delegate_payload(program, plan, index, session.external)
-        for path, data in payload.files.items():
-            yield Item((*folder, *path.split("/")), "payloads", data)
+        for path, content in payload.files.items():
+            yield Item((*folder, *path.split("/")), PAYLOADS, len(content), partial(_view, content))
 
 
-def _constants(session: Session, method: str) -> Iterator[Item]:
+def _view(data: memoryview) -> memoryview:
+    return data
+
+
+def _constants(session: Session, method: str, issues: list[Issue]) -> Iterator[Item]:
     for one in stored_tensors(session, method):
-        array = one.array()
-        if array is not None and array.size == _elements(one.sizes):
-            name = f"{one.name}.npy"
-            yield Item((method, "constants", name), "constants", np.reshape(array, one.sizes))
-        elif one.data is not None:
-            name = f"{one.name}.{one.dtype}.bin"
-            yield Item((method, "constants", name), "constants", one.data)
+        if one.data is None:
+            issues.append(Issue(Severity.WARNING, f"{method} {one.name}", one.missing))
+        else:
+            facts = (one.data, one.code, one.sizes, one.dim_order)
+            yield _stored((method, "constants", one.name), CONSTANTS, facts)
 
 
-def _elements(sizes: tuple[int, ...]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
+Stored = tuple[memoryview, int, tuple[int, ...], tuple[int, ...]]
 
 
-def _tensors(session: Session) -> Iterator[Item]:
-    for number, one in enumerate(logged_tensors(session)):
-        array = one.array()
-        if array is not None:
+def _stored(path: tuple[str, ...], kind: str, facts: Stored) -> Item:
+    """Return the item of a stored tensor: numbers in their shape, else its bytes."""
+    data, code, sizes, _ = facts
+    whole = has_numbers(code) and len(data) == tensor_nbytes(code, sizes)
+    suffix = "npy" if whole else f"{scalar_type(code).name}.bin"
+    load = partial(_numbers, facts) if whole else partial(_view, data)
+    return Item((*path[:-1], f"{path[-1]}.{suffix}"), kind, len(data), load)
+
+
+def _numbers(facts: Stored) -> memoryview | Array:
+    array = shaped(*facts)
+    return facts[0] if array is None else array
+
+
+def _named_data(session: Session) -> Iterator[Item]:
+    if session.program is not None:
+        for key, data in session.program.named_data_map().items():
+            yield Item(("named_data", f"{key}.bin"), DATA, len(data), partial(_view, data))
+    for external in session.external:
+        for entry in external.entries:
+            layout = entry.layout
+            if layout is None:
+                path = ("external", f"{entry.key}.bin")
+                yield Item(path, DATA, entry.size, partial(_view, entry.data))
+            else:
+                facts = (entry.data, layout.scalar_type, layout.sizes, layout.dim_order)
+                yield _stored(("external", entry.key), DATA, facts)
+
+
+def _tensors(session: Session, issues: list[Issue]) -> Iterator[Item]:
+    missing = 0
+    runs = max((len(dump.run_data) for dump in session.dumps), default=0)
+    for run in range(runs):
+        for number, one in enumerate(logged_tensors(session, run)):
+            if one.missing or one.buffer is None:
+                missing += 1
+                continue
             place = "output" if one.is_output else f"{one.instruction}_{one.event}"
-            name = f"{number:05d}_{place}_{one.position}.npy"
-            yield Item(("tensors", name), "tensors", array)
+            suffix = "npy" if has_numbers(one.tensor.scalar_type) else f"{one.dtype}.bin"
+            name = f"{number:05d}_{place}_{one.position}.{suffix}"
+            load = partial(_logged, one, one.buffer)
+            yield Item((f"tensors_run_{run}", name), TENSORS, one.nbytes, load)
+    if missing:
+        message = f"{missing} logged tensors have no bytes in these files"
+        issues.append(Issue(Severity.WARNING, session.name, message))
+
+
+def _logged(one: LoggedTensor, buffer: DebugBuffer) -> memoryview | Array:
+    array = one.array()
+    return buffer.tensor_array(one.tensor).raw if array is None else array

@@ -1,4 +1,4 @@
-"""Stored and logged tensors of a session, and what their numbers look like.
+"""Stored and logged tensors of a session.
 
 A tensor whose bytes are not at hand is missing and says why; it never becomes zeros.
 """
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from inspector.blocks import Block, trace_blocks
 from inspector.memory import value_name
 from inspector.session import Session
+from inspector.statistics import Facts, data_statistics, statistics
 from schema.debug_buffer import DebugBuffer
 from schema.errors import FormatError
 from schema.etdump import DebugTensor, DebugValue
@@ -35,6 +36,7 @@ class StoredTensor:
         role: constant, state or external
         dtype: element type name
         sizes: shape
+        dim_order: outermost dimension in memory first
         nbytes: bytes of the shape
         data: its bytes, None when they are not in these files
         missing: why there are no bytes, empty otherwise
@@ -47,6 +49,7 @@ class StoredTensor:
     role: str
     dtype: str
     sizes: tuple[int, ...]
+    dim_order: tuple[int, ...]
     nbytes: int
     data: memoryview | None
     missing: str
@@ -57,6 +60,16 @@ class StoredTensor:
         if self.data is None:
             return None
         return to_float64(np.frombuffer(self.data, dtype=np.uint8), self.code)
+
+    def shaped(self) -> Array | None:
+        """Return the numbers in their shape, None when there are none or they do not fill it."""
+        if self.data is None:
+            return None
+        return shaped(self.data, self.code, self.sizes, self.dim_order)
+
+    def statistics(self) -> Facts | None:
+        """Return what the numbers look like, None when there are none."""
+        return None if self.data is None else data_statistics(self.data, self.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,27 @@ class LoggedTensor:
         if self.buffer is None or self.missing:
             return None
         return self.buffer.tensor_array(self.tensor).values()
+
+    def statistics(self) -> Facts | None:
+        """Return what the numbers look like, None when there are none."""
+        return statistics(self.array())
+
+
+def shaped(
+    data: memoryview, code: int, sizes: tuple[int, ...], dim_order: tuple[int, ...]
+) -> Array | None:
+    """Return stored bytes as numbers in their shape, None when they do not fill it."""
+    array = to_float64(np.frombuffer(data, dtype=np.uint8), code) if _whole(data, code) else None
+    order = dim_order or tuple(range(len(sizes)))
+    if array is None or array.size != numel(sizes) or sorted(order) != list(range(len(sizes))):
+        return None
+    stored: Array = np.reshape(array, [sizes[dimension] for dimension in order])
+    return np.transpose(stored, [order.index(dimension) for dimension in range(len(order))])
+
+
+def _whole(data: memoryview, code: int) -> bool:
+    item = scalar_type(code).item_bytes
+    return item > 0 and len(data) % item == 0
 
 
 def stored_tensors(session: Session, method: str) -> tuple[StoredTensor, ...]:
@@ -135,6 +169,7 @@ def _stored(
         role=role,
         dtype=scalar_type(tensor.scalar_type).name,
         sizes=tensor.sizes,
+        dim_order=tensor.dim_order,
         nbytes=tensor_nbytes(tensor.scalar_type, tensor.sizes),
         data=data,
         missing=missing,
@@ -218,31 +253,3 @@ def _missing(tensor: DebugTensor, buffer: DebugBuffer | None) -> str:
     except FormatError as error:
         return f"missing: {error}"
     return ""
-
-
-def statistics(array: Array | None) -> dict[str, float | int | None] | None:
-    """Return count, min, mean, max, standard deviation and the counts of NaN, infinity and zero.
-
-    None when there is no array or its type has no order (complex numbers).
-    """
-    if array is None or array.dtype.kind not in "biuf":
-        return None
-    flat: Array = np.ravel(array)
-    numbers = flat.astype(np.float64) if flat.dtype.kind in "bf" else flat
-    finite = numbers[np.isfinite(numbers)] if numbers.dtype.kind == "f" else numbers
-    empty = len(finite) == 0
-    return {
-        "count": len(flat),
-        "min": None if empty else float(finite.min()),
-        "mean": None if empty else float(finite.mean(dtype=np.float64)),
-        "max": None if empty else float(finite.max()),
-        "std": None if empty else float(finite.std(dtype=np.float64)),
-        "nan": int(np.isnan(numbers).sum()) if numbers.dtype.kind == "f" else 0,
-        "inf": int(np.isinf(numbers).sum()) if numbers.dtype.kind == "f" else 0,
-        "zero": int((finite == 0).sum()),
-    }
-
-
-def elements(sizes: tuple[int, ...]) -> int:
-    """Return the number of elements of a shape."""
-    return numel(sizes)

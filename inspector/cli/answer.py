@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +55,22 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Lazy:
+    """A list of JSON values that are made one at a time, when they are written.
+
+    Attributes:
+        items: what they are made of
+        make: returns the JSON value of an item
+    """
+
+    items: Iterable[Any]
+    make: Callable[[Any], Any]
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.make, self.items)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The result of a verb.
 
@@ -64,7 +80,7 @@ class Answer:
         tables: for text, TSV and CSV; the first is what TSV and CSV hold
         issues: beyond those of the session
         code: exit code
-        document: finished text for verbs that write a file format of their own
+        document: pieces of finished text, for verbs that write a file format of their own
     """
 
     data: Mapping[str, Any]
@@ -72,4 +88,4 @@ class Answer:
     tables: Sequence[Table] = ()
     issues: Sequence[Issue] = ()
     code: int = FINE
-    document: str | None = field(default=None)
+    document: Iterable[str] | None = field(default=None)

@@ -46,8 +46,7 @@ def run(options: Namespace) -> Answer:
     columns = (Column("graph"), Column("nodes", "count"))
     rows = [(graph["id"], len(graph["nodes"])) for graph in found["graphs"]]
     document = to_json(found) + "\n"
-    data = {"model_explorer": found}
-    return Answer(data, tables=(Table("", columns, rows),), issues=issues, document=document)
+    return Answer(found, tables=(Table("", columns, rows),), issues=issues, document=document)
 
 
 def _copy(session: Session, options: Namespace) -> Answer:

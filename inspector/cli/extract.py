@@ -1,51 +1,61 @@
-"""extract: payloads, constants and tensors as files."""
+"""extract: payloads, constants, named data and logged tensors as files."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
-from inspector.cli.options import add_files, methods, open_files
-from inspector.cli.output import safe_name, write_bytes
-from inspector.extract import KINDS, items
+from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.options import add_folder_output, add_reading, methods, needs, open_files
+from inspector.cli.output import safe_path, write_folder
+from inspector.extract import KINDS, Item, items
+from schema.errors import Issue, Severity
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    add_files(parser)
-    parser.add_argument("--what", choices=(*KINDS, "all"), default="all", help="default: all")
-    parser.add_argument("--to", metavar="FOLDER", required=True, help="folder to write into")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders, any mix")
+    names = [kind.replace(" ", "-") for kind in KINDS]
+    parser.add_argument("--what", choices=(*names, "all"), default="all", help="default: all")
+    add_reading(parser)
+    add_folder_output(parser, "folder to write into; without it the files are only listed")
 
 
 def run(options: Namespace) -> Answer:
     """Write the files and list them; nothing else in the folder is touched."""
     session = open_files(options)
-    target = Path(options.to)
-    if target.exists() and not target.is_dir():
-        raise CommandError(f"{target} is not a folder", USAGE)
-    kinds = KINDS if options.what == "all" else (options.what,)
-    used: set[Path] = set()
-    rows: list[tuple[str, str, int]] = []
-    for item in items(session, methods(session, options), kinds):
-        path = _unused(target.joinpath(*map(safe_name, item.path)), used)
-        content = item.content()
-        write_bytes(path, content, force=options.force)
-        rows.append((str(path.relative_to(target)), item.kind, len(content)))
+    kinds = KINDS if options.what == "all" else (options.what.replace("-", " "),)
+    found, issues = items(session, methods(session, options), kinds)
+    if not found and not issues:
+        words = needs("something to extract", "a program, a .ptd, or an ETDump and debug buffer")
+        issues.append(Issue(Severity.INFO, session.name, words))
+    placed = _placed(found)
+    if options.folder is not None:
+        files = [(path, item.write) for path, item in placed]
+        write_folder(Path(options.folder), files, force=options.force)
+    rows = [(path.as_posix(), item.kind, item.nbytes) for path, item in placed]
     data = {
-        "folder": str(target),
+        "folder": options.folder,
         "files": [{"path": path, "kind": kind, "bytes": size} for path, kind, size in rows],
     }
     columns = (Column("file"), Column("kind"), Column("bytes", "bytes"))
-    lines = [f"{len(rows)} file(s) written to {target}"]
-    return Answer(data, lines=lines, tables=(Table("", columns, rows),))
+    count = f"{len(rows)} file{'' if len(rows) == 1 else 's'}"
+    done = f"written to {options.folder}" if options.folder else "found; -o FOLDER writes them"
+    return Answer(
+        data, lines=[f"{count} {done}"], tables=(Table("", columns, rows),), issues=issues
+    )
 
 
-def _unused(path: Path, used: set[Path]) -> Path:
-    """Return the path, numbered when two names became one by being made safe."""
-    number, found = 1, path
-    while found in used:
-        number += 1
-        found = path.with_name(f"{path.stem}_{number}{path.suffix}")
-    used.add(found)
-    return found
+def _placed(found: list[Item]) -> list[tuple[Path, Item]]:
+    """Return the path of each item; two names that become one by being made safe are numbered."""
+    used: set[str] = set()
+    placed: list[tuple[Path, Item]] = []
+    for item in found:
+        path = safe_path(item.path)
+        number, free = 1, path
+        while str(free).casefold() in used:
+            number += 1
+            free = path.with_name(f"{path.stem}_{number}{path.suffix}")
+        used.add(str(free).casefold())
+        placed.append((free, item))
+    return placed

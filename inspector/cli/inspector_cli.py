@@ -50,11 +50,11 @@ def run(options: Namespace) -> Answer:
     if options.tsv_path:
         tsv = io.StringIO()
         found.save_data_to_tsv(tsv)
-        write_text(Path(options.tsv_path), tsv.getvalue(), force=options.force)
+        write_text(Path(options.tsv_path), [tsv.getvalue()], force=options.force)
     data: dict[str, Any] = {"blocks": len(found.event_blocks)}
     if options.compare_results:
         data["comparison"] = [_compare(api, block) for block in found.event_blocks]
-    return Answer(data, document=text.getvalue())
+    return Answer(data, document=[text.getvalue()])
 
 
 def _compare(api: Any, block: Any) -> dict[str, Any] | None:  # noqa: ANN401 - the lazy API

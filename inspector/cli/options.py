@@ -22,6 +22,15 @@ def add_output(parser: ArgumentParser) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="show where an error arose")
 
 
+def add_folder_output(parser: ArgumentParser, words: str) -> None:
+    """Add where to write files; the answer itself goes to standard output."""
+    parser.add_argument("-o", "--output", dest="folder", metavar="FOLDER", help=words)
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show where an error arose")
+    parser.set_defaults(output=None)
+
+
 def add_reading(parser: ArgumentParser) -> None:
     """Add how to read what the files leave open."""
     parser.add_argument("--method", help="only this method")

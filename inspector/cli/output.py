@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import math
 import os
+import re
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 import numpy as np
 
-from inspector.cli.answer import FAILED, USAGE, Answer, CommandError
+from inspector.cli.answer import FAILED, USAGE, Answer, CommandError, Lazy
 from inspector.cli.text import render, separated
 from schema.errors import Issue
 from schema.version import __version__
+
+_NESTED = 4  # objects down to here have a line a member
+_LONGEST_NAME, _LONGEST_SUFFIX = 100, 16  # characters; file systems allow 255 bytes
 
 
 def envelope(
@@ -48,7 +53,33 @@ def envelope(
 
 def to_json(value: object) -> str:
     """Return strict JSON: no NaN, no infinity, numpy numbers as numbers."""
-    return json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False)
+    return "".join(json_pieces(value))
+
+
+def json_pieces(value: object, depth: int = 0) -> Iterator[str]:
+    """Yield strict JSON, a line for each member of the outer objects and each element of lists.
+
+    A list is read one element at a time, so that a million rows need not exist at once.
+    """
+    pad = "  " * (depth + 1)
+    members = cast("Mapping[object, object]", value) if isinstance(value, Mapping) else {}
+    if members and depth < _NESTED:
+        for number, (key, item) in enumerate(members.items()):
+            yield f"{',' if number else '{'}\n{pad}{_compact(str(key))}: "
+            yield from json_pieces(item, depth + 1)
+        yield f"\n{pad[2:]}}}"
+    elif isinstance(value, (list, tuple, Lazy)) and depth < _NESTED:
+        empty = True
+        for item in cast("Iterable[object]", value):
+            yield f"{'[' if empty else ','}\n{pad}{_compact(item)}"
+            empty = False
+        yield "[]" if empty else f"\n{pad[2:]}]"
+    else:
+        yield _compact(cast(object, value))
+
+
+def _compact(value: object) -> str:
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
@@ -64,8 +95,8 @@ def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
         return {str(key): plain(item) for key, item in items}
     if isinstance(value, np.ndarray):
         return plain(cast("list[object]", value.tolist()))
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(item) for item in cast("Sequence[object]", value)]
+    if isinstance(value, (list, tuple, set, frozenset, Lazy)):
+        return [plain(item) for item in cast("Iterable[object]", value)]
     return str(value)
 
 
@@ -93,11 +124,12 @@ def emit(heading: Heading, answer: Answer, options: Namespace) -> None:
     """
     if options.output:
         refuse_inputs(Path(options.output), heading.inputs)
-        text = _formatted(heading, answer, options.format, io.StringIO())
-        write_text(Path(options.output), text, force=options.force)
+        pieces = _formatted(heading, answer, options.format, io.StringIO())
+        write_text(Path(options.output), pieces, force=options.force)
         return
     try:
-        sys.stdout.write(_formatted(heading, answer, options.format, sys.stdout))
+        for piece in _formatted(heading, answer, options.format, sys.stdout):
+            sys.stdout.write(piece)
         sys.stdout.flush()
     except BrokenPipeError:
         raise
@@ -105,17 +137,17 @@ def emit(heading: Heading, answer: Answer, options: Namespace) -> None:
         raise CommandError(f"the output cannot be written: {error.strerror}", FAILED) from error
 
 
-def _formatted(heading: Heading, answer: Answer, form: str, stream: TextIO) -> str:
+def _formatted(heading: Heading, answer: Answer, form: str, stream: TextIO) -> Iterable[str]:
     if form == "json":
         found = envelope(heading.verb, heading.inputs, heading.issues, answer.data, heading.error)
-        return to_json(found) + "\n"
+        return itertools.chain(json_pieces(found), "\n")
     if form in ("tsv", "csv"):
         if not answer.tables:
-            return ""
+            return ()
         return separated(answer.tables[0], "\t" if form == "tsv" else ",")
     if answer.document is not None:
         return answer.document
-    return render(answer, heading.issues, stream)
+    return (render(answer, heading.issues, stream),)
 
 
 def refuse_inputs(path: Path, inputs: Sequence[str]) -> None:
@@ -126,32 +158,75 @@ def refuse_inputs(path: Path, inputs: Sequence[str]) -> None:
                 raise CommandError(f"{path} is one of the files being read", USAGE)
 
 
-def write_text(path: Path, text: str, *, force: bool) -> None:
+def write_text(path: Path, pieces: Iterable[str], *, force: bool) -> None:
     """Write a file whole or not at all."""
-    write_bytes(path, text.encode("utf-8", "replace"), force=force)
+
+    def write(stream: BinaryIO) -> None:
+        for piece in pieces:
+            stream.write(piece.encode("utf-8", "replace"))
+
+    write_file(path, write, force=force)
 
 
-def write_bytes(path: Path, data: bytes, *, force: bool) -> None:
-    """Write a file whole or not at all.
+def write_file(path: Path, write: Callable[[BinaryIO], object], *, force: bool) -> None:
+    """Let a function write a file; it appears whole or not at all.
 
     Raises: CommandError if it exists without force, or the disk refuses
     """
-    if path.is_dir():
-        raise CommandError(f"{path} is a folder, not a file", USAGE)
-    if path.exists() and not force:
-        raise CommandError(f"{path} exists; --force replaces it", USAGE)
+    refuse_existing(path, force=force)
     temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            write(stream)
         _share(Path(temporary))
         os.replace(temporary, path)
+        temporary = ""
     except OSError as error:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise CommandError(f"{path} cannot be written: {error.strerror}", FAILED) from error
+        reason = error.strerror or str(error)
+        raise CommandError(f"{path} cannot be written: {reason}", FAILED) from error
+    finally:
+        if temporary:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+
+
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Raise CommandError if a file is there and may not be replaced."""
+    if path.is_dir():
+        raise CommandError(f"{path} is a folder, not a file", USAGE)
+    if not force and (path.exists() or path.is_symlink()):
+        raise CommandError(f"{path} exists; --force replaces it", USAGE)
+
+
+def write_folder(
+    folder: Path, files: Sequence[tuple[Path, Callable[[BinaryIO], object]]], *, force: bool
+) -> None:
+    """Write files below a folder; nothing is written when one of them may not be.
+
+    Args:
+        folder: made when it is not there; one with content is only written into with force
+        files: path below the folder, and the function that writes it
+        force: replace files that exist; others in the folder stay as they are
+
+    Raises: CommandError if something exists without force, or the disk refuses
+    """
+    if folder.exists() and not folder.is_dir():
+        raise CommandError(f"{folder} is a file, not a folder", USAGE)
+    if not force and folder.exists() and any(folder.iterdir()):
+        raise CommandError(f"{folder} exists and is not empty; --force writes into it", USAGE)
+    for path, _ in files:
+        refuse_existing(folder / path, force=force)
+    for path, write in files:
+        _refuse_leaving(folder, folder / path)
+        write_file(folder / path, write, force=force)
+
+
+def _refuse_leaving(folder: Path, path: Path) -> None:
+    """Raise CommandError if a link below the folder leads out of it."""
+    if not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise CommandError(f"{path.parent} is a link that leads out of {folder}", USAGE)
 
 
 def _share(path: Path) -> None:
@@ -161,7 +236,20 @@ def _share(path: Path) -> None:
     path.chmod(0o666 & ~mask)
 
 
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)  # of Windows
+
+
+def safe_path(parts: Sequence[str]) -> Path:
+    """Return a relative path for names from a file; it never leads out of its folder."""
+    return Path(*(safe_name(part) for part in parts))
+
+
 def safe_name(name: str) -> str:
     """Return a file name for text from a file: no separators, no dots in front, not too long."""
     kept = "".join(char if char.isalnum() or char in "._-" else "_" for char in name)
-    return kept.lstrip(".")[:120] or "_"
+    kept = kept.strip(".") or "_"
+    if len(kept) > _LONGEST_NAME:
+        stem, dot, suffix = kept.rpartition(".")
+        tail = f"{dot}{suffix}" if stem and len(suffix) < _LONGEST_SUFFIX else ""
+        kept = kept[: _LONGEST_NAME - len(tail)] + tail
+    return f"_{kept}" if _RESERVED.match(kept) else kept

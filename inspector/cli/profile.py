@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.answer import Answer, Column, Lazy, Table
 from inspector.cli.options import add_files, needs, open_files
 from inspector.profile import MethodTime, Profile, analyse_profile
 from inspector.profile_rows import ProfileRow
@@ -36,7 +37,7 @@ def run(options: Namespace) -> Answer:
     rows = _rows(profile, options.method)
     times = tuple(time for time in profile.methods if options.method in (None, time.method, ""))
     data: dict[str, Any] = {
-        "rows": [row_json(row, session.options) for row in rows],
+        "rows": Lazy(rows, partial(row_json, options=session.options)),
         "totals": _totals(times),
         "methods": {time.method or "unknown": method_json(time) for time in times},
         "unit": {"source": profile.unit, "assumed": profile.unit_assumed},

@@ -7,7 +7,7 @@ from typing import Any
 
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, methods, needs, open_files
-from inspector.tensors import LoggedTensor, StoredTensor, logged_tensors, statistics, stored_tensors
+from inspector.tensors import LoggedTensor, StoredTensor, logged_tensors, stored_tensors
 from schema.errors import Issue, Severity
 
 
@@ -48,14 +48,14 @@ def _stored(one: StoredTensor, values: bool) -> dict[str, Any]:
         "role": one.role,
         "dtype": one.dtype,
         "sizes": list(one.sizes),
+        "dim_order": list(one.dim_order),
         "bytes": one.nbytes,
         "missing": one.missing or None,
-        "statistics": statistics(one.array()) if values else None,
+        "statistics": one.statistics() if values else None,
     }
 
 
 def _logged(one: LoggedTensor, values: bool) -> dict[str, Any]:
-    array = one.array() if values else None
     return {
         "event": one.event,
         "instruction_id": one.instruction,
@@ -65,7 +65,7 @@ def _logged(one: LoggedTensor, values: bool) -> dict[str, Any]:
         "sizes": list(one.sizes),
         "bytes": one.nbytes,
         "missing": one.missing or None,
-        "statistics": statistics(array) if values else None,
+        "statistics": one.statistics() if values else None,
     }
 
 

@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 from inspector.cli.answer import Answer, Column, Table
@@ -129,15 +129,21 @@ def _cut(text: str, size: int) -> str:
     return text if len(text) <= size else f"{text[: size - 1]}…"
 
 
-def separated(table: Table, delimiter: str) -> str:
-    """Return a table as TSV or CSV, unrounded, missing cells empty."""
+def separated(table: Table, delimiter: str) -> Iterator[str]:
+    """Yield a table as TSV or CSV, unrounded, missing cells empty."""
     units = {"time": " (ms)", "bytes": " (B)", "share": " (fraction)"}
+    heads = [f"{column.title}{units.get(column.kind, '')}" for column in table.columns]
+    yield _record(heads, delimiter)
+    for row in table.rows:
+        yield _record(row, delimiter)
+    if table.total is not None:
+        yield _record(table.total, delimiter)
+
+
+def _record(row: Sequence[Any], delimiter: str) -> str:
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(f"{column.title}{units.get(column.kind, '')}" for column in table.columns)
-    rows = [*table.rows, table.total] if table.total is not None else table.rows
-    for row in rows:
-        writer.writerow("" if cell is None else cell for cell in row)
+    writer.writerow(["" if cell is None else cell for cell in row])
     return out.getvalue()
 
 

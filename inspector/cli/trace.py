@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from typing import Any
 
 from inspector.cli.answer import Answer, Column, Table
@@ -29,11 +30,13 @@ def run(options: Namespace) -> Answer:
     return Answer(trace, tables=(_table(trace),), issues=issues, document=_document(trace))
 
 
-def _document(trace: dict[str, Any]) -> str:
-    """Return the file, one event a line."""
-    lines = (_line(event) for event in trace["traceEvents"])
+def _document(trace: dict[str, Any]) -> Iterator[str]:
+    """Yield the file, one event a line."""
+    yield '{"traceEvents": ['
+    for number, event in enumerate(trace["traceEvents"]):
+        yield f"{',' if number else ''}\n{_line(event)}"
     rest = _line({key: value for key, value in trace.items() if key != "traceEvents"})
-    return '{"traceEvents": [\n' + ",\n".join(lines) + f"\n], {rest[1:]}\n"
+    yield f"\n], {rest[1:]}\n"
 
 
 def _line(value: object) -> str:

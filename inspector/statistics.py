@@ -1,0 +1,102 @@
+"""What the numbers of a tensor look like, read piece by piece so that size does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schema.scalar_type import scalar_type, to_float64
+
+Array = NDArray[Any]
+Facts = dict[str, float | int | None]
+_PIECE = 1 << 22  # elements
+
+
+@dataclass(slots=True)
+class _Sums:
+    count: int = 0
+    finite: int = 0
+    mean: float = 0.0
+    squares: float = 0.0  # of differences from the mean
+    low: float = np.inf
+    high: float = -np.inf
+    nan: int = 0
+    inf: int = 0
+    zero: int = 0
+
+    def add(self, piece: Array) -> None:
+        """Take another piece in (Chan's parallel variance)."""
+        numbers = piece.astype(np.float64) if piece.dtype.kind in "bf" else piece
+        self.count += len(numbers)
+        if numbers.dtype.kind == "f":
+            self.nan += int(np.isnan(numbers).sum())
+            self.inf += int(np.isinf(numbers).sum())
+            numbers = numbers[np.isfinite(numbers)]
+        self.zero += int((numbers == 0).sum())
+        if not len(numbers):
+            return
+        self.low = min(self.low, float(numbers.min()))
+        self.high = max(self.high, float(numbers.max()))
+        with np.errstate(over="ignore", invalid="ignore"):  # float64 near its end
+            mean = float(numbers.mean(dtype=np.float64))
+            squares = float(numbers.var(dtype=np.float64)) * len(numbers)
+            gap, total = mean - self.mean, self.finite + len(numbers)
+            self.squares += squares + gap * gap * self.finite * len(numbers) / total
+            self.mean += gap * len(numbers) / total
+        self.finite = total
+
+    def facts(self) -> Facts:
+        """Return the numbers; those of no finite element are None."""
+        some = self.finite > 0
+        return {
+            "count": self.count,
+            "min": self.low if some else None,
+            "mean": self.mean if some else None,
+            "max": self.high if some else None,
+            "std": float(np.sqrt(self.squares / self.finite)) if some else None,
+            "nan": self.nan,
+            "inf": self.inf,
+            "zero": self.zero,
+        }
+
+
+def data_statistics(data: memoryview, code: int) -> Facts | None:
+    """Return the statistics of stored elements; None for a type without order or numbers."""
+    item = scalar_type(code).item_bytes
+    if not has_numbers(code) or len(data) % item:
+        return None
+    return _statistics(_pieces(data, code, item * _PIECE))
+
+
+def has_numbers(code: int) -> bool:
+    """Return whether stored elements of a type can be shown as numbers."""
+    item = scalar_type(code).item_bytes
+    return item > 0 and to_float64(np.zeros(item, dtype=np.uint8), code) is not None
+
+
+def _pieces(data: memoryview, code: int, step: int) -> Iterator[Array]:
+    for at in range(0, len(data), step):
+        piece = to_float64(np.frombuffer(data[at : at + step], dtype=np.uint8), code)
+        if piece is not None:
+            yield piece
+
+
+def statistics(array: Array | None) -> Facts | None:
+    """Return count, min, mean, max, standard deviation and the counts of NaN, infinity and zero.
+
+    None when there is no array or its type has no order (complex numbers).
+    """
+    return _statistics([np.ravel(array)]) if array is not None else None
+
+
+def _statistics(pieces: Iterable[Array]) -> Facts | None:
+    sums = _Sums()
+    for piece in pieces:
+        if piece.dtype.kind not in "biuf":
+            return None
+        sums.add(piece)
+    return sums.facts()
