@@ -277,6 +277,14 @@ class Commands:
         if found is not None:
             self._store.put(transitions.go_to(self._store.state, found.place))
 
+    def add_source_root(self) -> None:
+        """Ask for a folder with source files and read the sessions again with it."""
+        folder = self.dialogs.open_folder(self._window, "Folder with the source of the model")
+        settings = self._desk.settings
+        if folder and folder not in settings.source_roots:
+            roots = (*settings.source_roots, folder)
+            self._desk.put_settings(replace(settings, source_roots=roots))
+
     def open_source(self, file: str, line: int) -> None:
         """Open a recorded source file in the user's editor."""
         settings = self._desk.settings

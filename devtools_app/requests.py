@@ -77,6 +77,11 @@ class OpenSource:
 
 
 @dataclass(frozen=True, slots=True)
+class AddSourceRoot:
+    """Ask the user for a folder in which source files of stack traces are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
 class SetNote:
     """Replace the notes about a session."""
 
@@ -100,6 +105,7 @@ Request = (
     | ShowSession
     | CloseSession
     | OpenSource
+    | AddSourceRoot
     | SetNote
     | Say
 )

@@ -46,7 +46,7 @@ def method_group(session: Session, method: str, units: Units) -> FactGroup:
             Fact(
                 f"arena {arena.mem_id}",
                 f"{format_bytes(arena.planned_bytes, units.size)} planned,"
-                f" peak {format_bytes(arena.peak_bytes, units.size)}",
+                f" {format_bytes(arena.peak_bytes, units.size)} at its peak",
                 f"{arena.planned_bytes:,} B planned, {arena.peak_bytes:,} B live at instruction"
                 f" {arena.peak_instruction}",
             )

@@ -8,7 +8,12 @@ import numpy as np
 
 from devtools_app.state import Selection, SelectionKind, Units
 from devtools_app.viewmodels.facts import Fact, FactGroup
-from devtools_app.viewmodels.node_text import operator_title, short_description, value_text
+from devtools_app.viewmodels.node_text import (
+    node_title,
+    operator_title,
+    short_description,
+    value_text,
+)
 from devtools_app.viewmodels.operator_rows import OperatorRow
 from devtools_app.viewmodels.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
 from devtools_app.viewmodels.units import (
@@ -121,7 +126,7 @@ def _tensor(label: str, value: GraphValue, units: Units, maker: ModelNode | None
     nbytes = tensor.nbytes if tensor is not None else None
     words, hover = value_text(value), value.name
     if nbytes is not None:
-        words += f"  {format_bytes(nbytes, units.size)}"
+        words += f"  {_unbroken(format_bytes(nbytes, units.size))}"
         hover += f", {nbytes:,} B"
     order = tuple(getattr(tensor, "dim_order", ()) or ())
     if order and order != tuple(range(len(order))):
@@ -129,6 +134,10 @@ def _tensor(label: str, value: GraphValue, units: Units, maker: ModelNode | None
     if maker is None:
         return Fact(label, words, hover)
     return Fact(label, words, f"{hover}, made by {maker.name}", link=_node_link(maker))
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\u00a0")  # a number and its unit stay on one line
 
 
 def _node_link(node: ModelNode) -> Selection:
@@ -151,7 +160,7 @@ def weight_group(node: ModelNode, units: Units) -> FactGroup:
         facts.append(
             Fact(
                 weight.name.rsplit(".", 1)[-1],
-                f"{short_description(weight.description)}  {size}",
+                f"{short_description(weight.description)}  {_unbroken(size)}",
                 hover,
             )
         )
@@ -205,8 +214,5 @@ def also_group(title: str, nodes: Iterable[ModelNode]) -> FactGroup:
     """Return other nodes that belong to the selected thing, as links."""
     return shortened(
         title,
-        (
-            Fact(operator_title(node.node.target), node.name, node.name, link=_node_link(node))
-            for node in nodes
-        ),
+        (Fact("node", node_title(node), node.name, link=_node_link(node)) for node in nodes),
     )

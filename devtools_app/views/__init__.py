@@ -16,6 +16,7 @@ from devtools_app.views import (
     partitions,
     sessions,
     size,
+    source,
     structure,
     timeline,
 )
@@ -29,6 +30,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     memory.SPEC,
     size.SPEC,
     partitions.SPEC,
+    source.SPEC,
     structure.SPEC,
     sessions.SPEC,
     files.SPEC,

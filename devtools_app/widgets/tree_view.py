@@ -24,7 +24,8 @@ _NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 class TreeView(ItemPanel):
     """Shows a Tree; see ItemPanel for its signals. A row is a node."""
 
-    def __init__(self, theme: Theme, name: str) -> None:
+    def __init__(self, theme: Theme, name: str, name_width: int = _TREE_WIDTH) -> None:
+        self._name_width = name_width
         self._model = TreeModel()
         self._tree = QTreeView()
         self._choosing = False
@@ -145,7 +146,7 @@ class TreeView(ItemPanel):
         for index, column in enumerate(self.rows.columns):
             delegate = self._delegate_for(column.kind)
             self._tree.setItemDelegateForColumn(index, delegate or self._tree.itemDelegate())
-            width = _TREE_WIDTH if index == 0 else self._width_of(index)
+            width = self._name_width if index == 0 else self._width_of(index)
             self._tree.setColumnWidth(index, width)
 
     def _width_of(self, index: int) -> int:

@@ -1,0 +1,184 @@
+"""Source files named by stack traces, with the time and the nodes of each line."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from devtools_app.state import Units
+from devtools_app.viewmodels.node_times import NodeTimes, node_times
+from devtools_app.viewmodels.snippet import file_name
+from devtools_app.viewmodels.table import (
+    Table,
+    Total,
+    number_column,
+    share_column,
+    text_column,
+)
+from devtools_app.viewmodels.tree import TOP, Tree
+from devtools_app.viewmodels.units import Quantity, choose_unit
+from inspector.model_graph import ModelGraph, model_graph
+from inspector.session import Session, SessionOptions
+from inspector.source import SourceFrame, find_file, read_source, user_frame
+
+
+@dataclass(frozen=True, slots=True)
+class LineKey:
+    """A line of a file, or with line 0 the file itself."""
+
+    file: str
+    line: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class SourceLine:
+    """What came from one line.
+
+    Attributes:
+        code: as the trace recorded it, empty when it did not
+        nodes: names in the compiled graph, the slowest first
+        nanoseconds: mean time of a run, NaN where nothing was measured
+    """
+
+    code: str
+    nodes: list[str] = field(default_factory=list[str])
+    nanoseconds: float = float("nan")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceFiles:
+    """The files of a method.
+
+    Attributes:
+        files: recorded file -> line number -> what came from it
+        tree: files with their lines below, keyed by LineKey
+        line_of: node -> its line
+        times: times of the nodes
+        unplaced: nodes without a source line
+    """
+
+    files: Mapping[str, Mapping[int, SourceLine]]
+    tree: Tree
+    line_of: Mapping[str, LineKey]
+    times: NodeTimes | None
+    unplaced: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """The lines of one file on this machine.
+
+    Attributes:
+        file: as recorded
+        path: where it is, None when it is not here
+        lines: its text
+        problem: why it cannot be shown, empty when it can
+    """
+
+    file: str
+    path: Path | None
+    lines: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def source_files(session: Session, method: str, units: Units) -> SourceFiles:
+    """Return the lines that made the nodes of a method; empty without stack traces."""
+    graph = model_graph(session, method)
+    if graph is None:
+        return _made({}, {}, None, 0, units)
+    times = node_times(session, method, graph)
+    files: dict[str, dict[int, SourceLine]] = {}
+    line_of: dict[str, LineKey] = {}
+    unplaced = 0
+    frames: dict[str, SourceFrame | None] = {}
+    for node in graph.nodes:
+        trace = node.node.stack_trace
+        if trace not in frames:  # nodes of one line share their trace
+            frames[trace] = user_frame(trace) if trace else None
+        frame = frames[trace]
+        if frame is None:
+            unplaced += 1
+            continue
+        line = files.setdefault(frame.file, {}).setdefault(frame.line, SourceLine(frame.code))
+        line.nodes.append(node.name)
+        line_of[node.name] = LineKey(frame.file, frame.line)
+        own = float(times.node_ns[node.id])
+        if not np.isnan(own):
+            known = line.nanoseconds
+            line.nanoseconds = own if np.isnan(known) else known + own
+    _slowest_first(files, graph, times)
+    return _made(files, line_of, times, unplaced, units)
+
+
+def _slowest_first(
+    files: Mapping[str, Mapping[int, SourceLine]], graph: ModelGraph, times: NodeTimes
+) -> None:
+    def cost(name: str) -> float:
+        return -float(np.nan_to_num(times.node_ns[graph.by_name[name]]))
+
+    for lines in files.values():
+        for line in lines.values():
+            line.nodes.sort(key=cost)
+
+
+def _made(
+    files: Mapping[str, Mapping[int, SourceLine]],
+    line_of: Mapping[str, LineKey],
+    times: NodeTimes | None,
+    unplaced: int,
+    units: Units,
+) -> SourceFiles:
+    return SourceFiles(files, _tree(files, times, units), line_of, times, unplaced)
+
+
+def _tree(
+    files: Mapping[str, Mapping[int, SourceLine]], times: NodeTimes | None, units: Units
+) -> Tree:
+    names: list[str] = []
+    code: list[str] = []
+    nodes: list[int] = []
+    spent: list[float] = []
+    parents: list[int] = []
+    keys: list[Hashable] = []
+    for file, lines in files.items():
+        parent = len(names)
+        known = [line.nanoseconds for line in lines.values() if not np.isnan(line.nanoseconds)]
+        names.append(file_name(file))
+        code.append(file)
+        nodes.append(sum(len(line.nodes) for line in lines.values()))
+        spent.append(sum(known) if known else float("nan"))
+        parents.append(TOP)
+        keys.append(LineKey(file))
+        for number, line in sorted(lines.items()):
+            names.append(f"line {number}")
+            code.append(line.code)
+            nodes.append(len(line.nodes))
+            spent.append(line.nanoseconds)
+            parents.append(parent)
+            keys.append(LineKey(file, number))
+    ns = np.array(spent, np.float64)
+    whole = times.method_ns if times is not None else float("nan")
+    unit = choose_unit(Quantity.TIME, float(np.nanmax(ns, initial=0.0)), units.time)
+    columns = (
+        text_column("file and line", names, mono=True, total=Total.NONE),
+        number_column("time", ns, Quantity.TIME, unit=unit),
+        number_column("nodes", np.array(nodes, np.int64), Quantity.COUNT),
+        share_column("share of method", ns / whole if whole > 0 else np.full(len(ns), np.nan)),
+        text_column("code", code, mono=True, total=Total.NONE, width=48),
+    )
+    rows = Table(columns, len(names), keys, None, "lines")
+    return Tree(rows, np.array(parents, np.int64))
+
+
+def source_text(file: str, options: SessionOptions) -> SourceText:
+    """Return the text of a recorded file, or why there is none."""
+    path = find_file(file, options)
+    if path is None:
+        return SourceText(file, None, (), "It is not on this machine under any source root.")
+    try:
+        return SourceText(file, path, read_source(path))
+    except OSError as error:
+        return SourceText(file, path, (), str(error))

@@ -1,0 +1,219 @@
+"""The source view: the lines that made the program, with what each costs at run time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QSplitter, QStackedWidget
+from typing_extensions import override
+
+from devtools_app.computed import Computed
+from devtools_app.requests import AddSourceRoot, OpenSource
+from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.snippet import file_name
+from devtools_app.viewmodels.source_lines import (
+    LineKey,
+    SourceFiles,
+    SourceText,
+    source_files,
+    source_text,
+)
+from devtools_app.viewmodels.tree import TreeOrder
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.timed_code import TimedCode
+from devtools_app.widgets.tree_view import TreeView
+from inspector.join_index import JoinIndex, join_index
+from inspector.model_graph import COMPILED
+from inspector.session import Session
+
+_NOTHING = Need(
+    "No source lines",
+    "Stack traces are in the ETRecord: open it beside the files that are here.",
+    "to_edge_transform_and_lower(..., generate_etrecord=True)"
+    "\nprogram.get_etrecord().save('model.etrecord')",
+)
+_NAME_WIDTH = 140
+_CHOOSE = Need("Choose a file or a line", "Its code appears here with the time of each line.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    source: SourceFiles
+    order: TreeOrder
+    index: JoinIndex
+
+
+class SourcePane(Pane):
+    """Files and lines with their times, and the code of the file that is chosen."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Source")
+        self._made: _Made | None = None
+        self._line = LineKey("")
+        self.tree = TreeView(context.theme, "source lines", _NAME_WIDTH)
+        self.code = TimedCode(context.theme, "Code of the file")
+        self.absent = EmptyState(context.theme, _CHOOSE)
+        self.root_button = self.absent.add_button("Set a source root…", self._ask_root)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.absent)
+        self.pages.addWidget(self.code)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(self.tree)
+        split.addWidget(self.pages)
+        split.setChildrenCollapsible(False)
+        split.setHandleWidth(1)
+        split.setSizes([300, 480])
+        split.setStretchFactor(1, 1)
+        self.set_content(split)
+        self._texts: Computed[SourceText] = Computed("source text", self)
+        self._texts.ready.connect(lambda _key: self._show_code())
+        self.editor = self.add_button(
+            "Open in editor", "Open this line in your editor", self._edit, keys="Ctrl+Return"
+        )
+        self.editor.setEnabled(False)
+        self.tree.row_chosen.connect(self._row_chosen)
+        self.tree.row_activated.connect(lambda _row: self._edit())
+        self.code.line_chosen.connect(self._code_chosen)
+
+    # -- state -----------------------------------------------------------------------------
+
+    @override
+    def show_state(self, state: State) -> None:
+        """Show the source lines of the method of a state."""
+        session = state.session
+        if session is None:
+            self.show_need(NO_SESSION)
+            return
+        method, units = state.method, state.units
+        key = (state.open_session, method, units)
+
+        def work() -> _Made:
+            made = source_files(session, method, units)
+            return _Made(made, TreeOrder(made.tree).prepare(), join_index(session, method))
+
+        self.request(key, work)
+        if not self.working:
+            self._show_selection(state)
+
+    @override
+    def show_result(self, result: object) -> None:
+        """Show the lines of a method."""
+        made = self._made = result if isinstance(result, _Made) else None
+        if made is None or not made.source.files:
+            self.show_need(_NOTHING)
+            return
+        self._texts.forget()
+        self.tree.show_tree(made.order, open_levels=1 if len(made.source.files) < 4 else 0)
+        lines = sum(map(len, made.source.files.values()))
+        rest = made.source.unplaced
+        without = f" · {_count(rest, 'node')} without a line" if rest else ""
+        files = len(made.source.files)
+        words = f"{_count(lines, 'line')} in {_count(files, 'file')}"
+        self.note.setText(words + without)
+        self.show_content()
+        self._show_selection(self.state)
+        if not self._line.file or self._line.file not in made.source.files:
+            self._line = LineKey(next(iter(made.source.files)))
+        self._show_code()
+
+    # -- code ------------------------------------------------------------------------------
+
+    def _show_code(self) -> None:
+        made, session, file = self._made, self.state.session, self._line.file
+        self.editor.setEnabled(bool(file))
+        if made is None or session is None or not file:
+            return
+        key = (self.state.open_session, file)
+        options = session.options
+        text = self._texts.ask(key, lambda _token: source_text(file, options))
+        if text is None:
+            return
+        if text.problem:
+            need = Need(f"{file_name(file)} cannot be shown", f"{file}\n{text.problem}")
+            self.absent.show_need(need)
+            self.root_button.setVisible(text.path is None)
+            self.pages.setCurrentWidget(self.absent)
+            return
+        if self.code.toPlainText() != "\n".join(text.lines):
+            self.code.show_code(text.lines)
+        self.code.show_costs(made.source.files.get(file, {}), self.state.units.time)
+        self.code.mark((self._line.line,) if self._line.line else ())
+        self.pages.setCurrentWidget(self.code)
+
+    def _ask_root(self) -> None:
+        self._ask(AddSourceRoot())
+
+    def _edit(self) -> None:
+        if self._line.file:
+            self._ask(OpenSource(self._line.file, max(1, self._line.line)))
+
+    # -- selection -------------------------------------------------------------------------
+
+    def _row_chosen(self, row: int) -> None:
+        key = self.tree.rows.key(row)
+        if isinstance(key, LineKey):
+            self._go(key)
+
+    def _code_chosen(self, line: int) -> None:
+        key = LineKey(self._line.file, line)
+        if self._made is not None and line in self._made.source.files.get(key.file, {}):
+            self.tree.show_current(key)
+            self._go(key)
+
+    def _go(self, key: LineKey) -> None:
+        self._line = key
+        self._show_code()
+        line = self._made.source.files[key.file].get(key.line) if self._made is not None else None
+        if line is not None:
+            method = self.state.method
+            chosen = Selection(SelectionKind.NODE, method, COMPILED, line.nodes[0])
+            self.select(chosen)
+
+    def _show_selection(self, state: State) -> None:
+        made = self._made
+        if made is None or not made.source.files:
+            return
+        related = related_to(state.selection, made.index)
+        found = [made.source.line_of[one] for one in related.nodes if one in made.source.line_of]
+        nodes = (self.tree.model.node_of(key) for key in dict.fromkeys(found))
+        self.tree.show_lit([node for node in nodes if node >= 0])
+        if found and self._line not in found:
+            self._line = found[0]
+            self.tree.show_current(self._line)
+            self._show_code()
+
+    # -- contract --------------------------------------------------------------------------
+
+    def start_find(self) -> None:
+        """Put the cursor into the filter of the lines."""
+        self.tree.start_find()
+
+    def step(self, by: int) -> bool:
+        """Choose the next or previous line; return whether there was one."""
+        return self.tree.step(by)
+
+    def export_to(self, path: Path) -> bool:
+        """Write the lines as TSV or CSV by the suffix; return whether it worked."""
+        return self.tree.export_to(path)
+
+    @override
+    def shut_down(self) -> None:
+        """End what is still running; called once before the window goes away."""
+        self._texts.close()
+        super().shut_down()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' if number != 1 else ''}"
+
+
+def _needs(session: Session) -> Need | None:
+    return _NOTHING if session.record is None else None
+
+
+SPEC = ViewSpec("source", "Source", Area.CENTRE, SourcePane, "source", needs=_needs)

@@ -1,0 +1,104 @@
+"""Code with the time of each line at its left, and how many nodes it became (×6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from PySide6.QtCore import QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter
+from typing_extensions import override
+
+from devtools_app.theme import Theme
+from devtools_app.viewmodels.source_lines import SourceLine
+from devtools_app.viewmodels.units import format_time
+from devtools_app.widgets.code_view import CodeView
+from devtools_app.widgets.share_bar import paint_share
+
+_BAR, _GAP = 46, 8
+_TIME_SAMPLE, _COUNT_SAMPLE = "000.0 µs", "×000"
+
+
+class TimedCode(CodeView):
+    """A CodeView whose margin tells what each line cost.
+
+    Signals:
+        line_chosen(line): the user clicked a line or pressed Return on it
+    """
+
+    line_chosen = Signal(int)
+
+    def __init__(self, theme: Theme, name: str = "Source") -> None:
+        self._lines: Mapping[int, SourceLine] = {}
+        self._largest = 0.0
+        self._unit = "auto"
+        super().__init__(theme, name)
+
+    def show_costs(self, lines: Mapping[int, SourceLine], unit: str) -> None:
+        """Show what lines cost beside them.
+
+        Args:
+            lines: by line number
+            unit: how times are shown
+        """
+        self._lines, self._unit = lines, unit
+        known = [line.nanoseconds for line in lines.values() if not np.isnan(line.nanoseconds)]
+        self._largest = max(known, default=0.0)
+        self._fit_numbers()
+        self.viewport().update()
+
+    @override
+    def number_width(self) -> int:
+        extra = 0
+        if self._lines:
+            metrics = QFontMetrics(self.font())
+            extra = metrics.horizontalAdvance(_COUNT_SAMPLE) + _GAP
+            if self._largest:
+                extra += metrics.horizontalAdvance(_TIME_SAMPLE) + _BAR + 2 * _GAP
+        return super().number_width() + extra
+
+    @override
+    def paint_numbers(self, painter: QPainter) -> None:
+        super().paint_numbers(painter)
+        block = self.firstVisibleBlock()
+        bottom = self.viewport().height()
+        while block.isValid():
+            box = self.blockBoundingGeometry(block).translated(self.contentOffset())
+            if box.top() > bottom:
+                return
+            line = self._lines.get(block.blockNumber() + 1)
+            if line is not None:
+                self._paint_cost(painter, line, box)
+            block = block.next()
+
+    def _paint_cost(self, painter: QPainter, line: SourceLine, box: QRectF) -> None:
+        palette, metrics = self._theme.palette, QFontMetrics(self.font())
+        right = int(Qt.AlignmentFlag.AlignRight)
+        at, top, height = _GAP, int(box.top()), int(box.height())
+        painter.setFont(self.font())
+        if self._largest:
+            width = metrics.horizontalAdvance(_TIME_SAMPLE)
+            if not np.isnan(line.nanoseconds):
+                bar = QRectF(at, top + height / 2 - 4, _BAR, 8)
+                share = line.nanoseconds / self._largest
+                paint_share(painter, bar, share, self._theme, strong=share > 0.999)
+                painter.setPen(QColor(palette.text))
+                words = format_time(line.nanoseconds, self._unit)
+                painter.drawText(QRect(at + _BAR + _GAP, top, width, height), right, words)
+            at += _BAR + _GAP + width + _GAP
+        painter.setPen(QColor(palette.muted))
+        width = metrics.horizontalAdvance(_COUNT_SAMPLE)
+        painter.drawText(QRect(at, top, width, height), right, f"×{len(line.nodes)}")
+
+    @override
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        if not self.textCursor().hasSelection():
+            self.line_chosen.emit(self.textCursor().blockNumber() + 1)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.line_chosen.emit(self.textCursor().blockNumber() + 1)
+            return
+        super().keyPressEvent(event)

@@ -1,0 +1,156 @@
+"""Operators, overview, facts of a node and source lines as view-models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from devtools_app.state import Selection, SelectionKind, Units
+from devtools_app.viewmodels.all_events import all_events
+from devtools_app.viewmodels.facts import FactSheet
+from devtools_app.viewmodels.node_facts import node_facts
+from devtools_app.viewmodels.operator_rows import UNATTRIBUTED, operator_rows
+from devtools_app.viewmodels.operators import operators_table, sample_points
+from devtools_app.viewmodels.overview import overview
+from devtools_app.viewmodels.source_lines import source_files
+from inspector.profile import analyse_profile
+from inspector.session import Session
+from tests.app.sessions import chain_session, folders, opened
+
+AUTO = Units()
+CONVNET = "corpus/v1.5.1/convnet_xnnpack"
+TINY = "corpus/v1.5.1/tinygpt_xnnpack"
+
+
+def _sheets(session: Session, method: str) -> list[tuple[Selection, FactSheet]]:
+    keys = operators_table(session, method, AUTO).table.keys or ()
+    selections = [key for key in keys if isinstance(key, Selection)]
+    return [(one, node_facts(session, method, one, AUTO)) for one in selections]
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_operators_add_up_to_the_method(folder: str) -> None:
+    session = opened(folder)
+    for time in analyse_profile(session).methods:
+        rows = operator_rows(session, time.method)
+        if sum(row.kind == UNATTRIBUTED for row in rows) != 1:
+            continue  # several blocks of runs: the method's time is their mean
+        total = sum(float(row.samples_ns.mean()) for row in rows if row.samples_ns is not None)
+        missing = any(row.samples_ns is None for row in rows)
+        assert missing or total / 1e6 == pytest.approx(time.method_ms)
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_every_operator_has_facts_and_every_event_a_row(folder: str) -> None:
+    session = opened(folder)
+    for method in session.methods:
+        for selection, sheet in _sheets(session, method):
+            assert sheet.title, selection
+        events = all_events(session, method, AUTO)
+        assert events.table.length == len(analyse_profile(session).rows)
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_overview_of_every_session_adds_up(folder: str) -> None:
+    session = opened(folder)
+    made = overview(session, session.methods[0] if session.methods else "", AUTO)
+    assert made.title
+    assert len(made.files.facts) == len(session.files)
+    assert len(made.methods) == len(session.methods)
+    assert len(made.entries) == len(made.findings) <= 7
+    if made.time.slices:
+        assert sum(part.share for part in made.time.slices) == pytest.approx(1.0)
+
+
+def test_overview_of_a_record_alone_claims_no_bytes() -> None:
+    made = overview(opened(f"{CONVNET}/model.etrecord"), "forward", AUTO)
+    words = " ".join(fact.value for fact in made.methods[0].facts)
+    assert "0 B" not in words
+    assert {one.what for one in made.missing} == {"program (.pte)", "trace (ETDump)"}
+
+
+@given(
+    st.lists(
+        st.one_of(st.none(), st.lists(st.floats(0, 1e12, allow_nan=False), min_size=1, max_size=5)),
+        max_size=12,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_sample_points_equal_those_of_each_row_alone(rows: list[list[float] | None]) -> None:
+    samples = [None if row is None else np.array(row) for row in rows]
+    points = sample_points(samples)
+    for number, sample in enumerate(samples):
+        if sample is None:
+            assert all(np.isnan(values[number]) for values in points)
+            continue
+        expected = [*np.percentile(sample, (50, 0, 100, 10, 90)), sample.mean()]
+        assert [values[number] for values in points] == pytest.approx(expected)
+
+
+def test_call_of_a_delegate_shows_the_delegate() -> None:
+    session = opened(CONVNET)
+    rest = next(row for row in operator_rows(session, "forward") if row.kind == "rest")
+    selection = Selection(SelectionKind.EVENT, "forward", event=rest.event)
+    sheet = node_facts(session, "forward", selection, AUTO)
+    assert sheet.title == "XNNPACK · delegate 0"
+    labels = [fact.label for group in sheet.groups for fact in group.facts]
+    assert {"operators inside", "rest of the call"} <= set(labels)
+
+
+def test_node_facts_show_the_line_and_the_values_of_a_node() -> None:
+    session = opened(TINY)
+    selection = Selection(SelectionKind.NODE, "forward", "compiled", "aten_linear_default")
+    sheet = node_facts(session, "forward", selection, AUTO)
+    assert sheet.title == "aten.linear"
+    titles = [group.title for group in sheet.groups]
+    assert {"Tensors", "Weights", "Memory", "Source"} <= set(titles)
+    code = next(group for group in sheet.groups if group.title == "Source")
+    assert any("qkv" in line for line in code.code)
+    assert sheet.as_text().startswith("aten.linear\n")
+
+
+def test_node_facts_of_nothing_known_are_empty() -> None:
+    session = opened(TINY)
+    for selection in (
+        Selection(),
+        Selection(SelectionKind.NODE, "forward", "compiled", "nobody"),
+        Selection(SelectionKind.DELEGATE, "forward", delegate=-1),
+        Selection(SelectionKind.VALUE, "forward", value=10**6),
+        Selection(SelectionKind.PART, part="x@1+1"),
+    ):
+        assert node_facts(session, "forward", selection, AUTO) == FactSheet()
+
+
+def test_kernel_event_has_the_facts_of_its_operator() -> None:
+    session = opened(CONVNET)
+    rows = analyse_profile(session).rows
+    kernel = next(n for n, row in enumerate(rows) if row.event_name.startswith("native_call_"))
+    sheet = node_facts(
+        session, "forward", Selection(SelectionKind.EVENT, "forward", event=kernel), AUTO
+    )
+    assert sheet.groups[1].title.startswith("Time")
+
+
+def test_source_lines_hold_each_node_once_and_their_time() -> None:
+    session = opened(TINY)
+    made = source_files(session, "forward", AUTO)
+    names = [
+        name for lines in made.files.values() for line in lines.values() for name in line.nodes
+    ]
+    assert len(names) == len(set(names)) == len(made.line_of)
+    assert made.times is not None
+    spent = sum(
+        line.nanoseconds
+        for lines in made.files.values()
+        for line in lines.values()
+        if not np.isnan(line.nanoseconds)
+    )
+    assert 0 < spent <= float(np.nansum(made.times.node_ns)) * (1 + 1e-9)
+
+
+def test_source_lines_of_a_program_alone_are_none() -> None:
+    made = source_files(chain_session(3), "forward", AUTO)
+    assert not made.files
+    assert made.unplaced == 5
