@@ -7,7 +7,15 @@ from itertools import pairwise
 
 from PySide6.QtCore import QByteArray, QEvent, Qt
 from PySide6.QtGui import QEnterEvent
-from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLabel, QMainWindow, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QHBoxLayout,
+    QLabel,
+    QMainWindow,
+    QTabBar,
+    QToolButton,
+    QWidget,
+)
 from typing_extensions import override
 
 from devtools_app.theme import Theme, set_role
@@ -141,6 +149,12 @@ class Docks:
         if self._stowed is not None:
             self._window.restoreState(self._stowed, LAYOUT_VERSION)
             self._stowed = None
+
+    def name_tab_rows(self) -> None:
+        """Name the tab rows that Qt makes for panels which share a place."""
+        direct = Qt.FindChildOption.FindDirectChildrenOnly
+        for bar in self._window.findChildren(QTabBar, options=direct):
+            bar.setAccessibleName("Panels in one place")
 
     def save(self) -> str:
         """Return the layout as text; that of the stowed panels when they are stowed."""

@@ -62,6 +62,8 @@ class Store(QObject):
 
     def put(self, state: State) -> None:
         """Make this the state, as the functions of ``devtools_app.transitions`` return it."""
+        if state == self._state:
+            return  # the same object stays, so that "is" tells views whether they are up to date
         self._state = state
         if not self._telling:
             self._tell()

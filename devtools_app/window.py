@@ -236,6 +236,7 @@ class MainWindow(QMainWindow):
         else:
             self.docks.stow()
             self.top_bar.hide()
+        self.docks.name_tab_rows()
 
     def _take_settings(self, settings: Settings) -> None:
         self.theme.set_mode(settings.theme)

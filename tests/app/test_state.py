@@ -195,3 +195,10 @@ def test_store_that_never_settles_is_an_error(qtbot):
         with pytest.raises(RuntimeError, match="did not settle"):
             store.update(filter_text="x")
     assert caught == []
+
+
+def test_store_equal_state_keeps_the_object(qtbot):
+    store = Store(opened("one"))
+    before = store.state
+    store.put(replace(before, overlay=before.overlay))
+    assert store.state is before

@@ -1,0 +1,115 @@
+"""The window without a mouse and without seeing it: names, focus, a walk by keys."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QWidget
+
+from devtools_app.start_page import SAMPLE
+from devtools_app.theme import Mode
+from devtools_app.view_host import ViewHost
+from devtools_app.views import VIEWS
+from devtools_app.views.spec import Area
+from devtools_app.window import MainWindow
+from tests.app.conftest import interactive
+
+pytestmark = pytest.mark.gui
+CENTRE = [view.name for view in VIEWS if view.area is Area.CENTRE]
+DOCKS = [view.name for view in VIEWS if view.area is not Area.CENTRE]
+
+
+@pytest.fixture
+def window(make_window, qtbot) -> MainWindow:
+    found = make_window()
+    found.resize(1280, 800)
+    with qtbot.waitSignal(found.desk.opener.ended, timeout=20_000):
+        found.desk.open((str(SAMPLE),))
+    return found
+
+
+def nameless(root: QWidget) -> list[str]:
+    """Return what takes the keyboard and has no name; parts inside a named widget count as it."""
+    found = []
+    for widget in interactive(root):
+        at: QWidget | None = widget
+        while at is not None and not at.accessibleName() and type(at).__name__.startswith("Q"):
+            inside = at.parentWidget()
+            composed = inside is not None and type(inside).__name__ in {"QSpinBox", "QComboBox"}
+            at = inside if composed else None
+        if at is None or not at.accessibleName():
+            found.append(f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}")
+    return found
+
+
+def host_of(window: MainWindow, name: str) -> ViewHost:
+    return next(host for host in window.hosts if host.spec.name == name)
+
+
+def test_every_control_of_every_view_has_a_name(window, qtbot):
+    found = {}
+    for name in CENTRE + DOCKS:
+        window.show_view(name)
+        qtbot.wait(120)
+        assert host_of(window, name).isVisible()
+        found[name] = nameless(host_of(window, name))
+    assert {name: missing for name, missing in found.items() if missing} == {}
+
+
+def test_every_control_around_the_views_has_a_name(window):
+    outside = [
+        one
+        for one in interactive(window)
+        if not any(host.isAncestorOf(one) for host in window.hosts)
+    ]
+    assert outside
+    assert [type(one).__name__ for one in outside if not one.accessibleName()] == []
+
+
+def test_start_page_controls_have_names(make_window):
+    assert nameless(make_window()) == []
+
+
+def walk(window: MainWindow, qtbot, host: ViewHost) -> bool:
+    """Press Tab until the keyboard has left the view; return whether it ever did."""
+    inside = False
+    for _ in range(300):
+        focus = QApplication.focusWidget()
+        if focus is None:
+            return False
+        if inside and not host.isAncestorOf(focus):
+            return True
+        inside = inside or host.isAncestorOf(focus)
+        qtbot.keyClick(focus, Qt.Key.Key_Tab)
+    return False
+
+
+def test_every_view_takes_the_keyboard_and_gives_it_back(window, qtbot):
+    window.activateWindow()
+    stuck = []
+    for name in CENTRE + DOCKS:
+        window.show_view(name)
+        qtbot.wait(60)
+        if interactive(host_of(window, name)) and not walk(window, qtbot, host_of(window, name)):
+            stuck.append(name)
+    assert stuck == []
+
+
+def test_every_view_follows_theme_and_text_size(window, qtbot):
+    for name in CENTRE + DOCKS:
+        window.show_view(name)
+        qtbot.wait(60)
+    window.commands.set_theme(Mode.DARK)
+    window.commands.set_font_size(18)
+    for name in CENTRE + DOCKS:
+        window.show_view(name)
+        host = host_of(window, name)
+        assert not host.grab().isNull()
+        assert "cannot be shown" not in host._error.accessibleName()
+
+
+def test_window_is_no_wider_than_a_small_screen(window):
+    for name in CENTRE + DOCKS:
+        window.show_view(name)
+    assert window.minimumSizeHint().width() <= 1280
+    assert window.minimumSizeHint().height() <= 800

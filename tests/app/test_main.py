@@ -1,0 +1,184 @@
+"""The command ``etscope``: verbs without Qt, a window only where one can be."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devtools_app import __main__ as entry
+from inspector.cli import VERBS
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "devtools_app" / "sample_data" / "keyword_net"
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    values = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=values,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def windows(monkeypatch) -> list:
+    """Calls that would have opened a window."""
+    from devtools_app import app
+
+    calls = []
+    monkeypatch.setattr(app, "run", lambda paths, watch=False: calls.append((paths, watch)) or 0)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "call"),
+    [
+        ([], ([], False)),
+        (["open"], ([], False)),
+        (["--watch"], ([], True)),
+        (["x.pte", "y.etdp"], (["x.pte", "y.etdp"], False)),
+        (["open", "x.pte", "--watch"], (["x.pte"], True)),
+        ([str(SAMPLE)], ([str(SAMPLE)], False)),
+    ],
+)
+def test_main_opens_the_window(windows, arguments, call):
+    assert entry.main(arguments) == 0
+    assert windows == [call]
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_main_hands_verbs_over(windows, monkeypatch, verb):
+    from inspector import cli
+
+    handed = []
+    monkeypatch.setattr(cli, "main", lambda arguments, extra: handed.append(arguments) or 7)
+    assert entry.main([verb, "x.pte"]) == 7
+    assert handed == [[verb, "x.pte"]]
+    assert windows == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["-h"], ["--version"], ["sumary"], ["--nonsense"]]
+)
+def test_main_hands_questions_and_near_misses_over(windows, monkeypatch, arguments):
+    from inspector import cli
+
+    monkeypatch.setattr(cli, "main", lambda _arguments, _extra: 2)
+    assert entry.main(arguments) == 2
+    assert windows == []
+
+
+def test_main_unknown_option_of_the_window_is_refused(windows, capsys):
+    assert entry.main(["open", "--fast"]) == 2
+    assert "unknown option --fast" in capsys.readouterr().err
+    assert windows == []
+
+
+def test_main_without_display_says_so_in_one_sentence(windows, monkeypatch, capsys):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert entry.main([]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("etscope: there is no display")
+    assert error.count("\n") == 1
+    assert windows == []
+
+
+@pytest.mark.parametrize(
+    ("version", "python_version", "refused"),
+    [
+        ("6.12.0", (3, 11), True),
+        ("6.13.1", (3, 10), True),
+        ("6.12.0", (3, 12), False),
+        ("6.11.3", (3, 11), False),
+    ],
+)
+def test_main_refuses_the_qt_that_corrupts_memory(monkeypatch, version, python_version, refused):
+    monkeypatch.setattr(importlib.metadata, "version", lambda _name: version)
+    monkeypatch.setattr(sys, "version_info", (*python_version, 0, "final", 0))
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    assert ("corrupts memory" in entry.why_no_window()) is refused
+
+
+def test_main_without_qt_says_how_to_get_it(monkeypatch):
+    def missing(_name):
+        raise importlib.metadata.PackageNotFoundError
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    assert "pip install" in entry.why_no_window()
+
+
+def test_verbs_do_not_import_qt():
+    code = (
+        "import sys; from devtools_app.__main__ import main\n"
+        f"code = main(['summary', {str(SAMPLE / 'model.pte')!r}])\n"
+        "assert code == 0, code\n"
+        "assert not [name for name in sys.modules if name.startswith(('PySide6', 'shiboken6'))]\n"
+    )
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.gui
+def test_window_process_imports_nothing_heavy():
+    code = (
+        "import sys; from devtools_app.app import make_application, make_window\n"
+        "app = make_application(); window = make_window(app); window.show(); app.processEvents()\n"
+        "heavy = {'torch', 'pandas', 'pyqtgraph', 'networkx', 'compiler', 'runtime'}\n"
+        "found = heavy & set(sys.modules)\n"
+        "window.close()\n"
+        "assert not found, found\n"
+    )
+    done = python(code, QT_QPA_PLATFORM="offscreen", ETSCOPE_SETTINGS="/nonexistent/settings.json")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.gui
+@pytest.mark.parametrize(
+    "paths", [[], [str(SAMPLE)], ["/nowhere/x.pte"]], ids=["none", "sample", "bad"]
+)
+def test_window_process_ends_cleanly(paths, tmp_path):
+    code = (
+        "import sys; from PySide6.QtCore import QTimer\n"
+        "from PySide6.QtWidgets import QApplication\n"
+        "from devtools_app import app\n"
+        "QTimer.singleShot(0, lambda: None)\n"
+        "make = app.make_window\n"
+        "def timed(*args, **kwargs):\n"
+        "    window = make(*args, **kwargs)\n"
+        "    QTimer.singleShot(700, window.close)\n"
+        "    return window\n"
+        "app.make_window = timed\n"
+        f"sys.exit(app.run({paths!r}))\n"
+    )
+    done = python(
+        code, QT_QPA_PLATFORM="offscreen", ETSCOPE_SETTINGS=str(tmp_path / "settings.json")
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "settings.json").exists()
+
+
+@pytest.mark.gui
+def test_qt_keeps_its_references_to_none():
+    code = (
+        "import sys; from PySide6.QtGui import QColor, QImage, QPainter, QPen\n"
+        "image = QImage(8, 8, QImage.Format.Format_RGB32)\n"
+        "before = sys.getrefcount(None)\n"
+        "with QPainter(image) as painter:\n"
+        "    for _ in range(300): painter.setPen(QPen(QColor('red')))\n"
+        "lost = before - sys.getrefcount(None)\n"
+        "assert lost < 100 or sys.version_info >= (3, 12), lost\n"
+    )
+    done = python(code, QT_QPA_PLATFORM="offscreen")
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,103 @@
+"""Typing to find."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit, QListView, QWidget
+
+from devtools_app.palette_dialog import PaletteDialog
+from devtools_app.viewmodels.fuzzy import Choice, best, prepare
+from devtools_app.viewmodels.goto import goto_choices
+from inspector.load import load_session
+
+NAMES = ["aten.relu", "aten_relu_1", "prelu", "aten.conv", "encoder.relu", "linear"]
+CHOICES = [Choice(name, f"in {name}", payload=name) for name in NAMES]
+
+
+def found(typed: str) -> list[str]:
+    return [choice.title for choice in best(CHOICES, prepare(CHOICES), typed)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("aten", "aten.relu"),
+        ("relu", "aten.relu"),
+        ("RELU 1", "aten_relu_1"),
+        ("prel", "prelu"),
+        ("lnr", "linear"),
+    ],
+)
+def test_best_match_comes_first(typed, first):
+    assert found(typed)[0] == first
+
+
+def test_best_needs_all_words_and_keeps_order_without_any():
+    assert found("aten conv") == ["aten.conv"]
+    assert found("") == NAMES
+    assert found("zzz") == []
+
+
+def test_best_is_fast_for_fifty_thousand_names():
+    choices = [Choice(f"aten_convolution_default_{n}", f"layers.{n % 90}") for n in range(50_000)]
+    texts = prepare(choices)
+    started = time.perf_counter()
+    assert best(choices, texts, "49999")[0].title.endswith("49999")
+    assert time.perf_counter() - started < 1.0
+
+
+def test_goto_choices_find_nodes_and_modules(data):
+    folder = next(
+        one
+        for one in sorted((data / "corpus" / "v1.5.1").iterdir())
+        if (one / "model.etrecord").exists()
+    )
+    session = load_session([folder])
+    choices = goto_choices(session, session.methods[0])
+    kinds = {choice.icon for choice in choices}
+    assert kinds == {"node", "structure"}
+    assert all(choice.payload.node and choice.payload.method for choice in choices)
+
+
+def test_goto_choices_of_nothing_are_none():
+    from inspector.session import Session
+
+    assert goto_choices(Session("empty", ()), "forward") == ()
+
+
+@pytest.mark.gui
+def test_palette_dialog_keys_pick(qtbot, theme):
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(800, 600)
+    dialog = PaletteDialog(theme, window, "Go to", "…")
+    qtbot.addWidget(dialog)
+    dialog.show_choices(CHOICES)
+    dialog._field.setText("relu")
+    field, view = dialog.findChild(QLineEdit), dialog.findChild(QListView)
+    assert view.model().rowCount() == 4
+    qtbot.keyClick(field, Qt.Key.Key_Down)
+    qtbot.keyClick(field, Qt.Key.Key_Down)
+    qtbot.keyClick(field, Qt.Key.Key_Up)
+    with qtbot.waitSignal(dialog.picked) as picked:
+        qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert picked.args == [found("relu")[1]]
+    assert field.accessibleName() == "Go to"
+
+
+@pytest.mark.gui
+def test_palette_dialog_without_match_says_so_and_picks_nothing(qtbot, theme):
+    window = QWidget()
+    qtbot.addWidget(window)
+    dialog = PaletteDialog(theme, window, "Go to", "…")
+    qtbot.addWidget(dialog)
+    dialog.show_choices((), complete=False)
+    assert "collecting" in dialog._note.text()
+    dialog.show_choices(CHOICES)
+    dialog._field.setText("zzz")
+    assert dialog._note.text() == "nothing of that name"
+    with qtbot.assertNotEmitted(dialog.picked):
+        qtbot.keyClick(dialog._field, Qt.Key.Key_Return)

@@ -1,0 +1,145 @@
+"""Preferences: kept, and harmless when damaged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from devtools_app.preferences import Preferences
+from devtools_app.settings import (
+    MAX_RECENTS,
+    Settings,
+    SettingsFile,
+    default_path,
+    settings_content,
+    settings_from,
+)
+from devtools_app.state import Units
+from devtools_app.theme import Mode
+
+FULL = Settings(
+    theme=Mode.DARK,
+    font_size=15,
+    units=Units("ms", "KiB"),
+    tick="us",
+    source_roots=("/src", "/with space"),
+    path_mapping=(("/build", "/home/me"),),
+    editor="code --goto {file}:{line}",
+    watch=True,
+    recents=(("/a/model.pte", "/a/run.etdp"), ("/b.pte",)),
+    geometry="AAAA",
+    layout="BBBB",
+    view="memory",
+    overlay="bytes",
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def test_settings_survive_the_file(settings_file):
+    settings_file.save(FULL)
+    assert settings_file.load() == FULL
+
+
+def test_settings_without_file_are_defaults(settings_file):
+    assert settings_file.load() == Settings()
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"[]", b"\xff\xfe", b"null", b'{"a":' * 5000, b" " * (5 << 20), b'"x"']
+)
+def test_settings_damaged_file_costs_the_preferences_only(settings_file, damage, caplog):
+    settings_file.path.parent.mkdir(parents=True)
+    settings_file.path.write_bytes(damage)
+    assert settings_file.load() == Settings()
+    assert "preferences are not used" in caplog.text
+
+
+@given(st.dictionaries(st.sampled_from(sorted(settings_content(Settings()))), JSON))
+def test_settings_from_anything_are_settings(content):
+    found = settings_from(content)
+    assert settings_from(json.loads(json.dumps(settings_content(found)))) == found
+
+
+def test_settings_that_cannot_be_written_are_logged(tmp_path, caplog):
+    (tmp_path / "file").write_text("x")
+    SettingsFile(tmp_path / "file" / "settings.json").save(FULL)
+    assert "preferences are not saved" in caplog.text
+
+
+def test_settings_path_can_be_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("ETSCOPE_SETTINGS", str(tmp_path / "x.json"))
+    assert default_path() == tmp_path / "x.json"
+    monkeypatch.delenv("ETSCOPE_SETTINGS")
+    assert default_path().name == "settings.json"
+
+
+def test_recents_are_newest_first_without_repeats():
+    found = Settings()
+    for number in range(MAX_RECENTS + 5):
+        found = found.with_recent((f"/{number}.pte",))
+    assert len(found.recents) == MAX_RECENTS
+    assert found.recents[0] == ("/16.pte",)
+    again = found.with_recent(("/10.pte",))
+    assert again.recents[0] == ("/10.pte",)
+    assert again.recents.count(("/10.pte",)) == 1
+    assert ("/10.pte",) not in again.without_recent(("/10.pte",)).recents
+
+
+def test_session_options_say_whether_the_unit_is_assumed():
+    assert Settings().session_options().time_scale_assumed
+    options = FULL.session_options()
+    assert (options.source_time_scale, options.time_scale_assumed) == ("us", False)
+    assert options.path_mapping == {"/build": "/home/me"}
+
+
+@pytest.mark.gui
+@pytest.mark.parametrize("given_settings", [Settings(), FULL], ids=["defaults", "full"])
+def test_preferences_hand_back_what_they_show(qtbot, theme, qapp, given_settings):
+    from PySide6.QtWidgets import QWidget
+
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    dialog = Preferences(theme, given_settings, parent)
+    assert dialog.chosen() == given_settings
+
+
+@pytest.mark.gui
+def test_preferences_apply_tells(qtbot, theme):
+    from PySide6.QtWidgets import QSpinBox, QWidget
+
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    dialog = Preferences(theme, Settings(), parent)
+    dialog.findChild(QSpinBox).setValue(18)
+    with qtbot.waitSignal(dialog.applied) as told:
+        dialog._accept()
+    assert told.args == [replace(Settings(), font_size=18)]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@given(
+    lines=st.lists(
+        st.text(
+            st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp", "Zs"]), min_size=1, max_size=9
+        ),
+        max_size=3,
+    )
+)
+@pytest.mark.gui
+def test_preferences_keep_any_folder(qtbot, theme, lines):
+    from PySide6.QtWidgets import QWidget
+
+    parent = QWidget()
+    dialog = Preferences(theme, replace(Settings(), source_roots=tuple(lines)), parent)
+    assert dialog.chosen().source_roots == tuple(lines)
+    parent.deleteLater()

@@ -1,0 +1,601 @@
+"""The main window, with small views that remember what they were shown."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QTabBar
+
+from devtools_app import requests
+from devtools_app.actions import ACTIONS
+from devtools_app.app import Mishaps
+from devtools_app.key_sheet import sheet_sections
+from devtools_app.pictures import save_picture
+from devtools_app.settings import SettingsFile
+from devtools_app.start_page import SAMPLE
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.theme import Mode
+from devtools_app.window import MainWindow
+from schema.errors import FormatError
+from tests.app.window_views import RECORDER_VIEWS, Recorder
+
+pytestmark = pytest.mark.gui
+SAMPLE_FILES = tuple(str(path) for path in sorted(SAMPLE.iterdir()) if path.is_file())
+CONTROL, SHIFT, ALT = (
+    Qt.KeyboardModifier.ControlModifier,
+    Qt.KeyboardModifier.ShiftModifier,
+    Qt.KeyboardModifier.AltModifier,
+)
+
+
+@pytest.fixture
+def window(make_window) -> MainWindow:
+    return make_window(views=RECORDER_VIEWS)
+
+
+def open_sample(window: MainWindow, qtbot, paths: tuple[str, ...] = SAMPLE_FILES) -> None:
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+        window.desk.open(paths)
+
+
+@pytest.fixture
+def opened(window, qtbot) -> MainWindow:
+    open_sample(window, qtbot)
+    return window
+
+
+def view(window: MainWindow, name: str) -> Recorder:
+    host = next(host for host in window.hosts if host.spec.name == name)
+    assert isinstance(host.view, Recorder)
+    return host.view
+
+
+def node(name: str) -> Selection:
+    return Selection(SelectionKind.NODE, method="forward", node=name)
+
+
+def strip_text(window: MainWindow) -> str:
+    return window.strip.text
+
+
+# -- opening ---------------------------------------------------------------------------------
+
+
+def test_window_starts_with_the_start_page_alone(window):
+    assert window._pages.currentIndex() == 0
+    assert not any(dock.isVisible() for dock in window.docks.by_name.values())
+    assert window.windowTitle() == "ETScope"
+
+
+def test_window_shows_an_opened_session(opened):
+    assert opened.windowTitle().startswith("keyword_net")
+    assert opened._pages.currentIndex() == 1
+    assert opened.store.state.method == "forward"
+    assert view(opened, "one").shown[-1] is opened.store.state
+    assert opened.desk.settings.recents[0] == SAMPLE_FILES
+
+
+def test_window_opens_the_sample_from_its_start_page(window, qtbot):
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+        window.bound["sample"].trigger()
+    assert window.store.state.session.name == "keyword_net"
+
+
+def test_window_takes_dropped_files(window, qtbot):
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(path) for path in SAMPLE_FILES])
+    button, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(window.rect().center(), Qt.DropAction.CopyAction, data, button, none)
+    window.dragEnterEvent(enter)
+    assert enter.isAccepted()
+    drop = QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, data, button, none)
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+        window.dropEvent(drop)
+    assert len(window.store.state.session.files) == len(SAMPLE_FILES)
+
+
+def test_window_does_not_take_dropped_text(window):
+    data = QMimeData()
+    data.setText("hello")
+    button, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(window.rect().center(), Qt.DropAction.CopyAction, data, button, none)
+    enter.ignore()
+    window.dragEnterEvent(enter)
+    assert not enter.isAccepted()
+
+
+def test_window_unreadable_file_is_said_in_place_and_can_be_copied(window, qtbot, tmp_path):
+    path = tmp_path / "photo.jpg"
+    path.write_bytes(b"\xff\xd8\xff\xe0 not ours" * 9)
+    open_sample(window, qtbot, (str(path),))
+    assert "photo.jpg" in strip_text(window)
+    window.strip.copy()
+    assert "photo.jpg" in QGuiApplication.clipboard().text()
+    assert window.store.state.sessions == ()
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    window.commands.clear()
+    assert strip_text(window) == ""
+
+
+def test_window_missing_file_is_a_sentence(window, qtbot, tmp_path):
+    open_sample(window, qtbot, (str(tmp_path / "gone.pte"),))
+    assert "gone.pte" in strip_text(window)
+    assert "Traceback" not in strip_text(window)
+
+
+def test_window_loader_with_a_bug_is_said_too(make_window, qtbot):
+    def load(*_args, **_kwargs):
+        raise ZeroDivisionError("deliberate")
+
+    window = make_window(load=load, views=RECORDER_VIEWS)
+    open_sample(window, qtbot, ("x.pte",))
+    assert "bug" in strip_text(window)
+
+
+def test_window_dialog_pairs_siblings_and_offers_the_file_alone(window, qtbot, monkeypatch):
+    chosen = str(SAMPLE / "model.pte")
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_args: ([chosen], ""))
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+        window.bound["open"].trigger()
+    assert len(window.store.state.session.files) == len(SAMPLE_FILES)
+    assert "found beside model.pte" in strip_text(window)
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+        window.desk.open_alone(chosen)
+    assert [Path(file.path).name for file in window.store.state.session.files] == ["model.pte"]
+    assert [one.id for one in window.store.state.sessions] == ["A"]
+
+
+def test_window_adds_files_to_the_session_shown(window, qtbot, monkeypatch):
+    open_sample(window, qtbot, (str(SAMPLE / "model.pte"),))
+    more = [str(SAMPLE / "run.etdp")]
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_args: (more, ""))
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+        window.router(requests.ChooseFiles(beside=True))
+    state = window.store.state
+    assert (len(state.sessions), len(state.session.files)) == (1, 2)
+
+
+def test_window_opens_a_folder(window, qtbot, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_args: str(SAMPLE))
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+        window.bound["open_folder"].trigger()
+    assert len(window.store.state.session.files) == len(SAMPLE_FILES)
+
+
+def test_window_cancel_of_a_file_dialog_opens_nothing(window, qtbot, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_args: ([], ""))
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_args: "")
+    with qtbot.assertNotEmitted(window.desk.opener.started, wait=30):
+        for name in ("open", "open_folder", "add_files"):
+            window.bound[name].trigger()
+
+
+def test_window_reload_reads_again_and_keeps_the_selection(opened, qtbot):
+    opened.router.select(node("aten_relu_default"))
+    with qtbot.waitSignal(opened.desk.opener.ended, timeout=20_000):
+        qtbot.keyClick(opened, Qt.Key.Key_F5)
+    one = opened.store.state.sessions[0]
+    assert (one.id, one.revision) == ("A", 1)
+    assert opened.store.state.selection.node == "aten_relu_default"
+
+
+def test_window_several_sessions_are_shown_one_by_one(opened, qtbot):
+    open_sample(opened, qtbot, (str(SAMPLE / "model.pte"),))
+    assert opened.store.state.current == "B"
+    qtbot.keyClick(opened, Qt.Key.Key_Tab, CONTROL)
+    assert opened.store.state.current == "A"
+    opened.top_bar.session_chosen.emit("B")
+    assert opened.store.state.current == "B"
+    qtbot.keyClick(opened, Qt.Key.Key_W, CONTROL)
+    assert [one.id for one in opened.store.state.sessions] == ["A"]
+    opened.router(requests.CloseSession("A"))
+    assert opened._pages.currentIndex() == 0
+
+
+def test_window_watch_reloads_changed_files(window, qtbot, tmp_path):
+    path = tmp_path / "model.pte"
+    path.write_bytes((SAMPLE / "model.pte").read_bytes())
+    open_sample(window, qtbot, (str(path),))
+    window.bound["watch"].trigger()
+    assert window.desk.settings.watch
+    assert window.bound["watch"].isChecked()
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+        path.write_bytes((SAMPLE / "model.pte").read_bytes())
+    assert window.store.state.sessions[0].revision == 1
+
+
+# -- views -----------------------------------------------------------------------------------
+
+
+def test_window_refreshes_only_what_can_be_seen(opened):
+    two = next(host for host in opened.hosts if host.spec.name == "two")
+    assert two.view is None
+    opened.show_view("two")
+    assert view(opened, "two").shown == [opened.store.state]
+    before = len(view(opened, "one").shown)
+    opened.store.update(overlay="bytes")
+    assert len(view(opened, "one").shown) == before
+    opened.show_view("one")
+    assert view(opened, "one").shown[-1].overlay == "bytes"
+
+
+def test_window_same_state_is_not_shown_twice(opened):
+    before = len(view(opened, "one").shown)
+    opened.hosts[0].refresh()
+    opened.show_view("one")
+    assert len(view(opened, "one").shown) == before
+
+
+def test_window_view_that_lacks_a_file_says_which(window, qtbot):
+    open_sample(window, qtbot, (str(SAMPLE / "model.pte"),))
+    window.show_view("timed")
+    host = next(host for host in window.hosts if host.spec.name == "timed")
+    assert host.view is None
+    assert host._empty.accessibleName().startswith("No trace")
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+        window.desk.open_beside((str(SAMPLE / "run.etdp"),))
+    assert view(window, "timed").shown
+
+
+def test_window_view_with_a_bug_leaves_the_others_alone(opened, caplog):
+    caplog.set_level(logging.CRITICAL)
+    opened.show_view("broken")
+    host = next(host for host in opened.hosts if host.spec.name == "broken")
+    assert "ZeroDivisionError" in host._error.accessibleName()
+    host._copy_details()
+    assert "deliberate" in QGuiApplication.clipboard().text()
+    assert view(opened, "left").shown[-1] is opened.store.state
+    opened.store.update(method="fine")
+    assert host._stack.currentWidget() is host.view
+
+
+def test_window_split_shows_two_views(opened, qtbot):
+    opened.bound["split"].trigger()
+    assert opened.store.state.split_view == "two"
+    rows = [bar for bar in opened.centre.findChildren(QTabBar) if bar.isVisible()]
+    assert len(rows) == 2
+    right = next(bar for bar in rows if bar.accessibleName() == "Views at the right")
+    right.setCurrentIndex(0)
+    assert opened.store.state.split_view == "one"
+    opened.bound["split"].trigger()
+    assert opened.store.state.split_view == ""
+    assert not opened.bound["split"].isChecked()
+
+
+def test_window_tabs_and_state_follow_each_other(opened, qtbot):
+    bar = next(bar for bar in opened.centre.findChildren(QTabBar))
+    bar.setCurrentIndex(1)
+    assert opened.store.state.view == "two"
+    opened.store.update(view="one")
+    assert bar.currentIndex() == 0
+    qtbot.keyClick(opened, Qt.Key.Key_2, ALT)
+    assert (opened.store.state.view, bar.currentIndex()) == ("two", 1)
+
+
+def test_window_combos_and_state_follow_each_other(opened):
+    opened.top_bar.overlay_chosen.emit("backend")
+    assert opened.store.state.overlay == "backend"
+    opened.top_bar.method_chosen.emit("other")
+    assert opened.store.state.method == "other"
+
+
+# -- requests, history, bookmarks -----------------------------------------------------------
+
+
+def test_window_history_by_keys(opened, qtbot):
+    for name in ("a", "b"):
+        opened.router(requests.Select(node(name)))
+    qtbot.keyClick(opened, Qt.Key.Key_Left, ALT)
+    assert opened.store.state.selection.node == "a"
+    qtbot.keyClick(opened, Qt.Key.Key_Right, ALT)
+    assert opened.store.state.selection.node == "b"
+    qtbot.keyClick(opened, Qt.Key.Key_Backspace)
+    assert opened.store.state.selection.node == "a"
+    qtbot.keyClick(opened, Qt.Key.Key_Escape)
+    assert not opened.store.state.selection
+
+
+def test_window_select_can_bring_a_view_to_the_front(opened):
+    opened.router(requests.Select(node("a"), view="two"))
+    assert opened.store.state.view == "two"
+    opened.router(requests.ShowView("below2"))
+    assert opened.docks.by_name["below2"].isVisible()
+    assert opened.focused_host().spec.name == "below2"
+
+
+def test_window_bookmarks_by_keys(opened, qtbot):
+    opened.router.select(node("a"))
+    qtbot.keyClick(opened, Qt.Key.Key_B, CONTROL)
+    opened.router.select(node("b"))
+    qtbot.keyClick(opened, Qt.Key.Key_1, CONTROL)
+    assert opened.store.state.selection.node == "a"
+    opened.router(requests.GoTo(opened.store.state.past[-1]))
+    assert opened.store.state.selection.node == "b"
+
+
+def test_window_find_and_step_reach_the_view_in_front(opened, qtbot):
+    opened.show_view("two")
+    qtbot.keyClick(opened, Qt.Key.Key_F, CONTROL)
+    assert QApplication.focusWidget() is view(opened, "two").field
+    view(opened, "two").setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    view(opened, "two").setFocus()
+    qtbot.keyClick(opened, Qt.Key.Key_Period)
+    qtbot.keyClick(opened, Qt.Key.Key_Comma)
+    assert view(opened, "two").steps == [1, -1]
+
+
+def test_window_letters_in_a_field_are_letters(opened, qtbot):
+    opened.router.select(node("a"))
+    opened.router.select(node("b"))
+    field = view(opened, "one").field
+    field.setFocus()
+    qtbot.keyClicks(field, "a.,?x")
+    qtbot.keyClick(field, Qt.Key.Key_Backspace)
+    assert field.text() == "a.,?"
+    assert opened.store.state.selection.node == "b"
+    assert view(opened, "one").steps == []
+
+
+def test_window_notes_belong_to_a_session(opened):
+    opened.router(requests.SetNote("A", "slow"))
+    assert opened.store.state.notes == {"A": "slow"}
+    opened.router(requests.Say("done"))
+    assert opened.status.currentMessage() == "done"
+
+
+def test_window_unknown_request_is_an_error(opened):
+    with pytest.raises(KeyError):
+        opened.router("open the door")
+
+
+def test_window_open_source_says_when_it_cannot(opened, tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    opened.router(requests.OpenSource("/nowhere/model.py", 3))
+    assert "not on this machine" in strip_text(opened)
+    source = tmp_path / "model.py"
+    source.write_text("x = 1\n")
+    settings = replace(opened.desk.settings, source_roots=(str(tmp_path),), editor="no-such-editor")
+    opened.desk.put_settings(settings)
+    opened.router(requests.OpenSource("/build/model.py", 1))
+    assert "not installed" in strip_text(opened)
+    started = []
+    monkeypatch.setattr(
+        "devtools_app.commands.QProcess.startDetached",
+        lambda program, words: started.append([program, *words]) or True,
+    )
+    opened.desk.put_settings(replace(settings, editor=f"'{sys.executable}' {{file}}:{{line}}"))
+    opened.router(requests.OpenSource("/build/model.py", 4))
+    assert started == [[sys.executable, f"{source}:4"]]
+
+
+# -- workspace, settings, export ------------------------------------------------------------
+
+
+def test_window_workspace_brings_everything_back(opened, qtbot, tmp_path, make_window, monkeypatch):
+    path = tmp_path / "mine.etscope"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: (str(path), ""))
+    opened.router.select(node("a"))
+    opened.bound["bookmark"].trigger()
+    opened.router(requests.SetNote("A", "slow"))
+    opened.store.update(view="two", split_view="one", overlay="bytes", filter_text="/conv/")
+    qtbot.keyClick(opened, Qt.Key.Key_S, CONTROL)
+    assert path.exists()
+    other = make_window(views=RECORDER_VIEWS)
+    open_sample(other, qtbot, (str(SAMPLE / "model.pte"),))
+    with qtbot.waitSignal(other.desk.opener.ended, timeout=20_000):
+        other.desk.open((str(path),))
+    state = other.store.state
+    assert [one.id for one in state.sessions] == ["A", "B"]
+    assert state.current == "B"
+    assert (state.view, state.split_view, state.overlay) == ("two", "one", "bytes")
+    assert state.filter_text == "/conv/"
+    assert state.selection.node == "a"
+    assert state.notes == {"B": "slow"}
+    assert state.bookmarks[0].place.session == "B"
+    assert other.desk.workspace_path == path
+
+
+def test_window_saves_again_without_asking(opened, tmp_path, monkeypatch):
+    path = tmp_path / "mine"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: (str(path), ""))
+    opened.bound["save_workspace"].trigger()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: pytest.fail("asked"))
+    opened.router(requests.SetNote("A", "later"))
+    opened.bound["save_workspace"].trigger()
+    saved = json.loads(path.with_suffix(".etscope").read_text(encoding="utf-8"))
+    assert saved["notes"] == {"A": "later"}
+
+
+@pytest.mark.parametrize("content", [b"{", b"{}", b'{"etscope_workspace": 1}', b"\x00" * 64])
+def test_window_damaged_workspace_is_said(window, qtbot, tmp_path, content):
+    path = tmp_path / "bad.etscope"
+    path.write_bytes(content)
+    window.desk.open((str(path),))
+    assert "bad.etscope" in strip_text(window)
+
+
+def test_window_workspace_in_a_place_that_cannot_be_written_is_said(opened, tmp_path):
+    (tmp_path / "file").write_text("x")
+    assert not opened.desk.save_workspace(tmp_path / "file" / "w.etscope", "")
+    assert "cannot be saved" in strip_text(opened)
+
+
+def test_window_remembers_view_layout_and_theme(make_window, settings_file: SettingsFile, qtbot):
+    window = make_window(views=RECORDER_VIEWS)
+    open_sample(window, qtbot)
+    window.show_view("two")
+    window.docks.by_name["right"].close()
+    window.bound["next_theme"].trigger()
+    window.bound["bigger"].trigger()
+    assert window.theme.palette.dark
+    window.close()
+    found = settings_file.load()
+    assert (found.theme, found.font_size, found.view) == (Mode.DARK, 14, "two")
+    again = make_window(views=RECORDER_VIEWS)
+    open_sample(again, qtbot)
+    assert again.store.state.view == "two"
+    assert not again.docks.by_name["right"].isVisible()
+    assert again.docks.by_name["left"].isVisible()
+    again.bound["reset_layout"].trigger()
+    assert again.docks.by_name["right"].isVisible()
+
+
+@pytest.mark.parametrize("layout", ["", "rubbish", "AAAA", "\N{SNOWMAN}"])
+def test_window_odd_layout_leaves_the_usual_one(window, qtbot, layout):
+    assert not window.docks.restore(layout)
+    open_sample(window, qtbot)
+    assert window.docks.by_name["left"].isVisible()
+
+
+def test_window_preferences_reach_units_and_sessions(opened):
+    from dataclasses import replace
+
+    from devtools_app.state import Units
+
+    settings = replace(opened.desk.settings, units=Units("ms", "KiB"), tick="us", font_size=16)
+    opened.commands.take_preferences(settings)
+    state = opened.store.state
+    assert state.units == Units("ms", "KiB")
+    assert state.session.options.source_time_scale == "us"
+    assert state.sessions[0].revision == 1
+    assert opened.theme.size == 16
+
+
+def test_window_text_size_by_keys(window, qtbot):
+    qtbot.keyClick(window, Qt.Key.Key_Plus, CONTROL)
+    assert window.theme.size == 14
+    qtbot.keyClick(window, Qt.Key.Key_Minus, CONTROL)
+    assert window.theme.size == 13
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_window_exports_a_picture_of_the_view(opened, tmp_path, monkeypatch, suffix):
+    path = tmp_path / f"view.{suffix}"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: (str(path), ""))
+    opened.bound["export_picture"].trigger()
+    head = path.read_bytes()[:100]
+    assert head.startswith(b"\x89PNG") if suffix == "png" else b"<?xml" in head
+
+
+def test_picture_that_cannot_be_written_is_an_error(opened, tmp_path):
+    for name in ("x.png", "x.svg"):
+        with pytest.raises(OSError, match="x"):
+            save_picture(opened, tmp_path / "nowhere" / name)
+
+
+def test_window_export_without_table_says_so(opened):
+    opened.bound["export_table"].trigger()
+    assert "no table" in opened.status.currentMessage()
+
+
+# -- errors, end ------------------------------------------------------------------------------
+
+
+def test_mishap_becomes_a_message_not_a_crash(window, caplog):
+    caplog.set_level(logging.CRITICAL)
+    mishaps = Mishaps()
+    told = []
+    mishaps.happened.connect(lambda text, details: told.append((text, details)))
+    try:
+        int("no number")
+    except ValueError as error:
+        mishaps.take(type(error), error, error.__traceback__)
+    assert "ValueError" in told[0][0]
+    assert "Traceback" in told[0][1]
+
+
+def test_mishap_in_a_thread_is_told_on_the_gui_thread(window, qtbot, caplog):
+    caplog.set_level(logging.CRITICAL)
+    mishaps = Mishaps()
+    restore = mishaps.install()
+    try:
+        with qtbot.waitSignal(mishaps.happened) as told:
+            worker = threading.Thread(target=lambda: 1 / 0)
+            worker.start()
+        worker.join()
+    finally:
+        restore()
+    assert "ZeroDivisionError" in told.args[0]
+    assert sys.excepthook is not mishaps.take
+
+
+def test_window_close_stops_everything(opened, qtbot):
+    views = [host.view for host in opened.hosts if isinstance(host.view, Recorder)]
+    opened.close()
+    assert views
+    assert all(one.closed for one in views)
+    assert not opened.desk.opener.busy
+
+
+def test_window_closed_while_opening_stops_reading(make_window, qtbot):
+    begun, stopped = threading.Event(), threading.Event()
+
+    def load(_paths, _options=None, *, cancel=None, progress=None):
+        begun.set()
+        cancel.wait(10)
+        stopped.set()
+        raise FormatError("a", "b")
+
+    window = make_window(load=load, views=RECORDER_VIEWS)
+    window.desk.open(("x.pte",))
+    assert begun.wait(5)
+    window.close()
+    assert stopped.wait(5)
+
+
+# -- keyboard ---------------------------------------------------------------------------------
+
+
+def test_actions_have_unique_keys_and_all_are_on_the_sheet():
+    keys = [key for spec in ACTIONS for key in spec.keys]
+    keys += [f"Ctrl+{n}" for n in range(10)] + [f"Alt+{n}" for n in range(1, 10)]
+    assert len(keys) == len(set(keys))
+    shown = {words for lines in sheet_sections().values() for _, words in lines}
+    assert {spec.text.rstrip("…") for spec in ACTIONS if spec.keys} <= shown
+
+
+def test_window_palette_lists_every_command(opened, qtbot, monkeypatch):
+    from devtools_app.palette_dialog import PaletteDialog
+
+    offered = []
+    monkeypatch.setattr(PaletteDialog, "popup", lambda self: offered.append(self._choices))
+    qtbot.keyClick(opened, Qt.Key.Key_P, CONTROL | SHIFT)
+    titles = [choice.title for choice in offered[0]]
+    assert len(titles) > 30
+    assert {"Two", "Reload", "Go to Below two"} <= set(titles)
+    reload = next(choice for choice in offered[0] if choice.title == "Reload")
+    assert reload.hint == "F5"
+    opened.palettes._run(opened.bound["next_theme"])
+    assert opened.theme.palette.dark
+
+
+def test_window_goto_offers_nodes_and_goes_there(opened, qtbot, monkeypatch):
+    from devtools_app.palette_dialog import PaletteDialog
+
+    offered = []
+    monkeypatch.setattr(PaletteDialog, "popup", lambda self: None)
+    monkeypatch.setattr(
+        PaletteDialog, "show_choices", lambda self, found, complete=True: offered.append(found)
+    )
+    qtbot.keyClick(opened, Qt.Key.Key_P, CONTROL)
+    qtbot.waitUntil(lambda: bool(offered and offered[-1]), timeout=20_000)
+    choice = next(one for one in offered[-1] if one.icon == "node")
+    opened.palettes._picked(choice.payload)
+    assert opened.store.state.selection == choice.payload
+
+
+@pytest.mark.parametrize("name", ["keys", "about", "preferences"])
+def test_window_dialogs_open_and_close_by_keyboard(window, qtbot, name):
+    window.bound[name].trigger()
+    dialog = next(one for one in window.findChildren(QDialog) if one.isVisible())
+    assert dialog.accessibleName()
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert not dialog.isVisible()

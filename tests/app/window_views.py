@@ -1,0 +1,66 @@
+"""Small views for tests of the window: they remember what they were shown."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+
+from devtools_app.state import State
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.empty_state import Need
+from inspector.session import Session
+
+
+class Recorder(QWidget):
+    """A view that keeps the states it was shown."""
+
+    made: list[Recorder]
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__()
+        self.context = context
+        self.shown: list[State] = []
+        self.steps: list[int] = []
+        self.closed = False
+        self.field = QLineEdit()
+        self.field.setAccessibleName("Search")
+        QVBoxLayout(self).addWidget(self.field)
+
+    def show_state(self, state: State) -> None:
+        self.shown.append(state)
+
+    def start_find(self) -> None:
+        self.field.setFocus()
+
+    def step(self, by: int) -> bool:
+        self.steps.append(by)
+        return True
+
+    def shut_down(self) -> None:
+        self.closed = True
+
+
+class Broken(QWidget):
+    """A view with a bug in some methods."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__()
+
+    def show_state(self, state: State) -> None:
+        if state.method != "fine":
+            raise ZeroDivisionError("deliberate")
+
+
+def no_trace(session: Session) -> Need | None:
+    return None if session.dumps else Need("No trace", "Open an ETDump.")
+
+
+RECORDER_VIEWS = (
+    ViewSpec("one", "One", Area.CENTRE, Recorder, "overview"),
+    ViewSpec("two", "Two", Area.CENTRE, Recorder, "graph"),
+    ViewSpec("timed", "Timed", Area.CENTRE, Recorder, "timeline", no_trace),
+    ViewSpec("broken", "Broken", Area.CENTRE, Broken, "error"),
+    ViewSpec("left", "Left", Area.LEFT, Recorder, "file"),
+    ViewSpec("right", "Right", Area.RIGHT, Recorder, "node"),
+    ViewSpec("below", "Below", Area.BOTTOM, Recorder, "operators"),
+    ViewSpec("below2", "Below two", Area.BOTTOM, Recorder, "issues"),
+)
