@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from inspector import timing
 from inspector.blocks import Block
 from inspector.links import BlockLinks, Link
+from schema.etrecord.names import callable_name
 from schema.graph import GraphNode
 
 TARGET = "ms"
@@ -184,7 +185,7 @@ def _row(number: int, source: BlockSamples, event: int) -> ProfileRow:
         event=event,
         block_name=block.name,
         event_name=block.event_name(event),
-        op_types=tuple(node.target for node in found),
+        op_types=tuple(_op_type(node) for node in found),
         instruction_id=block.instruction(event) if block.layout.chain[event] >= 0 else None,
         delegate_debug_id=identifier,
         is_delegated_op=identifier is not None,
@@ -200,6 +201,12 @@ def _row(number: int, source: BlockSamples, event: int) -> ProfileRow:
         module_hierarchy={node.name: node.module_path for node in found},
         start_ticks=block.start[:, event],
     )
+
+
+def _op_type(node: GraphNode) -> str:
+    """Return an operator as the stock tool names it: outside the edge dialect without namespace."""
+    raw = node.attributes.get("raw_target")
+    return callable_name(str(raw)) if raw is not None else node.target
 
 
 def _found_nodes(links: BlockLinks, link: Link) -> tuple[GraphNode, ...]:

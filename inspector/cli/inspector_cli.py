@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from inspector.cli.answer import USAGE, Answer, CommandError
 from inspector.cli.options import add_output
 from inspector.cli.output import write_text
+from schema.errors import Issue, Severity
 
 _SCALES = ("ns", "us", "ms", "s", "cycles")
 
@@ -38,13 +40,17 @@ def run(options: Namespace) -> Answer:
         with Path(path).open("rb"):  # a missing file is named before anything is decoded
             pass
     scale: Any = api.TimeScale
-    found: Any = api.Inspector(
-        etdump_path=options.etdump_path,
-        etrecord=options.etrecord_path,
-        debug_buffer_path=options.debug_buffer_path,
-        source_time_scale=scale(options.source_time_scale),
-        target_time_scale=scale(options.target_time_scale),
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found: Any = api.Inspector(
+            etdump_path=options.etdump_path,
+            etrecord=options.etrecord_path,
+            debug_buffer_path=options.debug_buffer_path,
+            source_time_scale=scale(options.source_time_scale),
+            target_time_scale=scale(options.target_time_scale),
+        )
+    where = options.etdump_path
+    issues = [Issue(Severity.WARNING, where, str(one.message)) for one in caught]
     text = io.StringIO()
     found.print_data_tabular(text)
     if options.tsv_path:
@@ -54,7 +60,7 @@ def run(options: Namespace) -> Answer:
     data: dict[str, Any] = {"blocks": len(found.event_blocks)}
     if options.compare_results:
         data["comparison"] = [_compare(api, block) for block in found.event_blocks]
-    return Answer(data, document=[text.getvalue()])
+    return Answer(data, issues=issues, document=[text.getvalue()])
 
 
 def _compare(api: Any, block: Any) -> dict[str, Any] | None:  # noqa: ANN401 - the lazy API

@@ -62,7 +62,9 @@ def json_pieces(value: object, depth: int = 0) -> Iterator[str]:
     A list is read one element at a time, so that a million rows need not exist at once.
     """
     pad = "  " * (depth + 1)
-    members = cast("Mapping[object, object]", value) if isinstance(value, Mapping) else {}
+    members: Mapping[object, object] = {}
+    if isinstance(value, Mapping):
+        members = cast("Mapping[object, object]", value)
     if members and depth < _NESTED:
         for number, (key, item) in enumerate(members.items()):
             yield f"{',' if number else '{'}\n{pad}{_compact(str(key))}: "
@@ -166,6 +168,11 @@ def write_text(path: Path, pieces: Iterable[str], *, force: bool) -> None:
             stream.write(piece.encode("utf-8", "replace"))
 
     write_file(path, write, force=force)
+
+
+def write_bytes(path: Path, data: bytes, *, force: bool) -> None:
+    """Write a file whole or not at all."""
+    write_file(path, lambda stream: stream.write(data), force=force)
 
 
 def write_file(path: Path, write: Callable[[BinaryIO], object], *, force: bool) -> None:

@@ -26,4 +26,4 @@ def run(options: Namespace) -> Answer:
     rows = [(title, "yes") for title in report.sections]
     rows += [(title, "no") for title in report.left_out]
     table = Table("", (Column("section"), Column("in the report")), rows)
-    return Answer(data, tables=(table,), document=report.html)
+    return Answer(data, tables=(table,), document=(report.html,))

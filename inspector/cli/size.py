@@ -39,13 +39,13 @@ def run(options: Namespace) -> Answer:
         "total_bytes": total,
         "parts": [
             {
-                "name": _name(one, part, several),
+                "name": _name(one, part.name, several),
                 "kind": part.kind,
                 "bytes": part.nbytes,
                 "share": part.nbytes / max(total, 1),
                 "offset": part.offset,
                 "file": one.file.path,
-                "duplicate_of": part.duplicate_of or None,
+                "duplicate_of": _name(one, part.duplicate_of, several) or None,
             }
             for one, parts in measured
             for part in parts
@@ -59,14 +59,15 @@ def _parts(one: SizedFile, duplicates: bool) -> Sequence[Part]:
     return mark_duplicates(one.size.parts, one.file.data) if duplicates else one.size.parts
 
 
-def _name(one: SizedFile, part: Part, several: bool) -> str:
-    return f"{short(one.file.path)}: {part.name}" if several else part.name
+def _name(one: SizedFile, name: str, several: bool) -> str:
+    return f"{short(one.file.path)}: {name}" if several and name else name
 
 
 def _tables(
     measured: Sequence[tuple[SizedFile, Sequence[Part]]], total: int, top: int
 ) -> tuple[Table, ...]:
     whole = max(total, 1)
+    several = len(measured) > 1
     counts: Counter[str] = Counter()
     nbytes: Counter[str] = Counter()
     for _, parts in measured:
@@ -86,11 +87,11 @@ def _tables(
     )
     rows = [
         (
-            _name(one, part, len(measured) > 1),
+            _name(one, part.name, several),
             part.kind,
             part.nbytes,
             part.nbytes / whole,
-            part.duplicate_of,
+            _name(one, part.duplicate_of, several),
         )
         for one, parts in measured
         for part in parts
