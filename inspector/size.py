@@ -278,7 +278,8 @@ def mark_duplicates(parts: Sequence[Part], data: memoryview) -> tuple[Part, ...]
     seen: dict[tuple[int, bytes], str] = {}
     marked: list[Part] = []
     for part in parts:
-        if part.nbytes < 16 or part.kind in ("alignment", "slack", "table", "vtable", "header"):
+        kind = part.kind.removeprefix("payload ")
+        if part.nbytes < 16 or kind in ("alignment", "slack", "table", "vtable", "header"):
             marked.append(part)
             continue
         digest = hashlib.sha256(data[part.offset : part.offset + part.nbytes]).digest()
