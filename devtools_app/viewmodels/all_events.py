@@ -11,6 +11,7 @@ from devtools_app.state import Units
 from devtools_app.viewmodels.operators import (
     JOIN_WORDS,
     OperatorsTable,
+    backend_words,
     event_selection,
     join_column,
     time_columns,
@@ -18,7 +19,6 @@ from devtools_app.viewmodels.operators import (
 from devtools_app.viewmodels.table import Table, number_column, share_column, text_column
 from devtools_app.viewmodels.units import Quantity
 from inspector.links import NO_LINK, Link
-from inspector.model_graph import short_backend
 from inspector.profile import analyse_profile
 from inspector.profile_rows import BlockSamples
 from inspector.session import Session
@@ -50,11 +50,13 @@ class _Cells:
             identifier = block.delegate_id(event)
             inside = block.layout.chain[event] >= 0
             operators, modules = _node_words(source, link)
-            self.names.append(block.event_name(event))
+            name = block.event_name(event)
+            delegated = identifier is not None or name == "DELEGATE_CALL"
+            self.names.append(name)
             self.operators.append(operators)
             self.modules.append(modules)
             self.identifiers.append(None if identifier is None else str(identifier))
-            self.backends.append(short_backend(link.backend) if link.backend else "not delegated")
+            self.backends.append(backend_words(link.backend, inside=delegated))
             self.blocks.append(block.name)
             self.steps.append(block.instruction(event) if inside else None)
             self.links.append(link)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from devtools_app.requests import Request, Select, ShowView
 from devtools_app.state import Selection, SelectionKind
 from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.size_map import part_selection
+from devtools_app.viewmodels.snippet import file_name
 from inspector.findings import Finding, Tone
 from inspector.session import Session
 from inspector.size_files import session_sizes
@@ -14,9 +17,26 @@ _TONES = {Tone.BAD: "bad", Tone.WARN: "warn", Tone.GOOD: "good", Tone.NEUTRAL: "
 _SPOKEN = {Tone.BAD: "problem", Tone.WARN: "worth a look", Tone.GOOD: "good", Tone.NEUTRAL: "note"}
 
 
-def finding_entry(finding: Finding) -> Entry:
-    """Return a finding as it is listed."""
-    return Entry(finding.text, finding.detail, _TONES[finding.tone], _SPOKEN[finding.tone])
+def finding_entry(session: Session, finding: Finding) -> Entry:
+    """Return a finding as it is listed, with file names instead of paths."""
+    text, detail = short_paths(session, finding.text), short_paths(session, finding.detail)
+    return Entry(text, detail, _TONES[finding.tone], _SPOKEN[finding.tone])
+
+
+def short_paths(session: Session, sentence: str) -> str:
+    """Return a sentence with the names of files instead of their paths.
+
+    Two files of one name keep the folder that tells them apart.
+    """
+    paths = sorted((file.path for file in session.files), key=len, reverse=True)
+    names = Counter(map(file_name, paths))
+    for path in paths:
+        name = file_name(path)
+        if names[name] > 1:
+            folder = file_name(path.replace("\\", "/").rpartition("/")[0])
+            name = f"{folder}/{name}" if folder else name
+        sentence = sentence.replace(path, name)
+    return sentence
 
 
 def finding_request(session: Session, method: str, finding: Finding) -> Request:

@@ -102,7 +102,7 @@ def _timed(
     columns = (
         text_column("operator", [row.label for row in rows], width=23),
         text_column("module", [row.module for row in rows], missing="", width=16),
-        text_column("delegate", [row.delegate or "—" for row in rows], width=13),
+        text_column("delegate", [_delegate(row) for row in rows], width=13),
         *times[:3],
         replace(share_column("share of method", shares), width=17),
         join_column(joins),
@@ -151,7 +151,18 @@ def event_selection(
 def _backend(row: OperatorRow) -> str:
     if row.kind == UNATTRIBUTED:
         return UNATTRIBUTED
-    return short_backend(row.link.backend) if row.link.backend else "not delegated"
+    return backend_words(row.link.backend, inside=row.kind in ("inner", "rest"))
+
+
+def _delegate(row: OperatorRow) -> str:
+    return row.delegate or ("unknown" if row.kind in ("inner", "rest") else "—")
+
+
+def backend_words(backend: str, *, inside: bool) -> str:
+    """Return a backend in short; a trace alone does not name the one a delegate ran on."""
+    if backend:
+        return short_backend(backend)
+    return "unknown" if inside else "not delegated"
 
 
 def sample_points(samples: Iterable[Floats | None]) -> list[Floats]:

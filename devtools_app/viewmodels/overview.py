@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from devtools_app.state import Units
 from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.facts import Fact, FactGroup
-from devtools_app.viewmodels.finding_links import finding_entry
+from devtools_app.viewmodels.finding_links import finding_entry, short_paths
 from devtools_app.viewmodels.method_facts import method_group
 from devtools_app.viewmodels.session_list import kind_words, session_line
 from devtools_app.viewmodels.snippet import file_name
@@ -47,13 +47,15 @@ class TimeSum:
     """Where the time of a method went; the slices add up to the whole.
 
     Attributes:
-        whole: time of the method with its unit, empty when it is not known
+        method: method that ran, empty when the trace does not say which
+        whole: its time with its unit, empty when it is not known
         runs: how many runs the means are of
         slices: its parts
         reason: why no time is known, empty when it is
         note: what was assumed about the unit, empty for nothing
     """
 
+    method: str = ""
     whole: str = ""
     runs: int = 0
     slices: tuple[Slice, ...] = ()
@@ -124,7 +126,7 @@ def overview(session: Session, method: str, units: Units) -> Overview:
         session_line(session),
         time_sum(status_facts(session, method), units),
         found,
-        tuple(map(finding_entry, found)),
+        tuple(finding_entry(session, one) for one in found),
         verdict(session),
         tuple(method_group(session, name, units) for name in session.methods),
         FactGroup("Files", tuple(_file(file, units) for file in session.files)),
@@ -156,7 +158,8 @@ def time_sum(facts: StatusFacts, units: Units) -> TimeSum:
         if part
     )
     note = f"ticks taken for {facts.assumed_unit}" if facts.assumed_unit else ""
-    return TimeSum(format_time(time.method_ms * _NS, units.time), time.runs, slices, "", note)
+    whole = format_time(time.method_ms * _NS, units.time)
+    return TimeSum(time.method, whole, time.runs, slices, "", note)
 
 
 def verdict(session: Session) -> Verdict | None:
@@ -164,7 +167,7 @@ def verdict(session: Session) -> Verdict | None:
     if len(session.files) < 2:
         return None
     check = check_session(session)
-    return Verdict(_verdict_entry(session, check), tuple(_link_entry(check)))
+    return Verdict(_verdict_entry(session, check), _link_entries(session, check))
 
 
 def _verdict_entry(session: Session, check: Check) -> Entry:
@@ -173,31 +176,24 @@ def _verdict_entry(session: Session, check: Check) -> Entry:
         words = "Both files" if count == 2 else f"All {count} files"
         return Entry(f"{words} belong together", "", "good", "good")
     if check.verdict == DO_NOT_BELONG:
-        odd = file_name(check.odd_one_out)
-        detail = f"{odd} is the odd one out. " if odd else ""
-        detail += _short_paths(session, check.mismatch)
+        odd = f"{check.odd_one_out} is the odd one out. " if check.odd_one_out else ""
+        detail = short_paths(session, odd + check.mismatch)
         return Entry("These files do not belong together", detail, "bad", "problem")
     text = "Nothing in the files contradicts it, and not enough connects all of them."
     return Entry("Whether all files belong together cannot be told", text, "warn", "unknown")
 
 
-def _short_paths(session: Session, sentence: str) -> str:
-    for file in sorted(session.files, key=lambda one: -len(one.path)):
-        sentence = sentence.replace(file.path, file_name(file.path))
-    return sentence
-
-
-def _link_entry(check: Check) -> list[Entry]:
+def _link_entries(session: Session, check: Check) -> tuple[Entry, ...]:
     found: list[Entry] = []
     for link in check.links:
-        names = f"{file_name(link.first)} and {file_name(link.second)}"
+        names = short_paths(session, f"{link.first} and {link.second}")
         if link.verdict == BELONG:
             found.append(Entry(names, f"{link.matched:,} {link.what} agree", "good", "agree"))
         elif link.verdict == DO_NOT_BELONG:
             found.append(Entry(names, link.mismatch, "bad", "contradict"))
         else:
             found.append(Entry(names, "nothing to compare", "muted", "unknown"))
-    return found
+    return tuple(found)
 
 
 def _file(file: LoadedFile, units: Units) -> Fact:

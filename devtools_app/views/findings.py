@@ -48,7 +48,10 @@ class FindingsPane(Pane):
             self.empty.show_need(_NONE)
             self.stack.setCurrentIndex(0)
             return
-        self.list.show_entries(tuple(map(finding_entry, self._findings)))
+        session = self.state.session
+        if session is not None:
+            entries = tuple(finding_entry(session, one) for one in self._findings)
+            self.list.show_entries(entries)
         self.show_content()
 
     def _open(self, number: int) -> None:

@@ -166,7 +166,9 @@ class OperatorsPane(Pane):
         self.table.show_table(made.order)
         if titles != self._shape:
             self._shape = titles
-            self.table.sort_by(titles.index("p50"), descending=True)
+            self.table.model.set_sort(())
+            if made.rows.runs:
+                self.table.sort_by(titles.index("p50"), descending=True)
 
     def _offer_groups(self, made: _Made) -> None:
         titles = [column.title for column in made.rows.table.columns]

@@ -75,14 +75,13 @@ class OverviewPane(Pane):
         return head
 
     def _time(self, time: TimeSum) -> QWidget:
-        method = self.state.method
         if not time.whole:
             card = Card(self.theme, "Time")
             card.add(words(self.theme, time.reason))
             return card
         plural = "s" if time.runs != 1 else ""
         note = f" · {time.note}" if time.note else ""
-        title = f"Time of {method or 'the run'}, mean of {time.runs:,} run{plural}{note}"
+        title = f"Time of {time.method or 'the run'}, mean of {time.runs:,} run{plural}{note}"
         card = Card(self.theme, title)
         card.add(words(self.theme, time.whole, FontSize.LARGE, strong=True))
         bar = TimeBar(self.theme)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QScrollArea, QVBo
 from typing_extensions import override
 
 _WIDE = 660  # logical pixels from which two columns of sentences can be read
+_WIDEST = 1200  # beyond that lines are too long to be read with ease
 
 
 class CardPage(QScrollArea):
@@ -22,6 +23,7 @@ class CardPage(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         page = QWidget()
         page.setObjectName("page")
+        page.setMaximumWidth(_WIDEST)
         self._head = QVBoxLayout()
         self._head.setSpacing(10)
         self._left, self._right = QVBoxLayout(), QVBoxLayout()

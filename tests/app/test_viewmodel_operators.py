@@ -17,7 +17,7 @@ from devtools_app.viewmodels.overview import overview
 from devtools_app.viewmodels.source_lines import source_files
 from inspector.profile import analyse_profile
 from inspector.session import Session
-from tests.app.sessions import chain_session, folders, opened
+from tests.app.sessions import DATA, chain_session, folders, opened
 
 AUTO = Units()
 CONVNET = "corpus/v1.5.1/convnet_xnnpack"
@@ -154,3 +154,22 @@ def test_source_lines_of_a_program_alone_are_none() -> None:
     made = source_files(chain_session(3), "forward", AUTO)
     assert not made.files
     assert made.unplaced == 5
+
+
+def test_trace_alone_does_not_claim_that_its_delegates_are_none() -> None:
+    session = opened(f"{CONVNET}/run.etdp")
+    for made in (operators_table(session, "", AUTO), all_events(session, "", AUTO)):
+        titles = [column.title for column in made.table.columns]
+        backends = made.table.columns[titles.index("backend")].values
+        assert "unknown" in list(backends)
+
+
+def test_overview_names_files_without_their_paths_unless_they_share_a_name() -> None:
+    session = opened(f"{CONVNET}/model.pte", f"{TINY}/model.pte", f"{TINY}/run.etdp")
+    made = overview(session, "forward", AUTO)
+    words = " ".join(entry.title + entry.detail for entry in made.entries)
+    assert "do not belong" in words
+    assert str(DATA) not in words
+    assert "convnet_xnnpack/model.pte" in words
+    assert made.verdict is not None
+    assert str(DATA) not in made.verdict.entry.detail
