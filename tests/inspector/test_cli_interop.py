@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.inspector.cli_runs import run
-from tests.inspector.sessions import DATA, folders, label
+from tests.inspector.sessions import folders, label
 from tests.oracle.client import Oracle
 
 pytestmark = pytest.mark.interop
