@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from inspector.api import dim_order_ops
 from inspector.api.serde_rewrite import HANDLE, Json, RebuildError, nodes, rewrite
 from inspector.api.torch_bridge import Torch, load_torch
+from schema.errors import FormatError
 from schema.etrecord import ETRecord
 from schema.etrecord.members import SIDE_FILES
 
@@ -52,7 +53,18 @@ def rebuilt(record: ETRecord, member: str) -> ExportedProgram:
 
     Raises: RebuildError if torch cannot make a program of it; FormatError
     """
-    torch = load_torch()
+    try:
+        program = _deserialised(load_torch(), record, member)
+    except (RebuildError, FormatError):
+        raise
+    except Exception as error:
+        raise RebuildError(f"torch cannot read {member}: {_sentence(error)}") from error
+    _restore_handles(program.graph_module)
+    _SOURCES[program] = (record, member, str(program.graph))
+    return program
+
+
+def _deserialised(torch: Torch, record: ETRecord, member: str) -> ExportedProgram:
     from torch._export.serde import schema as serde
     from torch._export.serde import serialize
 
@@ -64,13 +76,7 @@ def rebuilt(record: ETRecord, member: str) -> ExportedProgram:
     sides: list[Torch] = [_loaded(torch, record, member + suffix) for suffix in SIDE_FILES]
     sides[2] = sides[2] or None  # programs may be recorded without example inputs
     artifact = serialize.SerializedArtifact(json.dumps(tree).encode(), *sides)
-    try:
-        program = serialize.deserialize(artifact, _unsafe_skip_version_check=True)
-    except Exception as error:
-        raise RebuildError(f"torch cannot read {member}: {_sentence(error)}") from error
-    _restore_handles(program.graph_module)
-    _SOURCES[program] = (record, member, str(program.graph))
-    return program
+    return serialize.deserialize(artifact, _unsafe_skip_version_check=True)
 
 
 def _check_registered(torch: Torch, tree: Json) -> None:

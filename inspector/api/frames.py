@@ -13,7 +13,7 @@ import numpy as np
 
 from inspector.api.event import Event
 from inspector.api.event_cells import event_cells
-from inspector.api.pandas_bridge import DataFrame, Pandas, load_pandas
+from inspector.api.pandas_bridge import DataFrame, Pandas, joined, load_pandas
 from inspector.api.trace_events import TraceEvents
 
 BLOCK_COLUMN = "event_block_name"
@@ -32,7 +32,7 @@ def events_frame(name: str, events: Sequence[Event], units: str) -> DataFrame:
     cells = event_cells(events)
     columns = {_titled(key, units): column for key, column in cells.columns.items()}
     rows = [events[index].to_dataframe(units) for index in cells.kinds]
-    types: Pandas = pd.concat(rows, ignore_index=True).dtypes if rows else {}
+    types: Pandas = joined(rows).dtypes if rows else {}
     typed = {key: pd.Series(cell, dtype=types.get(key, object)) for key, cell in columns.items()}
     frame = pd.DataFrame(typed)
     frame.insert(0, BLOCK_COLUMN, np.asarray([name] * len(events)), allow_duplicates=True)

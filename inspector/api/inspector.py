@@ -14,7 +14,7 @@ from inspector.api.etrecord import EDGE_GRAPH, ETRecord
 from inspector.api.event import Event, MetadataParser
 from inspector.api.event_block import EventBlock
 from inspector.api.naming import Naming
-from inspector.api.pandas_bridge import DataFrame, load_pandas
+from inspector.api.pandas_bridge import DataFrame, joined
 from inspector.api.tables import printable, show
 from inspector.api.tensors import WritableBuffer
 from inspector.api.time_scale import TimeScale, as_time_scale, divisor
@@ -129,7 +129,7 @@ class Inspector:
         frames = [
             block.to_dataframe(include_units, include_delegate_debug_data) for block in blocks
         ]
-        return load_pandas().concat(frames, ignore_index=True)
+        return joined(frames)
 
     def print_data_tabular(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -9,7 +11,7 @@ if TYPE_CHECKING:
 else:
     DataFrame = Any
 
-__all__ = ["DataFrame", "Pandas", "load_pandas"]
+__all__ = ["DataFrame", "Pandas", "joined", "load_pandas"]
 
 Pandas: TypeAlias = Any  # the module, or what is made with it
 
@@ -19,3 +21,15 @@ def load_pandas() -> Pandas:
     import pandas  # pyright: ignore[reportMissingTypeStubs] - its types are inline
 
     return pandas
+
+
+def joined(frames: Sequence[Pandas]) -> Pandas:
+    """Return frames below each other.
+
+    What becomes of columns without a value is the installed pandas' choice, as in the stock tool;
+    that it will choose otherwise one day is no news to a caller.
+    """
+    pandas = load_pandas()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return pandas.concat(frames, ignore_index=True)

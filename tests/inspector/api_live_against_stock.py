@@ -1,7 +1,8 @@
 """Compare our API with the stock one on program managers that were just compiled.
 
-Runs as a process of its own: python -m tests.inspector.api_live_against_stock OUT writes one JSON
-object to OUT, a list of differences for each case.
+Runs as a process of its own: python -m tests.inspector.api_live_against_stock OUT [FOLDER…] writes
+one JSON object to OUT, a list of differences for each case: the models here, or the programs of
+session folders, lowered again from their records.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from executorch.util.activation_memory_profiler import (  # noqa: E402
 
 import inspector as ours  # noqa: E402
 from tests.inspector.api_against_stock import differences  # noqa: E402
+from tests.oracle.rebuilt import _lowerings  # noqa: E402
 
 
 class Mixed(torch.nn.Module):
@@ -236,9 +238,21 @@ def _live_record(manager: Any, inputs: tuple[torch.Tensor, ...], folder: Path) -
             yield f"{column} of a live record"
 
 
-def main(out: str) -> int:
-    """Compare every model and write what differs."""
-    found = {name: list(differences_of(name))[:20] for name in MODELS}
+def differences_of_session(folder: Path) -> Iterator[str]:
+    """Yield what differs for the program of a session, lowered again from its record."""
+    program = folder / "model.pte"
+    lowering = next(iter(_lowerings(program).values()))
+    edge = lowering(stock_parse(str(folder / "model.etrecord")).exported_program)
+    yield from _graphs("edge", edge.exported_program())
+    manager = edge.to_executorch()
+    yield from _graphs("executorch", manager.exported_program())
+    yield from _traces(manager)
+
+
+def main(out: str, *folders: str) -> int:
+    """Compare every model here and every session given, and write what differs."""
+    found = {name: list(differences_of(name))[:20] for name in MODELS if not folders}
+    found |= {folder: list(differences_of_session(Path(folder)))[:20] for folder in folders}
     Path(out).write_text(json.dumps(found), encoding="utf-8")
     return 0
 

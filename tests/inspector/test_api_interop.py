@@ -93,6 +93,16 @@ def test_inspector_on_random_traces_equals_the_stock_tool(tmp_path: Path) -> Non
     assert len(found) == 5 * len(made)
 
 
+def test_programs_of_the_corpus_lowered_again_give_the_same_texts_and_traces(
+    tmp_path: Path,
+) -> None:
+    recorded = folders("model.etrecord", "run.etdp")
+    chosen = [str(path) for path in recorded if path.parent.name in ("v1.5.1", "special")]
+    chosen += [str(DATA / "extra" / name) for name in ("lstm_portable", "map_rows", "kv_cache")]
+    found = asked("api_live_against_stock", *chosen, folder=tmp_path)
+    assert found == {folder: [] for folder in chosen}
+
+
 def test_documented_imports_exist_on_both_sides() -> None:
     page = (ROOT / "docs" / "python-api.md").read_text("utf-8")
     pairs = re.findall(r"^\| `(from executorch[^`]+)` \| `(from inspector [^`]+)` \|$", page, re.M)
