@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 
-from PySide6.QtCore import QByteArray, QEvent, Qt
-from PySide6.QtGui import QEnterEvent
+from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer
+from PySide6.QtGui import QAction, QEnterEvent
 from PySide6.QtWidgets import (
     QDockWidget,
     QHBoxLayout,
     QLabel,
     QMainWindow,
     QTabBar,
+    QTabWidget,
     QToolButton,
     QWidget,
 )
@@ -27,16 +28,19 @@ _SIDES = {
     Area.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
     Area.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
 }
-_LEFT_WIDTH, _RIGHT_WIDTH, _BOTTOM_HEIGHT = 230, 300, 230
-LAYOUT_VERSION = 1
+_LEFT_WIDTH, _RIGHT_WIDTH, _BOTTOM_HEIGHT = 230, 300, 240
+_HEIGHTS = {"sessions": 92, "files": 142}  # of the left column; the others share the rest
+_REST = 230
+LAYOUT_VERSION = 2
 
 
 class _Title(QWidget):
     """Name of a dock with buttons to float and to hide it; can be dragged like any title."""
 
-    def __init__(self, dock: Dock, theme: Theme) -> None:
+    def __init__(self, dock: Dock, theme: Theme, action: QAction | None) -> None:
         super().__init__()
         self._theme = theme
+        self._compact = False
         self._dock = dock
         self.setObjectName("dockTitle")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -51,9 +55,37 @@ class _Title(QWidget):
         layout.addStretch(1)
         layout.addWidget(self._float)
         layout.addWidget(self._hide)
+        if action is not None:
+            layout.addWidget(self._extra(action))
         dock.windowTitleChanged.connect(self._label.setText)
         theme.changed.connect(self._restyle)
         self._restyle()
+
+    def set_compact(self, on: bool) -> None:
+        """Take no room where a tab already says the name."""
+        if on != self._compact:
+            self._compact = on
+            self.setFixedHeight(0 if on else super().sizeHint().height())
+            self.updateGeometry()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(0, 0) if self._compact else super().sizeHint()
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, 0) if self._compact else super().minimumSizeHint()
+
+    def _extra(self, action: QAction) -> QToolButton:
+        button = QToolButton()
+        button.setIcon(self._theme.icon("plus", "muted"))
+        button.setToolTip(action.toolTip())
+        button.setAccessibleName(action.text().rstrip("…"))
+        button.setEnabled(action.isEnabled())
+        button.clicked.connect(lambda: action.trigger())
+        action.enabledChanged.connect(button.setEnabled)
+        self._theme.changed.connect(lambda: button.setIcon(self._theme.icon("plus", "muted")))
+        return button
 
     def _button(self, what: str, pressed: Callable[[], object]) -> QToolButton:
         button = QToolButton()
@@ -92,13 +124,24 @@ class Dock(QDockWidget):
         host: the place of the view
     """
 
-    def __init__(self, spec: ViewSpec, context: ViewContext, window: QMainWindow) -> None:
+    def __init__(
+        self,
+        spec: ViewSpec,
+        context: ViewContext,
+        window: QMainWindow,
+        action: QAction | None = None,
+    ) -> None:
         super().__init__(spec.title, window)
         self.setObjectName(f"dock_{spec.name}")
         self.setAccessibleName(spec.title)
         self.host = ViewHost(spec, context)
         self.setWidget(self.host)
-        self.setTitleBarWidget(_Title(self, context.theme))
+        self._title = _Title(self, context.theme, action)
+        self.setTitleBarWidget(self._title)
+
+    def set_compact(self, on: bool) -> None:
+        """Hide the title where a tab already says the name."""
+        self._title.set_compact(on)
 
     def bring_up(self) -> None:
         """Show the dock, in front of those it shares a place with, and give it the keyboard."""
@@ -111,12 +154,28 @@ class Docks:
     """All docks of the window, by name of their view."""
 
     def __init__(
-        self, window: QMainWindow, context: ViewContext, specs: Iterable[ViewSpec]
+        self,
+        window: QMainWindow,
+        context: ViewContext,
+        specs: Iterable[ViewSpec],
+        actions: Mapping[str, QAction],
     ) -> None:
         self._window = window
         self._stowed: QByteArray | None = None
-        self.by_name = {spec.name: Dock(spec, context, window) for spec in specs}
-        window.setDockNestingEnabled(True)
+        self.by_name = {
+            spec.name: Dock(spec, context, window, actions.get(spec.action)) for spec in specs
+        }
+        self._soon = QTimer(window)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self._sync_titles)
+        for dock in self.by_name.values():
+            dock.visibilityChanged.connect(self._later)
+            dock.topLevelChanged.connect(self._later)
+            dock.dockLocationChanged.connect(self._later)
+        window.setDockOptions(
+            QMainWindow.DockOption.AllowTabbedDocks | QMainWindow.DockOption.AllowNestedDocks
+        )
+        window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         window.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.BottomDockWidgetArea)
         window.setCorner(Qt.Corner.BottomRightCorner, Qt.DockWidgetArea.RightDockWidgetArea)
         self.reset()
@@ -150,11 +209,25 @@ class Docks:
             self._window.restoreState(self._stowed, LAYOUT_VERSION)
             self._stowed = None
 
+    def _later(self, *_what: object) -> None:
+        self._soon.start(0)  # Qt knows who shares a place only after it has moved everything
+
+    def _sync_titles(self) -> None:
+        for dock in self.by_name.values():
+            others = [one for one in self._window.tabifiedDockWidgets(dock) if one.isVisible()]
+            shares = any(not one.isFloating() for one in others) or self._in_tabs(dock)
+            dock.set_compact(shares and not dock.isFloating())
+        self.name_tab_rows()
+
+    def _in_tabs(self, dock: Dock) -> bool:
+        return any(not one.isHidden() for one in self._window.tabifiedDockWidgets(dock))
+
     def name_tab_rows(self) -> None:
         """Name the tab rows that Qt makes for panels which share a place."""
         direct = Qt.FindChildOption.FindDirectChildrenOnly
         for bar in self._window.findChildren(QTabBar, options=direct):
             bar.setAccessibleName("Panels in one place")
+            bar.setDrawBase(False)
 
     def save(self) -> str:
         """Return the layout as text; that of the stowed panels when they are stowed."""
@@ -178,8 +251,8 @@ class Docks:
         if area is Area.LEFT:
             for upper, lower in pairwise(docks):
                 self._window.splitDockWidget(upper, lower, Qt.Orientation.Vertical)
-            weights = [2 if dock.host.spec.name != "findings" else 4 for dock in docks]
-            self._window.resizeDocks(docks, weights, Qt.Orientation.Vertical)
+            heights = [_HEIGHTS.get(dock.host.spec.name, _REST) for dock in docks]
+            self._window.resizeDocks(docks, heights, Qt.Orientation.Vertical)
             self._window.resizeDocks(docks[:1], [_LEFT_WIDTH], Qt.Orientation.Horizontal)
             return
         for other in docks[1:]:

@@ -82,7 +82,8 @@ class MainWindow(QMainWindow):
         self.bound = Actions(self, theme, self.commands.handlers())
         self._start_wanted = False
         self._build_middle()
-        self.docks = Docks(self, context, (view for view in views if view.area is not Area.CENTRE))
+        around = [view for view in views if view.area is not Area.CENTRE]
+        self.docks = Docks(self, context, around, self.bound.by_name)
         self.menus = self._build_menus()
         self._wire()
         self._wire_opening()

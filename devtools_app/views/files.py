@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from devtools_app.requests import ChooseFiles
 from devtools_app.state import State
 from devtools_app.viewmodels.file_list import file_table
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -13,26 +12,16 @@ from devtools_app.widgets.table_view import TableView
 
 
 class FilesView(QWidget):
-    """Names, formats and sizes; a button adds files to the session."""
+    """Names and sizes; Return copies the path, hovering tells the format."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__()
         self._table = TableView(context.theme, "files")
         self._table.set_plain()
         self._shown: tuple[str, int, str] | None = None
-        add = QPushButton("Add files…")
-        add.setAccessibleName("Add files to this session")
-        add.setToolTip("Open more files together with those of this session")
-        add.clicked.connect(lambda: context.ask(ChooseFiles(beside=True)))
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 6)
-        layout.setSpacing(4)
-        layout.addWidget(self._table, 1)
-        line = QHBoxLayout()
-        line.setContentsMargins(10, 0, 10, 0)
-        line.addWidget(add)
-        line.addStretch(1)
-        layout.addLayout(line)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._table)
         self._table.row_activated.connect(self._copy_path)
 
     def show_state(self, state: State) -> None:
@@ -48,4 +37,4 @@ class FilesView(QWidget):
         QGuiApplication.clipboard().setText(str(self._table.rows.key(row)))
 
 
-SPEC = ViewSpec("files", "Files", Area.LEFT, FilesView, "file")
+SPEC = ViewSpec("files", "Files", Area.LEFT, FilesView, "file", action="add_files")

@@ -51,4 +51,12 @@ class SessionsView(QWidget):
             self._context.ask(CloseSession(sessions[index].id))
 
 
-SPEC = ViewSpec("sessions", "Sessions", Area.LEFT, SessionsView, "sessions", without_session=True)
+SPEC = ViewSpec(
+    "sessions",
+    "Sessions",
+    Area.LEFT,
+    SessionsView,
+    "sessions",
+    without_session=True,
+    action="open",
+)

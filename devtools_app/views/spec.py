@@ -122,6 +122,7 @@ class ViewSpec:
         icon: name in the icon set
         needs: what a session lacks to fill the view, None when it is enough
         without_session: whether the view is shown with no session open
+        action: name in the table of actions of what the plus on a dock does, empty for no plus
     """
 
     name: str
@@ -131,3 +132,4 @@ class ViewSpec:
     icon: str
     needs: Callable[[Session], Need | None] = needs_nothing
     without_session: bool = False
+    action: str = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QWidget
@@ -42,6 +44,14 @@ def nameless(root: QWidget) -> list[str]:
     return found
 
 
+def settle(window: MainWindow, qtbot, name: str) -> None:
+    """Bring a view to the front and wait until it has computed what it shows."""
+    window.show_view(name)
+    qtbot.wait(30)
+    qtbot.waitUntil(lambda: threading.active_count() == 1, timeout=20_000)
+    qtbot.wait(30)
+
+
 def host_of(window: MainWindow, name: str) -> ViewHost:
     return next(host for host in window.hosts if host.spec.name == name)
 
@@ -49,8 +59,7 @@ def host_of(window: MainWindow, name: str) -> ViewHost:
 def test_every_control_of_every_view_has_a_name(window, qtbot):
     found = {}
     for name in CENTRE + DOCKS:
-        window.show_view(name)
-        qtbot.wait(120)
+        settle(window, qtbot, name)
         assert host_of(window, name).isVisible()
         found[name] = nameless(host_of(window, name))
     assert {name: missing for name, missing in found.items() if missing} == {}
@@ -88,8 +97,7 @@ def test_every_view_takes_the_keyboard_and_gives_it_back(window, qtbot):
     window.activateWindow()
     stuck = []
     for name in CENTRE + DOCKS:
-        window.show_view(name)
-        qtbot.wait(60)
+        settle(window, qtbot, name)
         if interactive(host_of(window, name)) and not walk(window, qtbot, host_of(window, name)):
             stuck.append(name)
     assert stuck == []
@@ -97,8 +105,7 @@ def test_every_view_takes_the_keyboard_and_gives_it_back(window, qtbot):
 
 def test_every_view_follows_theme_and_text_size(window, qtbot):
     for name in CENTRE + DOCKS:
-        window.show_view(name)
-        qtbot.wait(60)
+        settle(window, qtbot, name)
     window.commands.set_theme(Mode.DARK)
     window.commands.set_font_size(18)
     for name in CENTRE + DOCKS:
