@@ -24,7 +24,7 @@ from inspector.cli.answer import (
     CommandError,
 )
 from inspector.cli.output import Heading, emit, envelope, to_json
-from inspector.cli.text import stdout_is_utf8
+from inspector.cli.text import printable, stdout_is_utf8
 from schema.errors import FormatError, Issue
 from schema.version import __version__
 
@@ -149,7 +149,7 @@ def _sentence(error: FormatError | OSError) -> str:
 
 
 def _refuse(request: _Request, sentence: str, code: int) -> int:
-    sys.stderr.write(f"etscope: {sentence}\n")
+    sys.stderr.write(f"etscope: {printable(sentence)}\n")
     if request.asks_for_json():
         found = envelope(request.verb, request.inputs(), (), None, sentence)
         with contextlib.suppress(OSError):
@@ -178,5 +178,5 @@ def _run(request: _Request) -> int:
     heading = Heading(verb, tuple(request.inputs()), tuple(issues), "; ".join(unreadable))
     emit(heading, answer, options)
     for sentence in unreadable:
-        sys.stderr.write(f"etscope: {sentence}\n")
+        sys.stderr.write(f"etscope: {printable(sentence)}\n")
     return UNREADABLE if unreadable else answer.code

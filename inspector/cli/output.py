@@ -81,7 +81,9 @@ def json_pieces(value: object, depth: int = 0) -> Iterator[str]:
 
 
 def _compact(value: object) -> str:
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
+    # JSON allows these as they are; a terminal would obey them.
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
@@ -243,6 +245,7 @@ def _share(path: Path) -> None:
     path.chmod(0o666 & ~mask)
 
 
+_CONTROLS = re.compile("[\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)  # of Windows
 
 

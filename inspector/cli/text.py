@@ -24,7 +24,7 @@ def render(answer: Answer, issues: Sequence[Issue], stream: TextIO) -> str:
     """Return the answer as text for a stream."""
     colour = wants_colour(stream)
     width = shutil.get_terminal_size((120, 24)).columns if stream.isatty() else 0
-    blocks = ["\n".join(answer.lines)] if answer.lines else []
+    blocks = ["\n".join(map(printable, answer.lines))] if answer.lines else []
     blocks += [_table(table, width, colour) for table in answer.tables]
     if issues:
         blocks.append("\n".join(_issue(issue) for issue in issues))
@@ -38,7 +38,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 def _issue(issue: Issue) -> str:
     word = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.ERROR: "error"}
-    return f"{word[issue.severity]}: {issue.where}: {issue.message}"
+    return printable(f"{word[issue.severity]}: {issue.where}: {issue.message}")
 
 
 def _table(table: Table, width: int, colour: bool) -> str:
@@ -54,7 +54,8 @@ def _table(table: Table, width: int, colour: bool) -> str:
     if colour:
         lines[0] = f"{_DIM}{lines[0]}{_PLAIN}"
     if table.title:
-        lines.insert(0, f"{_BOLD}{table.title}{_PLAIN}" if colour else table.title)
+        title = printable(table.title)
+        lines.insert(0, f"{_BOLD}{title}{_PLAIN}" if colour else title)
     if len(table.rows) == 0:
         lines.append("(none)")
     return "\n".join(lines)
@@ -64,7 +65,7 @@ def _cells(column: Column, index: int, table: Table) -> tuple[str, list[str]]:
     rows = [*table.rows, table.total] if table.total is not None else list(table.rows)
     values = [row[index] for row in rows]
     if column.kind == "text":
-        return column.title, ["" if value is None else _plain(str(value)) for value in values]
+        return column.title, ["" if value is None else printable(str(value)) for value in values]
     if column.kind == "share":
         return f"{column.title} / %", [_number(value, 0.01, 1) for value in values]
     if column.kind == "count":
@@ -77,8 +78,8 @@ def _cells(column: Column, index: int, table: Table) -> tuple[str, list[str]]:
     return f"{column.title} / {unit}", [_number(value, factor, digits) for value in values]
 
 
-def _plain(text: str) -> str:
-    # Control characters from a file must not reach the terminal.
+def printable(text: str) -> str:
+    """Return text without control characters: those of a file must not reach the terminal."""
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
@@ -143,7 +144,8 @@ def separated(table: Table, delimiter: str) -> Iterator[str]:
 def _record(row: Sequence[Any], delimiter: str) -> str:
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(["" if cell is None else cell for cell in row])
+    cells = ("" if cell is None else cell for cell in row)
+    writer.writerow([printable(cell) if isinstance(cell, str) else cell for cell in cells])
     return out.getvalue()
 
 
