@@ -3,50 +3,135 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
 
-from inspector.cli.answer import FINE, JUDGED, Answer, Column, Table
+from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
 from inspector.cli.options import add_output, add_reading, open_files
-from inspector.diff import Change, diff_sessions
+from inspector.diff import Change, diff_sessions, instruction_alignment
+from inspector.session import Session
+from schema.errors import Issue, Severity
+
+_MOST = 200
+_WIDEST = 72  # characters of a cell; JSON has all
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument("old", metavar="A", help="file or folder; several with commas")
-    parser.add_argument("new", metavar="B", help="file or folder; several with commas")
+    what = "file or folder; several with commas"
+    parser.add_argument("old", metavar="A", nargs="?", help=what)
+    parser.add_argument("new", metavar="B", nargs="?", help=what)
+    parser.add_argument("--base", nargs="+", metavar="FILE", default=[], help="instead of A")
+    parser.add_argument("--new", dest="news", nargs="+", metavar="FILE", default=[], help="of B")
+    parser.add_argument("--all", action="store_true", help=f"more than {_MOST} lines of text")
     add_reading(parser)
     add_output(parser)
 
 
 def run(options: Namespace) -> Answer:
     """Return the differences; exit code 1 when there are any beside times."""
-    old = open_files(options, options.old.split(","))
-    new = open_files(options, options.new.split(","))
-    changes = diff_sessions(old, new)
+    first, second = _sides(options)
+    wanted, options.method = options.method, None  # a method may be on one side only
+    old = open_files(options, first, strict=True)
+    new = open_files(options, second, strict=True)
+    _refuse_unknown(wanted, (old, new))
+    changes = [change for change in diff_sessions(old, new) if _is_of(change, wanted, (old, new))]
     different = [change for change in changes if change.counts]
     data = {
         "different": bool(different),
-        "changes": [
-            {
-                "area": change.area,
-                "what": change.what,
-                "old": change.old,
-                "new": change.new,
-                "unit": change.unit or None,
-                "counts": change.counts,
-            }
-            for change in changes
-        ],
+        "changes": [_json(change) for change in changes],
+        "alignment": _alignments(old, new),
     }
-    words = f"{len(different)} difference(s)" if different else "no difference"
-    lines = [f"A {old.name}, B {new.name}: {words}; times are means of runs and always vary"]
-    columns = (Column("area"), Column("what"), Column("A"), Column("B"), Column("B − A"))
-    table = Table("", columns, [_cells(change) for change in changes])
-    return Answer(data, lines=lines, tables=(table,), code=JUDGED if different else FINE)
+    issues: list[Issue] = []
+    if not {file.kind for file in old.files} & {file.kind for file in new.files}:
+        words = "A and B have no kind of file in common"
+        issues.append(Issue(Severity.WARNING, old.name, words))
+    shown = changes if options.all or options.format != "text" else changes[:_MOST]
+    table = Table("", _COLUMNS, [_cells(change) for change in shown])
+    lines = _lines(old, new, different)
+    if len(shown) < len(changes):
+        lines.append(f"{len(changes) - len(shown)} more; --all shows them")
+    return Answer(
+        data, lines=lines, tables=(table,), issues=issues, code=JUDGED if different else FINE
+    )
+
+
+_COLUMNS = (
+    Column("area"),
+    Column("what"),
+    Column("A"),
+    Column("B"),
+    Column("B − A"),
+    Column("note"),
+)
+
+
+def _sides(options: Namespace) -> tuple[list[str], list[str]]:
+    """Return the files of both sides, however they were named."""
+    named = [name for name in (options.old, options.new) if name is not None]
+    first = options.base or (_split(named.pop(0)) if named else [])
+    second = options.news or (_split(named.pop(0)) if named else [])
+    if not first or not second or named:
+        raise CommandError("diff takes A and B, or --base FILES and --new FILES", USAGE)
+    return first, second
+
+
+def _split(names: str) -> list[str]:
+    return [names] if Path(names).exists() else names.split(",")
+
+
+def _refuse_unknown(method: str | None, sessions: tuple[Session, ...]) -> None:
+    known = [name for session in sessions for name in session.methods]
+    if method and known and method not in known:
+        there = ", ".join(dict.fromkeys(known))
+        raise CommandError(f"no method {method!r}; there is {there}", USAGE)
+
+
+def _is_of(change: Change, method: str | None, sessions: tuple[Session, ...]) -> bool:
+    """Return whether a change is about a method, or about no method at all."""
+    if method is None:
+        return True
+    others = {name for session in sessions for name in session.methods} - {method}
+    words = change.what.removeprefix("method ").split(" ", 1)
+    return words[0] not in others
+
+
+def _json(change: Change) -> dict[str, Any]:
+    return {
+        "area": change.area,
+        "what": change.what,
+        "old": change.old,
+        "new": change.new,
+        "unit": change.unit or None,
+        "counts": change.counts,
+        "note": change.note or None,
+    }
+
+
+def _alignments(old: Session, new: Session) -> dict[str, Any]:
+    """Return how the instructions of the common methods correspond."""
+    found: dict[str, Any] = {}
+    if old.program is None or new.program is None:
+        return found
+    for method in (name for name in old.methods if name in new.methods):
+        alignment = instruction_alignment(old, new, method)
+        found[method] = {
+            "same": len(alignment.pairs),
+            "removed": list(alignment.removed),
+            "added": list(alignment.added),
+        }
+    return found
+
+
+def _lines(old: Session, new: Session, different: list[Change]) -> list[str]:
+    count = len(different)
+    words = f"{count} difference{'' if count == 1 else 's'}" if count else "no difference"
+    return [f"A {old.name}, B {new.name}: {words} (times are medians; they vary and do not count)"]
 
 
 def _cells(change: Change) -> tuple[str, ...]:
     old, new = _text(change.old, change.unit), _text(change.new, change.unit)
-    return (change.area, change.what, old, new, _delta(change))
+    return (change.area, change.what, old, new, _delta(change), change.note)
 
 
 def _text(value: object, unit: str) -> str:
@@ -56,16 +141,14 @@ def _text(value: object, unit: str) -> str:
         return f"{value:.4g} {unit}".rstrip()
     if isinstance(value, int):
         return f"{value:,} {'B' if unit == 'bytes' else unit}".rstrip()
-    return str(value)
+    return str(value) if len(str(value)) <= _WIDEST else f"{str(value)[: _WIDEST - 1]}…"
 
 
 def _delta(change: Change) -> str:
     old, new = change.old, change.new
     if not isinstance(old, (int, float)) or not isinstance(new, (int, float)):
         return ""
-    share = f" ({100 * (new - old) / old:+.1f} %)" if old else ""
+    share = f" ({100 * (new - old) / abs(old):+.1f} %)" if old else ""
     if isinstance(old, float) or isinstance(new, float):
-        return f"{new - old:+.4g} {change.unit}{share}"
-    return f"{new - old:+,} {'B' if change.unit == 'bytes' else change.unit}{share}".replace(
-        " (", " ("
-    )
+        return f"{new - old:+.4g} {change.unit}".rstrip() + share
+    return f"{new - old:+,} {'B' if change.unit == 'bytes' else change.unit}".rstrip() + share
