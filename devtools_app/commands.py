@@ -25,7 +25,6 @@ from devtools_app.view_host import ViewHost
 from devtools_app.views.spec import CanDraw, CanExport, CanFind, CanStep
 from devtools_app.widgets.item_panel import ItemPanel
 from devtools_app.workspace import SUFFIX
-from inspector.source import find_file
 
 if TYPE_CHECKING:
     from devtools_app.window import MainWindow
@@ -287,6 +286,8 @@ class Commands:
 
     def open_source(self, file: str, line: int) -> None:
         """Open a recorded source file in the user's editor."""
+        from inspector.source import find_file
+
         settings = self._desk.settings
         path = find_file(file, settings.session_options())
         if path is None:

@@ -1,45 +1,31 @@
-"""One module a view; each draws a view-model and can only ask. The table of all views is VIEWS."""
+"""One module a view; each draws a view-model and can only ask. The table of all views is VIEWS.
+
+The module of a view has its name and exports its full spec as SPEC. It is imported when the view
+is first wanted: the window is on the screen before the readers of files are loaded.
+"""
 
 from __future__ import annotations
 
-from devtools_app.views import (
-    files,
-    findings,
-    graph,
-    issues,
-    log,
-    memory,
-    node,
-    notes,
-    operators,
-    overview,
-    partitions,
-    sessions,
-    size,
-    source,
-    structure,
-    timeline,
-)
-from devtools_app.views.spec import Area, ViewSpec
+from devtools_app.views.spec import Area, ViewSpec, entry
 
 # the centre in the order of its tabs, then the docks of each side in their order
 VIEWS: tuple[ViewSpec, ...] = (
-    overview.SPEC,
-    graph.SPEC,
-    timeline.SPEC,
-    memory.SPEC,
-    size.SPEC,
-    partitions.SPEC,
-    source.SPEC,
-    structure.SPEC,
-    sessions.SPEC,
-    files.SPEC,
-    findings.SPEC,
-    node.SPEC,
-    notes.SPEC,
-    operators.SPEC,
-    issues.SPEC,
-    log.SPEC,
+    entry("overview", "Overview", Area.CENTRE, "overview"),
+    entry("graph", "Graph", Area.CENTRE, "graph"),
+    entry("timeline", "Timeline", Area.CENTRE, "timeline"),
+    entry("memory", "Memory", Area.CENTRE, "memory"),
+    entry("size", "Size", Area.CENTRE, "size"),
+    entry("partitions", "Partitions", Area.CENTRE, "partitions"),
+    entry("source", "Source", Area.CENTRE, "source"),
+    entry("structure", "Structure", Area.CENTRE, "structure"),
+    entry("sessions", "Sessions", Area.LEFT, "sessions", without_session=True, action="open"),
+    entry("files", "Files", Area.LEFT, "file", action="add_files"),
+    entry("findings", "Findings", Area.LEFT, "findings"),
+    entry("node", "Node", Area.RIGHT, "node"),
+    entry("notes", "Notes", Area.RIGHT, "notes"),
+    entry("operators", "Operators", Area.BOTTOM, "operators"),
+    entry("issues", "Issues", Area.BOTTOM, "issues"),
+    entry("log", "Log", Area.BOTTOM, "log", without_session=True),
 )
 
 

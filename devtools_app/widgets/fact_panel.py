@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
@@ -21,6 +19,7 @@ from devtools_app.theme import FontSize, Theme, set_role
 from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.code_view import CodeView
+from devtools_app.widgets.link_button import LinkButton
 
 _LABEL_WIDTH = 88
 
@@ -128,38 +127,24 @@ class FactPanel(QScrollArea):
         grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         line = QHBoxLayout()
         line.setSpacing(6)
-        line.addWidget(self._value(fact), 0 if fact.badge else 1)
+        value = self._value(fact)
+        line.addWidget(value, 0 if fact.badge else 1)
         if fact.badge:
+            value.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
             line.addWidget(Badge(self._theme, fact.badge, fact.badge_tone, fact.exact))
             line.addStretch(1)
         grid.addLayout(line, row, 1)
 
     def _value(self, fact: Fact) -> QWidget:
         if fact.link is None:
-            value = _words(fact.value, self._theme, FontSize.NORMAL)
+            value: QWidget = _fact_words(fact.value, self._theme)
         else:
-            value = self._link(fact)
+            value = LinkButton(self._theme, fact.value)
+            link = fact.link
+            value.clicked.connect(lambda: self.followed.emit(link))
         value.setFont(self._theme.mono())
         value.setToolTip(fact.exact)
         value.setAccessibleName(f"{fact.label}: {fact.value}")
-        if not fact.badge:  # a long name is cut off rather than making the panel wide
-            value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
-        return value
-
-    def _link(self, fact: Fact) -> QLabel:
-        """Return words that wrap, unlike those of a button, and lead somewhere."""
-        colour, link = self._theme.palette.accent, fact.link
-        value = QLabel()
-        value.setTextFormat(Qt.TextFormat.RichText)
-        words = html.escape(fact.value).replace("  ", "&nbsp; ")
-        style = f"color:{colour};text-decoration:none"
-        value.setText(f'<a href="#" style="{style}">{words}</a>')
-        value.setWordWrap(True)
-        value.setTextInteractionFlags(
-            Qt.TextInteractionFlag.LinksAccessibleByMouse
-            | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
-        )
-        value.linkActivated.connect(lambda _link: self.followed.emit(link))
         return value
 
     def _code(self, group: FactGroup) -> CodeView:
@@ -178,6 +163,18 @@ def _words(text: str, theme: Theme, size: FontSize, *, strong: bool = False) -> 
     label.setFont(theme.sans(size, strong=strong))
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label
+
+
+def _fact_words(text: str, theme: Theme) -> QLabel:
+    """Return a value that Tab reaches; a long name is cut off rather than making the panel wide."""
+    value = _words(text, theme, FontSize.NORMAL)
+    value.setTextInteractionFlags(
+        Qt.TextInteractionFlag.TextSelectableByMouse
+        | Qt.TextInteractionFlag.TextSelectableByKeyboard
+    )
+    value.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+    return value
 
 
 def _rule() -> QFrame:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QPushButton
 
 from devtools_app.requests import AddSourceRoot, OpenSource, Select, ShowView
 from devtools_app.state import NOTHING, Selection, SelectionKind
@@ -312,3 +312,18 @@ def test_source_line_and_node_select_each_other(qtbot) -> None:
     bench.select(chosen)
     assert pane.tree.current_key() is not None
     assert pane.tree.current_key() != key or chosen.node == "aten_linear_default"
+
+
+def test_node_facts_are_all_reached_by_tab(qtbot) -> None:
+    bench = Bench(qtbot, node.NodePane)
+    pane = bench.pane
+    assert isinstance(pane, node.NodePane)
+    bench.open(opened(XNNPACK))
+    bench.select(Selection(SelectionKind.NODE, "forward", "compiled", "aten_linear_default"))
+    facts = [fact for group in pane.facts.sheet.groups for fact in group.facts]
+    reached = [
+        widget.accessibleName()
+        for widget in (*pane.facts.findChildren(QLabel), *pane.facts.findChildren(QPushButton))
+        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+    ]
+    assert sorted(reached) == sorted(f"{fact.label}: {fact.value}" for fact in facts)

@@ -1,0 +1,64 @@
+"""A link as a button whose words wrap, so that a long name does not make its panel wide."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QPushButton, QSizePolicy
+from typing_extensions import override
+
+from devtools_app.theme import Theme
+
+_LEFT = int(Qt.AlignmentFlag.AlignLeft)
+_WORDS = _LEFT | int(Qt.TextFlag.TextWordWrap)
+_ANYWHERE = _LEFT | int(Qt.TextFlag.TextWrapAnywhere)
+_TALLEST = 10_000
+
+
+class LinkButton(QPushButton):
+    """Words in the accent colour; underlined below the pointer, outlined with the focus."""
+
+    def __init__(self, theme: Theme, text: str) -> None:
+        super().__init__(text)
+        self._theme = theme
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    @override
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    @override
+    def heightForWidth(self, width: int) -> int:
+        box = QRect(0, 0, max(20, width), _TALLEST)
+        return self.fontMetrics().boundingRect(box, self._flags(width), self.text()).height()
+
+    def _flags(self, width: int) -> int:
+        """Return how to wrap: between words, inside of them only where one is too long."""
+        metrics = self.fontMetrics()
+        longest = max(map(metrics.horizontalAdvance, self.text().split(" ")), default=0)
+        return _WORDS if longest <= width else _ANYWHERE
+
+    @override
+    def sizeHint(self) -> QSize:
+        width = self.fontMetrics().horizontalAdvance(self.text())
+        return QSize(width, self.fontMetrics().height())
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(20, self.fontMetrics().height())
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        accent = QColor(self._theme.palette.accent)
+        font = self.font()
+        font.setUnderline(self.underMouse())
+        with QPainter(self) as painter:
+            painter.setFont(font)
+            painter.setPen(accent)
+            painter.drawText(self.rect(), self._flags(self.width()), self.text())
+            if self.hasFocus():
+                painter.setPen(QPen(accent, 1.0))
+                painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 2, 2)
