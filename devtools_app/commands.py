@@ -23,10 +23,10 @@ from devtools_app.state import NOTHING
 from devtools_app.theme import BASE_SIZE, Mode
 from devtools_app.view_host import ViewHost
 from devtools_app.views.spec import CanDraw, CanExport, CanFind, CanStep
-from devtools_app.widgets.item_panel import ItemPanel
 from devtools_app.workspace import SUFFIX
 
 if TYPE_CHECKING:
+    from devtools_app.widgets.item_panel import ItemPanel
     from devtools_app.window import MainWindow
 
 _FILES = "ExecuTorch files (*.pte *.ptd *.bpte *.etrecord *.etdp *.etdump *.bin *.debug);;All (*)"
@@ -312,6 +312,8 @@ def place_label(session: str, method: str, node: str) -> str:
 def _panels_in(host: ViewHost | None) -> list[ItemPanel]:
     if host is None or host.view is None:
         return []
+    from devtools_app.widgets.item_panel import ItemPanel  # a view is there, so it is imported
+
     panels = [one for one in host.view.findChildren(ItemPanel) if one.isVisible()]
     focus = QApplication.focusWidget()
     panels.sort(key=lambda panel: not (focus is not None and panel.isAncestorOf(focus)))

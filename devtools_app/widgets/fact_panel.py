@@ -84,9 +84,13 @@ class FactPanel(QScrollArea):
 
     def _add_head(self, layout: QVBoxLayout) -> None:
         if self._sheet.title:
-            layout.addWidget(_words(self._sheet.title, self._theme, FontSize.LARGE, strong=True))
+            title = _words(_breakable(self._sheet.title), self._theme, FontSize.LARGE, strong=True)
+            title.setAccessibleName(self._sheet.title)
+            title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+            layout.addWidget(title)
         if self._sheet.subtitle:
-            subtitle = _words(self._sheet.subtitle, self._theme, FontSize.NORMAL)
+            subtitle = _words(_breakable(self._sheet.subtitle), self._theme, FontSize.NORMAL)
+            subtitle.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
             set_role(subtitle, "role", "muted")
             layout.addWidget(subtitle)
 
@@ -163,6 +167,11 @@ def _words(text: str, theme: Theme, size: FontSize, *, strong: bool = False) -> 
     label.setFont(theme.sans(size, strong=strong))
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label
+
+
+def _breakable(name: str) -> str:
+    """Return a name that may go on in the next line after a dot or an underscore."""
+    return name.replace(".", ".\u200b").replace("_", "_\u200b")
 
 
 def _fact_words(text: str, theme: Theme) -> QLabel:

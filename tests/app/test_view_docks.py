@@ -327,3 +327,17 @@ def test_node_facts_are_all_reached_by_tab(qtbot) -> None:
         if widget.focusPolicy() & Qt.FocusPolicy.TabFocus
     ]
     assert sorted(reached) == sorted(f"{fact.label}: {fact.value}" for fact in facts)
+
+
+def test_node_panel_is_never_wider_than_its_dock(qtbot) -> None:
+    bench = Bench(qtbot, node.NodePane)
+    pane = bench.pane
+    assert isinstance(pane, node.NodePane)
+    pane.resize(300, 500)
+    bench.open(opened("corpus/v1.5.1/convnet_portable"))
+    name = "aten__native_batch_norm_legit_no_training_default"
+    bench.select(Selection(SelectionKind.NODE, "forward", "compiled", name))
+    assert "batch_norm" in pane.facts.sheet.title
+    page = pane.facts.widget()
+    assert page is not None
+    assert page.width() <= pane.facts.viewport().width()
