@@ -197,7 +197,7 @@ def test_names_of_one_length_never_meet() -> None:
     [
         ("/home/someone/model.py", True),
         ("C:\\Users\\someone\\model.py", True),
-        ("~/work/model.py", True),
+        ("~/code/model.py", True),
         ("\\\\server\\share\\model", True),
         ("--accelerator-config=ethos-u55-128", False),
         ("aten/conv.default", False),
