@@ -10,17 +10,26 @@ from typing import Any
 from inspector.model_graph import ModelGraph, ModelNode, describe, graph_names, model_graph
 from inspector.session import Session
 from inspector.source import user_frame
+from schema.errors import FormatError, Issue, Severity
 
 
-def model_explorer(session: Session, methods: tuple[str, ...]) -> dict[str, Any]:
-    """Return every graph of the methods as one collection."""
+def model_explorer(
+    session: Session, methods: tuple[str, ...]
+) -> tuple[dict[str, Any], list[Issue]]:
+    """Return every readable graph of the methods as one collection, and why others are not."""
     graphs: list[dict[str, Any]] = []
+    issues: list[Issue] = []
     for method in methods:
         for name in graph_names(session, method):
-            graph = model_graph(session, method, name)
+            title = f"{method} {name}"
+            try:
+                graph = model_graph(session, method, name)
+            except FormatError as error:
+                issues.append(Issue(Severity.ERROR, title, str(error)))
+                continue
             if graph is not None:
-                graphs.append(_graph(f"{method} {name}", graph))
-    return {"label": session.name, "graphs": graphs}
+                graphs.append(_graph(title, graph))
+    return {"label": session.name, "graphs": graphs}, issues
 
 
 def _graph(title: str, graph: ModelGraph) -> dict[str, Any]:

@@ -42,9 +42,8 @@ def run(options: Namespace) -> Answer:
     if options.to is not None:
         raise CommandError(f"--to goes with --as {ANONYMISED}; -o names a file", USAGE)
     session = open_files(options)
-    found = model_explorer(session, methods(session, options))
-    issues: list[Issue] = []
-    if not found["graphs"]:
+    found, issues = model_explorer(session, methods(session, options))
+    if not found["graphs"] and not issues:
         words = needs("a graph", "a program or an ETRecord")
         issues.append(Issue(Severity.INFO, session.name, words))
     columns = (Column("graph"), Column("nodes", "count"))
