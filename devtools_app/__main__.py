@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
@@ -48,14 +47,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _opens_window(first: str) -> bool:
     """Return whether the first argument is no verb and no question for the command line."""
-    from inspector.cli import VERBS
-
-    if first in ("open", "--watch"):
+    if first.startswith("-"):
+        return first == "--watch"
+    if first == "open" or os.sep in first or "." in os.path.basename(first):
         return True
-    if first in VERBS or first.startswith("-"):
-        return False
+    from inspector.cli import VERBS  # not before: it imports the readers
+
     # a word that is neither a verb nor a file is left to the command line, which knows near misses
-    return os.path.exists(first) or os.sep in first or "." in os.path.basename(first)
+    return first not in VERBS and os.path.exists(first)
 
 
 def why_no_window() -> str:
@@ -64,9 +63,8 @@ def why_no_window() -> str:
 
 
 def _bad_qt() -> str:
-    try:
-        version = importlib.metadata.version("PySide6-Essentials")
-    except importlib.metadata.PackageNotFoundError:
+    version = _qt_version()
+    if not version:
         return "the window needs PySide6; install it with: pip install 'PySide6-Essentials<6.12'"
     found = tuple(int(part) for part in version.split(".")[:2])
     if found >= _BAD_QT and sys.version_info[:2] < _GOOD_PYTHON:
@@ -76,6 +74,15 @@ def _bad_qt() -> str:
             "install another with: pip install 'PySide6-Essentials<6.12'"
         )
     return ""
+
+
+def _qt_version() -> str:
+    # importlib.metadata would know without importing Qt, but costs a twentieth of a second
+    try:
+        import PySide6
+    except ImportError:
+        return ""
+    return PySide6.__version__
 
 
 def _no_display() -> str:

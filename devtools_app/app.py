@@ -16,6 +16,7 @@ from devtools_app.desk import Notice
 from devtools_app.icon_set import app_icon
 from devtools_app.settings import SettingsFile
 from devtools_app.theme import Theme
+from devtools_app.warming import Warming
 from devtools_app.widgets.log_panel import LogStore, log_qt_message
 from devtools_app.window import MainWindow
 
@@ -101,6 +102,8 @@ def run(paths: Sequence[str], *, watch: bool = False) -> int:
 
     mishaps.happened.connect(tell)
     window.show()
+    warming = Warming()
+    QTimer.singleShot(0, warming.start)
     if watch:
         window.desk.watch_for_now()
     if paths:
@@ -112,6 +115,7 @@ def run(paths: Sequence[str], *, watch: bool = False) -> int:
     try:
         return app.exec()
     finally:
+        warming.stop()
         restore()
         log.detach()
         qInstallMessageHandler(None)

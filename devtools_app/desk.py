@@ -10,7 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from devtools_app.json_file import DamagedFileError
-from devtools_app.opening import Load, Loaded, Opener, Target
+from devtools_app.opening import Load, Loaded, Opener, Target, load_later
 from devtools_app.settings import Settings, SettingsFile
 from devtools_app.state import Place, State
 from devtools_app.store import Store
@@ -29,7 +29,6 @@ from devtools_app.workspace import (
     save_workspace,
     workspace_of,
 )
-from inspector.load import load_session
 from schema.identity_cache import clear as forget_derived
 
 _LOG = logging.getLogger(__name__)
@@ -82,7 +81,7 @@ class Desk(QObject):
         self,
         store: Store,
         settings_file: SettingsFile,
-        load: Load = load_session,
+        load: Load = load_later,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)

@@ -8,15 +8,15 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, Signal
 
 from devtools_app.latest import Cancelled, Latest, Token
-from inspector.load import Cancelled as LoadCancelled
-from inspector.load import load_session, pair
-from inspector.session import Session, SessionOptions
 from schema.errors import FormatError
+
+if TYPE_CHECKING:
+    from inspector.session import Session, SessionOptions
 
 _LOG = logging.getLogger(__name__)
 
@@ -70,6 +70,19 @@ class Loaded:
     error: str = ""
 
 
+def load_later(
+    paths: Sequence[str | os.PathLike[str]],
+    options: SessionOptions | None = None,
+    *,
+    cancel: threading.Event | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Session:
+    """Open files with the readers, which are imported when they are first needed."""
+    from inspector.load import load_session
+
+    return load_session(paths, options, cancel=cancel, progress=progress)
+
+
 class Opener(QObject):
     """Reads sessions in a thread.
 
@@ -85,7 +98,7 @@ class Opener(QObject):
     started = Signal(str)
     ended = Signal()
 
-    def __init__(self, load: Load = load_session, parent: QObject | None = None) -> None:
+    def __init__(self, load: Load = load_later, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._load = load
         self._asked = ""
@@ -125,6 +138,9 @@ class Opener(QObject):
         return tuple(self._one(target, options, token) for target in targets)
 
     def _one(self, target: Target, options: SessionOptions, token: Token) -> Loaded:
+        from inspector.load import Cancelled as LoadCancelled
+        from inspector.load import pair
+
         token.check()
         paths = target.paths
         try:

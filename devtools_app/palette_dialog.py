@@ -141,8 +141,10 @@ class PaletteDialog(QDialog):
         set_role(self._note, "role", "muted")
         self._note.setContentsMargins(12, 4, 12, 4)
         self.setAccessibleName(name)
+        self.setObjectName("palette")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setContentsMargins(9, 9, 9, 5)
         layout.setSpacing(6)
         for part in (self._field, self._list, self._note):
             layout.addWidget(part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
@@ -14,7 +15,9 @@ from devtools_app.state import Selection
 from devtools_app.store import Store
 from devtools_app.theme import Theme
 from devtools_app.viewmodels.fuzzy import Choice
-from devtools_app.viewmodels.goto import goto_choices
+
+if TYPE_CHECKING:
+    from inspector.session import Session
 
 _NATIVE = QKeySequence.SequenceFormat.NativeText
 
@@ -83,7 +86,7 @@ class Palettes(QObject):
             return
         session, method = one.session, state.method
         found = self._names.ask(
-            (one.id, one.revision, method), lambda _token: goto_choices(session, method)
+            (one.id, one.revision, method), lambda _token: _choices(session, method)
         )
         self._goto.show_choices(found or (), complete=found is not None)
 
@@ -94,6 +97,12 @@ class Palettes(QObject):
     def _run(self, payload: object) -> None:
         if isinstance(payload, QAction):
             payload.trigger()
+
+
+def _choices(session: Session, method: str) -> tuple[Choice, ...]:
+    from devtools_app.viewmodels.goto import goto_choices
+
+    return goto_choices(session, method)
 
 
 def _choice(action: QAction) -> Choice:

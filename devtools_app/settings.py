@@ -6,6 +6,7 @@ import logging
 import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QStandardPaths
 
@@ -24,7 +25,9 @@ from devtools_app.json_file import (
 )
 from devtools_app.state import Units
 from devtools_app.theme import BASE_SIZE, LARGEST, SMALLEST, Mode
-from inspector.session import SessionOptions
+
+if TYPE_CHECKING:
+    from inspector.session import SessionOptions
 
 _LOG = logging.getLogger(__name__)
 MAX_RECENTS = 12
@@ -70,6 +73,8 @@ class Settings:
 
     def session_options(self) -> SessionOptions:
         """Return how sessions are to be read."""
+        from inspector.session import SessionOptions
+
         return SessionOptions(
             source_time_scale=self.tick or "ns",
             time_scale_assumed=not self.tick,

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from inspector.session import Session
+if TYPE_CHECKING:  # importing the readers takes longer than showing the window
+    from inspector.session import Session
 
 # what colour can mean in the views that draw; (name, words)
 OVERLAYS = (("time", "time"), ("backend", "backend"), ("bytes", "bytes"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QStatusBar
@@ -10,15 +11,13 @@ from PySide6.QtWidgets import QLabel, QStatusBar
 from devtools_app.computed import Computed
 from devtools_app.state import State
 from devtools_app.theme import FontSize, Theme
-from devtools_app.viewmodels.status import (
-    StatusFacts,
-    Words,
-    arena_words,
-    status_facts,
-    time_words,
-)
+from devtools_app.viewmodels.words import Words
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.busy import Busy
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the readers is needed
+    from devtools_app.viewmodels.status import StatusFacts
+    from inspector.session import Session
 
 _SAY_MS = 6000
 
@@ -74,11 +73,14 @@ class StatusLine(QStatusBar):
         if not self._job.text():
             self.show_job("")
         one, method = self._state.open_session, self._state.method
-        facts: StatusFacts | None = StatusFacts()
-        if one is not None:
-            session = one.session
-            key = (one.id, one.revision, method)
-            facts = self._computed.ask(key, lambda _token: status_facts(session, method))
+        if one is None:
+            self._time.clear()
+            self._arena.clear()
+            self._unit.set_badge("")
+            return
+        session = one.session
+        key = (one.id, one.revision, method)
+        facts = self._computed.ask(key, lambda _token: _facts(session, method))
         if facts is not None:
             self._show(facts)
 
@@ -86,6 +88,8 @@ class StatusLine(QStatusBar):
         self._refresh()
 
     def _show(self, facts: StatusFacts) -> None:
+        from devtools_app.viewmodels.status import arena_words, time_words
+
         self._time.setText(self._words(time_words(facts, self._state.units)))
         arena = arena_words(facts, self._state.units)
         self._arena.setText(self._words([arena] if arena else []))
@@ -115,6 +119,12 @@ class StatusLine(QStatusBar):
             pieces.append(value + escape(part.word))
         joined = "&nbsp;&nbsp; ".join(pieces)
         return f"<span style='color:{palette.muted}'>{joined}</span>"
+
+
+def _facts(session: Session, method: str) -> StatusFacts:
+    from devtools_app.viewmodels.status import status_facts
+
+    return status_facts(session, method)
 
 
 def _label(name: str) -> QLabel:

@@ -9,6 +9,7 @@ _SHEET = """
 QMainWindow, QDialog { background: %(raised)s; }
 QMainWindow::separator { background: %(line)s; width: 1px; height: 1px; }
 QMainWindow::separator:hover { background: %(accent)s; }
+QDialog#palette { border: 1px solid %(edge)s; }
 QToolTip { background: %(raised)s; color: %(text)s; border: 1px solid %(edge)s; padding: 4px 6px; }
 
 QMenuBar { background: %(raised)s; border-bottom: 1px solid %(line)s; padding: 0 8px; }

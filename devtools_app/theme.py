@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPalette
@@ -13,7 +14,9 @@ from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
 from devtools_app.icon_set import make_icon
 from devtools_app.stylesheet import style_sheet
 from devtools_app.viewmodels.colours import DARK, LIGHT, Palette, mix
-from devtools_app.widgets.paint_theme import CanvasColours
+
+if TYPE_CHECKING:  # brings numpy along, which no widget of the window itself needs
+    from devtools_app.widgets.paint_theme import CanvasColours
 
 _LOG = logging.getLogger(__name__)
 FONTS = Path(__file__).parent / "fonts"
@@ -207,6 +210,8 @@ def qt_palette(palette: Palette) -> QPalette:
 
 
 def _canvas_colours(palette: Palette, font: QFont, mono: QFont) -> CanvasColours:
+    from devtools_app.widgets.paint_theme import CanvasColours
+
     return CanvasColours(
         surface=palette.surface,
         raised=palette.raised,

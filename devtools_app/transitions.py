@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from devtools_app.state import NOTHING, Bookmark, OpenSession, Place, Selection, State
-from inspector.session import Session, SessionOptions
+
+if TYPE_CHECKING:
+    from inspector.session import Session, SessionOptions
 
 HISTORY_LIMIT = 200  # places remembered each way; beyond that nobody walks back
 BOOKMARK_SLOTS = 10  # Ctrl+1 ... Ctrl+9, Ctrl+0

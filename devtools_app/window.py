@@ -17,7 +17,7 @@ from devtools_app.desk import Desk, Notice
 from devtools_app.docks import Docks
 from devtools_app.icon_set import app_icon
 from devtools_app.menus import Menus
-from devtools_app.opening import Load
+from devtools_app.opening import Load, load_later
 from devtools_app.palettes import Palettes
 from devtools_app.router import Router
 from devtools_app.settings import Settings, SettingsFile
@@ -32,7 +32,6 @@ from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.log_panel import LogStore
 from devtools_app.widgets.message_strip import MessageStrip, Offer
-from inspector.load import load_session
 
 _FIRST_SIZE = (1280, 800)
 
@@ -62,7 +61,7 @@ class MainWindow(QMainWindow):
         theme: Theme,
         settings_file: SettingsFile,
         *,
-        load: Load = load_session,
+        load: Load = load_later,
         views: tuple[ViewSpec, ...] = VIEWS,
         log: LogStore | None = None,
     ) -> None:

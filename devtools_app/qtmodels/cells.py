@@ -1,4 +1,4 @@
-"""What both item models answer for one cell; the enums are cached because asking Qt costs 4 µs."""
+"""What both item models answer for one cell."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFont
 
+from devtools_app.qtmodels.roles import (
+    ACCESSIBLE,
+    ALIGNMENT,
+    DISPLAY,
+    FONT,
+    FOREGROUND,
+    SHARE,
+    TONE,
+    TOOLTIP,
+)
 from devtools_app.viewmodels.colours import Palette
 from devtools_app.viewmodels.row_order import SortKey
 from devtools_app.viewmodels.table import Column, ColumnKind, Table
 from devtools_app.viewmodels.units import as_number
-
-DISPLAY = int(Qt.ItemDataRole.DisplayRole)
-TOOLTIP = int(Qt.ItemDataRole.ToolTipRole)
-ALIGNMENT = int(Qt.ItemDataRole.TextAlignmentRole)
-FONT = int(Qt.ItemDataRole.FontRole)
-FOREGROUND = int(Qt.ItemDataRole.ForegroundRole)
-BACKGROUND = int(Qt.ItemDataRole.BackgroundRole)
-ACCESSIBLE = int(Qt.ItemDataRole.AccessibleTextRole)
-SHARE = int(Qt.ItemDataRole.UserRole) + 1  # float 0 ... 1, None when missing
-TONE = int(Qt.ItemDataRole.UserRole) + 2  # name of a colour role
 
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)

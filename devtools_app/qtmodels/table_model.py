@@ -15,7 +15,8 @@ from PySide6.QtCore import (
 )
 from typing_extensions import override
 
-from devtools_app.qtmodels.cells import BACKGROUND, Looks, cell, heading, sort_mark
+from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
+from devtools_app.qtmodels.roles import BACKGROUND
 from devtools_app.viewmodels.filter import Filter
 from devtools_app.viewmodels.row_order import Order, RowOrder, SortKey
 from devtools_app.viewmodels.table import Table

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from devtools_app.state import Units
 from devtools_app.viewmodels.units import format_bytes, format_time
+from devtools_app.viewmodels.words import Words
 from inspector.memory import analyse_memory
 from inspector.profile import MethodTime, analyse_profile
 from inspector.session import Session
@@ -28,21 +29,6 @@ class StatusFacts:
     why_no_time: str = ""
     assumed_unit: str = ""
     arena_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """A piece of the status line.
-
-    Attributes:
-        value: number with unit, empty for plain words
-        word: what it is
-        strong: the sum, in heavier letters
-    """
-
-    value: str
-    word: str
-    strong: bool = False
 
 
 def status_facts(session: Session, method: str) -> StatusFacts:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from PySide6.QtWidgets import QWidget
 
@@ -16,7 +17,9 @@ from devtools_app.store import Store
 from devtools_app.theme import Theme
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.log_panel import LogStore
-from inspector.session import Session
+
+if TYPE_CHECKING:
+    from inspector.session import Session
 
 
 class Area(str, Enum):
@@ -133,3 +136,30 @@ class ViewSpec:
     needs: Callable[[Session], Need | None] = needs_nothing
     without_session: bool = False
     action: str = ""
+
+
+def entry(
+    name: str,
+    title: str,
+    area: Area,
+    icon: str,
+    *,
+    without_session: bool = False,
+    action: str = "",
+) -> ViewSpec:
+    """Return the entry of a view in the table: all that is known without importing it."""
+
+    def full() -> ViewSpec:
+        found: ViewSpec = import_module(f"devtools_app.views.{name}").SPEC
+        return found
+
+    return ViewSpec(
+        name,
+        title,
+        area,
+        lambda context: full().make(context),
+        icon,
+        lambda session: full().needs(session),
+        without_session,
+        action,
+    )

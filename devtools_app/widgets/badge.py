@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from devtools_app.qtmodels.cells import TONE
+from devtools_app.qtmodels.roles import TONE
 from devtools_app.theme import FontSize, Theme
 
 _PAD = 5

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 from typing_extensions import override
 
-from devtools_app.qtmodels.cells import SHARE
+from devtools_app.qtmodels.roles import SHARE
 from devtools_app.theme import Theme
 
 _PAD = 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib
 import os
 import subprocess
 import sys
@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from devtools_app import __main__ as entry
+from devtools_app.views import VIEWS as VIEW_TABLE
+from devtools_app.warming import Warming
 from inspector.cli import VERBS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,17 +106,14 @@ def test_main_without_display_says_so_in_one_sentence(windows, monkeypatch, caps
     ],
 )
 def test_main_refuses_the_qt_that_corrupts_memory(monkeypatch, version, python_version, refused):
-    monkeypatch.setattr(importlib.metadata, "version", lambda _name: version)
+    monkeypatch.setattr(entry, "_qt_version", lambda: version)
     monkeypatch.setattr(sys, "version_info", (*python_version, 0, "final", 0))
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     assert ("corrupts memory" in entry.why_no_window()) is refused
 
 
 def test_main_without_qt_says_how_to_get_it(monkeypatch):
-    def missing(_name):
-        raise importlib.metadata.PackageNotFoundError
-
-    monkeypatch.setattr(importlib.metadata, "version", missing)
+    monkeypatch.setattr(entry, "_qt_version", lambda: "")
     assert "pip install" in entry.why_no_window()
 
 
@@ -182,3 +181,35 @@ def test_qt_keeps_its_references_to_none():
     )
     done = python(code, QT_QPA_PLATFORM="offscreen")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.gui
+def test_window_is_shown_before_readers_and_numpy_are_imported():
+    code = (
+        "import sys; from devtools_app.app import make_application, make_window\n"
+        "app = make_application(); window = make_window(app); window.show(); app.processEvents()\n"
+        "early = [name for name in sys.modules if name.split('.')[0] in ('numpy', 'inspector')]\n"
+        "early += [name for name in sys.modules if name.startswith('devtools_app.views.')]\n"
+        "window.close()\n"
+        "assert early == ['devtools_app.views.spec'], early\n"
+    )
+    done = python(code, QT_QPA_PLATFORM="offscreen", ETSCOPE_SETTINGS="/nonexistent/settings.json")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.gui
+@pytest.mark.parametrize("view", VIEW_TABLE, ids=lambda view: view.name)
+def test_view_table_says_what_the_modules_say(view):
+    spec = importlib.import_module(f"devtools_app.views.{view.name}").SPEC
+    for name in ("name", "title", "area", "icon", "without_session", "action"):
+        assert getattr(spec, name) == getattr(view, name)
+
+
+@pytest.mark.gui
+def test_warming_imports_all_and_survives_a_bad_one(caplog):
+    warming = Warming(("json", "no.such.module", "devtools_app.views.notes"))
+    warming.start()
+    warming._thread.join(20)
+    assert "no.such.module cannot be imported" in caplog.text
+    assert "devtools_app.views.notes" in sys.modules
+    warming.stop()
