@@ -159,8 +159,16 @@ class ProfileRows(Sequence[ProfileRow]):
         at = index + len(self) if index < 0 else index
         if not 0 <= at < len(self):
             raise IndexError(index)
-        number = bisect.bisect_right(self._starts, at) - 1
+        number = self._source(at)
         return _row(number, self.sources[number], at - self._starts[number])
+
+    def _source(self, index: int) -> int:
+        return bisect.bisect_right(self._starts, index) - 1
+
+    def place(self, index: int) -> tuple[BlockSamples, int]:
+        """Return the block of a row and the event's number in it, without making the row."""
+        number = self._source(index)
+        return self.sources[number], index - self._starts[number]
 
     def column(self, name: str) -> Floats:
         """Return a number column over all rows: avg, p10, p50, p90, min, max, total or share."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from inspector.cli.answer import Answer, Column, Lazy, Table
@@ -34,23 +34,40 @@ def run(options: Namespace) -> Answer:
     if not session.dumps:
         issue = Issue(Severity.INFO, session.name, needs("a profile", "an ETDump (run.etdp)"))
         return Answer({"rows": [], "totals": _totals(())}, issues=(issue,))
-    rows = _rows(profile, options.method)
+    indices = _indices(profile, options.method)
+
+    def one(index: int) -> dict[str, Any]:
+        return row_json(profile.rows[index], session.options)
+
     times = tuple(time for time in profile.methods if options.method in (None, time.method, ""))
     data: dict[str, Any] = {
-        "rows": Lazy(rows, partial(row_json, options=session.options)),
+        "rows": Lazy(indices, one),
         "totals": _totals(times),
         "methods": {time.method or "unknown": method_json(time) for time in times},
         "unit": {"source": profile.unit, "assumed": profile.unit_assumed},
     }
-    return Answer(data, lines=_lines(profile, times), tables=(_table(profile, rows, options),))
+    return Answer(data, lines=_lines(profile, times), tables=(_table(profile, indices, options),))
 
 
-def _rows(profile: Profile, method: str | None) -> Sequence[ProfileRow]:
+def _indices(profile: Profile, method: str | None) -> Sequence[int]:
     """Return the rows of the blocks that may have run a method, all when none is asked for."""
-    if method is None:
-        return profile.rows
-    ran = [source.links.method for source in profile.rows.sources]
-    return [row for row in profile.rows if ran[row.block] in (method, None)]
+    found: list[int] = []
+    start = 0
+    for source in profile.rows.sources:
+        if method is None or source.links.method in (method, None):
+            found += range(start, start + len(source))
+        start += len(source)
+    return found
+
+
+def _slowest(profile: Profile, indices: Sequence[int], count: int) -> list[int]:
+    """Return the rows with the largest share; only the columns are sorted."""
+    shares = profile.rows.column("share")
+    return sorted(indices, key=lambda index: -_or_zero(float(shares[index])))[: max(count, 0)]
+
+
+def _or_zero(share: float) -> float:
+    return 0.0 if math.isnan(share) else share
 
 
 def row_json(row: ProfileRow, options: SessionOptions) -> dict[str, Any]:
@@ -127,7 +144,7 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
     return lines
 
 
-def _table(profile: Profile, found: Sequence[ProfileRow], options: Namespace) -> Table:
+def _table(profile: Profile, indices: Sequence[int], options: Namespace) -> Table:
     kind = "time" if profile.unit_is_time else "number"
     columns = (
         Column("event"),
@@ -142,10 +159,17 @@ def _table(profile: Profile, found: Sequence[ProfileRow], options: Namespace) ->
         Column("share", "share"),
         Column("join"),
     )
-    rows = [row for row in found if options.all or row.event_name not in _HIDDEN]
+    if options.format == "json":
+        return Table("", columns, ())
+    shown = indices if options.all else [i for i in indices if not _is_hidden(profile, i)]
     if options.top is not None:
-        rows = sorted(rows, key=lambda row: -(row.share or 0.0))[: max(options.top, 0)]
-    return Table("", columns, [_cells(row) for row in rows])
+        shown = _slowest(profile, shown, options.top)
+    return Table("", columns, [_cells(profile.rows[index]) for index in shown])
+
+
+def _is_hidden(profile: Profile, index: int) -> bool:
+    source, event = profile.rows.place(index)
+    return source.block.event_name(event) in _HIDDEN
 
 
 def _cells(row: ProfileRow) -> tuple[Any, ...]:
