@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QV
 
 from devtools_app.icon_set import app_icon
 from devtools_app.theme import FontSize, Theme, set_role
+from devtools_app.widgets.dialog_buttons import dialog_buttons
 from schema.version import __version__
 
 _TEXT = (
@@ -42,8 +43,7 @@ class AboutDialog(QDialog):
         line.setSpacing(16)
         line.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
         line.addLayout(words, 1)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
+        buttons = dialog_buttons(self, QDialogButtonBox.StandardButton.Close)
         layout = QVBoxLayout(self)
         layout.addLayout(line)
         layout.addWidget(buttons)

@@ -23,7 +23,7 @@ class ActionSpec:
         text: in menu and palette; three dots when it asks something first
         menu: File, View, Go or Help; empty for the palette alone
         keys: shortcuts, the first is the one shown
-        icon: name in the icon set, empty for none
+        icon: name in the icon set, empty for none; a checkable one has its tick in that place
         checkable: whether it is on or off
         group: actions of the same group stand together, a line between groups
     """
@@ -43,7 +43,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec("add_files", "Add files to this session…", "File", (), "plus", group="open"),
     ActionSpec("sample", "Open the sample", "File", (), "play", group="open"),
     ActionSpec("reload", "Reload", "File", ("F5",), "reload", group="session"),
-    ActionSpec("watch", "Reload when files change", "File", (), "watch", True, "session"),
+    ActionSpec("watch", "Reload when files change", "File", (), "", True, "session"),
     ActionSpec("close_session", "Close session", "File", ("Ctrl+W",), "close", group="session"),
     ActionSpec("save_workspace", "Save workspace", "File", ("Ctrl+S",), "save", group="workspace"),
     ActionSpec(
@@ -53,12 +53,12 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec("export_picture", "Export picture…", "File", ("Ctrl+Shift+E",), group="export"),
     ActionSpec("preferences", "Preferences…", "File", ("Ctrl+,",), "settings", group="prefs"),
     ActionSpec("quit", "Quit", "File", ("Ctrl+Q",), "quit", group="quit"),
-    ActionSpec("split", "Two views side by side", "View", ("Ctrl+\\",), "split", True, "split"),
+    ActionSpec("split", "Two views side by side", "View", ("Ctrl+\\",), "", True, "split"),
     ActionSpec("bigger", "Larger text", "View", ("Ctrl++", "Ctrl+="), group="text"),
     ActionSpec("smaller", "Smaller text", "View", ("Ctrl+-",), group="text"),
     ActionSpec("normal_size", "Normal text size", "View", ("Ctrl+Shift+0",), group="text"),
     ActionSpec("next_theme", "Light or dark", "View", ("Ctrl+Shift+L",), "theme", group="look"),
-    ActionSpec("full_screen", "Full screen", "View", ("F11",), "fullscreen", True, "look"),
+    ActionSpec("full_screen", "Full screen", "View", ("F11",), "", True, "look"),
     ActionSpec("reset_layout", "Reset layout", "View", (), "layout", group="look"),
     ActionSpec("back", "Back", "Go", ("Alt+Left", "Backspace"), "back", group="history"),
     ActionSpec("forward", "Forward", "Go", ("Alt+Right",), "forward", group="history"),

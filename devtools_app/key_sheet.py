@@ -19,6 +19,7 @@ from devtools_app.actions import ACTIONS, MENUS
 from devtools_app.theme import Theme, set_role
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
+from devtools_app.widgets.dialog_buttons import dialog_buttons
 
 # keys that belong to a widget and not to the window; (key, what it does)
 LOCAL_KEYS = {
@@ -85,12 +86,11 @@ class KeySheet(QDialog):
         area.setWidgetResizable(True)
         area.setWidget(page)
         area.setAccessibleName("List of keys")
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
+        buttons = dialog_buttons(self, QDialogButtonBox.StandardButton.Close)
         layout = QVBoxLayout(self)
         layout.addWidget(area)
         layout.addWidget(buttons)
-        self.resize(720, 620)
+        self.resize(820, 700)
 
 
 def _column(columns: QHBoxLayout) -> QVBoxLayout:
@@ -113,8 +113,10 @@ def _section(theme: Theme, title: str, lines: list[tuple[str, str]]) -> QWidget:
         label.setFont(theme.mono())
         set_role(label, "role", "accent")
         label.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
-        grid.addWidget(label, row, 0)
-        grid.addWidget(QLabel(words), row, 1)
-    grid.setColumnMinimumWidth(0, 150)
+        meaning = QLabel(words)
+        meaning.setWordWrap(True)
+        grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(meaning, row, 1)
+    grid.setColumnMinimumWidth(0, 130)
     grid.setColumnStretch(1, 1)
     return box

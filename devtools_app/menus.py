@@ -67,13 +67,20 @@ class Menus(QObject):
             action = QAction(spec.title, self._window)
             if number < 10:
                 action.setShortcut(QKeySequence(f"Alt+{number}"))
-            action.setIcon(self._theme.icon(spec.icon))
+            action.setData(spec.icon)
             action.triggered.connect(partial(_call, show, spec.name))
             menu.insertAction(first, action)
             self._window.addAction(action)
             self.extra.append(action)
         if specs:
             menu.insertSeparator(first)
+        self._theme.changed.connect(self._draw_icons)
+        self._draw_icons()
+
+    def _draw_icons(self) -> None:
+        for action in self.extra:
+            if isinstance(action.data(), str):
+                action.setIcon(self._theme.icon(action.data()))
 
     def add_docks(self, docks: Docks) -> None:
         """Add one entry a panel that shows or hides it."""
@@ -141,7 +148,7 @@ class Menus(QObject):
 
     def _check_theme(self) -> None:
         for action in self._theme_menu.actions():
-            action.setChecked(action.data() is self._theme.mode)
+            action.setChecked(Mode(action.data()) is self._theme.mode)
 
     def on_theme(self, chosen: Callable[[Mode], object]) -> None:
         """Tell when the user chooses a theme."""

@@ -159,7 +159,7 @@ class PaletteDialog(QDialog):
     def popup(self) -> None:
         """Open in the upper middle of the window, with an empty field."""
         window = self._window
-        self.resize(min(_WIDTH, window.width() - 40), min(_HEIGHT, window.height() - 80))
+        self._fit(1)
         corner = window.mapToGlobal(window.rect().topLeft())
         self.move(corner.x() + (window.width() - self.width()) // 2, corner.y() + 64)
         self._field.setFont(self._theme.sans())
@@ -173,9 +173,19 @@ class PaletteDialog(QDialog):
         self._model.show(found)
         if found:
             self._list.setCurrentIndex(self._model.index(0))
+        self._fit(len(found))
         if self._choices:
             shown = f"{len(found)} of {len(self._choices):,}"
             self._note.setText(shown if found else "nothing of that name")
+
+    def _fit(self, lines: int) -> None:
+        height = QFontMetrics(self._theme.sans()).height() + _LINE_PAD
+        most = min(_HEIGHT, self._window.height() - 160) // height
+        self._list.setFixedHeight(height * min(max(lines, 1), max(most, 1)) + 2)
+        layout = self.layout()
+        if layout is not None:
+            layout.activate()
+        self.resize(min(_WIDTH, self._window.width() - 40), self.minimumSizeHint().height())
 
     def _take(self, index: Index) -> None:
         if not index.isValid():

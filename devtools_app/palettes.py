@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
+from devtools_app.actions import ACTIONS
 from devtools_app.computed import Computed
 from devtools_app.palette_dialog import PaletteDialog
 from devtools_app.state import Selection
@@ -19,6 +20,7 @@ from devtools_app.viewmodels.fuzzy import Choice
 if TYPE_CHECKING:
     from inspector.session import Session
 
+_ICONS = {spec.name: spec.icon for spec in ACTIONS}
 _NATIVE = QKeySequence.SequenceFormat.NativeText
 
 
@@ -108,4 +110,5 @@ def _choices(session: Session, method: str) -> tuple[Choice, ...]:
 def _choice(action: QAction) -> Choice:
     keys = "  ".join(key.toString(_NATIVE) for key in action.shortcuts())
     state = ("on" if action.isChecked() else "off") if action.isCheckable() else ""
-    return Choice(action.text().replace("&", ""), state, keys, action)
+    icon = _ICONS.get(action.objectName(), "")
+    return Choice(action.text().replace("&", ""), state, keys, action, icon)

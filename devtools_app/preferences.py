@@ -22,6 +22,7 @@ from devtools_app.editor import default_template
 from devtools_app.settings import SIZE_CHOICES, TICK_CHOICES, TIME_CHOICES, Settings
 from devtools_app.state import Units
 from devtools_app.theme import LARGEST, SMALLEST, Mode, Theme, set_role
+from devtools_app.widgets.dialog_buttons import dialog_buttons
 
 _TICK_WORDS = {"": "ns (assumed: nobody has said)", "cycles": "cycles (not a time)"}
 _ARROW = "=>"
@@ -111,9 +112,8 @@ class Preferences(QDialog):
         self._mapping.setFont(theme.mono())
         self._editor.setFont(theme.mono())
         kinds = QDialogButtonBox.StandardButton
-        buttons = QDialogButtonBox(kinds.Ok | kinds.Apply | kinds.Cancel)
+        buttons = dialog_buttons(self, kinds.Ok | kinds.Apply | kinds.Cancel)
         buttons.accepted.connect(self._accept)
-        buttons.rejected.connect(self.reject)
         buttons.button(kinds.Apply).clicked.connect(self._apply)
         layout = QVBoxLayout(self)
         layout.addLayout(form)

@@ -48,7 +48,7 @@ QTabBar::tab:selected { background: %(surface)s; color: %(text)s;
 QTabBar::tab:focus:selected { text-decoration: underline; }
 QMainWindow > QTabBar::tab { padding: 5px 10px; }
 
-QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QComboBox, QTextBrowser {
+QLineEdit, QPlainTextEdit, QTextEdit, QTextBrowser {
     background: %(field)s; border: 1px solid %(edge)s; border-radius: 4px;
     selection-background-color: %(accent)s; selection-color: %(on_accent)s; }
 QLineEdit { padding: 3px 6px; }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 from typing_extensions import override
@@ -68,6 +68,18 @@ class FilterBox(QLineEdit):
         if self.text() != self._told:
             self._told = self.text()
             self.filter_changed.emit(self._told)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        # Escape belongs to the field while the cursor is in it, not to the window's Clear
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.ShortcutOverride
+            and event.key() == Qt.Key.Key_Escape
+        ):
+            event.accept()
+            return True
+        return super().event(event)
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

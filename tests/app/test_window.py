@@ -343,6 +343,20 @@ def test_window_letters_in_a_field_are_letters(opened, qtbot):
     assert view(opened, "one").steps == []
 
 
+def test_window_escape_in_a_filter_clears_the_filter_only(opened, qtbot):
+    from devtools_app.widgets.filter_box import FilterBox
+
+    opened.router.select(node("a"))
+    box = FilterBox("Filter")
+    box.setParent(view(opened, "one"))
+    box.show()
+    box.setFocus()
+    qtbot.keyClicks(box, "conv")
+    qtbot.keyClick(box, Qt.Key.Key_Escape)
+    assert box.text() == ""
+    assert opened.store.state.selection.node == "a"
+
+
 def test_window_notes_belong_to_a_session(opened):
     opened.router(requests.SetNote("A", "slow"))
     assert opened.store.state.notes == {"A": "slow"}
@@ -599,3 +613,14 @@ def test_window_dialogs_open_and_close_by_keyboard(window, qtbot, name):
     assert dialog.accessibleName()
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
     assert not dialog.isVisible()
+
+
+def test_window_theme_menu_ticks_what_is_on(window):
+    def ticked() -> list[str]:
+        return [one.text() for one in window.menus._theme_menu.actions() if one.isChecked()]
+
+    window.commands.set_theme(Mode.DARK)
+    assert ticked() == ["Dark"]
+    window.menus._theme_menu.actions()[1].trigger()
+    assert ticked() == ["Light"]
+    assert not window.theme.palette.dark

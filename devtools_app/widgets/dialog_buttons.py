@@ -1,0 +1,18 @@
+"""The buttons of a dialog, without the little pictures that Fusion puts on them."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QDialog, QDialogButtonBox
+
+
+def dialog_buttons(
+    dialog: QDialog, kinds: QDialogButtonBox.StandardButton
+) -> QDialogButtonBox:
+    """Return a row of buttons; those that refuse or close end the dialog."""
+    box = QDialogButtonBox(kinds)
+    for button in box.buttons():
+        button.setIcon(QIcon())
+        button.setAccessibleName(button.text().replace("&", ""))
+    box.rejected.connect(dialog.reject)
+    return box
