@@ -231,6 +231,8 @@ class Desk(QObject):
         for result in results if restoring is None else ():
             if result.session is not None:
                 settings = settings.with_recent(result.paths)
+            elif not any(os.path.exists(path) for path in result.target.paths):
+                settings = settings.without_recent(result.target.paths)
         self.put_settings(settings)
         if failed:
             sentences = "\n".join(result.error for result in failed)

@@ -141,7 +141,6 @@ class State:
         method: name of the method shown
         selection: the one thing selected
         filter_text: what the operators are filtered by, as typed
-        filters: filters put aside below the typed one, oldest first
         overlay: what colour means, a name of OVERLAYS
         units: how numbers are shown
         expanded: opened clusters of the graph view, each ``scope`` + its path
@@ -159,7 +158,6 @@ class State:
     method: str = ""
     selection: Selection = NOTHING
     filter_text: str = ""
-    filters: tuple[str, ...] = ()
     overlay: str = "time"
     units: Units = Units()
     expanded: frozenset[str] = frozenset()

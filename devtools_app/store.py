@@ -21,7 +21,6 @@ class Changes(TypedDict, total=False):
     method: str
     selection: Selection
     filter_text: str
-    filters: tuple[str, ...]
     overlay: str
     units: Units
     expanded: frozenset[str]

@@ -130,6 +130,16 @@ def test_window_missing_file_is_a_sentence(window, qtbot, tmp_path):
     assert "Traceback" not in strip_text(window)
 
 
+def test_window_forgets_recent_files_that_are_gone(window, qtbot, tmp_path):
+    path = tmp_path / "model.pte"
+    path.write_bytes((SAMPLE / "model.pte").read_bytes())
+    open_sample(window, qtbot, (str(path),))
+    assert window.desk.settings.recents == ((str(path),),)
+    path.unlink()
+    open_sample(window, qtbot, (str(path),))
+    assert window.desk.settings.recents == ()
+
+
 def test_window_loader_with_a_bug_is_said_too(make_window, qtbot):
     def load(*_args, **_kwargs):
         raise ZeroDivisionError("deliberate")
