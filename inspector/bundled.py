@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from schema.bundled import BundledProgram
-
 from schema import program
+from schema.bundled import BundledProgram
 from schema.errors import FormatError
 from schema.identity_cache import identity_cache
 from schema.program import Program

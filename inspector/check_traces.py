@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from inspector import record_maps
 from inspector.blocks import Block, trace_blocks
 from inspector.check_facts import Evidence, Finding, Nodes, shape_against, stem
+from inspector.check_kernels import kernels_against
 from inspector.links import base_operator, nodes_by_handle, walk_nodes
 from inspector.methods import KIND_OF_EVENT, is_execution, match_methods
 from inspector.operands import plan_operands
@@ -26,22 +27,34 @@ _LOOP_KERNELS = frozenset({"select_copy", "copy", "et_copy_index"})
 
 def program_and_trace(program: Program, dump: ETDump) -> Evidence:
     """Every event of an instruction must be of the kind and operator the program has there."""
-    what = "instruction numbers, kinds and operators of every run"
+    what = "instruction numbers, kinds, operators and logged shapes of every run"
     matched = 0
     for block in trace_blocks((dump,)).blocks:
         if not is_execution(block):
             continue
-        matches = match_methods(program, block)
-        if not matches:
-            return Evidence(what, 0, "the trace has a run, the program no method with instructions")
-        if matches[0].mismatch:
-            return Evidence(what, 0, matches[0].mismatch)
-        plan = program.plan(matches[0].method)
-        count, mismatch = _logged_shapes(plan, block)
+        count, mismatch = _program_against(program, block)
         if mismatch:
             return Evidence(what, 0, mismatch)
-        matched += matches[0].matched + count
+        matched += count
     return Evidence(what, matched)
+
+
+def _program_against(program: Program, block: Block) -> Finding:
+    """Return what agrees with the method that fits best, or the first fact against all of them."""
+    matches = match_methods(program, block)
+    if not matches:
+        return 0, "the trace has a run, the program no method with instructions"
+    first = ""
+    for match in matches:
+        if match.mismatch:
+            return 0, first or match.mismatch
+        plan = program.plan(match.method)
+        findings = (_logged_shapes(plan, block), kernels_against(program, plan, block))
+        against = next((mismatch for _, mismatch in findings if mismatch), "")
+        if not against:
+            return match.matched + sum(count for count, _ in findings), ""
+        first = first or against
+    return 0, first
 
 
 def _logged_shapes(plan: m.ExecutionPlan, block: Block) -> Finding:

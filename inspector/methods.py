@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inspector.blocks import Block
+from inspector.check_kernels import kernels_against
 from schema.identity_cache import identity_cache
 from schema.program import Program, instruction_kind, instructions, operator_name
 from schema.program import model as m
@@ -54,9 +55,14 @@ def block_method(program: Program | None, block: Block) -> str | None:
     matches = [match for match in match_methods(program, block) if not match.mismatch]
     if not matches:
         return None
-    if len(matches) > 1 and matches[0].matched == matches[1].matched:
-        return None
-    return matches[0].method
+    best = [match.method for match in matches if match.matched == matches[0].matched]
+    if len(best) > 1:  # the same instructions: what ran inside their delegates may tell
+        best = [
+            method
+            for method in best
+            if not kernels_against(program, program.plan(method), block)[1]
+        ]
+    return best[0] if len(best) == 1 else None
 
 
 def is_execution(block: Block) -> bool:

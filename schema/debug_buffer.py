@@ -128,7 +128,8 @@ def _store_extents(values: DebugValues) -> tuple[Ints, Ints]:
     sizes = c.numbers[: len(sizes_owner)]
     strides = c.numbers[len(sizes_owner) :]
     numel = np.ones(count)
-    with np.errstate(over="ignore", invalid="ignore"):  # a damaged shape; its extent is clamped below
+    # A damaged shape may overflow; its extent is clamped below.
+    with np.errstate(over="ignore", invalid="ignore"):
         np.multiply.at(numel, sizes_owner, sizes.astype(np.float64))
     last = numel - 1  # for tensors without strides, which are dense
     strided = (c.strides_count == c.sizes_count) & (c.sizes_count > 0)

@@ -145,7 +145,7 @@ class Spec(Generic[T]):
 
     name: str
     make: Callable[..., T]
-    fields: tuple[Field, ...]
+    fields: tuple[Field, ...] = field(repr=False)
     slots: int
     always: frozenset[str] = field(default=frozenset())
 

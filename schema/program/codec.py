@@ -1,6 +1,6 @@
 """Reads and writes ``.pte`` files: header, flatbuffer, segments.
 
-Source: program.fbs, extended_header.h. Layout and history: docs/formats.md.
+Source: program.fbs, extended_header.h.
 """
 
 from __future__ import annotations

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
-from devtools_app.state import State
+from devtools_app.start_page import SAMPLE
+from devtools_app.state import Selection, SelectionKind, State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
+from devtools_app.window import MainWindow
 from inspector.session import Session
+
+SAMPLE_FILES = tuple(str(path) for path in sorted(SAMPLE.iterdir()) if path.is_file())
 
 
 class Recorder(QWidget):
@@ -64,3 +68,21 @@ RECORDER_VIEWS = (
     ViewSpec("below", "Below", Area.BOTTOM, Recorder, "operators"),
     ViewSpec("below2", "Below two", Area.BOTTOM, Recorder, "issues"),
 )
+
+
+def open_sample(window: MainWindow, qtbot, paths: tuple[str, ...] = SAMPLE_FILES) -> None:
+    """Open the packaged sample and wait until it is shown."""
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+        window.desk.open(paths)
+
+
+def view(window: MainWindow, name: str) -> Recorder:
+    """Return the recording view of a name."""
+    host = next(host for host in window.hosts if host.spec.name == name)
+    assert isinstance(host.view, Recorder)
+    return host.view
+
+
+def node(name: str) -> Selection:
+    """Return a node of the sample as a selection."""
+    return Selection(SelectionKind.NODE, method="forward", node=name)

@@ -69,7 +69,10 @@ class Branches(torch.nn.Module):
     def forward(self, p, x):
         def inner(a):
             return torch.cond(
-                a.sum().to(torch.bool), lambda b: (b.sin(), b * b), lambda b: (b.cos(), b.exp()), (a,)
+                a.sum().to(torch.bool),
+                lambda b: (b.sin(), b * b),
+                lambda b: (b.cos(), b.exp()),
+                (a,),
             )[:1]
 
         return torch.cond(p, inner, lambda a: (a.neg(),), (self.layer(x),))[0]

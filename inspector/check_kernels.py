@@ -1,0 +1,81 @@
+"""Events inside XNNPACK delegates against the payload: how many products there are, of which type.
+
+Convolutions and matrix products are never merged or dropped by the runtime, and their kernels name
+the types they work on: ``Convolution (NHWC, F32) IGEMM #1``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from inspector.blocks import Block
+from inspector.check_facts import Finding
+from inspector.payloads import delegate_payload
+from schema.graph import Graph, GraphNode
+from schema.payloads import Payload
+from schema.program import Program, instructions
+from schema.program import model as m
+
+_BACKEND = "XnnpackBackend"
+_NODES = frozenset(("Conv2d", "DepthwiseConv2d", "FullyConnected", "BatchMatrixMultiply"))
+_EVENT = re.compile(
+    r"(?:Convolution|(?:Dynamic )?Fully Connected|Batch Matrix Multiply) \((?P<types>[^)]*)\)"
+)
+_QUANTISED = re.compile(r"\bQ[A-Z0-9]+\b")
+
+
+def kernels_against(program: Program, plan: m.ExecutionPlan, block: Block) -> Finding:
+    """Return how many delegate calls agree with their payload, and the first that does not."""
+    agree = 0
+    steps = instructions(plan)
+    for number, names in _inner_events(block).items():
+        args = steps[number][2].instr_args if number < len(steps) else None
+        if not isinstance(args, m.DelegateCall):
+            continue
+        if not 0 <= args.delegate_index < len(plan.delegates):
+            continue
+        against = _against(delegate_payload(program, plan, args.delegate_index), names)
+        if against:
+            return 0, f"instruction {number}: {against}"
+        agree += against is not None
+    return agree, ""
+
+
+def _inner_events(block: Block) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for event in range(len(block)):
+        identifier, number = block.delegate_id(event), block.instruction(event)
+        if isinstance(identifier, str) and number is not None and number >= 0:
+            found.setdefault(number, []).append(identifier)
+    return found
+
+
+def _against(payload: Payload, names: list[str]) -> str | None:
+    """Return a contradiction, empty text for agreement, None when there is nothing to compare."""
+    if payload.backend_id != _BACKEND or payload.graph is None:
+        return None
+    events = [match for match in map(_EVENT.match, names) if match is not None]
+    nodes = _products(payload.graph)
+    if len(events) != len(nodes):
+        return (
+            f"the trace has {len(events)} convolutions and matrix products in the delegate,"
+            f" its payload {len(nodes)}"
+        )
+    quantised = sum(_QUANTISED.search(match["types"]) is not None for match in events)
+    stored = sum(_is_quantised(payload.graph, node) for node in nodes)
+    if quantised != stored:
+        return (
+            f"{quantised} convolutions and matrix products of the trace are quantised,"
+            f" {stored} of the payload"
+        )
+    return "" if nodes else None
+
+
+def _products(graph: Graph) -> list[GraphNode]:
+    return [node for node in graph.calls() if node.target in _NODES]
+
+
+def _is_quantised(graph: Graph, node: GraphNode) -> bool:
+    """Return whether a node reads something quantised: an input or its weights."""
+    tensors = [graph.values[name].tensor for name in node.inputs if name in graph.values]
+    return any(tensor is not None and tensor.quantisation is not None for tensor in tensors)

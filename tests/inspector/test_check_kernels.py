@@ -1,0 +1,52 @@
+"""Events inside XNNPACK delegates: those of the same program agree, those of another are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.blocks import trace_blocks
+from inspector.check import DO_NOT_BELONG, check_session
+from inspector.check_kernels import kernels_against
+from inspector.links import link_block
+from inspector.session import Session
+from tests.inspector.sessions import DATA, folders, label, session
+
+SPECIAL = DATA / "corpus/special"
+
+
+@pytest.mark.parametrize("folder", folders("model.pte", "run.etdp"), ids=label)
+def test_own_trace_agrees_in_every_delegate_call(folder: Path) -> None:
+    loaded = session(folder)
+    program = loaded.program
+    assert program is not None
+    for block in trace_blocks(loaded.dumps).blocks:
+        method = link_block(loaded, block).method
+        if method is not None:
+            agree, against = kernels_against(program, program.plan(method), block)
+            assert against == ""
+            inner = any(block.delegate_id(event) is not None for event in range(len(block)))
+            assert agree > 0 or not inner or "mm_" in folder.name
+
+
+def test_quantised_program_does_not_belong_to_the_trace_of_the_plain_one() -> None:
+    own = session(SPECIAL / "xnnpack_int8_static").files
+    trace = next(
+        file for file in session(SPECIAL / "xnnpack_two_delegates").files if file.kind == "etdump"
+    )
+    program = next(file for file in own if file.kind == "pte")
+    found = check_session(Session("mix", (*own, trace)))
+    assert found.verdict == DO_NOT_BELONG
+    assert "quantised" in found.mismatch
+    assert {program.path, trace.path} <= {*found.mismatch.replace(":", "").split()}
+
+
+def test_trace_with_other_products_does_not_belong() -> None:
+    program = session(DATA / "extra/inline_delegate").files[0]
+    trace = next(
+        file for file in session(DATA / "extra/two_methods_xnnpack").files if file.kind == "etdump"
+    )
+    found = check_session(Session("mix", (program, trace)))
+    assert found.verdict == DO_NOT_BELONG
+    assert "matrix products" in found.mismatch
