@@ -21,9 +21,12 @@ FEWEST, MOST = 3, 7
 
 @identity_cache
 def findings(session: Session) -> tuple[Finding, ...]:
-    """Return the findings of a session, most important first, three to seven."""
+    """Return the findings of a session, most important first, three to seven.
+
+    Whether the files belong together is always among them.
+    """
+    always = _belonging(session)
     found = [
-        *_belonging(session),
         *_problems(session),
         *time_findings(session),
         *delegation_findings(session),
@@ -31,10 +34,14 @@ def findings(session: Session) -> tuple[Finding, ...]:
         *size_findings(session),
         *_missing(session),
     ]
-    if len(found) < FEWEST:
-        found += _what_it_is(session)[: FEWEST - len(found)]
-    found.sort(key=lambda finding: -finding.weight)
-    return tuple(found[:MOST])
+    if len(found) + len(always) < FEWEST:
+        found += _what_it_is(session)[: FEWEST - len(found) - len(always)]
+    found.sort(key=_weight, reverse=True)
+    return tuple(sorted([*always, *found[: MOST - len(always)]], key=_weight, reverse=True))
+
+
+def _weight(finding: Finding) -> float:
+    return finding.weight
 
 
 def _belonging(session: Session) -> list[Finding]:
