@@ -286,10 +286,15 @@ class Commands:
 
     def open_source(self, file: str, line: int) -> None:
         """Open a recorded source file in the user's editor."""
-        from inspector.source import find_file
+        from inspector.source import find_file, find_source
 
         settings = self._desk.settings
-        path = find_file(file, settings.session_options())
+        session = self._store.state.session
+        path = (
+            find_source(file, session)
+            if session is not None
+            else find_file(file, settings.session_options())
+        )
         if path is None:
             text = f"{file} is not on this machine; Preferences can map its folder."
             self._window.notice(Notice(text, "warning"))

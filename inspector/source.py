@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from inspector.session import SessionOptions
+from inspector.session import Session, SessionOptions
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>.*)$')
 _LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages|torch/(nn|_\w+|export))/")
@@ -80,6 +80,21 @@ def find_file(recorded: str, options: SessionOptions) -> Path | None:
                 return candidate
     itself = Path(recorded)
     return itself if itself.is_absolute() and itself.is_file() else None
+
+
+def find_source(recorded: str, session: Session) -> Path | None:
+    """Return the source file on this machine as ``find_file`` does, else from beside the session.
+
+    Beside means: a path recorded as relative, whole, below the folder of one of the files.
+    """
+    found = find_file(recorded, session.options)
+    parts = _parts(recorded)
+    absolute = any(kind(recorded).is_absolute() for kind in (PurePosixPath, PureWindowsPath))
+    if found is not None or not parts or absolute:
+        return found
+    folders = dict.fromkeys(Path(file.path).parent for file in session.files)
+    candidates = (folder.joinpath(*parts) for folder in folders)
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def _parts(recorded: str) -> tuple[str, ...]:

@@ -150,7 +150,7 @@ def _source_group(session: Session, node: ModelNode) -> FactGroup:
     frame = user_frame(trace)
     if frame is None:
         return FactGroup("")
-    found = snippet(frame, session.options)
+    found = snippet(frame, session)
     others = [one for one in reversed(frames(trace)) if one != frame]
     facts = [_frame_fact("line", frame), *(_frame_fact("called from", one) for one in others)]
     listed = shortened("Source", facts).facts

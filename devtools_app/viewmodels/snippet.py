@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from inspector.session import SessionOptions
-from inspector.source import SourceFrame, find_file, read_source
+from inspector.session import Session
+from inspector.source import SourceFrame, find_source, read_source
 
 _AROUND = 3
 
@@ -28,9 +28,9 @@ class Snippet:
     path: Path | None
 
 
-def snippet(frame: SourceFrame, options: SessionOptions, around: int = _AROUND) -> Snippet | None:
+def snippet(frame: SourceFrame, session: Session, around: int = _AROUND) -> Snippet | None:
     """Return the code around a frame; the recorded line when the file is not here, else None."""
-    path = find_file(frame.file, options)
+    path = find_source(frame.file, session)
     if path is not None:
         try:
             lines = read_source(path)

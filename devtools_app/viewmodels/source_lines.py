@@ -21,8 +21,8 @@ from devtools_app.viewmodels.table import (
 from devtools_app.viewmodels.tree import TOP, Tree
 from devtools_app.viewmodels.units import Quantity, choose_unit
 from inspector.model_graph import ModelGraph, model_graph
-from inspector.session import Session, SessionOptions
-from inspector.source import SourceFrame, find_file, read_source, user_frame
+from inspector.session import Session
+from inspector.source import SourceFrame, find_source, read_source, user_frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +173,9 @@ def _tree(
     return Tree(rows, np.array(parents, np.int64))
 
 
-def source_text(file: str, options: SessionOptions) -> SourceText:
+def source_text(file: str, session: Session) -> SourceText:
     """Return the text of a recorded file, or why there is none."""
-    path = find_file(file, options)
+    path = find_source(file, session)
     if path is None:
         return SourceText(file, None, (), "It is not on this machine under any source root.")
     try:

@@ -129,8 +129,7 @@ class SourcePane(Pane):
         if made is None or session is None or not file:
             return
         key = (self.state.open_session, file)
-        options = session.options
-        text = self._texts.ask(key, lambda _token: source_text(file, options))
+        text = self._texts.ask(key, lambda _token: source_text(file, session))
         if text is None:
             return
         if text.problem:

@@ -11,8 +11,8 @@ from inspector.cli.answer import Answer, Column, Lazy, Table
 from inspector.cli.options import add_files, needs, open_files
 from inspector.profile import MethodTime, Profile, analyse_profile
 from inspector.profile_rows import ProfileRow
-from inspector.session import SessionOptions
-from inspector.source import find_file, user_frame
+from inspector.session import Session
+from inspector.source import find_source, user_frame
 from schema.errors import Issue, Severity
 
 _HIDDEN = ("OPERATOR_CALL",)
@@ -37,7 +37,7 @@ def run(options: Namespace) -> Answer:
     indices = _indices(profile, options.method)
 
     def one(index: int) -> dict[str, Any]:
-        return row_json(profile.rows[index], session.options)
+        return row_json(profile.rows[index], session)
 
     times = tuple(time for time in profile.methods if options.method in (None, time.method, ""))
     data: dict[str, Any] = {
@@ -70,10 +70,10 @@ def _or_zero(share: float) -> float:
     return 0.0 if math.isnan(share) else share
 
 
-def row_json(row: ProfileRow, options: SessionOptions) -> dict[str, Any]:
+def row_json(row: ProfileRow, session: Session) -> dict[str, Any]:
     """Return the JSON of one event."""
     frame = next(filter(None, map(user_frame, row.stack_traces.values())), None)
-    found = find_file(frame.file, options) if frame is not None else None
+    found = find_source(frame.file, session) if frame is not None else None
     stats = row.statistics
     timed = row.raw_ms is not None and stats is not None
     values = (stats.avg, stats.p10, stats.p50, stats.p90, stats.min, stats.max) if stats else ()
