@@ -1,78 +1,29 @@
-"""The structure view: headers, tables, members and logged tensors as a tree that opens lazily.
-
-A node knows where its bytes are; its children are made when it is opened. Long lists open in
-pages, so that no step makes more than a page of nodes.
-"""
+"""The structure view: headers, tables, members and logged tensors as a tree that opens lazily."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
 
+from devtools_app.viewmodels.structure_node import StructureNode, header_node, table_node
+from devtools_app.viewmodels.structure_parts import (
+    buffer_nodes,
+    bundled_nodes,
+    external_nodes,
+    program_nodes,
+)
+from devtools_app.viewmodels.structure_record import record_nodes
 from devtools_app.viewmodels.table import Table, number_column, text_column
 from devtools_app.viewmodels.units import Quantity
 from inspector.session import LoadedFile, Session
 from schema import bundled, etdump, flat_tensor
 from schema.bundled import BundledProgram
 from schema.debug_buffer import DebugBuffer
-from schema.errors import FormatError
 from schema.etdump import ETDump
 from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor
-from schema.flatbuf.reader import Reader
-from schema.flatbuf.spec import Spec
-from schema.flatbuf.walk import Place, children, element_count, elements, root_place
-from schema.header import HeaderField
 from schema.program import Program
-
-PAGE = 500
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StructureNode:
-    """One line of the tree.
-
-    Attributes:
-        name: field, element or member
-        type: as written in the format's documents
-        text: value, empty for what only contains others
-        data: the bytes it lies in, None when it has none
-        offset: first byte in data, None when it has no place
-        nbytes: bytes of the datum itself
-        base: what to add to offset for the position in the file; -1 when it is packed in it
-        meaning: one sentence on what it is for, shown on hover
-        opens: makes the children, None for leaves
-        failed: the text says why something cannot be read
-    """
-
-    name: str
-    type: str = ""
-    text: str = ""
-    data: memoryview | None = None
-    offset: int | None = None
-    nbytes: int | None = None
-    base: int = 0
-    meaning: str = ""
-    opens: Callable[[], Sequence[StructureNode]] | None = None
-    failed: bool = False
-
-    def children(self) -> tuple[StructureNode, ...]:
-        """Return what is inside; a node that says what is wrong where it cannot be read."""
-        if self.opens is None:
-            return ()
-        try:
-            return tuple(self.opens())
-        except (FormatError, KeyError, ValueError, RecursionError) as error:
-            return (StructureNode("unreadable", text=str(error), failed=True),)
-
-    @property
-    def position(self) -> int | None:
-        """Return the position in the file, None when there is none."""
-        return None if self.offset is None or self.base < 0 else self.base + self.offset
 
 
 def structure(session: Session) -> tuple[StructureNode, ...]:
@@ -90,14 +41,6 @@ def _file(session: Session, file: LoadedFile) -> StructureNode:
 
 
 def _inside(session: Session, file: LoadedFile) -> list[StructureNode]:
-    from devtools_app.viewmodels.structure_parts import (
-        buffer_nodes,
-        bundled_nodes,
-        external_nodes,
-        program_nodes,
-    )
-    from devtools_app.viewmodels.structure_record import record_nodes
-
     artifact = file.artifact
     if isinstance(artifact, Program):
         return program_nodes(artifact, file.data, session.external)
@@ -117,124 +60,6 @@ def _inside(session: Session, file: LoadedFile) -> list[StructureNode]:
     if isinstance(artifact, DebugBuffer):
         return buffer_nodes(artifact, session.dumps)
     return []
-
-
-def header_node(fields: Sequence[HeaderField], data: memoryview, base: int = 0) -> StructureNode:
-    """Return a node for the fixed fields at the head of a file."""
-    rows = [
-        StructureNode(
-            field.name,
-            f"{field.size} bytes",
-            field.value if isinstance(field.value, str) else f"{field.value:,}",
-            data,
-            field.offset,
-            field.size,
-            base,
-            field.meaning,
-        )
-        for field in fields
-    ]
-    start = min((field.offset for field in fields), default=0)
-    end = max((field.offset + field.size for field in fields), default=0)
-    return StructureNode(
-        "header", "", f"{len(rows)} fields", data, start, end - start, base, opens=lambda: rows
-    )
-
-
-def table_node(
-    data: memoryview, reader: Reader, table: Spec[Any], root: int, base: int = 0
-) -> StructureNode:
-    """Return the root table of a flatbuffer, to be opened field by field."""
-    return _place_node(reader, root_place(reader, table, root), data, base)
-
-
-def _place_node(reader: Reader, place: Place, data: memoryview, base: int) -> StructureNode:
-    node = StructureNode(place.name, place.type, place.text, data, place.offset, place.nbytes, base)
-    if place.kind == "absent":
-        return replace(node, offset=None, nbytes=None, meaning="not in the file: the default holds")
-    if not place.expandable:
-        return node
-    return replace(node, opens=lambda: _place_children(reader, place, data, base))
-
-
-def _place_children(
-    reader: Reader, place: Place, data: memoryview, base: int
-) -> list[StructureNode]:
-    def page(start: int, stop: int) -> list[StructureNode]:
-        found = elements(reader, place, start, stop)
-        return [_place_node(reader, one, data, base) for one in found]
-
-    count = element_count(reader, place)
-    if count:
-        return paged(count, page)
-    return [_place_node(reader, child, data, base) for child in children(reader, place)]
-
-
-def paged(
-    count: int, make: Callable[[int, int], list[StructureNode]], first: int = 0
-) -> list[StructureNode]:
-    """Return all of a list, or nodes for its pages when it is long.
-
-    Args:
-        count: length of the list
-        make: returns the nodes of a range
-        first: number of the first element
-    """
-    if count <= PAGE:
-        return make(first, first + count)
-    size = PAGE
-    while count > size * PAGE:
-        size *= PAGE
-    found: list[StructureNode] = []
-    for start in range(first, first + count, size):
-        stop = min(start + size, first + count)
-        title = f"[{start:,} … {stop - 1:,}]"
-        opens = _page_opener(start, stop, make)
-        found.append(StructureNode(title, "page", f"{stop - start:,} entries", opens=opens))
-    return found
-
-
-def _page_opener(
-    start: int, stop: int, make: Callable[[int, int], list[StructureNode]]
-) -> Callable[[], list[StructureNode]]:
-    return lambda: paged(stop - start, make, start)
-
-
-def listed(items: Sequence[T], node: Callable[[int, T], StructureNode]) -> list[StructureNode]:
-    """Return a node for each item, in pages when there are many."""
-
-    def make(start: int, stop: int) -> list[StructureNode]:
-        return [node(start + at, item) for at, item in enumerate(islice(items, start, stop))]
-
-    return paged(len(items), make)
-
-
-def value_node(name: str, value: object, depth: int = 0) -> StructureNode:
-    """Return a node for plain data: numbers, texts, lists and mappings, at any depth."""
-    if isinstance(value, dict):
-        mapping = cast("dict[object, object]", value)
-        keys = list(mapping)
-        text = f"{len(keys):,} keys"
-
-        def entry(_: int, key: object) -> StructureNode:
-            return value_node(str(key), mapping[key], depth + 1)
-
-        return StructureNode(name, "object", text, opens=lambda: listed(keys, entry))
-    if isinstance(value, (list, tuple)):
-        items = cast("Sequence[object]", value)
-
-        def element(at: int, item: object) -> StructureNode:
-            return value_node(f"[{at}]", item, depth + 1)
-
-        kind = "array" if isinstance(value, list) else "tuple"
-        text = f"{len(items):,} entries"
-        return StructureNode(name, kind, text, opens=lambda: listed(items, element))
-    shown = value if isinstance(value, str) else repr(value)
-    return StructureNode(name, type(value).__name__, _short(shown))
-
-
-def _short(text: str, most: int = 2000) -> str:
-    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
 
 
 def structure_table(rows: Sequence[tuple[int, StructureNode]]) -> Table:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from devtools_app.viewmodels.structure import (
+from devtools_app.viewmodels.structure_node import (
     StructureNode,
     header_node,
     listed,

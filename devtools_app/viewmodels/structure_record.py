@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from devtools_app.viewmodels.structure import StructureNode, listed, value_node
+from devtools_app.viewmodels.structure_node import StructureNode, listed, value_node
 from schema.etrecord import ETRecord
 from schema.etrecord.tensor_data import Opaque, TensorData
 from schema.etrecord.torch_save import read_torch_save

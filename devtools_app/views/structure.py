@@ -12,7 +12,8 @@ from typing_extensions import override
 from devtools_app.state import Selection, SelectionKind, State
 from devtools_app.theme import FontSize, set_role
 from devtools_app.viewmodels.export import TextFormat, write_table
-from devtools_app.viewmodels.structure import StructureNode, structure, structure_table
+from devtools_app.viewmodels.structure import structure, structure_table
+from devtools_app.viewmodels.structure_node import StructureNode
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.views.structure_model import StructureModel

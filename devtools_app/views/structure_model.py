@@ -8,7 +8,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelInde
 from PySide6.QtGui import QColor, QFont
 from typing_extensions import override
 
-from devtools_app.viewmodels.structure import StructureNode
+from devtools_app.viewmodels.structure_node import StructureNode
 
 Index = QModelIndex | QPersistentModelIndex
 _TOP = QModelIndex()

@@ -13,14 +13,8 @@ from devtools_app.viewmodels.partitions import (
     method_sheet,
     partitions,
 )
-from devtools_app.viewmodels.structure import (
-    PAGE,
-    StructureNode,
-    paged,
-    structure,
-    structure_table,
-    value_node,
-)
+from devtools_app.viewmodels.structure import structure, structure_table
+from devtools_app.viewmodels.structure_node import PAGE, StructureNode, paged, value_node
 from tests.app.sessions import DATA, folders, opened
 
 MOST = 3000
