@@ -109,7 +109,10 @@ class Theme(QObject):
     def mono(self, size: FontSize = FontSize.NORMAL, *, strong: bool = False) -> QFont:
         """Return the font for code, names and numbers; a trifle smaller, as it runs wide."""
         pixels = max(SMALLEST, self.pixels(size) - 1)
-        return _font(_MONO, pixels, strong, QFont.StyleHint.Monospace)
+        font = _font(_MONO, pixels, strong, QFont.StyleHint.Monospace)
+        for feature in ("calt", "liga"):  # 0x is not a multiplication sign
+            font.setFeature(QFont.Tag(feature), 0)
+        return font
 
     def pixels(self, size: FontSize = FontSize.NORMAL) -> int:
         """Return a text size in logical pixels."""

@@ -261,7 +261,7 @@ def _events(
                     continue
                 steps[start + event] = number
                 inner = block.delegate_id(event) is not None
-                names = _event_nodes(graph, link, number)
+                names = _event_nodes(graph, link, number, by_step.get(number, ()))
                 if not names and not inner:
                     names = by_step.get(number, ())
                 nodes[start + event] = (names, inner)
@@ -269,12 +269,21 @@ def _events(
     return steps, nodes
 
 
-def _event_nodes(graph: ModelGraph | None, link: Link, number: int) -> tuple[str, ...]:
+def _event_nodes(
+    graph: ModelGraph | None, link: Link, number: int, of_step: tuple[str, ...]
+) -> tuple[str, ...]:
     if graph is None:
         return ()
     if graph.source == "program":
         names = (f"{link.backend}_{number}/{name}" for name in link.payload_nodes)
     else:
-        names = iter((link.node,) if link.node else link.nodes)
-    # A node of a nested graph is listed under a longer name; its instruction leads there.
+        # A node of a nested graph has a longer name, which its instruction leads to.
+        longer = {name: _nested_name(name, of_step) for name in (link.node, *link.nodes)}
+        names = (longer[name] for name in ((link.node,) if link.node else link.nodes))
     return tuple(name for name in names if name in graph.by_name)
+
+
+def _nested_name(name: str, of_step: tuple[str, ...]) -> str:
+    """Return the one node of an instruction that has a name in its own graph, else the name."""
+    found = [full for full in of_step if full.rsplit("/", 1)[-1] == name]
+    return found[0] if len(found) == 1 else name

@@ -68,7 +68,8 @@ def cell(table: Table, row: int, index: int, role: int, looks: Looks | None) -> 
     if role == TOOLTIP:
         return _tooltip(column, row)
     if role == SHARE:
-        return as_number(column.values[row])
+        number = as_number(column.values[row])
+        return None if number is None else min(number / column.full, 1.0)
     if role == TONE:
         return "" if column.tone is None else column.tone(column.values[row])
     if looks is None:

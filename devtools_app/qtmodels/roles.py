@@ -11,5 +11,5 @@ FONT = int(Qt.ItemDataRole.FontRole)
 FOREGROUND = int(Qt.ItemDataRole.ForegroundRole)
 BACKGROUND = int(Qt.ItemDataRole.BackgroundRole)
 ACCESSIBLE = int(Qt.ItemDataRole.AccessibleTextRole)
-SHARE = int(Qt.ItemDataRole.UserRole) + 1  # float 0 ... 1, None when missing
+SHARE = int(Qt.ItemDataRole.UserRole) + 1  # length of a bar, 0 ... 1, None when missing
 TONE = int(Qt.ItemDataRole.UserRole) + 2  # name of a colour role

@@ -19,10 +19,13 @@ def sequential_map(dark: bool) -> Colormap:
 
     Shapes: uint8[256, 3]
     """
-    # violet, blue, teal, green, yellow with lightness rising evenly, in OKLCH
-    stops = ((0.30, 0.13, 305), (0.47, 0.12, 262), (0.62, 0.11, 205), (0.78, 0.15, 150))
-    table = _from_oklch((*stops, (0.93, 0.17, 105)))
-    return _frozen(table if dark else table[::-1])
+    if dark:
+        # violet, blue, teal, green, yellow with lightness rising evenly, in OKLCH
+        stops = ((0.30, 0.13, 305), (0.47, 0.12, 262), (0.62, 0.11, 205), (0.78, 0.15, 150))
+        return _frozen(_from_oklch((*stops, (0.93, 0.17, 105))))
+    # on a light ground little is pale, next to white: most operators take little time
+    stops = ((0.965, 0.02, 150), (0.80, 0.08, 175), (0.63, 0.10, 215), (0.46, 0.13, 258))
+    return _frozen(_from_oklch((*stops, (0.29, 0.14, 295))))
 
 
 @lru_cache(maxsize=2)

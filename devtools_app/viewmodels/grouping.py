@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devtools_app.viewmodels.row_order import Order, RowOrder, as_floats
-from devtools_app.viewmodels.table import Column, ColumnKind, Table, Total, text_column
+from devtools_app.viewmodels.table import Column, ColumnKind, Table, Total, full_bar, text_column
 from devtools_app.viewmodels.tree import TOP, Tree
 from devtools_app.viewmodels.units import Formatter, as_number
 
@@ -75,7 +75,8 @@ def _with_totals(column: Column, groups: NDArray[np.int64], count: int, shown: O
         cells = [values[row] for row in shown.tolist()]
         both = [*_common(column, cells, groups, count), *cells]
     text = _blank_if_missing(column)
-    return replace(column, values=both, text=text, sort_by=None)
+    full = full_bar(both) if column.kind is ColumnKind.SHARE else column.full
+    return replace(column, values=both, text=text, sort_by=None, full=full)
 
 
 def _blank_if_missing(column: Column) -> Formatter:

@@ -21,11 +21,11 @@ from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.table import Table, Total, number_column, share_column, text_column
 from devtools_app.viewmodels.timeline_events import call_label
 from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes, format_share
-from inspector.join_index import JoinIndex, join_index
+from inspector.join_index import JoinIndex
 from inspector.memory import Arena, MemoryPlan, PlannedValue, analyse_memory
 from inspector.model_graph import short_backend
 from inspector.session import Session
-from inspector.source import user_frame
+from inspector.value_sources import value_sources
 from schema.program import instructions
 from schema.program import model as m
 
@@ -78,14 +78,14 @@ def memory_map(
     if step is not None:
         strong = (first <= step) & (last >= step)
     data = MemoryData(
-        names=tuple(value.name for value in values),
+        names=value_names(session, plan.method, values),
         first=first,
         last=last,
         offset=_column([value.offset for value in values]),
         nbytes=_column([value.nbytes for value in values]),
         colour=colours,
         strong=strong,
-        steps=plan.instruction_count,
+        steps=max(plan.instruction_count, 1),
         planned_bytes=arena.planned_bytes,
         peak_step=step,
         peak_bytes=arena.peak_bytes,
@@ -94,6 +94,14 @@ def memory_map(
     legend = _legend(session, plan.method, colours)
     issues = tuple(issue.message for issue in plan.issues)
     return MemoryMap(arena, data, legend, headline(plan, arena, size_unit), issues)
+
+
+def value_names(session: Session, method: str, values: Sequence[PlannedValue]) -> tuple[str, ...]:
+    """Return what the record calls each value, as in ``v20`` where none says."""
+    known = value_sources(session, method)
+    return tuple(
+        known[value.value].name if value.value in known else value.name for value in values
+    )
 
 
 def _column(numbers: list[int]) -> NDArray[np.int64]:
@@ -167,12 +175,13 @@ def culprits(
     Keys are Selections, so that a row can be selected.
     """
     values = arena.at_peak() if peak_only else tuple(sorted(arena.values, key=lambda v: -v.nbytes))
-    index = join_index(session, method)
     unit = choose_unit(Quantity.SIZE, max((v.nbytes for v in values), default=0), size_unit)
     peak = arena.peak_bytes
     labels = _labels(session, method)
+    known = value_sources(session, method)
+    places = [known[one.value].source or None if one.value in known else None for one in values]
     columns = (
-        text_column("value", [value.name for value in values], mono=True),
+        text_column("value", value_names(session, method, values), mono=True),
         text_column("made by", [_maker(value, labels) for value in values]),
         number_column("size", _sizes(values), Quantity.SIZE, unit=unit, total=Total.SUM),
         share_column("of peak" if peak_only else "against peak", _shares(values, peak)),
@@ -181,7 +190,8 @@ def culprits(
         number_column("first", [_step(value.first) for value in values], Quantity.COUNT),
         number_column("last", [_step(value.last) for value in values], Quantity.COUNT),
         text_column("role", [value.role for value in values]),
-        text_column("source", [source_of(index, value.value) for value in values], missing=""),
+        text_column("source", places, missing=""),
+        text_column("number", [value.name for value in values], mono=True),
     )
     keys = [
         Selection(SelectionKind.VALUE, method, value=value.value, instruction=value.made_by)
@@ -220,19 +230,6 @@ def _shares(values: tuple[PlannedValue, ...], peak: int) -> list[float | None]:
 
 def _type(value: PlannedValue) -> str:
     return f"{value.scalar_type} [{', '.join(map(str, value.sizes))}]"
-
-
-def source_of(index: JoinIndex, value: int) -> str | None:
-    """Return file and line of what makes a value, None when no record says."""
-    graph = index.graph
-    if graph is None:
-        return None
-    for name in index.of_value(value).nodes:
-        place = graph.by_name.get(name)
-        frame = user_frame(graph.nodes[place].node.stack_trace) if place is not None else None
-        if frame is not None:
-            return f"{frame.file.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.line}"
-    return None
 
 
 def selected_values(arena: Arena, selection: Selection, index: JoinIndex) -> tuple[int, ...]:

@@ -22,7 +22,13 @@ from devtools_app.viewmodels.layout.scene_graph import (
 )
 from devtools_app.viewmodels.node_text import node_title, shape_text
 from devtools_app.viewmodels.node_times import NodeTimes, node_times
-from devtools_app.viewmodels.scene_clusters import QUANTISED, Clusters, clusters
+from devtools_app.viewmodels.scene_clusters import (
+    BRANCH,
+    QUANTISED,
+    Clusters,
+    branch_owner,
+    clusters,
+)
 from devtools_app.viewmodels.units import format_bytes, format_share, format_time
 from inspector.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
 from inspector.session import Session
@@ -125,6 +131,19 @@ def _edges(graph: ModelGraph, names: Sequence[str]) -> list[SceneEdge]:
                 emphasised=crosses_boundary(source, target),
             )
         )
+    return [*found, *_branch_edges(graph, names)]
+
+
+def _branch_edges(graph: ModelGraph, names: Sequence[str]) -> list[SceneEdge]:
+    """Return lines from operators of control flow to the inputs of their nested graphs."""
+    found: list[SceneEdge] = []
+    for node in graph.nodes:
+        around = node.regions[-1] if node.regions else None
+        if around is None or around.kind != BRANCH or node.node.kind is not NodeKind.PLACEHOLDER:
+            continue
+        owner = graph.by_name.get(branch_owner(around))
+        if owner is not None:
+            found.append(SceneEdge(names[owner], names[node.id], "", UNKNOWN_BYTES, around.key))
     return found
 
 
@@ -142,7 +161,8 @@ def cluster_infos(
     graph: ModelGraph, scene: SceneGraph, times: NodeTimes, found: Clusters
 ) -> Mapping[ClusterPath, ClusterInfo]:
     """Return title and facts of every cluster."""
-    sums = _cluster_sums(scene.tree, times.node_ns)
+    calls = [found.regions[path].delegate if path else None for path in scene.tree.paths]
+    sums = _cluster_sums(scene.tree, times, calls)
     backends = {node.delegate: node.backend for node in graph.nodes if node.delegate is not None}
     infos: dict[ClusterPath, ClusterInfo] = {}
     for number, path in enumerate(scene.tree.paths):
@@ -152,7 +172,6 @@ def cluster_infos(
         ns = sums[number]
         owner = PLAIN
         if region.delegate is not None:
-            ns = times.delegate_ns.get(region.delegate, float("nan"))
             owner = backend_index(backends.get(region.delegate, ""))
         count = int(scene.tree.count[number])
         infos[path] = ClusterInfo(
@@ -173,13 +192,23 @@ def _detail(count: int, ns: float, times: NodeTimes, *, quiet: bool) -> str:
     return " · ".join(parts)
 
 
-def _cluster_sums(tree: ClusterTree, values: NDArray[np.float64]) -> list[float]:
-    """Return the sum of the known values in each cluster, NaN without any."""
+def _cluster_sums(
+    tree: ClusterTree, times: NodeTimes, delegates: Sequence[int | None]
+) -> list[float]:
+    """Return the time spent in each cluster, NaN when none is known.
+
+    A delegate takes as long as its call, which is more than its operators.
+    """
+    values = times.node_ns
     known = ~np.isnan(values)
     sums = np.bincount(tree.node_cluster[known], values[known], tree.size).tolist()
     counts = np.bincount(tree.node_cluster[known], minlength=tree.size).tolist()
     parents: list[int] = tree.parent.tolist()
     for cluster in range(tree.size - 1, 0, -1):
+        called = delegates[cluster]
+        if called is not None:
+            sums[cluster] = times.delegate_ns.get(called, 0.0)
+            counts[cluster] = int(called in times.delegate_ns)
         sums[parents[cluster]] += sums[cluster]
         counts[parents[cluster]] += counts[cluster]
     return [total if count else float("nan") for total, count in zip(sums, counts, strict=True)]
@@ -194,6 +223,8 @@ def with_sublabels(made: GraphScene, overlay: str, time_unit: str, size_unit: st
             return f"input · {shape_text(node.values)}"
         if node.node.kind is NodeKind.OUTPUT:
             return shape_text(tuple(values[name] for name in node.node.inputs if name in values))
+        if "destination" in node.node.attributes:
+            return f"if false, to instruction {node.node.attributes['destination']}"
         if overlay == "time":
             return _time_text(made, node, time_unit)
         if overlay == "bytes":

@@ -1,13 +1,15 @@
-"""Clusters of the graph view: delegates outermost, then modules, and quantised operators.
+"""Clusters of the graph view: modules, the delegates inside them, and quantised operators.
 
-A module of one node, and one that only wraps another module, get no box of their own.
+A delegate sits in the innermost module that holds all of it and something else, so that the
+blocks of a model stay apart; one that spans modules is outermost. A module of one node, and one
+that only wraps another module, get no box of their own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.node_text import operator_title
@@ -38,13 +40,59 @@ def clusters(graph: ModelGraph, *, flat: bool = False) -> Clusters:
     if flat:
         regions = [_without_modules(node.regions) for node in graph.nodes]
     else:
-        regions = _with_quantised(graph, [node.regions for node in graph.nodes])
+        regions = _with_quantised(graph, nested_delegates([node.regions for node in graph.nodes]))
         regions = _without_chains(_without_singles(regions))
     titles: dict[ClusterPath, str] = {}
     kinds: dict[ClusterPath, Region] = {}
     for own in regions:
         _name(own, titles, kinds)
     return Clusters(tuple(_path(own) for own in regions), titles, kinds)
+
+
+def nested_delegates(regions: Sequence[Regions]) -> list[Regions]:
+    """Return the regions of each node with delegates moved into the modules that hold them."""
+    common: dict[Region, Regions] = {}
+    owners: dict[str, set[Region | None]] = {}
+    for own in regions:
+        delegate, modules = _split(own)
+        for module in modules:
+            owners.setdefault(module.key, set()).add(delegate)
+        if delegate is not None and modules:
+            common[delegate] = _shared(common.get(delegate, modules), modules)
+    around = {
+        delegate: tuple(module for module in modules if len(owners[module.key]) > 1)
+        for delegate, modules in common.items()
+    }
+    return [_moved(own, around) for own in regions]
+
+
+def _split(own: Regions) -> tuple[Region | None, Regions]:
+    """Return the outermost delegate and the modules, named as they are outside of it."""
+    delegate = own[0] if own and own[0].kind == DELEGATE else None
+    inside = own[1:] if delegate is not None else own
+    modules: list[Region] = []
+    for region in inside:
+        if region.kind != MODULE:
+            break
+        scope = f"{delegate.key}:" if delegate is not None else ""
+        modules.append(replace(region, key=region.key.removeprefix(scope)))
+    return delegate, tuple(modules)
+
+
+def _shared(one: Regions, other: Regions) -> Regions:
+    count = 0
+    while count < min(len(one), len(other)) and one[count].key == other[count].key:
+        count += 1
+    return one[:count]
+
+
+def _moved(own: Regions, around: Mapping[Region, Regions]) -> Regions:
+    delegate, modules = _split(own)
+    if delegate is None or delegate not in around:
+        return own
+    outer = around[delegate]
+    inside = own[1 + len(outer) :] if modules else own[1:]
+    return (*outer, delegate, *inside)
 
 
 def _path(regions: Regions) -> ClusterPath:
@@ -91,8 +139,21 @@ def _name(
             kinds[path] = region
             inside = around and module.startswith(f"{around}.")
             short = module.removeprefix(f"{around}.") if inside else module
-            titles[path] = short if region.kind == MODULE else region.label
+            titles[path] = short if region.kind == MODULE else _title(region)
         around = module
+
+
+def _title(region: Region) -> str:
+    """Return the title of a region; that of a branch names the operator it belongs to."""
+    if region.kind != BRANCH:
+        return region.label
+    owner = branch_owner(region).rsplit("/", 1)[-1]
+    return f"{owner} · {region.label}"
+
+
+def branch_owner(region: Region) -> str:
+    """Return the name of the node that a nested graph belongs to."""
+    return region.key.removesuffix(f"/{region.label}")
 
 
 def quantises(target: str) -> int:

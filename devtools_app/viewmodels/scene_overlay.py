@@ -22,7 +22,9 @@ def graph_overlay(made: GraphScene, overlay: str, time_unit: str, size_unit: str
     shares = _shares(made)
     if overlay == "time" and _has(made.times.node_ns):
         top = float(np.nanmax(made.times.node_ns))
-        ramp = LegendEntry("time", Swatch.RAMP, low="0", high=format_time(top, time_unit))
+        ramp = LegendEntry(
+            "time, of a box its slowest", Swatch.RAMP, low="0", high=format_time(top, time_unit)
+        )
         bar = LegendEntry("share of the method", Swatch.BAR)
         legend = (*legend, ramp, bar) if shares is not None else (*legend, ramp)
         return GraphOverlay("time", made.times.node_ns / (top or 1.0), None, shares, legend=legend)

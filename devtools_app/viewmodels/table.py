@@ -104,6 +104,7 @@ class Column:
         total: what a group of rows shows
         mono: names and code, in the mono font
         width: preferred width in characters, 0 to measure
+        full: the share that fills a bar: the largest one, so that small shares can be compared
     """
 
     title: str
@@ -119,6 +120,7 @@ class Column:
     total: Total = Total.NONE
     mono: bool = False
     width: int = 0
+    full: float = 1.0
 
     @property
     def heading(self) -> str:
@@ -236,7 +238,7 @@ def number_column(
 def share_column(
     title: str, values: Values, *, missing: str = MISSING, total: Total = Total.SUM
 ) -> Column:
-    """Return a column of fractions of one, drawn as bars with a percentage."""
+    """Return a column of fractions of one, drawn as bars against the largest, with a percentage."""
     plain = column_formatter(Quantity.SHARE, Unit("%", 0.01), 1.0)
 
     def text(value: object) -> str:
@@ -246,7 +248,22 @@ def share_column(
     def exact(value: object) -> str:
         return exact_text(value, Quantity.SHARE)
 
-    return Column(title, values, ColumnKind.SHARE, text, exact, scale=0.01, total=total, width=22)
+    return Column(
+        title,
+        values,
+        ColumnKind.SHARE,
+        text,
+        exact,
+        scale=0.01,
+        total=total,
+        width=22,
+        full=full_bar(values),
+    )
+
+
+def full_bar(values: Values) -> float:
+    """Return the share that fills a bar: the largest one, at most all of it."""
+    return min(magnitude(values), 1.0) or 1.0
 
 
 def badge_column(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtWidgets import QLineEdit
 from typing_extensions import override
 
@@ -336,7 +337,10 @@ class GraphPane(Pane):
             return False
         for path, region in made.graph.clusters.regions.items():
             if region.delegate == selection.delegate:
-                item = made.placed.node_count + made.scene.tree.index[path]
+                cluster = made.scene.tree.index[path]
+                item = made.placed.node_count + cluster
+                if not bool(np.isfinite(made.placed.boxes[item, 0])):  # inside a closed box
+                    item = int(made.placed.item_of_node[int(made.scene.tree.first[cluster])])
                 blocked = self.canvas.blockSignals(True)
                 self.canvas.select_item(item)
                 self.canvas.blockSignals(blocked)

@@ -60,7 +60,7 @@ class MemoryPane(Pane):
         super().__init__(context, "Memory")
         self.canvas = MemoryCanvas(context.theme.canvas)
         self.curve = LiveCurve(context.theme.canvas)
-        self.legend = Legend(context.theme.canvas)
+        self.legend = Legend(context.theme.canvas, line=True)
         self.table = TableView(context.theme, "values at the peak")
         self._made: _Made | None = None
         self._arena = 0

@@ -88,7 +88,7 @@ class OperatorsPane(Pane):
         split.addWidget(self.panels)
         split.addWidget(self.plot)
         split.setStretchFactor(0, 1)
-        split.setSizes([800, 190])
+        split.setSizes([800, 150])
         self.plot.hide()
         split.setCollapsible(0, False)
         split.setHandleWidth(1)

@@ -8,8 +8,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
-    QSizePolicy,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
@@ -22,6 +20,7 @@ from devtools_app.state import Selection, State
 from devtools_app.theme import set_role
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.busy import Busy
+from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 
 Work = Callable[[], object]
@@ -43,10 +42,8 @@ class Pane(QWidget):
         self.empty = EmptyState(context.theme)
         self.stack = QStackedWidget()
         self.busy = Busy()
-        self.note = QLabel()
-        self.note.setTextFormat(Qt.TextFormat.PlainText)
+        self.note = ElidedLabel()
         self.note.setAccessibleName(f"{name} facts")
-        self.note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         set_role(self.note, "role", "muted")
         self._what = f"Preparing the {name.lower()}"
         self._key: object = None

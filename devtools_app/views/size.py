@@ -46,7 +46,7 @@ class SizePane(Pane):
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Size")
         self.canvas = TreemapCanvas(context.theme.canvas)
-        self.legend = Legend(context.theme.canvas)
+        self.legend = Legend(context.theme.canvas, line=True)
         self.table = TableView(context.theme, "parts")
         self._made: _Made | None = None
         self._path: str | None = None

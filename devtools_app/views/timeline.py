@@ -57,7 +57,7 @@ class TimelinePane(Pane):
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Timeline")
         self.canvas = TimelineCanvas(context.theme.canvas)
-        self.legend = Legend(context.theme.canvas)
+        self.legend = Legend(context.theme.canvas, line=True)
         self._made: _Made | None = None
         self._chosen = ""
         self.runs = ToolbarCombo(self.theme, "show", "Runs to show")

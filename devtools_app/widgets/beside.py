@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QWidget
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.widgets.legend import Legend
@@ -41,12 +41,12 @@ class Beside(QSplitter):
 
 
 def with_legend(drawing: QWidget, legend: Legend) -> QWidget:
-    """Return a drawing with its legend at the right of it, so that it covers nothing."""
+    """Return a drawing with its legend in a line below it, so that it covers nothing."""
     both = QWidget()
     both.setObjectName("canvasGround")
-    layout = QHBoxLayout(both)
+    layout = QVBoxLayout(both)
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(0)
     layout.addWidget(drawing, 1)
-    layout.addWidget(legend, 0, Qt.AlignmentFlag.AlignTop)
+    layout.addWidget(legend)
     return both

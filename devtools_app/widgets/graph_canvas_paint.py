@@ -25,6 +25,7 @@ BORDERS, CURVES, ROUND, ARROWS = 0.15, 0.35, 0.45, 0.5  # scales from which they
 _RADIUS = 4.0
 _BAR = 3.0
 _ARROW = 5.0
+_MANY_MARKED = 0.35
 
 
 @dataclass(slots=True, eq=False)
@@ -56,6 +57,8 @@ class GraphPicture:
         self._smooth = segments(placed, ~marked)
         self._coarse = segments(placed, ~marked, placed.knots)
         self._warning = segments(placed, marked)
+        # where nearly every line is marked, the marks say little and must not drown the boxes
+        self._emphasis = 0.8 if marked.mean() < _MANY_MARKED else 0.5
         self._stub_lines = placed.stubs.lines(placed.boxes)
         self._arrows = self._arrow_heads()
         self._bars = self._share_bars()
@@ -154,7 +157,8 @@ class GraphPicture:
         painter.setPen(cosmetic(mix(c.surface, c.muted, strength), 1.2 if scale >= CURVES else 1))
         draw_lines(painter, lines.seen(view))
         draw_lines(painter, seen_lines(self._stub_lines, view))
-        painter.setPen(cosmetic(c.warn, 1.6 if scale >= CURVES else 1.0))
+        warning = mix(c.surface, c.warn, self._emphasis * (0.5 if marks.searching else 1.0))
+        painter.setPen(cosmetic(warning, 1.3 if scale >= CURVES else 1.0))
         draw_lines(painter, self._warning.seen(view))
         if scale >= ARROWS:
             self._paint_arrows(painter, view)

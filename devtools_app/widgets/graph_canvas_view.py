@@ -26,6 +26,7 @@ NEAREST = 4.0
 READABLE_SCALE = 0.8  # a large graph opens at its beginning at this scale
 _EDGE = 12  # distance of legend and map from the border
 _FIT_MARGIN = 32.0
+_SHRINK = 0.6  # of its scale, at most, a whole graph gives way to the legend
 _LARGEST_PICTURE = 16000  # pixels of one side of an exported whole graph
 
 
@@ -182,15 +183,37 @@ class GraphView(Canvas):
             caption = f"{shown:,} of {total:,}" + (" nodes" if total < 1000 else "")
             percent = self._camera.sx * 100
             caption += f" · {percent:.0f} %" if percent >= 10 else f" · {percent:.1f} %"
-            self.minimap.set_view(*self._camera.view(self.width(), self.height()), caption)
+            view = self._camera.view(self.width(), self.height())
+            self.minimap.set_view(*view, caption)
+            self.minimap.setVisible(self._needs_map(placed, view))
+
+    def _needs_map(self, placed: Placed, view: tuple[float, float, float, float]) -> bool:
+        """Return whether there is more than what is seen, and room for a map of it."""
+        if self.width() < 520 or self.height() < 300 or self.is_empty():
+            return False
+        left, top, right, bottom = view
+        return left > 0 or top > 0 or right < placed.width or bottom < placed.height
 
     def fit(self) -> None:
         """Show the whole graph."""
         placed = self._placed
         if placed is None:
             return
-        camera = self._fitted((0.0, 0.0, placed.width, placed.height), 1.25)
-        self.set_camera(self._clear_of_legend(camera, placed))
+        box = (0.0, 0.0, placed.width, placed.height)
+        camera = self._clear_of_legend(self._fitted(box, 1.25), placed)
+        beside = self._fitted_beside_legend(box)
+        covered = -camera.x * camera.sx < self._legend_end()
+        self.set_camera(beside if covered and beside.sx >= camera.sx * _SHRINK else camera)
+
+    def _legend_end(self) -> float:
+        """Return where the room beside the legend begins."""
+        return 0.0 if self.legend.isHidden() else self.legend.geometry().right() + 2.0 * _EDGE
+
+    def _fitted_beside_legend(self, box: tuple[float, float, float, float]) -> Camera:
+        left = self._legend_end()
+        screen = (max(self.width() - left, 1.0), float(self.height()))
+        camera = fitted(box, screen, _FIT_MARGIN, (self._limits()[0], 1.25))
+        return camera.panned(left, 0.0)
 
     def _fitted(self, box: tuple[float, float, float, float], most: float) -> Camera:
         screen = (float(self.width()), float(self.height()))
@@ -314,8 +337,9 @@ class GraphView(Canvas):
     def _arrange(self) -> None:
         """Place legend and map; decide the first view once there is a size."""
         self.legend.move(_EDGE, _EDGE)
-        small = self.width() < 520 or self.height() < 360
-        self.minimap.setVisible(not small and not self.is_empty())
+        if self.is_empty():
+            self.minimap.hide()
+        self.minimap.set_room(self.size())
         self.minimap.move(
             self.width() - self.minimap.width() - _EDGE,
             self.height() - self.minimap.height() - _EDGE,

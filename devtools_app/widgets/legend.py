@@ -13,6 +13,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QResizeEvent,
 )
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
@@ -24,15 +25,19 @@ _ROW = 19.0
 _RAMP_ROW = 46.0
 _PAD = 11.0
 _SWATCH = 12.0
-_RAMP = 132.0
+_RAMP = 132
+_GAP, _LINE_PAD = 20.0, 4.0  # between entries of a line, above and below it
 
 
 class Legend(QWidget):
-    """A small card that lies over a canvas; it takes no clicks."""
+    """A small card that lies over a canvas, or a line below one; it takes no clicks."""
 
-    def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, colours: CanvasColours, parent: QWidget | None = None, *, line: bool = False
+    ) -> None:
         super().__init__(parent)
         self._colours = colours
+        self._line = line
         self._entries: tuple[LegendEntry, ...] = ()
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -44,28 +49,81 @@ class Legend(QWidget):
         self._entries = tuple(entries)
         self.setAccessibleDescription(", ".join(entry.label for entry in entries))
         self.setVisible(bool(entries))
-        self.resize(self.sizeHint())
-        self.update()
+        self._fit()
 
     def set_colours(self, colours: CanvasColours) -> None:
         """Use another palette."""
         self._colours = colours
-        self.resize(self.sizeHint())
+        self._fit()
+
+    def _fit(self) -> None:
+        if self._line:
+            self.setFixedHeight(self.heightForWidth(self.width()))
+        else:
+            self.resize(self.sizeHint())
         self.update()
 
     @override
     def sizeHint(self) -> QSize:
+        if self._line:
+            return QSize(_RAMP, self.heightForWidth(self.width()))
         return legend_size(self._entries, self._colours)
+
+    @override
+    def heightForWidth(self, width: int) -> int:
+        lines = line_places(self._entries, self._colours, width)
+        return round((lines[-1][1] if lines else 0.0) + _ROW + 2 * _LINE_PAD)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._line and event.size().width() != event.oldSize().width():
+            self._fit()
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
-            self.paint(painter)
+            if self._line:
+                paint_line(painter, self._entries, self._colours, self.width())
+            else:
+                self.paint(painter)
 
     def paint(self, painter: QPainter) -> None:
         """Draw the card with its upper left corner at the origin."""
         if self._entries:
             paint_legend(painter, self._entries, self._colours)
+
+
+def line_places(
+    entries: Sequence[LegendEntry], colours: CanvasColours, width: int
+) -> list[tuple[float, float]]:
+    """Return where each entry stands when they follow each other in lines of a width."""
+    metrics = QFontMetricsF(colours.sized(12))
+    found: list[tuple[float, float]] = []
+    x, y = _PAD, 0.0
+    for entry in entries:
+        needed = _entry_width(entry, metrics)
+        if x > _PAD and x + needed > width - _PAD:
+            x, y = _PAD, y + _ROW
+        found.append((x, y))
+        x += needed + _GAP
+    return found
+
+
+def paint_line(
+    painter: QPainter, entries: Sequence[LegendEntry], colours: CanvasColours, width: int
+) -> None:
+    """Draw the entries one after the other; ramps are for cards only."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    font = colours.sized(12)
+    metrics = QFontMetricsF(font)
+    painter.setFont(font)
+    for entry, (x, y) in zip(entries, line_places(entries, colours, width), strict=True):
+        top = y + _LINE_PAD
+        _paint_swatch(painter, entry, colours, QRectF(x, top + 3.5, _SWATCH, _SWATCH))
+        painter.setPen(qcolor(colours.muted))
+        baseline = top + (_ROW + metrics.ascent() - metrics.descent()) / 2
+        painter.drawText(QPointF(x + _SWATCH + 8, baseline), entry.label)
 
 
 def legend_size(entries: Sequence[LegendEntry], colours: CanvasColours) -> QSize:

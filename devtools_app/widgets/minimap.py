@@ -47,6 +47,13 @@ class Minimap(QWidget):
         self._picture = None
         self.update()
 
+    def set_room(self, canvas: QSize) -> None:
+        """Take at most a fifth of the width and two fifths of the height of the canvas."""
+        size = _SIZE.boundedTo(QSize(canvas.width() // 5, canvas.height() * 2 // 5))
+        if size != self.size():
+            self.setFixedSize(size)
+            self._picture = None
+
     def set_view(self, left: float, top: float, right: float, bottom: float, caption: str) -> None:
         """Show which part of the world the canvas sees."""
         self._seen = QRectF(left, top, right - left, bottom - top)

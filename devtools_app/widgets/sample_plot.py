@@ -33,7 +33,7 @@ class SamplePlot(QWidget):
         self._samples: Floats = np.zeros(0)
         self._unit = "auto"
         self.setMouseTracking(True)
-        self.setMinimumWidth(170)
+        self.setMinimumWidth(150)
         self.setAccessibleName("Time of each run")
         theme.changed.connect(self.update)
 

@@ -13,11 +13,14 @@ from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.theme import Theme
 from devtools_app.viewmodels.row_order import RowOrder, SortKey
 from devtools_app.viewmodels.table import Column, ColumnKind, Table
+from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.item_panel import ItemPanel
 
 _SAMPLE_ROWS = 200  # measuring all rows of a long table would take longer than showing them
 _WIDEST = 420
 _NARROWEST = 48
+# a long name can be cut off, a share do without its bar
+_LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 128, 72, 92, 104
 _NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 
 
@@ -53,6 +56,7 @@ class TableView(ItemPanel):
         self._grid = _Grid(keys)
         self._choosing = False
         self._plain = False
+        self._fit = ColumnFit(self._grid, self._grid.horizontalHeader())
         super().__init__(theme, name, self._grid, self._model)
         keys.update(
             {
@@ -180,21 +184,41 @@ class TableView(ItemPanel):
         for index, column in enumerate(self.rows.columns):
             delegate = self._delegate_for(column.kind)
             self._grid.setItemDelegateForColumn(index, delegate or self._grid.itemDelegate())
-            self._grid.setColumnWidth(index, self._width_of(index, column))
-        if self._plain and self.rows.columns:
-            stretch = QHeaderView.ResizeMode.Stretch
-            self._grid.horizontalHeader().setSectionResizeMode(0, stretch)
+        columns = self.rows.columns
+        head = self._grid.horizontalHeader()
+        names = bool(columns) and columns[0].mono  # they often differ in their ends only
+        way = Qt.TextElideMode.ElideMiddle if names else Qt.TextElideMode.ElideRight
+        self._grid.setTextElideMode(way)
+        # a number far from the others, at the other end of the window, is not read with them
+        stretched = bool(columns) and columns[-1].kind is not ColumnKind.NUMBER
+        head.setStretchLastSection(stretched and not self._plain)
+        if self._plain and columns:
+            head.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+            for index, column in enumerate(columns):
+                self._grid.setColumnWidth(index, self._width_of(index, column).usual)
+        else:
+            self._fit.set_columns([self._width_of(*one) for one in enumerate(columns)])
 
-    def _width_of(self, index: int, column: Column) -> int:
+    def _width_of(self, index: int, column: Column) -> ColumnWidth:
         mono = column.mono or column.kind in _NUMBERS
         metrics = QFontMetrics(self._theme.mono() if mono else self._theme.sans())
         heading = QFontMetrics(self._theme.sans()).horizontalAdvance(column.heading + " ▾")
-        if column.width:
-            return max(heading + 20, metrics.averageCharWidth() * column.width)
         step = max(1, self.rows.length // _SAMPLE_ROWS)
         texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
         longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
-        return min(_WIDEST, max(_NARROWEST, heading + 20, longest + 24))
+        usual = min(_WIDEST, max(_NARROWEST, heading + 16, longest + 22))
+        most = max(usual, longest + 22)
+        if column.kind is ColumnKind.SHARE:
+            usual = most = max(heading + 16, metrics.averageCharWidth() * column.width)
+            return ColumnWidth(min(usual, max(_LEAST_SHARE, heading + 16)), usual, most)
+        if column.kind is not ColumnKind.TEXT:
+            return ColumnWidth(usual, usual, usual)
+        if column.width:
+            usual = max(heading + 16, min(usual, metrics.averageCharWidth() * column.width))
+        least = _LEAST_TEXT if index else _LEAST_FIRST
+        if longest + 28 <= _SHORT:
+            least = max(least, longest + 28)
+        return ColumnWidth(min(usual, max(least, heading)), usual, most)
 
     def _selected(self) -> None:
         index = self._grid.currentIndex()

@@ -13,11 +13,14 @@ from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.theme import Theme
 from devtools_app.viewmodels.table import ColumnKind, Table
 from devtools_app.viewmodels.tree import Tree, TreeOrder, empty_tree
+from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.item_panel import ItemPanel
 
 _SAMPLE_ROWS = 200
 _OPEN_AT_MOST = 500  # matches opened by a filter; more could not be looked at anyway
 _TREE_WIDTH = 280
+_LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 160, 72, 92, 104
+_MOST_NAME = 520
 _NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 
 
@@ -29,6 +32,7 @@ class TreeView(ItemPanel):
         self._model = TreeModel()
         self._tree = QTreeView()
         self._choosing = False
+        self._fit = ColumnFit(self._tree, self._tree.header())
         super().__init__(theme, name, self._tree, self._model)
         self._prepare_tree()
         self.show_tree(empty_tree())
@@ -146,20 +150,34 @@ class TreeView(ItemPanel):
         for index, column in enumerate(self.rows.columns):
             delegate = self._delegate_for(column.kind)
             self._tree.setItemDelegateForColumn(index, delegate or self._tree.itemDelegate())
-            width = self._name_width if index == 0 else self._width_of(index)
-            self._tree.setColumnWidth(index, width)
+        columns = self.rows.columns
+        # a number far from the others, at the other end of the window, is not read with them
+        stretched = bool(columns) and columns[-1].kind is not ColumnKind.NUMBER
+        self._tree.header().setStretchLastSection(stretched)
+        self._fit.set_columns([self._width_of(index) for index in range(len(columns))])
 
-    def _width_of(self, index: int) -> int:
+    def _width_of(self, index: int) -> ColumnWidth:
         column = self.rows.columns[index]
         mono = column.mono or column.kind in _NUMBERS
         metrics = QFontMetrics(self._theme.mono() if mono else self._theme.sans())
         heading = QFontMetrics(self._theme.sans()).horizontalAdvance(column.heading) + 24
-        if column.width:
-            return max(heading, metrics.averageCharWidth() * column.width)
         step = max(1, self.rows.length // _SAMPLE_ROWS)
         texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
         longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
-        return min(420, max(60, heading, longest + 24))
+        if index == 0:
+            most = min(_MOST_NAME, longest + 4 * self._tree.indentation() + 24)
+            usual = self._name_width
+            return ColumnWidth(min(usual, _LEAST_NAME), usual, max(usual, most))
+        if column.kind is ColumnKind.SHARE:
+            usual = max(heading, metrics.averageCharWidth() * column.width)
+            return ColumnWidth(min(usual, _LEAST_SHARE), usual, usual)
+        usual = min(420, max(60, heading, longest + 24))
+        if column.kind is not ColumnKind.TEXT:
+            return ColumnWidth(usual, usual, usual)
+        if column.width:
+            usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
+        least = longest + 24 if longest + 24 <= _SHORT else _LEAST_TEXT
+        return ColumnWidth(min(usual, max(least, heading)), usual, max(usual, longest + 24))
 
     def _heading_clicked(self, column: int) -> None:
         now = self._model.sort_keys

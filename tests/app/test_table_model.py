@@ -100,7 +100,9 @@ def test_model_headings_carry_the_unit_of_the_column(model):
 
 def test_model_roles_serve_delegates(model):
     model.set_looks(make_looks(LIGHT, QFont(), QFont()))
-    assert model.index(2, 4).data(SHARE) == pytest.approx(0.548)
+    assert model.index(2, 4).data(SHARE) == 1.0  # the largest share fills its bar
+    assert model.index(1, 4).data(SHARE) == pytest.approx(0.081 / 0.548)
+    assert model.index(3, 4).data(SHARE) is None
     assert model.index(5, 5).data(TONE) == "warn"
     assert model.index(5, 1).data(ROLE.FontRole).italic()
     assert model.index(0, 2).data(ROLE.TextAlignmentRole) & int(Qt.AlignmentFlag.AlignRight)

@@ -160,7 +160,8 @@ def test_graph_selects_nodes_and_delegates(qtbot) -> None:
     assert bench.store.state.selection.kind is SelectionKind.NODE
     placed = pane.canvas.placed
     assert placed is not None
-    cluster = placed.scene.tree.index[("delegate 3",)]
+    tree = placed.scene.tree
+    cluster = next(number for number, path in enumerate(tree.paths) if path[-1:] == ("delegate 3",))
     pane.canvas.select_item(placed.node_count + cluster)
     assert bench.store.state.selection == Selection(SelectionKind.DELEGATE, "forward", delegate=3)
 

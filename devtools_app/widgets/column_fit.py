@@ -1,0 +1,113 @@
+"""Widths of the columns of a table or tree: names give way before a number is out of sight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView
+from typing_extensions import override
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnWidth:
+    """How wide a column may be.
+
+    Attributes:
+        least: below it the column is of no use
+        usual: when there is neither too little nor too much room
+        most: at which nothing in it is cut off
+
+    Units: pixels
+    """
+
+    least: int
+    usual: int
+    most: int
+
+
+def fitted(columns: Sequence[ColumnWidth], room: int) -> list[int]:
+    """Return widths that fill the room as far as the columns allow.
+
+    Columns shrink in proportion to what they can spare, and grow in proportion to what they lack.
+    Where even the least widths are too much, the first columns fill the room and the others have
+    to be scrolled to.
+    """
+    seen = _that_fit(columns, room)
+    if seen < len(columns):
+        rest = [column.usual for column in columns[seen:]]
+        return [*fitted(columns[:seen], room), *rest]
+    usual = [column.usual for column in columns]
+    missing = sum(usual) - room
+    if missing > 0:
+        slack = [column.usual - column.least for column in columns]
+        taken = _parts(slack, missing)
+        return [width - part for width, part in zip(usual, taken, strict=True)]
+    lack = [max(column.most - column.usual, 0) for column in columns]
+    given = _parts(lack, -missing)
+    return [width + part for width, part in zip(usual, given, strict=True)]
+
+
+def _that_fit(columns: Sequence[ColumnWidth], room: int) -> int:
+    """Return how many of the first columns fit at their least; at least one."""
+    taken = 0
+    for number, column in enumerate(columns):
+        taken += column.least
+        if taken > room:
+            return max(number, 1)
+    return len(columns)
+
+
+def _parts(wishes: Sequence[int], amount: int) -> list[int]:
+    """Share an amount in proportion to the wishes, none above its wish."""
+    whole = sum(wishes)
+    if whole <= amount:
+        return list(wishes)
+    ends = [sum(wishes[:number]) * amount // whole for number in range(len(wishes) + 1)]
+    return [end - start for start, end in pairwise(ends)]
+
+
+class ColumnFit(QObject):
+    """Keeps the columns of a view fitted until the user sets a width."""
+
+    def __init__(self, view: QAbstractItemView, head: QHeaderView) -> None:
+        super().__init__(view)
+        self._viewport = view.viewport()
+        self._head = head
+        self._columns: tuple[ColumnWidth, ...] = ()
+        self._by_hand = False
+        self._fitting = False
+        self._viewport.installEventFilter(self)
+        head.sectionResized.connect(self._resized)
+
+    def set_columns(self, columns: Sequence[ColumnWidth]) -> None:
+        """Fit columns anew; widths set by hand are kept while their number stays the same."""
+        if len(columns) != len(self._columns):
+            self._by_hand = False
+        self._columns = tuple(columns)
+        self.fit()
+
+    def fit(self) -> None:
+        """Give every column its width for the room there is."""
+        if self._by_hand or self._fitting or not self._columns:
+            return
+        self._fitting = True
+        try:
+            widths = fitted(self._columns, self._viewport.width())
+            for index, width in enumerate(widths):
+                self._head.resizeSection(index, width)
+        finally:
+            self._fitting = False
+
+    def _resized(self, _index: int, _old: int, _new: int) -> None:
+        pressed = QApplication.mouseButtons() & Qt.MouseButton.LeftButton
+        if pressed and not self._fitting and self._head.underMouse():
+            self._by_hand = True
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._viewport and event.type() == QEvent.Type.Resize:
+            self.fit()
+        return super().eventFilter(watched, event)

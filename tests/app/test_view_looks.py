@@ -1,0 +1,233 @@
+"""What views look like where a picture showed that they did not look right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtWidgets import QTableView
+
+from devtools_app.theme import Theme
+from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
+from devtools_app.viewmodels.colour_maps import sequential_map
+from devtools_app.viewmodels.memory_map import memory_map, memory_plan, value_names
+from devtools_app.viewmodels.scene import graph_scene
+from devtools_app.viewmodels.scene_clusters import BRANCH, DELEGATE, nested_delegates
+from devtools_app.viewmodels.table import share_column
+from devtools_app.widgets.column_fit import ColumnWidth, fitted
+from devtools_app.widgets.elided_label import ElidedLabel
+from devtools_app.widgets.legend import Legend, line_places
+from devtools_app.widgets.table_view import TableView
+from inspector.cli.main import main as cli
+from inspector.model_graph import COMPILED, Region
+from tests.app.sessions import DATA, opened
+from tests.app.tables import operators
+
+WIDTHS = st.lists(
+    st.tuples(st.integers(20, 200), st.integers(0, 200), st.integers(0, 300)).map(
+        lambda one: ColumnWidth(one[0], one[0] + one[1], one[0] + one[1] + one[2])
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(WIDTHS, st.integers(0, 3000))
+def test_fitted_columns_stay_within_their_limits_and_use_the_room(
+    columns: list[ColumnWidth], room: int
+) -> None:
+    widths = fitted(columns, room)
+    assert len(widths) == len(columns)
+    for width, column in zip(widths, columns, strict=True):
+        assert column.least <= width <= column.most
+    least = sum(column.least for column in columns)
+    if least <= room:
+        assert sum(widths) <= room
+        short = room - sum(widths)
+        assert short <= len(columns) or all(
+            width == column.most for width, column in zip(widths, columns, strict=True)
+        )
+
+
+@given(WIDTHS, st.integers(100, 3000))
+def test_fitted_columns_show_as_many_of_the_first_as_there_is_room_for(
+    columns: list[ColumnWidth], room: int
+) -> None:
+    widths = fitted(columns, room)
+    ends, least = np.cumsum(widths), np.cumsum([column.least for column in columns])
+    assert ((ends <= room) >= (least <= room)).all()
+
+
+def test_table_of_a_narrow_window_shows_numbers_uncut_and_shortens_names(
+    qtbot, theme: Theme
+) -> None:
+    table = TableView(theme, "operators")
+    qtbot.addWidget(table)
+    table.resize(1200, 300)
+    table.show_table(operators())
+    table.show()
+    grid = table.findChild(QTableView)
+    wide = [grid.columnWidth(column) for column in range(6)]
+    table.resize(460, 300)
+    narrow = [grid.columnWidth(column) for column in range(6)]
+    assert narrow[2:4] == wide[2:4]
+    assert sum(narrow) < sum(wide)
+
+
+def test_share_bars_are_drawn_against_the_largest_share() -> None:
+    assert share_column("share", np.array([0.01, 0.04, np.nan])).full == pytest.approx(0.04)
+    assert share_column("share", [None, None]).full == 1.0
+    assert share_column("share", [0.2, 1.7]).full == 1.0
+
+
+def test_elided_label_ends_in_an_ellipsis_instead_of_being_cut_off(qtbot) -> None:
+    label = ElidedLabel()
+    qtbot.addWidget(label)
+    label.setText("39 nodes of the ETRecord")
+    label.resize(60, 20)
+    assert label.shown.endswith("…")
+    label.resize(600, 20)
+    assert label.shown == label.text()
+
+
+@pytest.mark.parametrize("width", [120, 260, 700])
+def test_legend_line_wraps_and_stays_inside_its_width(qtbot, theme: Theme, width: int) -> None:
+    entries = [LegendEntry(f"made by backend {n}", Swatch.FILL, n) for n in range(5)]
+    places = line_places(entries, theme.canvas, width)
+    assert all(x < width for x, _ in places)
+    assert len({y for _, y in places}) > 1 or width == 700
+    legend = Legend(theme.canvas, line=True)
+    qtbot.addWidget(legend)
+    legend.resize(width, 10)
+    legend.set_entries(entries)
+    assert legend.height() > places[-1][1]
+
+
+def test_light_ramp_begins_next_to_the_ground_so_that_little_is_quiet() -> None:
+    first = sequential_map(False)[0].astype(int)
+    assert first.min() > 220
+    assert np.ptp(first) < 25
+
+
+def test_mono_font_draws_hexadecimal_prefixes_as_they_are(theme: Theme) -> None:
+    font = theme.mono()
+    assert {tag.toString().data().decode() for tag in font.featureTags()} >= {"calt", "liga"}
+    assert all(font.featureValue(tag) == 0 for tag in font.featureTags())
+
+
+def _region(kind: str, key: str) -> Region:
+    delegate = int(key.split()[1]) if kind == DELEGATE else None
+    return Region(key, key, kind, delegate)
+
+
+def _inside(delegate: int, *modules: str) -> tuple[Region, ...]:
+    own = _region(DELEGATE, f"delegate {delegate}")
+    return (own, *(_region("module", f"delegate {delegate}:{name}") for name in modules))
+
+
+def _outside(*modules: str) -> tuple[Region, ...]:
+    return tuple(_region("module", name) for name in modules)
+
+
+def _keys(regions: Sequence[tuple[Region, ...]]) -> list[list[str]]:
+    return [[region.key for region in own] for own in regions]
+
+
+def test_delegates_move_into_the_module_that_holds_them_and_something_else() -> None:
+    found = nested_delegates(
+        [
+            _outside("h", "h.0"),
+            _inside(0, "h", "h.0", "h.0.mlp"),
+            _inside(0, "h", "h.0", "h.0.mlp"),
+            _inside(1, "h", "h.0"),
+            _inside(1, "h", "h.1"),
+            _inside(2),
+        ]
+    )
+    assert _keys(found) == [
+        ["h", "h.0"],
+        ["h", "h.0", "delegate 0", "delegate 0:h.0.mlp"],
+        ["h", "h.0", "delegate 0", "delegate 0:h.0.mlp"],
+        ["h", "delegate 1", "delegate 1:h.0"],
+        ["h", "delegate 1", "delegate 1:h.1"],
+        ["delegate 2"],
+    ]
+
+
+def test_a_box_with_delegates_takes_as_long_as_their_calls_and_its_operators() -> None:
+    session = opened("corpus/v1.5.1/tinygpt_xnnpack")
+    made = graph_scene(session, "forward", COMPILED)
+    assert made is not None
+    tree, regions = made.scene.tree, made.clusters.regions
+    outer = [
+        path
+        for path in tree.paths
+        if any(
+            len(below) > len(path) > 0
+            and below[: len(path)] == path
+            and regions[below].kind == DELEGATE
+            for below in tree.paths
+        )
+    ]
+    assert outer
+    for path in outer:
+        calls = {
+            regions[below].delegate
+            for below in tree.paths
+            if below[: len(path)] == path and below and regions[below].kind == DELEGATE
+        }
+        own = sum(
+            ns
+            for node, ns in zip(made.graph.nodes, made.times.node_ns.tolist(), strict=True)
+            if tree.paths[int(tree.node_cluster[node.id])][: len(path)] == path
+            and node.delegate is None
+            and not np.isnan(ns)
+        )
+        whole = own + sum(made.times.delegate_ns.get(one or 0, 0.0) for one in calls)
+        share = made.scene.cluster_info(path).share
+        assert share == pytest.approx(whole / made.times.method_ns)
+
+
+def test_branches_hang_below_the_operator_they_belong_to() -> None:
+    made = graph_scene(opened("corpus/special/control_flow"), "forward", COMPILED)
+    assert made is not None
+    branches = [r for r in made.clusters.regions.values() if r.kind == BRANCH]
+    assert len(branches) == 3
+    titles = {made.clusters.titles[p] for p, r in made.clusters.regions.items() if r.kind == BRANCH}
+    assert "cond · submodule_0" in titles
+    names = made.scene.names
+    ends = {(names[a], names[b]) for a, b in made.scene.edges.tolist()}
+    assert ("cond", "cond/submodule_0/x") in ends
+
+
+def test_operators_of_a_lowered_graph_in_the_record_have_their_times() -> None:
+    made = graph_scene(opened("corpus/special/xnnpack_two_delegates"), "forward", COMPILED)
+    assert made is not None
+    timed = {
+        node.name.rsplit("/", 1)[-1]
+        for node, ns in zip(made.graph.nodes, made.times.node_ns.tolist(), strict=True)
+        if ns > 0
+    }
+    assert {"aten_convolution_default", "aten_linear_default", "aten_mean_dim"} <= timed
+
+
+@pytest.mark.parametrize("folder", ["v1.5.1/tinygpt_xnnpack", "v1.5.1/convnet_portable"])
+def test_memory_names_values_as_the_command_line_does(folder: str, capsys) -> None:
+    session = opened(f"corpus/{folder}")
+    plan = memory_plan(session, "forward")
+    assert plan is not None
+    made = memory_map(session, plan, 0)
+    files = [str(DATA / "corpus" / folder)]
+    assert cli(["memory", *files, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)["data"]["methods"]["forward"]["arenas"][0]
+    assert list(made.data.names) == [value["name"] for value in told["values"]]
+    assert any(
+        name != value.name for name, value in zip(made.data.names, made.arena.values, strict=True)
+    )
+    lone = opened(f"corpus/{folder}/model.pte")
+    values = made.arena.values
+    assert value_names(lone, "forward", values) == tuple(value.name for value in values)
