@@ -13,7 +13,7 @@ from devtools_app.viewmodels.node_sections import (
     time_group,
     weight_group,
 )
-from devtools_app.viewmodels.node_text import node_title, operator_title
+from devtools_app.viewmodels.node_text import node_title, operator_title, summary_text
 from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.size_map import part_selection
@@ -227,7 +227,7 @@ def _delegate_sheet(session: Session, method: str, index: int, units: Units) -> 
     summary: list[Fact] = []
     if delegate.payload is not None:
         summary = [
-            Fact(name.replace("_", " "), str(value), str(value))
+            Fact(name.replace("_", " "), summary_text(name, value), str(value))
             for name, value in delegate.payload.summary.items()
         ]
     groups = [

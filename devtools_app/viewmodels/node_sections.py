@@ -77,10 +77,14 @@ def _one_time(row: OperatorRow, units: Units) -> list[Fact]:
         facts.append(Fact("time", "missing", "its ticks are not time"))
     else:
         low, middle, high = (float(one) for one in np.percentile(row.samples_ns, (0, 50, 100)))
+        several = len(row.samples_ns) > 1
+        mean = float(row.samples_ns.mean())
         share = "" if row.share is None else f"  {format_share(row.share)}"
-        hover = f"{_exact(middle)}" + (f", {row.share:.4%} of the method" if row.share else "")
-        facts.append(Fact("p50", f"{format_time(middle, units.time)}{share}", hover))
-        if len(row.samples_ns) > 1:
+        hover = f"{_exact(mean)}" + (f", {row.share:.4%} of the method" if row.share else "")
+        words = f"{format_time(mean, units.time)}{share}"
+        facts.append(Fact("mean" if several else "time", words, hover))
+        if several:
+            facts.append(Fact("p50", format_time(middle, units.time), _exact(middle)))
             spread = f"{format_time(low, units.time)} … {format_time(high, units.time)}"
             facts.append(Fact("min … max", spread, f"{_exact(low)} … {_exact(high)}"))
         if row.kernel_ns is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from devtools_app.viewmodels.units import format_bytes
 from inspector.model_graph import ModelNode
 from schema.graph import GraphValue, NodeKind
 from schema.scalar_type import scalar_type
@@ -48,3 +49,10 @@ def shape_text(values: tuple[GraphValue, ...], most: int = 2) -> str:
     shown = [value_text(value) for value in values[:most]]
     rest = len(values) - len(shown)
     return ", ".join(shown) + (f", +{rest}" if rest > 0 else "")
+
+
+def summary_text(name: str, value: object) -> str:
+    """Return a fact of a payload as shown: counts in groups of digits, bytes with their unit."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return str(value)
+    return format_bytes(value) if name.endswith("bytes") else f"{value:,}"

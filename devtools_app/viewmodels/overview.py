@@ -14,7 +14,7 @@ from devtools_app.viewmodels.session_list import kind_words, session_line
 from devtools_app.viewmodels.snippet import file_name
 from devtools_app.viewmodels.status import StatusFacts, status_facts
 from devtools_app.viewmodels.units import Quantity, exact_text, format_bytes, format_time
-from inspector.check import BELONG, DO_NOT_BELONG, Check, check_session
+from inspector.check import BELONG, DO_NOT_BELONG, Check, FileLink, check_session
 from inspector.findings import Finding, findings
 from inspector.session import LoadedFile, Session
 
@@ -188,12 +188,19 @@ def _link_entries(session: Session, check: Check) -> tuple[Entry, ...]:
     for link in check.links:
         names = short_paths(session, f"{link.first} and {link.second}")
         if link.verdict == BELONG:
-            found.append(Entry(names, f"{link.matched:,} {link.what} agree", "good", "agree"))
+            found.append(Entry(names, _agreement(link), "good", "agree"))
         elif link.verdict == DO_NOT_BELONG:
             found.append(Entry(names, link.mismatch, "bad", "contradict"))
         else:
             found.append(Entry(names, "nothing to compare", "muted", "unknown"))
     return tuple(found)
+
+
+def _agreement(link: FileLink) -> str:
+    facts = (
+        f"{link.matched:,} fact agrees" if link.matched == 1 else f"{link.matched:,} facts agree"
+    )
+    return f"{facts}: {link.what}"
 
 
 def _file(file: LoadedFile, units: Units) -> Fact:

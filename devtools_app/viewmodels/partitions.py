@@ -9,7 +9,7 @@ import numpy as np
 
 from devtools_app.state import Selection, SelectionKind
 from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
-from devtools_app.viewmodels.node_text import node_title, operator_title, value_text
+from devtools_app.viewmodels.node_text import node_title, operator_title, summary_text, value_text
 from devtools_app.viewmodels.node_times import NodeTimes, node_times
 from devtools_app.viewmodels.table import (
     Column,
@@ -287,7 +287,7 @@ def delegate_sheet(made: Partitions, index: int) -> FactSheet:
     ]
     payload = delegate.payload
     if payload is not None:
-        facts = [(key, str(value)) for key, value in payload.summary.items()]
+        facts = [(key, summary_text(key, value)) for key, value in payload.summary.items()]
         groups.append(FactGroup("Payload", _lines([("format", payload.format), *facts])))
         odd = [(issue.where, issue.message) for issue in payload.issues]
         groups.append(FactGroup("Odd", _lines(odd)))

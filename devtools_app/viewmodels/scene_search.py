@@ -77,6 +77,16 @@ def selected_nodes(
     return _by_number(made, related, index)
 
 
+def whole_delegate(made: GraphScene, names: tuple[str, ...]) -> int | None:
+    """Return the delegate that has exactly these nodes and more than one, None for others."""
+    if len(names) < 2:
+        return None
+    nodes = made.graph.nodes
+    delegate = nodes[made.scene.index[names[0]]].delegate
+    inside = {made.scene.names[node.id] for node in nodes if node.delegate == delegate}
+    return delegate if delegate is not None and inside == set(names) else None
+
+
 def _known(made: GraphScene, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in names if name in made.scene.index)
 

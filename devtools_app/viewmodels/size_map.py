@@ -97,7 +97,10 @@ def map_of(
         tree.add((*head, *map(_short, part.group)), part, number)
     total = sum(part.nbytes for _, part in parts)
     gaps = sum(part.nbytes for _, part in parts if part.kind in ("alignment", "slack"))
-    words = [f"{total:,} bytes in {len(parts):,} parts", f"gaps {format_bytes(gaps, size_unit)}"]
+    words = [
+        f"{total:,} bytes in {len(parts):,} part{'s' * (len(parts) != 1)}",
+        f"gaps {format_bytes(gaps, size_unit)}",
+    ]
     if several:
         words.insert(0, f"{len(known)} files")
     return SizeMap(

@@ -301,7 +301,7 @@ def timeline_legend(data: TimelineData, facts: Iterable[EventFacts]) -> tuple[Le
     }
     colours = set(np.unique(data.colour).tolist())
     entries = [
-        LegendEntry(found.get(colour, "delegate"), Swatch.FILL, colour)
+        LegendEntry(found.get(colour, "delegate, backend unknown"), Swatch.FILL, colour)
         for colour in sorted(colours)
         if colour >= 0
     ]

@@ -49,6 +49,10 @@ class DelegateLane:
     is_time: bool
 
 
+# a trace alone does not say on which backend a delegate ran, but that it was one
+UNKNOWN_DELEGATE = backend_index("unknown delegate")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EventFacts:
     """Columns over the events of a block.
@@ -91,6 +95,7 @@ def event_facts(session: Session, block: Block) -> EventFacts:
     lane[inside] = FIRST_DELEGATE + slot[owner[inside] + 1]
     colour = np.where(lane == METHOD, PLAIN, NOT_DELEGATED).astype(np.int64)
     colour[_named(block, ("JF_CALL", "MOVE_CALL", "FREE_CALL"))] = PLAIN
+    colour[inside | (outer & _named(block, ("DELEGATE_CALL",)))] = UNKNOWN_DELEGATE
     delegated = (owner != NO_DELEGATE) & ~outside
     colour[delegated] = _backend_colours(links, owner)[owner[delegated]]
     label, names = _labels(block, links, lane, numbers, strings)

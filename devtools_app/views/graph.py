@@ -25,7 +25,7 @@ from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.scene_graph import SceneGraph
 from devtools_app.viewmodels.scene import GraphScene, graph_scene, opening_set, with_sublabels
 from devtools_app.viewmodels.scene_overlay import graph_overlay
-from devtools_app.viewmodels.scene_search import search_nodes, selected_nodes
+from devtools_app.viewmodels.scene_search import search_nodes, selected_nodes, whole_delegate
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
@@ -320,7 +320,7 @@ class GraphPane(Pane):
         self.reveal_button.setEnabled(self._is_hidden(names[:1]))
         if own:
             return
-        if state.selection.kind is SelectionKind.DELEGATE and self._mark_delegate(state.selection):
+        if self._mark_delegate(state.selection, names):
             return
         self.canvas.set_selected(names[0] if names else "")
 
@@ -331,12 +331,16 @@ class GraphPane(Pane):
         node = made.scene.index[names[0]]
         return int(made.placed.item_of_node[node]) != node
 
-    def _mark_delegate(self, selection: Selection) -> bool:
+    def _mark_delegate(self, selection: Selection, names: tuple[str, ...]) -> bool:
+        """Mark a delegate that is selected itself, or by its call, which is all of its nodes."""
         made = self._made
         if made is None:
             return False
+        delegate = selection.delegate if selection.kind is SelectionKind.DELEGATE else None
+        if delegate is None:
+            delegate = whole_delegate(made.graph, names)
         for path, region in made.graph.clusters.regions.items():
-            if region.delegate == selection.delegate:
+            if delegate is not None and region.delegate == delegate:
                 cluster = made.scene.tree.index[path]
                 item = made.placed.node_count + cluster
                 if not bool(np.isfinite(made.placed.boxes[item, 0])):  # inside a closed box

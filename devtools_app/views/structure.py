@@ -9,19 +9,32 @@ from PySide6.QtGui import QColor, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QLineEdit, QTreeView, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from devtools_app.latest import Latest
 from devtools_app.state import Selection, SelectionKind, State
 from devtools_app.theme import FontSize, set_role
 from devtools_app.viewmodels.export import TextFormat, write_table
+from devtools_app.viewmodels.filter import FilterError, parse_filter
 from devtools_app.viewmodels.structure import structure, structure_table
 from devtools_app.viewmodels.structure_node import StructureNode
+from devtools_app.viewmodels.structure_search import MOST_LINES, Found, find_before, find_next
+from devtools_app.viewmodels.table import Table
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.views.structure_model import StructureModel
 from devtools_app.widgets.beside import Beside
+from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.files import try_to_write
+from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.hex_view import HexView
 
-_WIDTHS = (260, 150, 260, 90)
+# name, type, value, offset, bytes
+_WIDTHS = (
+    ColumnWidth(150, 260, 420),
+    ColumnWidth(80, 150, 220),
+    ColumnWidth(96, 200, 420),
+    ColumnWidth(84, 90, 100),
+    ColumnWidth(84, 90, 110),
+)
 
 
 class _Tree(QTreeView):
@@ -39,7 +52,8 @@ class _Tree(QTreeView):
 class StructurePane(Pane):
     """A tree that opens lazily and the bytes of what is chosen in it.
 
-    Keys: arrows walk and open, Return opens or closes, Ctrl+G goes to an offset of the file.
+    Keys: arrows walk and open, Return opens or closes, F3 and Shift+F3 go to the next match and
+    the one before, Ctrl+G goes to an offset of the file.
     """
 
     def __init__(self, context: ViewContext) -> None:
@@ -50,7 +64,13 @@ class StructurePane(Pane):
         self._files: dict[str, memoryview] = {}
         self._shown_data: memoryview | None = None
         self._told = ""
+        self._nodes: tuple[StructureNode, ...] = ()
+        self._finding = Latest("structure search", self)
+        self._finding.ready.connect(self._show_found)
+        self._finding.ended.connect(self.busy.stop)
+        self.busy.cancelled.connect(self._finding.cancel)
         self._prepare_tree()
+        self._add_search()
         self.offset = QLineEdit()
         self.offset.setPlaceholderText("offset   0x1f0")
         self.offset.setAccessibleName("Go to an offset")
@@ -68,6 +88,20 @@ class StructurePane(Pane):
         context.theme.changed.connect(self._restyle)
         self._restyle()
 
+    def _add_search(self) -> None:
+        self.search = FilterBox("Find in the structure")
+        self.search.setPlaceholderText("find   /regex/")
+        self.search.setToolTip(
+            "Words must all occur in a line's name, type or value; lines are opened as needed.\n"
+            "/conv|relu/ is a regular expression. Return: the next one, Shift+F3: the one before."
+        )
+        self.search.left.connect(lambda: self.seek(1))
+        self.add_tool(self.search, right=True)
+        self.add_button("", "Match before", lambda: self.seek(-1), icon="up", right=True)
+        self.add_button("", "Next match", lambda: self.seek(1), icon="down", right=True)
+        self.add_keys("F3", lambda: self.seek(1))
+        self.add_keys("Shift+F3", lambda: self.seek(-1))
+
     def _prepare_tree(self) -> None:
         tree = self.tree
         tree.setModel(self.model)
@@ -76,8 +110,9 @@ class StructurePane(Pane):
         tree.setAllColumnsShowFocus(True)
         tree.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         tree.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        for column, width in enumerate(_WIDTHS):
-            tree.setColumnWidth(column, width)
+        tree.header().setStretchLastSection(False)
+        self._fit = ColumnFit(tree, tree.header())
+        self._fit.set_columns(_WIDTHS)
         tree.selectionModel().currentChanged.connect(self._moved)
 
     def _restyle(self) -> None:
@@ -105,6 +140,7 @@ class StructurePane(Pane):
         if not isinstance(result, tuple):
             return
         self._shown_data = None
+        self._nodes = result
         self.model.set_nodes(result)
         for row in range(min(self.model.rowCount(), 4)):
             self.tree.expand(self.model.index(row, 0))
@@ -168,9 +204,50 @@ class StructurePane(Pane):
         self.hex.mark(int(offset), int(size))
         self._say(f"{Path(path).name} · {int(size):,} bytes at {int(offset):#x}")
 
+    # -- search ----------------------------------------------------------------------------
+
     def start_find(self) -> None:
-        """Put the cursor into the field for an offset."""
-        self._focus_offset()
+        """Put the cursor into the search field."""
+        self.search.setFocus()
+        QLineEdit.selectAll(self.search)
+
+    @property
+    def finding(self) -> bool:
+        """Return whether a search is under way."""
+        return self._finding.busy
+
+    def seek(self, by: int) -> None:
+        """Look for the next match, or the one before, in a thread."""
+        try:
+            wanted = parse_filter(self.search.text(), Table())
+        except FilterError as error:
+            self.search.show_error(str(error))
+            return
+        self.search.show_error("")
+        if not wanted:
+            self.tree.setFocus()
+            return
+        nodes, at = self._nodes, self.model.way_to(self.tree.currentIndex())
+        look = find_next if by > 0 else find_before
+        self.busy.start("Searching the structure")
+        self._finding.submit(lambda token: look(nodes, wanted, at, token.check))
+
+    def _show_found(self, result: object) -> None:
+        if not isinstance(result, Found):
+            return
+        if not result.way:
+            rest = "" if result.complete else f" in the first {MOST_LINES:,} lines"
+            self._say(f"nothing found{rest}", failed=True)
+            return
+        index = self.model.index_of(result.way)
+        self.tree.setCurrentIndex(index)
+        self.tree.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
+
+    @override
+    def shut_down(self) -> None:
+        """End what is still running; called when the window closes."""
+        self._finding.close()
+        super().shut_down()
 
     def export_to(self, path: Path) -> bool:
         """Write the rows on show as TSV or CSV by the suffix; return whether it worked."""

@@ -47,6 +47,24 @@ class StructureModel(QAbstractItemModel):
         self._root.children = [_Item(node, self._root, row) for row, node in enumerate(nodes)]
         self.endResetModel()
 
+    def way_to(self, index: Index) -> tuple[int, ...]:
+        """Return the rows that lead to a line from the top."""
+        rows: list[int] = []
+        item: _Item | None = self._item(index)
+        while item is not None and item is not self._root:
+            rows.append(item.row)
+            item = item.parent
+        return tuple(reversed(rows))
+
+    def index_of(self, way: Sequence[int]) -> QModelIndex:
+        """Return the line that some rows lead to, with all lines around it made."""
+        index = QModelIndex()
+        for row in way:
+            if self.canFetchMore(index):
+                self.fetchMore(index)
+            index = self.index(row, 0, index)
+        return index
+
     def set_looks(self, muted: QColor, bad: QColor, mono: QFont) -> None:
         """Use other colours and another font."""
         self._looks = (muted, bad, mono)

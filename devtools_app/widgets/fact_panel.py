@@ -105,13 +105,19 @@ class FactPanel(QScrollArea):
             grid = QGridLayout()
             grid.setHorizontalSpacing(8)
             grid.setVerticalSpacing(4)
-            grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
+            grid.setColumnMinimumWidth(0, self._label_width(group))
             grid.setColumnStretch(1, 1)
             for row, fact in enumerate(group.facts):
                 self._add_fact(grid, row, fact)
             layout.addLayout(grid)
         if group.code:
             layout.addWidget(self._code(group))
+
+    def _label_width(self, group: FactGroup) -> int:
+        """Return room for the longest label of a group, up to two fifths of the panel."""
+        metrics = QFontMetrics(self._theme.sans())
+        longest = max(metrics.horizontalAdvance(fact.label) for fact in group.facts) + 4
+        return max(_LABEL_WIDTH, min(longest, self.width() * 2 // 5))
 
     def _notice(self, group: FactGroup) -> QWidget:
         box = QFrame()

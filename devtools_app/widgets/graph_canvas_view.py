@@ -240,9 +240,21 @@ class GraphView(Canvas):
             x = (placed.width - self.width() / scale) / 2
             self.set_camera(self._clear_of_legend(Camera(x, y, scale, scale), placed))
             return
-        free = 2 * _EDGE if self.legend.isHidden() else self.legend.geometry().right() + 2 * _EDGE
         x = float(first[0] + first[2] / 2) - self.width() / 2 / scale
-        self.set_camera(Camera(max(x, -free / scale), y, scale, scale))
+        camera = Camera(max(x, -max(self._legend_end(), 2 * _EDGE) / scale), y, scale, scale)
+        self.set_camera(self._uncovered(camera, placed))
+
+    def _uncovered(self, camera: Camera, placed: Placed) -> Camera:
+        """Move the drawing to the right when a box would begin below the legend."""
+        end = self._legend_end() / camera.sx + camera.x
+        bottom = self.legend.geometry().bottom() / camera.sy + camera.y
+        boxes = placed.boxes[np.isfinite(placed.boxes[:, 0])]
+        under = (boxes[:, 1] < bottom) & (boxes[:, 0] < end)
+        under &= boxes[:, 0] + boxes[:, 2] > camera.x
+        if self.legend.isHidden() or not under.any():
+            return camera
+        most = self.width() / 4  # the first box stays well inside
+        return camera.panned(min((end - float(boxes[under, 0].min())) * camera.sx, most), 0.0)
 
     def focus_selection(self) -> None:
         """Come near to the selected item; when it is near already, show the whole graph."""

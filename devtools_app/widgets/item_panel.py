@@ -221,7 +221,7 @@ class ItemPanel(QWidget):
 
     def _refresh(self) -> None:
         total, shown = self._total_count(), self._shown_count()
-        noun = self.rows.noun
+        noun = self.rows.noun if total != 1 else self.rows.noun.removesuffix("s")
         wrong = self._filter.accessibleDescription()
         many = f"{shown:,} of {total:,} {noun}" if shown != total else f"{total:,} {noun}"
         self._count.setText(wrong or many)

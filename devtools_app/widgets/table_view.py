@@ -20,7 +20,9 @@ _SAMPLE_ROWS = 200  # measuring all rows of a long table would take longer than 
 _WIDEST = 420
 _NARROWEST = 48
 # a long name can be cut off, a share do without its bar
-_LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 128, 72, 92, 104
+_LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 128, 72, 92, 108
+_LEAST_MEASURED = 110  # of columns whose width nobody chose
+_PAD = 30  # on both sides of a cell
 _NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 
 
@@ -206,8 +208,8 @@ class TableView(ItemPanel):
         step = max(1, self.rows.length // _SAMPLE_ROWS)
         texts = {self.rows.text(row, index) for row in range(0, self.rows.length, step)}
         longest = max((metrics.horizontalAdvance(text) for text in texts), default=0)
-        usual = min(_WIDEST, max(_NARROWEST, heading + 16, longest + 22))
-        most = max(usual, longest + 22)
+        usual = min(_WIDEST, max(_NARROWEST, heading + 16, longest + _PAD))
+        most = max(usual, longest + _PAD)
         if column.kind is ColumnKind.SHARE:
             usual = most = max(heading + 16, metrics.averageCharWidth() * column.width)
             return ColumnWidth(min(usual, max(_LEAST_SHARE, heading + 16)), usual, most)
@@ -215,9 +217,10 @@ class TableView(ItemPanel):
             return ColumnWidth(usual, usual, usual)
         if column.width:
             usual = max(heading + 16, min(usual, metrics.averageCharWidth() * column.width))
-        least = _LEAST_TEXT if index else _LEAST_FIRST
-        if longest + 28 <= _SHORT:
-            least = max(least, longest + 28)
+        least = _LEAST_TEXT if column.width else _LEAST_MEASURED
+        least = least if index else _LEAST_FIRST
+        if longest + _PAD <= _SHORT:
+            least = max(least, longest + _PAD)
         return ColumnWidth(min(usual, max(least, heading)), usual, most)
 
     def _selected(self) -> None:

@@ -19,8 +19,9 @@ from devtools_app.widgets.item_panel import ItemPanel
 _SAMPLE_ROWS = 200
 _OPEN_AT_MOST = 500  # matches opened by a filter; more could not be looked at anyway
 _TREE_WIDTH = 280
-_LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 160, 72, 92, 104
+_LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 160, 72, 92, 108
 _MOST_NAME = 520
+_PAD = 30  # on both sides of a cell
 _NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 
 
@@ -171,13 +172,13 @@ class TreeView(ItemPanel):
         if column.kind is ColumnKind.SHARE:
             usual = max(heading, metrics.averageCharWidth() * column.width)
             return ColumnWidth(min(usual, _LEAST_SHARE), usual, usual)
-        usual = min(420, max(60, heading, longest + 24))
+        usual = min(420, max(60, heading, longest + _PAD))
         if column.kind is not ColumnKind.TEXT:
             return ColumnWidth(usual, usual, usual)
         if column.width:
             usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
-        least = longest + 24 if longest + 24 <= _SHORT else _LEAST_TEXT
-        return ColumnWidth(min(usual, max(least, heading)), usual, max(usual, longest + 24))
+        least = longest + _PAD if longest + _PAD <= _SHORT else _LEAST_TEXT
+        return ColumnWidth(min(usual, max(least, heading)), usual, max(usual, longest + _PAD))
 
     def _heading_clicked(self, column: int) -> None:
         now = self._model.sort_keys

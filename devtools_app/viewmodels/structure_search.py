@@ -1,0 +1,106 @@
+"""Search in the structure tree, whose lines are made only where it is looked into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from devtools_app.viewmodels.filter import Filter, matches
+from devtools_app.viewmodels.structure_node import StructureNode
+
+MOST_LINES = 300_000  # looked at in one search
+Way = tuple[int, ...]  # row at each level, from the top
+Check = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a search ended.
+
+    Attributes:
+        way: rows that lead to the line, empty when nothing was found
+        looked_at: lines that were read
+        complete: the search came to its end, or to what it looked for
+    """
+
+    way: Way
+    looked_at: int
+    complete: bool = True
+
+
+class _TooManyError(Exception):
+    """More lines than one search looks at."""
+
+
+class _Search:
+    """Walks the lines in the order shown, without opening what lies before the start."""
+
+    def __init__(self, wanted: Filter, check: Check, most: int) -> None:
+        self._tests = [matches(term) for term in wanted.terms]
+        self._check, self._most = check, most
+        self.looked_at = 0
+
+    def found(self, nodes: Sequence[StructureNode], after: Way, above: Way = ()) -> Iterator[Way]:
+        """Yield the matching lines behind a line."""
+        self.looked_at += len(nodes)
+        if self.looked_at > self._most:
+            raise _TooManyError
+        self._check()
+        texts = [f"{node.name}\n{node.type}\n{node.text}" for node in nodes]
+        masks = [test(texts) for test in self._tests]
+        for row, node in enumerate(nodes):
+            way = (*above, row)
+            if way > after and all(bool(mask[row]) for mask in masks):
+                yield way
+            # lines sort as tuples do: a branch that ends before the start holds nothing new
+            if node.opens is not None and (way > after or after[: len(way)] == way):
+                yield from self.found(node.children(), after, way)
+
+
+def find_next(
+    nodes: Sequence[StructureNode],
+    wanted: Filter,
+    after: Way,
+    check: Check = lambda: None,
+    *,
+    most: int = MOST_LINES,
+) -> Found:
+    """Return the first matching line behind a line, then from the top.
+
+    Args:
+        nodes: lines of the top
+        wanted: words that must all occur in name, type or value
+        after: rows that lead to the line to start behind; empty for the top
+        check: called now and then; may raise to end the search
+        most: lines to look at
+    """
+    search = _Search(wanted, check, most)
+    try:
+        for start in (after, ()):
+            way = next(search.found(nodes, start), None)
+            if way is not None:
+                return Found(way, search.looked_at)
+    except _TooManyError:
+        return Found((), search.looked_at, complete=False)
+    return Found((), search.looked_at)
+
+
+def find_before(
+    nodes: Sequence[StructureNode],
+    wanted: Filter,
+    before: Way,
+    check: Check = lambda: None,
+    *,
+    most: int = MOST_LINES,
+) -> Found:
+    """Return the last matching line before a line, else the last of all; see ``find_next``."""
+    search = _Search(wanted, check, most)
+    last: Way = ()
+    try:
+        for way in search.found(nodes, ()):
+            if last and last < before <= way:
+                break
+            last = way
+    except _TooManyError:
+        return Found((), search.looked_at, complete=False)
+    return Found(last, search.looked_at)
