@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devtools_app.state import Units
+from devtools_app.viewmodels.block_names import block_labels
 from devtools_app.viewmodels.operators import (
     JOIN_WORDS,
     OperatorsTable,
@@ -42,7 +43,7 @@ class _Cells:
         self.links: list[Link] = []
         self.timed: list[bool] = []
 
-    def take(self, source: BlockSamples) -> None:
+    def take(self, source: BlockSamples, label: str) -> None:
         """Add the events of a block."""
         block = source.block
         for event in range(len(block)):
@@ -57,7 +58,7 @@ class _Cells:
             self.modules.append(modules)
             self.identifiers.append(None if identifier is None else str(identifier))
             self.backends.append(backend_words(link.backend, inside=delegated))
-            self.blocks.append(block.name)
+            self.blocks.append(label)
             self.steps.append(block.instruction(event) if inside else None)
             self.links.append(link)
             self.timed.append(source.is_time(event))
@@ -78,8 +79,10 @@ def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
     """Return one row an event of every trace; a selected row is one of the method shown."""
     profile = analyse_profile(session)
     cells = _Cells()
-    for source in profile.rows.sources:
-        cells.take(source)
+    sources = profile.rows.sources
+    labels = block_labels([source.block for source in sources])
+    for source, label in zip(sources, labels, strict=True):
+        cells.take(source, label)
     timed = np.array(cells.timed, np.bool_)
     rows = len(cells.names)
     points = [np.where(timed, profile.rows.column(name) * _MS, np.nan) for name in _POINTS]

@@ -182,8 +182,8 @@ def culprits(
     places = [known[one.value].source or None if one.value in known else None for one in values]
     columns = (
         text_column("value", value_names(session, method, values), mono=True),
-        text_column("made by", [_maker(value, labels) for value in values]),
         number_column("size", _sizes(values), Quantity.SIZE, unit=unit, total=Total.SUM),
+        text_column("made by", [_maker(value, labels) for value in values]),
         share_column("of peak" if peak_only else "against peak", _shares(values, peak)),
         text_column("type", [_type(value) for value in values], mono=True),
         number_column("address", [value.offset for value in values], Quantity.ADDRESS),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from devtools_app.viewmodels.block_names import block_labels
 from inspector.blocks import Block, trace_blocks
 from inspector.links import NO_LINK, BlockLinks, Link, link_block
 from inspector.memory import instruction_label
@@ -34,7 +35,7 @@ class OperatorRow:
         label: operator name; kernel name inside a delegate
         module: dotted path, empty when unknown
         delegate: ``XNNPACK 0``, empty when not delegated
-        block: name of the block
+        block: name of the block, that no other block has
         link: how it was matched
         event: row of the profile, None for rests
         instruction: index in the chain, None for unattributed time
@@ -64,11 +65,12 @@ def operator_rows(session: Session, method: str) -> tuple[OperatorRow, ...]:
     """Return the rows of all runs of a method; empty without a trace."""
     rows: list[OperatorRow] = []
     start = 0
-    for block in trace_blocks(session.dumps).blocks:
+    blocks = trace_blocks(session.dumps).blocks
+    for block, label in zip(blocks, block_labels(blocks), strict=True):
         links = link_block(session, block)
         inside = bool((block.layout.chain >= 0).any())
         if inside and links.method in (method, None):
-            rows += _Rows(session, method, block, links, start).rows()
+            rows += _Rows(session, method, block, links, start, label).rows()
         start += len(block)
     return tuple(rows)
 
@@ -77,12 +79,13 @@ class _Rows:
     """Makes the rows of one block."""
 
     def __init__(
-        self, session: Session, method: str, block: Block, links: BlockLinks, start: int
+        self, session: Session, method: str, block: Block, links: BlockLinks, start: int, label: str
     ) -> None:
         self.session = session
         self.block = block
         self.links = links
         self.start = start
+        self.block_label = label
         source = session.options.source_time_scale
         self.is_time = is_time(source)
         self.scale = scale_factor(source, "ns") if self.is_time else 1.0
@@ -166,7 +169,7 @@ class _Rows:
             label,
             self._module(link),
             delegate_label(link),
-            self.block.name,
+            self.block_label,
             link,
             self.start + event,
             number,
@@ -203,7 +206,7 @@ class _Rows:
         if self.method_ns is None:
             return []
         rest = self.method_ns - sum((self._ns(event) for event in outer), np.zeros(1))
-        return [_unattributed_row(self.block.name, rest, self._share(rest))]
+        return [_unattributed_row(self.block_label, rest, self._share(rest))]
 
 
 def _unattributed_row(block: str, rest: Floats, share: float | None) -> OperatorRow:

@@ -225,11 +225,14 @@ def _tree(rows: Sequence[_Row], times: NodeTimes | None, time_unit: str, size_un
     unit = choose_unit(Quantity.SIZE, max(sizes, default=0), size_unit)
     columns: list[Column] = [
         text_column("partition", [row.name for row in rows], width=34),
-        badge_column(
-            "backend",
-            [short_backend(row.backend) if row.backend and not row.is_node else "" for row in rows],
-        ),
         number_column("nodes", [row.nodes for row in rows], Quantity.COUNT, missing=""),
+    ]
+    if longest > 0 and times is not None:
+        values = np.array([row.ns for row in rows], np.float64)
+        columns.append(number_column("time", values, Quantity.TIME, unit=clock, missing=""))
+        shares = values / times.method_ns if times.method_ns > 0 else values * np.nan
+        columns.append(share_column("share of method", shares, missing=""))
+    columns += [
         number_column(
             "bytes",
             [row.nbytes for row in rows],
@@ -240,12 +243,11 @@ def _tree(rows: Sequence[_Row], times: NodeTimes | None, time_unit: str, size_un
         ),
         number_column("in", [row.inside for row in rows], Quantity.SIZE, unit=unit, missing=""),
         number_column("out", [row.outside for row in rows], Quantity.SIZE, unit=unit, missing=""),
+        badge_column(
+            "backend",
+            [short_backend(row.backend) if row.backend and not row.is_node else "" for row in rows],
+        ),
     ]
-    if longest > 0 and times is not None:
-        values = np.array([row.ns for row in rows], np.float64)
-        columns.append(number_column("time", values, Quantity.TIME, unit=clock, missing=""))
-        shares = values / times.method_ns if times.method_ns > 0 else values * np.nan
-        columns.append(share_column("share of method", shares, missing=""))
     muted = np.array([row.key == "not delegated" for row in rows], np.bool_)
     keys: list[Selection | str] = [row.key for row in rows]
     table = Table(tuple(columns), len(rows), keys, muted, "rows")

@@ -206,10 +206,10 @@ def parts_table(
     shares = sizes / total if total else np.zeros(len(sizes))
     columns = [
         text_column("part", [part.name for _, part in parts], mono=True),
-        text_column("kind", [part.kind for _, part in parts]),
         number_column("size", sizes, Quantity.SIZE, unit=unit, total=Total.SUM),
-        number_column("bytes", sizes, Quantity.COUNT, total=Total.SUM),
         share_column("share", shares),
+        text_column("kind", [part.kind for _, part in parts]),
+        number_column("bytes", sizes, Quantity.COUNT, total=Total.SUM),
         number_column("offset", _offsets(parts), Quantity.ADDRESS),
     ]
     if files:

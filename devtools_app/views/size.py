@@ -29,7 +29,7 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.treemap_canvas import TreemapCanvas
 from inspector.session import Session
 
-_SIZE_COLUMN = 2
+_SIZE_COLUMN = 1
 _FIRST = ("pte", "bpte", "ptd", "etrecord")
 
 

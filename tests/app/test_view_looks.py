@@ -11,17 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtWidgets import QTableView
 
+from devtools_app.state import Units
 from devtools_app.theme import Theme
+from devtools_app.viewmodels.all_events import all_events
+from devtools_app.viewmodels.block_names import block_labels
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
 from devtools_app.viewmodels.colour_maps import sequential_map
+from devtools_app.viewmodels.grouping import group_rows
 from devtools_app.viewmodels.memory_map import memory_map, memory_plan, value_names
+from devtools_app.viewmodels.row_order import RowOrder
 from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.scene_clusters import BRANCH, DELEGATE, nested_delegates
+from devtools_app.viewmodels.scene_search import whole_delegate
 from devtools_app.viewmodels.table import share_column
+from devtools_app.viewmodels.timeline import one_run, timeline_runs
 from devtools_app.widgets.column_fit import ColumnWidth, fitted
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.legend import Legend, line_places
 from devtools_app.widgets.table_view import TableView
+from inspector.blocks import trace_blocks
 from inspector.cli.main import main as cli
 from inspector.model_graph import COMPILED, Region
 from tests.app.sessions import DATA, opened
@@ -231,3 +239,40 @@ def test_memory_names_values_as_the_command_line_does(folder: str, capsys) -> No
     lone = opened(f"corpus/{folder}/model.pte")
     values = made.arena.values
     assert value_names(lone, "forward", values) == tuple(value.name for value in values)
+
+
+@pytest.mark.parametrize("folder", ["bundled_cases", "two_methods_xnnpack", "nested_branches"])
+def test_blocks_of_one_name_stay_apart_when_grouped(folder: str) -> None:
+    session = opened(f"extra/{folder}")
+    blocks = trace_blocks(session.dumps).blocks
+    labels = block_labels(blocks)
+    assert len(set(labels)) == len(labels)
+    assert any(" #2" in label for label in labels)
+    made = all_events(session, session.methods[0], Units())
+    titles = [column.title for column in made.table.columns]
+    order = RowOrder(made.table).prepare()
+    rows = np.arange(made.table.length)
+    tree = group_rows(order, titles.index("block"), rows)
+    heads = [tree.rows.key(row) for row in np.flatnonzero(tree.parents < 0).tolist()]
+    assert sorted(head.label for head in heads) == sorted(labels)
+
+
+def test_delegate_calls_of_a_trace_alone_are_not_shown_as_not_delegated() -> None:
+    session = opened("corpus/v1.5.1/tinygpt_xnnpack/run.etdp")
+    runs = timeline_runs(session, "")
+    made = one_run(session, tuple(run for run in runs if run.executes)[:1])
+    assert "delegate, backend unknown" in {entry.label for entry in made.legend}
+
+
+def test_a_delegate_is_recognised_by_all_of_its_nodes() -> None:
+    made = graph_scene(opened("corpus/v1.5.1/tinygpt_xnnpack"), "forward", COMPILED)
+    assert made is not None
+    own: dict[int, list[str]] = {}
+    for node in made.graph.nodes:
+        if node.delegate is not None:
+            own.setdefault(node.delegate, []).append(node.name)
+    index, names = next((one, two) for one, two in own.items() if len(two) > 2)
+    assert whole_delegate(made, tuple(names)) == index
+    assert whole_delegate(made, tuple(names[1:])) is None
+    assert whole_delegate(made, ()) is None
+    assert whole_delegate(made, (*names, made.graph.nodes[0].name)) is None

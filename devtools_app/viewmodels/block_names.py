@@ -1,0 +1,30 @@
+"""Names of the blocks of a trace that tell blocks apart: the runtime calls most of them Execute."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from inspector.blocks import Block
+
+
+def block_labels(blocks: Sequence[Block]) -> tuple[str, ...]:
+    """Return a name for each block; those of one name are numbered and say what is theirs."""
+    count = Counter(block.name for block in blocks)
+    dumps = len({block.dump for block in blocks}) > 1
+    seen: Counter[str] = Counter()
+    found: list[str] = []
+    for block in blocks:
+        seen[block.name] += 1
+        if count[block.name] == 1:
+            found.append(block.name)
+            continue
+        parts = [f"{block.name} #{seen[block.name]}"]
+        if dumps:
+            parts.append(f"trace {block.dump + 1}")
+        if block.bundled_input_index >= 0:
+            parts.append(f"test case {block.bundled_input_index}")
+        runs = len(block.runs)
+        parts.append(f"{runs:,} run{'s' * (runs != 1)}")
+        found.append(" · ".join(parts))
+    return tuple(found)
