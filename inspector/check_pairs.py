@@ -6,7 +6,7 @@ from functools import partial
 
 from inspector import record_maps
 from inspector.check_facts import Evidence, Finding, Nodes, stem
-from inspector.links import base_operator, nodes_by_handle
+from inspector.node_index import base_operator, nodes_by_handle
 from inspector.payloads import delegate_payload
 from schema.bundled import BundledProgram
 from schema.etrecord import ETRecord
@@ -35,6 +35,11 @@ def program_and_record(program: Program, record: ETRecord) -> Evidence:
     matched = 0
     for plan in program.plans:
         if not instructions(plan):
+            # A method that answers with a constant is in no record; one without work may be.
+            count, mismatch = _inputs(plan, record)
+            if mismatch:
+                return Evidence(what, 0, f"method {plan.name}: {mismatch}")
+            matched += count
             continue
         if record.debug_handle_map and plan.name not in (record.debug_handle_map or {}):
             names = ", ".join(record.debug_handle_map or ())
@@ -203,27 +208,33 @@ def _input_against(graph: Graph, name: str, plan: m.ExecutionPlan, index: int) -
 
 
 def program_and_data(program: Program, data: FlatTensor) -> Evidence:
-    """Every external tensor must be there with its layout; delegates look up blobs by key."""
+    """What the data has must be laid out as the program asks; delegates look up blobs by key.
+
+    A program's tensors may be in several files, and several programs may share one file. Tensors
+    that are not in this one therefore speak against it only when it also has what nobody asks for.
+    """
     what = "keys and layouts of external tensors and of delegates' constants"
     entries = {entry.key: entry for entry in data.entries}
     inside = program.named_data_map()
-    agree = 0
+    agreed: set[str] = set()
+    absent = ""
     for tensor, key in _external_tensors(program):
         entry = entries.get(key)
-        if entry is None and key in inside:
-            continue
         if entry is None:
-            return Evidence(what, agree, f"the program needs {key!r}, the data has no such key")
+            absent = absent or ("" if key in inside else key)
+            continue
         layout = entry.layout
         if layout is not None and (
             layout.scalar_type != tensor.scalar_type or layout.sizes != tensor.sizes
         ):
-            return Evidence(what, agree, f"{key!r} has another type or shape in the data")
-        agree += 1
-    agree += len(_delegate_keys(program) & entries.keys())
-    if entries and not agree:
+            return Evidence(what, 0, f"{key!r} has another type or shape in the data")
+        agreed.add(key)
+    agreed |= _delegate_keys(program) & entries.keys()
+    if entries and not agreed:
         return Evidence(what, 0, f"the program asks for none of the {len(entries)} keys")
-    return Evidence(what, agree)
+    if absent and entries.keys() - agreed:
+        return Evidence(what, 0, f"the program needs {absent!r}, the data has no such key")
+    return Evidence(what, len(agreed))
 
 
 def _external_tensors(program: Program) -> list[tuple[m.Tensor, str]]:

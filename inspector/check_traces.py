@@ -9,8 +9,8 @@ from inspector import record_maps
 from inspector.blocks import Block, trace_blocks
 from inspector.check_facts import Evidence, Finding, Nodes, shape_against, stem
 from inspector.check_kernels import kernels_against
-from inspector.links import base_operator, nodes_by_handle, walk_nodes
 from inspector.methods import KIND_OF_EVENT, is_execution, match_methods
+from inspector.node_index import base_operator, nodes_by_handle, walk_nodes
 from inspector.operands import plan_operands
 from schema.debug_buffer import DebugBuffer, tensor_extents
 from schema.errors import Severity

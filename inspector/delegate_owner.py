@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from inspector import record_maps
-from inspector.links import base_operator
 from inspector.names import is_compute
+from inspector.node_index import base_operator
 from inspector.session import Session
 from schema.etrecord import ListedNode, node_list
 from schema.graph import Graph
@@ -98,8 +98,12 @@ def _choose(
             kept.append(place)
         else:
             free.append(place)
+    outside = {nodes[place].source for place in kept}
     # A view may have left no instruction: operators that compute are the likelier ones inside.
-    ranked = sorted(free, key=lambda place: not is_compute(nodes[place].name))
+    # A getitem leaves none either; it is never on the other side than what it reads from.
+    ranked = sorted(
+        free, key=lambda place: (nodes[place].source in outside, not is_compute(nodes[place].name))
+    )
     return sorted([*ranked, *kept][:count])
 
 

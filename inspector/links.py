@@ -14,8 +14,10 @@ from enum import Enum
 from inspector import record_maps
 from inspector.blocks import Block
 from inspector.kernel_order import PayloadMatch, match_payload_events
-from inspector.methods import FRAMEWORK, block_method
+from inspector.methods import FRAMEWORK
+from inspector.node_index import base_operator, nodes_by_handle, walk_nodes
 from inspector.payloads import delegate_payload
+from inspector.record_method import method_of
 from inspector.session import Session
 from schema.etrecord import DelegateMap
 from schema.graph import Graph, GraphNode
@@ -68,11 +70,8 @@ NO_LINK = Link(Grade.NONE)
 @identity_cache
 def link_block(session: Session, block: Block) -> BlockLinks:
     """Return the links of a block; each is made when it is asked for."""
-    program, record = session.program, session.record
-    method = block_method(program, block)
-    if method is None and program is None and record is not None:
-        method = record_maps.only_method(record)
-    return BlockLinks(session, program, method, block)
+    program = session.program
+    return BlockLinks(session, program, method_of(block, session.record, program), block)
 
 
 class BlockLinks:
@@ -219,39 +218,6 @@ def _delegate_events(block: Block) -> dict[int, list[int]]:
         if number is not None and block.delegate_id(event) is not None:
             events.setdefault(number, []).append(event)
     return events
-
-
-@identity_cache
-def nodes_by_handle(graph: Graph) -> Mapping[int, tuple[GraphNode, ...]]:
-    """Return the nodes of a graph by debug handle, nested graphs after the node that has them."""
-    found: dict[int, list[GraphNode]] = {}
-    for node in walk_nodes(graph):
-        if node.debug_handle is not None:
-            found.setdefault(node.debug_handle, []).append(node)
-    return {handle: tuple(nodes) for handle, nodes in found.items()}
-
-
-def walk_nodes(graph: Graph) -> list[GraphNode]:
-    """Return all nodes of a graph and its nested graphs, outer before inner."""
-    found: list[GraphNode] = []
-    for node in graph.nodes:
-        found.append(node)
-        for name in node.subgraphs:
-            inner = graph.subgraphs.get(name)
-            if inner is not None:
-                found.extend(walk_nodes(inner))
-    return found
-
-
-def base_operator(name: str) -> str:
-    """Return ``ns::op`` of an operator name in either spelling, overload dropped.
-
-    ``aten.addmm.default`` and ``aten::addmm.out`` are the same operator.
-    """
-    if "::" in name:
-        namespace, rest = name.split("::", 1)
-        return f"{namespace}::{rest.split('.')[0]}"
-    return "::".join(name.split(".")[:2])
 
 
 def _order_matches(

@@ -61,7 +61,7 @@ class PlannedValue:
 class Arena:
     """One planned buffer.
 
-    Shapes: live_bytes int64[instructions]
+    Shapes: live_bytes int64[instructions], of one moment where there are none
 
     Attributes:
         mem_id: 1-based number used by AllocationDetails
@@ -99,7 +99,10 @@ class Arena:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """All arenas of one method."""
+    """All arenas of one method.
+
+    A method without instructions is one moment, number 0.
+    """
 
     method: str
     arenas: tuple[Arena, ...]
@@ -116,8 +119,9 @@ def analyse_memory(program: Program, method: str) -> MemoryPlan:
     plan = program.plan(method)
     steps = len(instructions(plan))
     values, issues = _planned_values(plan)
+    moments = max(steps, 1)  # what only hands its inputs on holds them all the same
     arenas = tuple(
-        _arena(mem_id, planned, values.get(mem_id, []), steps)
+        _arena(mem_id, planned, values.get(mem_id, []), moments)
         for mem_id, planned in _arena_sizes(plan, values)
     )
     return MemoryPlan(method, arenas, steps, tuple(issues))

@@ -172,7 +172,7 @@ def lifetimes(plan: m.ExecutionPlan) -> Lifetimes:
     _pin_boundaries(plan, first, last, steps)
     state = _state_values(plan, operands, read_first)
     for value in state:
-        first[value], last[value] = 0, steps - 1
+        first[value], last[value] = 0, max(steps - 1, 0)
     _extend_over_loops(plan, operands, first, last)
     first.setflags(write=False)
     last.setflags(write=False)
@@ -182,27 +182,29 @@ def lifetimes(plan: m.ExecutionPlan) -> Lifetimes:
 def _pin_boundaries(
     plan: m.ExecutionPlan, first: NDArray[np.int64], last: NDArray[np.int64], steps: int
 ) -> None:
-    if steps == 0:
-        return
     for value in _spread(plan, plan.inputs):
         first[value] = 0
         last[value] = max(int(last[value]), 0)
     for value in _spread(plan, plan.outputs):
         first[value] = max(int(first[value]), 0)
-        last[value] = steps - 1
+        last[value] = max(steps - 1, 0)  # a method without instructions is one moment
 
 
 def _state_values(
     plan: m.ExecutionPlan, operands: tuple[Operands, ...], read_first: set[int]
 ) -> frozenset[int]:
     inputs = set(_spread(plan, plan.inputs))
-    written = {value for touched in operands for value in touched.writes}
+    outputs = set(_spread(plan, plan.outputs))
+    written = {value for each in operands for value in each.writes}
+    touched = written.union(*(each.reads for each in operands))
     found: set[int] = set()
     for index, entry in enumerate(plan.values):
         tensor = entry.val
         if not isinstance(tensor, m.Tensor) or tensor.allocation_info is None or index in inputs:
             continue
-        if tensor.data_buffer_idx > 0 or (index in read_first and index in written):
+        # What has a place but no use here is state of another method: it has to outlive this one.
+        idle = index not in touched and index not in outputs
+        if tensor.data_buffer_idx > 0 or idle or (index in read_first and index in written):
             found.add(index)
     return frozenset(found)
 

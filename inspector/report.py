@@ -237,7 +237,7 @@ def _memory(session: Session, methods: tuple[str, ...]) -> str:
     for method in methods:
         plan = analyse_memory(program, method)
         for arena in plan.arenas[:_MOST_ARENAS]:
-            found.append(_arena(method, arena, plan.instruction_count))
+            found.append(_arena(method, arena, max(plan.instruction_count, 1)))
         found.append(left_out(_MOST_ARENAS, len(plan.arenas), "arenas"))
     return "".join(found)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from inspector.api.opening import open_program
 from inspector.join_index import JoinIndex, join_index
-from inspector.links import base_operator
 from inspector.memory import Arena, PlannedValue, analyse_memory
+from inspector.node_index import base_operator
 from inspector.session import Session
 from schema.bundled import BundledProgram
 from schema.program import Program
@@ -52,7 +52,7 @@ def steps(
         raise ValueError("the session has no program, and so no memory plan")
     found = analyse_memory(program, method)
     joined = join_index(session, method) if session.record is not None else None
-    live: list[list[Allocation]] = [[] for _ in range(found.instruction_count)]
+    live: list[list[Allocation]] = [[] for _ in range(max(found.instruction_count, 1))]
     for arena in found.arenas:
         for members in _storages(arena):
             first = min(value.first for value in members)

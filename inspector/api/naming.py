@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector import record_maps
-from inspector.api.record_method import method_of
 from inspector.api.symbols import ModuleStack, Symbol, Symbols, symbol_of, symbols_by_handle
 from inspector.blocks import Block
 from inspector.links import BlockLinks
+from inspector.record_method import method_of
 from inspector.session import Session
 from schema.etrecord import DelegateMap, ETRecord
 from schema.etrecord.members import HANDLES

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from inspector import record_maps
 from inspector.blocks import Block
-from inspector.links import base_operator, nodes_by_handle
 from inspector.methods import block_method, is_execution
+from inspector.node_index import base_operator, nodes_by_handle
 from schema.etrecord import ETRecord
 from schema.graph import GraphNode
 from schema.program import Program
