@@ -7,6 +7,7 @@ from collections import Counter
 from inspector.delegation import MethodDelegation, analyse_delegation
 from inspector.finding import Finding, Tone, nbytes_text, percent_text, plural
 from inspector.memory import Arena, analyse_memory
+from inspector.payloads import unread_payloads
 from inspector.session import Session
 from inspector.size import Part, mark_duplicates
 from inspector.size_files import SizedFile, session_sizes
@@ -26,7 +27,18 @@ def delegation_findings(session: Session) -> list[Finding]:
     """Return what was delegated, the methods with most nodes first."""
     entries = [entry for entry in analyse_delegation(session) if _nodes(entry)]
     entries.sort(key=lambda entry: -_nodes(entry))
-    return [finding for entry in entries[:2] for finding in _delegation(session, entry)]
+    found = [finding for entry in entries[:2] for finding in _delegation(session, entry)]
+    return [*_unread(session.program), *found]
+
+
+def _unread(program: Program | None) -> list[Finding]:
+    """Return that payloads are damaged, or of a format nobody here knows."""
+    issues = unread_payloads(program) if program is not None else ()
+    if not issues:
+        return []
+    text = f"{plural(len(issues), 'delegate payload')} cannot be read"
+    detail = f"{issues[0].where}: {issues[0].message}"
+    return [Finding(Tone.BAD, text, detail, "issues", weight=60)]
 
 
 def _nodes(entry: MethodDelegation) -> int:

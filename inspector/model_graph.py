@@ -17,6 +17,7 @@ from inspector.plan_graph import delegate_graph_name, plan_graph
 from inspector.session import Session
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
 from schema.identity_cache import identity_cache
+from schema.program.model import ExecutionPlan
 
 COMPILED = "compiled"
 
@@ -146,8 +147,16 @@ def model_graph(session: Session, method: str, name: str = COMPILED) -> ModelGra
         if payload is not None and payload.graph is not None and payload.external_ids:
             builder.inline(node, payload.graph, payload.external_ids, payload.backend_id)
         else:
-            builder.add(node, graph, (), None)
+            builder.add(node, graph, (), _called(program.plan(method), node))
     return builder.finish(method, "program")
+
+
+def _called(plan: ExecutionPlan, node: GraphNode) -> Owner | None:
+    """Return the delegate that an instruction calls: one whose payload cannot be read is a box."""
+    index = node.attributes.get("delegate")
+    if node.kind is not NodeKind.DELEGATE or not isinstance(index, int):
+        return None
+    return (index, plan.delegates[index].id) if 0 <= index < len(plan.delegates) else None
 
 
 def _from_record(session: Session, graph: Graph, method: str, source: str) -> ModelGraph:

@@ -44,3 +44,16 @@ def named_blobs(program: Program, external: tuple[object, ...] = ()) -> dict[str
         if isinstance(source, FlatTensor):
             found.update(source.blobs())
     return found
+
+
+def unread_payloads(program: Program) -> tuple[Issue, ...]:
+    """Return why payloads of delegates could not be read, one issue a payload."""
+    found: list[Issue] = []
+    for plan in program.plans:
+        for index, delegate in enumerate(plan.delegates):
+            issues = delegate_payload(program, plan, index).issues
+            wrong = next((one for one in issues if one.severity is Severity.ERROR), None)
+            if wrong is not None:
+                where = f"{plan.name} delegate {index} ({delegate.id})"
+                found.append(Issue(Severity.ERROR, where, wrong.message))
+    return tuple(found)

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from devtools_app.viewmodels.session_list import kind_words
 from devtools_app.viewmodels.table import Column, Table, badge_column, number_column, text_column
 from devtools_app.viewmodels.units import Quantity, as_number, format_quantity
+from inspector.payloads import unread_payloads
 from inspector.session import LoadedFile, Session
 from schema.errors import Issue, Severity
 
@@ -61,3 +62,9 @@ def issue_table(issues: tuple[Issue, ...]) -> Table:
         len(ordered),
         noun="issues",
     )
+
+
+def all_issues(session: Session) -> tuple[Issue, ...]:
+    """Return what is odd about the files, and about the payloads inside the program."""
+    inside = unread_payloads(session.program) if session.program is not None else ()
+    return (*session.all_issues(), *inside)

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from devtools_app.computed import Computed
 from devtools_app.state import State
-from devtools_app.viewmodels.file_list import issue_table
+from devtools_app.viewmodels.file_list import all_issues, issue_table
 from devtools_app.viewmodels.table import Table
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
@@ -37,7 +37,7 @@ class IssuesView(QWidget):
             return
         session = one.session
         key = (one.id, one.revision)
-        table = self._computed.ask(key, lambda _token: issue_table(session.all_issues()))
+        table = self._computed.ask(key, lambda _token: issue_table(all_issues(session)))
         if table is not None:
             self._shown = key
             self._table.show_table(table)

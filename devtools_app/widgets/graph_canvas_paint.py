@@ -58,7 +58,7 @@ class GraphPicture:
         self._coarse = segments(placed, ~marked, placed.knots)
         self._warning = segments(placed, marked)
         # where nearly every line is marked, the marks say little and must not drown the boxes
-        self._emphasis = 0.8 if marked.mean() < _MANY_MARKED else 0.5
+        self._emphasis = 0.8 if int(marked.sum()) <= _MANY_MARKED * len(marked) else 0.5
         self._stub_lines = placed.stubs.lines(placed.boxes)
         self._arrows = self._arrow_heads()
         self._bars = self._share_bars()
