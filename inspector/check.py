@@ -13,6 +13,7 @@ from inspector.check_pairs import (
     program_and_data,
     program_and_program,
     program_and_record,
+    record_and_data,
 )
 from inspector.check_traces import program_and_trace, record_and_trace, trace_and_buffer
 from inspector.session import LoadedFile, Session
@@ -74,6 +75,7 @@ PAIRS: tuple[tuple[type, type, Comparison], ...] = (
     (Program, FlatTensor, program_and_data),
     (Program, BundledProgram, program_and_bundle),
     (ETRecord, ETDump, record_and_trace),
+    (ETRecord, FlatTensor, record_and_data),
     (ETDump, DebugBuffer, trace_and_buffer),
 )
 

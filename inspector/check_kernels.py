@@ -28,20 +28,38 @@ def kernels_against(program: Program, plan: m.ExecutionPlan, block: Block) -> Fi
     """Return how many delegate calls agree with their payload, and the first that does not."""
     agree = 0
     steps = instructions(plan)
-    for number, names in _inner_events(block).items():
+    for number, names in inner_events(block).items():
         args = steps[number][2].instr_args if number < len(steps) else None
         if not isinstance(args, m.DelegateCall):
             continue
         if not 0 <= args.delegate_index < len(plan.delegates):
             continue
-        against = _against(delegate_payload(program, plan, args.delegate_index), names)
+        against = foreign_kernels(plan.delegates[args.delegate_index].id, names)
+        if not against:
+            payload = delegate_payload(program, plan, args.delegate_index)
+            against = _against(payload, names)
         if against:
             return 0, f"instruction {number}: {against}"
         agree += against is not None
     return agree, ""
 
 
-def _inner_events(block: Block) -> dict[int, list[str]]:
+def foreign_kernels(backend: str, names: list[str]) -> str:
+    """Return why kernels cannot have run in a delegate of this backend, empty when they can."""
+    first = next(filter(_EVENT.match, names), "")
+    if first and backend != _BACKEND:
+        return f"the trace has {first!r} in a delegate of {backend}"
+    return ""
+
+
+def is_quantised_kernel(name: str) -> bool:
+    """Return whether an event is a product of quantised numbers."""
+    match = _EVENT.match(name)
+    return match is not None and _QUANTISED.search(match["types"]) is not None
+
+
+def inner_events(block: Block) -> dict[int, list[str]]:
+    """Return the names a delegate logged, by the instruction that called it."""
     found: dict[int, list[str]] = {}
     for event in range(len(block)):
         identifier, number = block.delegate_id(event), block.instruction(event)

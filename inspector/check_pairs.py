@@ -6,6 +6,7 @@ from functools import partial
 
 from inspector import record_maps
 from inspector.check_facts import Evidence, Finding, Nodes, stem
+from inspector.check_tensors import differs, saved_tensors, tensors_against
 from inspector.node_index import base_operator, nodes_by_handle
 from inspector.payloads import delegate_payload
 from schema.bundled import BundledProgram
@@ -30,8 +31,8 @@ def program_and_program(first: Program, second: Program) -> Evidence:
 
 
 def program_and_record(program: Program, record: ETRecord) -> Evidence:
-    """The record's instruction maps, delegates, operators and inputs must be the program's."""
-    what = "methods, mapped instructions, delegates, operators and inputs"
+    """The record's instruction maps, operators, shapes and weights must be the program's."""
+    what = "methods, mapped instructions, delegates, operators, inputs, shapes and weights"
     matched = 0
     for plan in program.plans:
         if not instructions(plan):
@@ -44,7 +45,8 @@ def program_and_record(program: Program, record: ETRecord) -> Evidence:
         if record.debug_handle_map and plan.name not in (record.debug_handle_map or {}):
             names = ", ".join(record.debug_handle_map or ())
             return Evidence(what, 0, f"the program has method {plan.name}, the record has {names}")
-        for compare in (_maps, _delegates, _operators, _inputs, partial(_payloads, program)):
+        inside = (partial(_payloads, program), partial(tensors_against, program))
+        for compare in (_maps, _delegates, _operators, _inputs, *inside):
             count, mismatch = compare(plan, record)
             if mismatch:
                 return Evidence(what, 0, f"method {plan.name}: {mismatch}")
@@ -235,6 +237,29 @@ def program_and_data(program: Program, data: FlatTensor) -> Evidence:
     if absent and entries.keys() - agreed:
         return Evidence(what, 0, f"the program needs {absent!r}, the data has no such key")
     return Evidence(what, len(agreed))
+
+
+def record_and_data(record: ETRecord, data: FlatTensor) -> Evidence:
+    """A tensor that both have by name must be the same one."""
+    what = "names, shapes and numbers of the weights"
+    saved = {
+        key: tensor
+        for name in record.roles.edge.values()
+        for key, tensor in saved_tensors(record, name).items()
+    }
+    agree = 0
+    for entry in data.entries:
+        tensor, layout = saved.get(entry.key), entry.layout
+        if tensor is None or layout is None:
+            continue
+        if layout.scalar_type != tensor.scalar_type or layout.sizes != tensor.sizes:
+            return Evidence(what, 0, f"{entry.key!r} has another type or shape in the data")
+        standard = layout.dim_order == tuple(range(len(layout.sizes)))
+        other = differs(tensor, entry.data) if standard else None
+        if other:
+            return Evidence(what, 0, f"{entry.key!r} has other numbers in the data")
+        agree += other is False
+    return Evidence(what, agree)
 
 
 def _external_tensors(program: Program) -> list[tuple[m.Tensor, str]]:

@@ -8,7 +8,12 @@ from numpy.typing import NDArray
 from inspector import record_maps
 from inspector.blocks import Block, trace_blocks
 from inspector.check_facts import Evidence, Finding, Nodes, shape_against, stem
-from inspector.check_kernels import kernels_against
+from inspector.check_kernels import (
+    foreign_kernels,
+    inner_events,
+    is_quantised_kernel,
+    kernels_against,
+)
 from inspector.methods import KIND_OF_EVENT, is_execution, match_methods
 from inspector.node_index import base_operator, nodes_by_handle, walk_nodes
 from inspector.operands import plan_operands
@@ -122,15 +127,34 @@ def _trace_against(block: Block, record: ETRecord, method: str) -> Finding:
         seen.add(number)
         own = handles.get(number, ())
         against = _event_against(name, number in delegates, own, nodes)
+        if not against and not own and handles and "JF_CALL" not in block.strings:
+            against = _unmapped(name)
         if not against and graph is not None:
             against = _values_against(block, event, graph, own, nodes)
         if against:
             return 0, f"instruction {number}: {against}"
         agree += number in handles
-    absent = sorted(delegates.keys() - seen)
-    if absent and "JF_CALL" not in block.strings:
-        return 0, f"the record has a delegate at instruction {absent[0]}, the trace no event of it"
-    return agree, ""
+    if "JF_CALL" not in block.strings:
+        absent = sorted((delegates.keys() | handles.keys()) - seen)
+        if absent:
+            return 0, f"the record maps instruction {absent[0]}, the trace has no event of it"
+    against = _inner_against(block, record, method, graph)
+    return (0, against) if against else (agree, "")
+
+
+def _inner_against(block: Block, record: ETRecord, method: str, graph: Graph | None) -> str:
+    """Kernels in a delegate must be those of its backend, and quantised only if the model is."""
+    delegates = record_maps.delegates(record, method)
+    quantised = graph is None or any("quant" in node.target for node in walk_nodes(graph))
+    for number, names in inner_events(block).items():
+        if number in delegates:
+            against = foreign_kernels(delegates[number].name, names)
+            if against:
+                return f"instruction {number}: {against}"
+        first = next(filter(is_quantised_kernel, names), "")
+        if first and not quantised:
+            return f"instruction {number}: the trace has {first!r}, the record nothing quantised"
+    return ""
 
 
 def _event_against(name: str, is_delegate: bool, handles: tuple[int, ...], nodes: Nodes) -> str:
@@ -145,6 +169,14 @@ def _event_against(name: str, is_delegate: bool, handles: tuple[int, ...], nodes
     if not known or called in stems:
         return ""
     return f"the trace has {name}, the record {', '.join(sorted(set(known)))}"
+
+
+def _unmapped(name: str) -> str:
+    called = name.removeprefix(_NATIVE).split(".")[0]
+    # The write-back of state comes after the record's numbering.
+    if not name.startswith(_NATIVE) or stem(called) == "copy":
+        return ""
+    return f"the trace has {name}, the record maps nothing there"
 
 
 def _kernels_against(block: Block, graph: Graph) -> Finding:
