@@ -109,10 +109,7 @@ class Theme(QObject):
     def mono(self, size: FontSize = FontSize.NORMAL, *, strong: bool = False) -> QFont:
         """Return the font for code, names and numbers; a trifle smaller, as it runs wide."""
         pixels = max(SMALLEST, self.pixels(size) - 1)
-        font = _font(_MONO, pixels, strong, QFont.StyleHint.Monospace)
-        for feature in ("calt", "liga"):  # 0x is not a multiplication sign
-            font.setFeature(QFont.Tag(feature), 0)
-        return font
+        return _font(_MONO, pixels, strong, QFont.StyleHint.Monospace)
 
     def pixels(self, size: FontSize = FontSize.NORMAL) -> int:
         """Return a text size in logical pixels."""
@@ -160,6 +157,8 @@ def _font(families: tuple[str, ...], pixels: int, strong: bool, hint: QFont.Styl
     font.setFamilies(list(families))
     font.setStyleHint(hint)
     font.setPixelSize(pixels)
+    for feature in ("calt", "liga"):  # in both fonts they make a multiplication sign of 0x
+        font.setFeature(QFont.Tag(feature), 0)
     if strong:
         font.setWeight(QFont.Weight.DemiBold)
     return font

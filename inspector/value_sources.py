@@ -48,8 +48,10 @@ def value_sources(session: Session, method: str) -> dict[int, ValueSource]:
         frame = user_frame(node.node.stack_trace)
         place = frame.label if frame is not None else ""
         outputs = node.node.outputs
+        several = len(touched.writes) > 1
+        if several and len(outputs) != len(touched.writes):
+            continue  # a delegate with several outputs: which node makes which is not recorded
         for position, value in enumerate(touched.writes):
-            several = len(touched.writes) > 1 and len(outputs) == len(touched.writes)
             name = outputs[position] if several else node.name
             found.setdefault(value, ValueSource(name, node.node.module_path, place))
     plan = program.plan(method)

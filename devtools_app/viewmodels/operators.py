@@ -112,6 +112,7 @@ def _timed(
         number_column("passes", np.array([row.passes for row in rows]), Quantity.COUNT),
         text_column("block", [row.block for row in rows]),
         text_column("backend", [_backend(row) for row in rows]),
+        text_column("node", [_nodes(row) for row in rows], missing="", mono=True, width=24),
     )
     muted = np.array([row.kind in (UNATTRIBUTED, "rest") for row in rows])
     keys = [_key(row, method) for row in rows]
@@ -152,6 +153,13 @@ def _backend(row: OperatorRow) -> str:
     if row.kind == UNATTRIBUTED:
         return UNATTRIBUTED
     return backend_words(row.link.backend, inside=row.kind in ("inner", "rest"))
+
+
+def _nodes(row: OperatorRow) -> str:
+    """Return the recorded names, by which people look for what has another name as a kernel."""
+    if row.kind == UNATTRIBUTED:
+        return ""
+    return row.link.node or ", ".join(row.link.nodes or row.link.payload_nodes)
 
 
 def _delegate(row: OperatorRow) -> str:

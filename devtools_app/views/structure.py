@@ -29,7 +29,7 @@ from devtools_app.widgets.hex_view import HexView
 
 # name, type, value, offset, bytes
 _WIDTHS = (
-    ColumnWidth(150, 260, 420),
+    ColumnWidth(176, 260, 420),
     ColumnWidth(80, 150, 220),
     ColumnWidth(96, 200, 420),
     ColumnWidth(84, 90, 100),
@@ -108,6 +108,7 @@ class StructurePane(Pane):
         tree.setAccessibleName("Structure of the files")
         tree.setUniformRowHeights(True)
         tree.setAllColumnsShowFocus(True)
+        tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many names differ in their ends
         tree.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         tree.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         tree.header().setStretchLastSection(False)

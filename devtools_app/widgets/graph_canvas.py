@@ -243,4 +243,5 @@ class GraphCanvas(GraphView):
             return "\n".join(dict.fromkeys(line for line in lines if line))
         info = placed.scene.cluster_info(placed.path_of(item))
         count = int(placed.scene.tree.count[item - placed.node_count])
-        return "\n".join(filter(None, (info.title, info.detail, f"{count:,} nodes inside")))
+        nodes = "" if "node" in info.detail else f"{count:,} node{'s' * (count != 1)} inside"
+        return "\n".join(filter(None, (info.title, info.detail, nodes)))

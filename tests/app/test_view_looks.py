@@ -17,8 +17,10 @@ from devtools_app.viewmodels.all_events import all_events
 from devtools_app.viewmodels.block_names import block_labels
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
 from devtools_app.viewmodels.colour_maps import sequential_map
+from devtools_app.viewmodels.filter import parse_filter
 from devtools_app.viewmodels.grouping import group_rows
 from devtools_app.viewmodels.memory_map import memory_map, memory_plan, value_names
+from devtools_app.viewmodels.operators import operators_table
 from devtools_app.viewmodels.row_order import RowOrder
 from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.scene_clusters import BRANCH, DELEGATE, nested_delegates
@@ -121,10 +123,18 @@ def test_light_ramp_begins_next_to_the_ground_so_that_little_is_quiet() -> None:
     assert np.ptp(first) < 25
 
 
-def test_mono_font_draws_hexadecimal_prefixes_as_they_are(theme: Theme) -> None:
-    font = theme.mono()
-    assert {tag.toString().data().decode() for tag in font.featureTags()} >= {"calt", "liga"}
-    assert all(font.featureValue(tag) == 0 for tag in font.featureTags())
+def test_fonts_draw_hexadecimal_prefixes_as_they_are(theme: Theme) -> None:
+    for font in (theme.mono(), theme.sans(), theme.sans(strong=True)):
+        assert {tag.toString().data().decode() for tag in font.featureTags()} >= {"calt", "liga"}
+        assert all(font.featureValue(tag) == 0 for tag in font.featureTags())
+
+
+def test_operators_are_found_by_the_names_the_record_gives_them() -> None:
+    made = operators_table(opened("corpus/v1.5.1/tinygpt_xnnpack"), "forward", Units())
+    order = RowOrder(made.table).prepare()
+    found = order.rows((), parse_filter("linear", made.table))
+    names = {made.table.text(row, 0) for row in found.tolist()}
+    assert any(name.startswith("Fully Connected") for name in names)
 
 
 def _region(kind: str, key: str) -> Region:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector.join_index import join_index
 from inspector.session import SessionOptions
 from inspector.source import SourceFrame, find_file, frames, read_source, user_frame
 from inspector.value_sources import value_sources
@@ -87,3 +88,12 @@ def test_planned_values_are_named_by_the_record() -> None:
     names = {source.name for source in found.values()}
     assert {"x", "aten_mean_dim", "aten_relu_default"} <= names
     assert any(source.source.startswith("zoo/models.py:") for source in found.values())
+
+
+@pytest.mark.parametrize("folder", ["tinygpt_xnnpack", "convnet_xnnpack", "convnet_portable"])
+def test_value_sources_give_no_name_to_two_values_of_one_instruction(folder: str) -> None:
+    one = session(DATA / f"corpus/v1.5.1/{folder}")
+    found = value_sources(one, "forward")
+    for touched in join_index(one, "forward").operands:
+        names = [found[value].name for value in set(touched.writes) if value in found]
+        assert len(set(names)) == len(names)
