@@ -188,13 +188,17 @@ def _delegate(
     return agree, ""
 
 
+def _extents(meta: TensorMeta) -> list[str]:
+    return sorted(str(size) for size in meta.sizes if size != 1)
+
+
 def _extents_against(here: list[TensorMeta], there: list[TensorMeta]) -> str:
-    """Compare shapes in any order of dimensions; backends reorder them."""
+    """Compare shapes in any order of dimensions; backends reorder them, and add ones."""
     if not here or not there or any(isinstance(s, str) for meta in there for s in meta.sizes):
         return ""
-    extents = [sorted(map(str, meta.sizes)) for meta in there]
+    extents = [_extents(meta) for meta in there]
     for meta in here:
-        if sorted(map(str, meta.sizes)) not in extents:
+        if _extents(meta) not in extents:
             shapes = " or ".join(sorted({str(list(one.sizes)) for one in there}))
             return f"the payload has {list(meta.sizes)}, the record has {shapes}"
     return ""

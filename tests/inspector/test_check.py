@@ -84,3 +84,10 @@ def test_data_nobody_asks_for_does_not_belong() -> None:
 def test_one_file_alone_cannot_be_judged() -> None:
     only = session(MODELS[0]).files[:1]
     assert check_session(Session("one", only)).verdict == CANNOT_TELL
+
+
+def test_files_of_the_packaged_sample_belong() -> None:
+    sample = Path(__file__).parents[2] / "devtools_app/sample_data/keyword_net"
+    found = check_session(session(sample))
+    assert found.mismatch == ""
+    assert found.verdict == BELONG
