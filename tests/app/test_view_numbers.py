@@ -1,0 +1,115 @@
+"""Numbers in views are those the command line gives for the same files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from devtools_app.state import Units
+from devtools_app.viewmodels.all_events import all_events
+from devtools_app.viewmodels.memory_map import culprits, memory_plan
+from devtools_app.viewmodels.operators import operators_table
+from devtools_app.viewmodels.partitions import partitions
+from devtools_app.viewmodels.size_map import parts_table, size_map
+from devtools_app.viewmodels.table import Table
+from inspector.cli.main import main as cli
+from inspector.session import Session
+from tests.app.sessions import opened
+
+FOLDERS = [
+    "corpus/v1.5.1/convnet_portable",
+    "corpus/v1.5.1/tinygpt_xnnpack",
+    "corpus/v1.5.1/mm_xnnpack",
+    "corpus/special/xnnpack_two_delegates",
+    "corpus/special/control_flow",
+    "extra/two_methods",
+]
+
+
+@pytest.fixture(params=FOLDERS)
+def one(request, capsys) -> tuple[Session, Any]:
+    """A session, and what answers verbs for its files."""
+
+    def told(verb: str) -> Any:
+        session = opened(request.param)
+        files = [file.path for file in session.files]
+        assert cli([verb, *files, "--format", "json"]) == 0
+        return json.loads(capsys.readouterr().out)["data"]
+
+    return opened(request.param), told
+
+
+def _column(table: Table, title: str) -> np.ndarray:
+    column = next(one for one in table.columns if one.title == title)
+    return np.array([np.nan if v is None else float(v) for v in column.values])
+
+
+def test_events_have_the_times_and_shares_of_the_profile_verb(one) -> None:
+    session, told = one
+    rows = told("profile")["rows"]
+    table = all_events(session, session.methods[0], Units()).table
+    assert table.length == len(rows)
+    for title, key in (("mean", "avg_ms"), ("p50", "p50_ms"), ("p10", "p10_ms"), ("max", "max_ms")):
+        wanted = [np.nan if row[key] is None else row[key] * 1e6 for row in rows]
+        np.testing.assert_allclose(_column(table, title), wanted, rtol=1e-6, atol=1e-3)
+    wanted = [np.nan if row["share"] is None else row["share"] for row in rows]
+    np.testing.assert_allclose(_column(table, "share of method"), wanted, rtol=1e-6, atol=1e-9)
+
+
+def test_operators_add_up_to_the_method_of_the_profile_verb(one) -> None:
+    session, told = one
+    if len(session.methods) != 1:
+        pytest.skip("totals are of all methods together")
+    totals = told("profile")["totals"]
+    table = operators_table(session, session.methods[0], Units()).table
+    means = _column(table, "mean")
+    assert np.nansum(means) / 1e6 == pytest.approx(totals["method_ms"], rel=1e-6)
+    rest = [row for row in range(table.length) if table.text(row, 0) == "unattributed"]
+    assert means[rest].sum() / 1e6 == pytest.approx(totals["unattributed_ms"], rel=1e-6)
+
+
+def test_partitions_count_as_the_delegation_verb(one) -> None:
+    session, told = one
+    for method, wanted in told("delegation")["methods"].items():
+        made = partitions(session, method)
+        assert made is not None
+        assert made.facts.num_delegated_nodes == wanted["num_delegated_nodes"]
+        assert made.facts.num_non_delegated_nodes == wanted["num_non_delegated_nodes"]
+        heads = [row for row in range(made.tree.rows.length) if made.tree.parents[row] < 0]
+        nodes = _column(made.tree.rows, "nodes")[heads]
+        delegates = wanted["delegates"]
+        assert nodes[: len(delegates)].tolist() == [len(entry["nodes"]) for entry in delegates]
+
+
+def test_memory_lists_the_values_of_the_memory_verb(one) -> None:
+    session, told = one
+    for method, wanted in told("memory")["methods"].items():
+        plan = memory_plan(session, method)
+        assert plan is not None
+        for arena, entry in zip(plan.arenas, wanted["arenas"], strict=True):
+            table = culprits(session, method, arena, peak_only=False)
+            names = next(column.values for column in table.columns if column.title == "value")
+            shown = sorted(
+                zip(names, _column(table, "size"), _column(table, "address"), strict=True)
+            )
+            values = entry["values"]
+            assert shown == sorted((v["name"], v["bytes"], v["offset"]) for v in values)
+
+
+def test_size_lists_the_parts_of_the_size_verb(one) -> None:
+    session, told = one
+    wanted = told("size")
+    made = size_map(session, "", "auto")
+    kept = [(f, part) for f, part in made.parts if f.kind in ("pte", "ptd", "bpte")]
+    table = parts_table(kept)
+    # the verb says which of several files a part is in
+    parts = next(column.values for column in table.columns if column.title == "part")
+    names = [name.split(": ")[-1] for name in parts]
+    shown = sorted(zip(names, _column(table, "bytes"), strict=True))
+    assert shown == sorted(
+        (part["name"].split(": ")[-1], part["bytes"]) for part in wanted["parts"]
+    )
+    assert _column(table, "bytes").sum() == wanted["total_bytes"]
