@@ -11,6 +11,7 @@ from inspector.payloads import unread_payloads
 from inspector.session import Session
 from inspector.size import Part, mark_duplicates
 from inspector.size_files import SizedFile, session_sizes
+from inspector.size_users import stored_users, users_of, users_text
 from schema.program import Program, instructions
 from schema.program import model as m
 from schema.scalar_type import tensor_nbytes
@@ -154,10 +155,10 @@ def size_findings(session: Session) -> list[Finding]:
     parts = [part for one in sized if one.size is not None for part in one.size.parts]
     if not parts:
         return []
-    return [*_largest(parts, total), *_duplicates(sized, total)]
+    return [*_largest(session, parts, total), *_duplicates(sized, total)]
 
 
-def _largest(parts: list[Part], total: int) -> list[Finding]:
+def _largest(session: Session, parts: list[Part], total: int) -> list[Finding]:
     kinds: Counter[str] = Counter()
     for part in parts:
         kinds[part.kind] += part.nbytes
@@ -169,6 +170,8 @@ def _largest(parts: list[Part], total: int) -> list[Finding]:
     text = f"{percent_text(nbytes / total)} of the {nbytes_text(total)} is {words}"
     text += f", {count} parts" if count > 1 else ""
     detail = f"largest: {short(largest.name)}, {nbytes_text(largest.nbytes)}"
+    users = users_of(largest, stored_users(session))
+    detail += f", used by {users_text(users)}" if users else ""
     weight = 10 + nbytes / total if total >= _SMALL_FILE else 0.9
     return [Finding(Tone.NEUTRAL, text, detail, "size", part=largest.name, weight=weight)]
 

@@ -15,6 +15,8 @@ from schema.errors import FormatError, Issue, Severity
 
 # Small files are read: a mapped file that is rewritten in place kills the process (SIGBUS).
 MAP_FROM_BYTES = 64 << 20
+# Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
+_ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 Progress = Callable[[str, float], None]
 
 
@@ -174,7 +176,7 @@ def _debug_buffers(files: list[LoadedFile]) -> list[LoadedFile]:
         data = open_bytes(files[index].path)
     except (OSError, FormatError):
         return files
-    if formats.recognise(data) is not None:
+    if formats.recognise(data) is not None or bytes(data[:4]) in _ARCHIVES:
         return files
     artifact = DebugBuffer(data, files[index].path)
     name = formats.DEBUG_BUFFER

@@ -10,6 +10,7 @@ from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, open_files, short
 from inspector.size import Part, mark_duplicates
 from inspector.size_files import SizedFile, session_sizes
+from inspector.size_users import Users, stored_users, users_of, users_text
 from schema.errors import Issue, Severity
 
 _MEASURED = ("pte", "ptd", "bpte")
@@ -35,6 +36,7 @@ def run(options: Namespace) -> Answer:
     measured = [(one, _parts(one, options.duplicates)) for one in chosen if one.size is not None]
     total = sum(one.file.size for one, _ in measured)
     several = len(measured) > 1
+    users = stored_users(session)
     data = {
         "total_bytes": total,
         "parts": [
@@ -46,12 +48,13 @@ def run(options: Namespace) -> Answer:
                 "offset": part.offset,
                 "file": one.file.path,
                 "duplicate_of": _name(one, part.duplicate_of, several) or None,
+                "used_by": list(users_of(part, users)),
             }
             for one, parts in measured
             for part in parts
         ],
     }
-    return Answer(data, tables=_tables(measured, total, options.top), issues=issues)
+    return Answer(data, tables=_tables(measured, total, options, users), issues=issues)
 
 
 def _parts(one: SizedFile, duplicates: bool) -> Sequence[Part]:
@@ -64,7 +67,10 @@ def _name(one: SizedFile, name: str, several: bool) -> str:
 
 
 def _tables(
-    measured: Sequence[tuple[SizedFile, Sequence[Part]]], total: int, top: int
+    measured: Sequence[tuple[SizedFile, Sequence[Part]]],
+    total: int,
+    options: Namespace,
+    users: Users,
 ) -> tuple[Table, ...]:
     whole = max(total, 1)
     several = len(measured) > 1
@@ -91,6 +97,7 @@ def _tables(
             part.kind,
             part.nbytes,
             part.nbytes / whole,
+            users_text(users_of(part, users)),
             _name(one, part.duplicate_of, several),
         )
         for one, parts in measured
@@ -102,8 +109,11 @@ def _tables(
         Column("kind"),
         Column("bytes", "bytes"),
         Column("share", "share"),
+        Column("used by"),
         Column("same content as"),
     )
-    listed = rows[: max(top, 0)]
+    if not options.duplicates:  # nothing was compared: a column of blanks would say "none"
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    listed = rows[: max(options.top, 0)]
     title = f"the {len(listed)} largest of {len(rows)} parts"
     return (Table(title, columns, listed), kinds)

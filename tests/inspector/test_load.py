@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from inspector.load import Cancelled, expand, load_file, load_session, pair, siblings
+from schema import formats
 from schema.errors import FormatError
-from tests.inspector.sessions import DATA
+from tests.inspector.sessions import DATA, folders, label
 
 SESSION = DATA / "corpus/v1.5.1/convnet_xnnpack"
 KINDS = {"model.pte": "pte", "model.etrecord": "etrecord", "run.etdp": "etdump"}
@@ -46,6 +48,28 @@ def test_debug_buffer_is_what_is_left_beside_a_trace(tmp_path: Path) -> None:
 
 def test_debug_buffer_alone_is_taken_for_one() -> None:
     assert load_file(str(SESSION / "run.debug")).kind == "debug_buffer"
+
+
+@pytest.mark.parametrize("folder", folders("run.debug"), ids=label)
+@pytest.mark.parametrize("rest", [0, 1 << 16])
+def test_debug_buffer_of_any_run_is_taken_for_one(folder: Path, rest: int) -> None:
+    # Bools, small integers and leading zeros too, cut after the last tensor or as it was written.
+    data = (folder / "run.debug").read_bytes() + bytes(rest)
+    assert formats.recognise(memoryview(data)) is None
+    assert formats.looks_like_debug_buffer(memoryview(data))
+
+
+@pytest.mark.parametrize("identifier", [b"ET99", b"XXXX", b"AB12"])
+def test_program_with_a_wrong_identifier_is_no_debug_buffer(identifier: bytes) -> None:
+    data = bytearray((SESSION / "model.pte").read_bytes() + bytes(64))
+    data[4:8] = identifier
+    assert not formats.looks_like_debug_buffer(memoryview(data))
+
+
+@pytest.mark.parametrize("name", ["io.pt", "model.etrecord"])
+def test_archive_is_no_debug_buffer(name: str) -> None:
+    data = (SESSION / name).read_bytes() + bytes(64)
+    assert not formats.looks_like_debug_buffer(memoryview(data))
 
 
 @pytest.mark.parametrize(
@@ -104,3 +128,13 @@ def test_program_inside_a_bundle_serves_when_there_is_no_other() -> None:
     loaded = load_session([DATA / "corpus/special/xnnpack_two_delegates/model.bpte"])
     assert loaded.program is not None
     assert loaded.methods == ("forward",)
+
+
+def test_saved_tensors_beside_a_trace_are_not_its_debug_buffer(tmp_path: Path) -> None:
+    folder = DATA / "corpus" / "v1.5.1" / "mm_portable"
+    saved = tmp_path / "io.pt"
+    with zipfile.ZipFile(saved, "w") as archive:
+        archive.writestr("io/data.pkl", bytes(64))
+    session = load_session([str(folder / "model.pte"), str(folder / "run.etdp"), str(saved)])
+    assert session.debug_buffer is None
+    assert [file.kind for file in session.files] == ["pte", "etdump", "unknown"]

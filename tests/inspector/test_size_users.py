@@ -1,0 +1,64 @@
+"""Who uses the stored bytes: each blob of a delegate has its node, each constant its call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inspector.size_files import session_sizes
+from inspector.size_users import stored_users, users_of, users_text
+from tests.inspector.cli_runs import run
+from tests.inspector.sessions import DATA, folders, label, session
+
+SESSIONS = folders("model.pte")
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=label)
+def test_stored_bytes_of_stock_programs_have_a_user(path: Path) -> None:
+    found = session(path)
+    users = stored_users(found)
+    for one in session_sizes(found):
+        if one.file.kind != "pte" or one.size is None:
+            continue
+        for part in one.size.parts:
+            if part.kind == "named data":
+                assert users_of(part, users), part.name
+
+
+def test_shared_blob_names_the_node_and_module_of_both_methods() -> None:
+    users = stored_users(session(DATA / "extra" / "two_methods_xnnpack"))
+    shared = [names for names in users.values() if len(names) > 1]
+    assert (
+        "decode delegate 0 FullyConnected_0 filter in coder.shared",
+        "encode delegate 0 FullyConnected_0 filter in coder.shared",
+    ) in [tuple(sorted(names)) for names in shared]
+
+
+def test_constant_is_used_by_the_call_that_reads_it() -> None:
+    users = stored_users(session(DATA / "corpus" / "v1.5.1" / "tinygpt_portable"))
+    assert users["v1"] == ("instruction 0 aten::embedding.out in e",)
+
+
+def test_external_weight_is_found_under_its_key() -> None:
+    users = stored_users(session(DATA / "extra" / "external_weights"))
+    assert [user.split()[:2] for user in users["shared.weight"]] == [
+        ["instruction", "0"],
+        ["instruction", "3"],
+    ]
+
+
+def test_many_users_are_counted_not_listed() -> None:
+    assert users_text(("a", "b", "c", "d")) == "a, b and 2 more"
+    assert users_text(("a",)) == "a"
+
+
+def test_size_says_duplicates_only_when_asked() -> None:
+    model = str(DATA / "corpus" / "v1.5.1" / "convnet_xnnpack" / "model.pte")
+    assert "same content" not in run("size", model).out
+    assert "same content" in run("size", model, "--duplicates").out
+    parts = json.loads(run("size", model, "--format", "json").out)["data"]["parts"]
+    blobs = [part for part in parts if part["kind"] == "named data"]
+    assert blobs
+    assert all(part["used_by"] for part in blobs)
