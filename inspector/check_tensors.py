@@ -7,6 +7,7 @@ weights apart, so that files of any size are compared at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from inspector import record_maps
@@ -188,17 +189,17 @@ def _delegate(
     return agree, ""
 
 
-def _extents(meta: TensorMeta) -> list[str]:
-    return sorted(str(size) for size in meta.sizes if size != 1)
+def _count(meta: TensorMeta) -> int:
+    return math.prod(size for size in meta.sizes if isinstance(size, int))
 
 
 def _extents_against(here: list[TensorMeta], there: list[TensorMeta]) -> str:
-    """Compare shapes in any order of dimensions; backends reorder them, and add ones."""
+    """Compare how many elements there are: backends reorder and merge dimensions, and add ones."""
     if not here or not there or any(isinstance(s, str) for meta in there for s in meta.sizes):
         return ""
-    extents = [_extents(meta) for meta in there]
+    counts = {_count(meta) for meta in there}
     for meta in here:
-        if _extents(meta) not in extents:
+        if _count(meta) not in counts:
             shapes = " or ".join(sorted({str(list(one.sizes)) for one in there}))
             return f"the payload has {list(meta.sizes)}, the record has {shapes}"
     return ""

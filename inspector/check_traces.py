@@ -17,6 +17,7 @@ from inspector.check_kernels import (
 from inspector.methods import KIND_OF_EVENT, is_execution, match_methods
 from inspector.node_index import base_operator, nodes_by_handle, walk_nodes
 from inspector.operands import plan_operands
+from inspector.profile_rows import EXECUTE
 from schema.debug_buffer import DebugBuffer, tensor_extents
 from schema.errors import Severity
 from schema.etdump import ETDump
@@ -36,12 +37,20 @@ def program_and_trace(program: Program, dump: ETDump) -> Evidence:
     matched = 0
     for block in trace_blocks((dump,)).blocks:
         if not is_execution(block):
+            matched += _runs_nothing(program, block)
             continue
         count, mismatch = _program_against(program, block)
         if mismatch:
             return Evidence(what, 0, mismatch)
         matched += count
     return Evidence(what, matched)
+
+
+def _runs_nothing(program: Program, block: Block) -> bool:
+    """Return whether a run without instructions is what the program's only methods do."""
+    working = [plan for plan in program.plans if plan.inputs or instructions(plan)]
+    idle = bool(working) and not any(instructions(plan) for plan in working)
+    return idle and any(name in EXECUTE for name in block.strings)
 
 
 def _program_against(program: Program, block: Block) -> Finding:

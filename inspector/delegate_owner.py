@@ -68,7 +68,7 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
     owners: list[int | None] = [None] * len(nodes)
     for handle, places in _by_handle(nodes).items():
         wanted = [index for index, counts in enumerate(taken) for _ in range(counts[handle])]
-        chosen = _choose(nodes, places, left.get(handle, Counter()), len(wanted))
+        chosen = choose(nodes, places, left.get(handle, Counter()), len(wanted))
         for place, call in zip(chosen, wanted, strict=False):
             owners[place] = call
     delegates = _delegate_indices(session.program, method, calls)
@@ -84,7 +84,7 @@ def _by_handle(nodes: Sequence[ListedNode]) -> dict[int, list[int]]:
     return found
 
 
-def _choose(
+def choose(
     nodes: Sequence[ListedNode], places: Iterable[int], left: Counter[str], count: int
 ) -> list[int]:
     """Return the places of the nodes a delegate took, in order."""

@@ -31,7 +31,9 @@ def run(options: Namespace) -> Answer:
     data = {"stored": stored_rows, "logged": logged_rows}
     issues: list[Issue] = []
     if not stored and not logged:
-        words = needs("tensors", "a program, or an ETDump with its debug buffer")
+        words = "nothing is stored in the program and nothing was logged"
+        if session.program is None:
+            words = needs("tensors", "a program, or an ETDump with its debug buffer")
         issues.append(Issue(Severity.INFO, session.name, words))
     tables = (
         _table("stored tensors", stored_rows, "name"),
@@ -72,14 +74,14 @@ def _logged(one: LoggedTensor, values: bool) -> dict[str, Any]:
 def _table(title: str, rows: list[dict[str, Any]], name: str) -> Table:
     columns = (
         Column(name),
-        Column("dtype"),
+        Column("dtype", spare=1),
         Column("shape"),
         Column("bytes", "bytes"),
         Column("min", "number"),
-        Column("mean", "number"),
+        Column("mean", "number", spare=3),
         Column("max", "number"),
-        Column("nan", "count"),
-        Column("inf", "count"),
+        Column("nan", "count", spare=2),
+        Column("inf", "count", spare=2),
         Column("note"),
     )
     cells: list[tuple[Any, ...]] = []

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from inspector.delegate_owner import choose
 from inspector.delegation import analyse_delegation, summary_text
 from inspector.load import load_session
 from inspector.names import is_compute, op_type
+from schema.etrecord import ListedNode
 from tests.inspector.sessions import DATA, folders, label, session
 
 MADE = folders("stock.json", "model.pte", "model.etrecord")
@@ -26,7 +29,7 @@ def test_numbers_of_the_compiled_program_equal_those_of_the_stock_tool(folder: P
         assert entry.summary == wanted["summary"]
         counted = {row.op_type: (row.delegated, row.non_delegated) for row in entry.by_operator}
         rows = {name: (inside, outside) for name, inside, outside in wanted["by_operator"]}
-        total = rows.pop("Total")
+        total = rows.pop("Total", (0, 0))  # no operators, no total
         assert total == (entry.num_delegated_nodes, entry.num_non_delegated_nodes)
         assert counted == rows
 
@@ -77,6 +80,23 @@ def test_operator_type_is_the_name_without_its_number(name: str, wanted: str) ->
 def test_moving_data_is_not_computing(name: str) -> None:
     assert not is_compute(name)
     assert is_compute("aten_convolution_default")
+
+
+def test_getitem_is_on_the_side_of_what_it_reads() -> None:
+    def node(name: str, target: str, source: str = "") -> ListedNode:
+        return ListedNode(name, "call_function", target, 3, source=source or name)
+
+    nodes = [
+        node("aten_split_copy_tensor", "aten.split_copy.Tensor"),
+        node("getitem", "_operator.getitem", "aten_split_copy_tensor"),
+        node("getitem_1", "_operator.getitem", "aten_split_copy_tensor"),
+        node("aten_linear_default", "aten.linear.default"),
+        node("aten_slice_copy_tensor", "aten.slice_copy.Tensor"),
+        node("aten_view_copy_default", "aten.view_copy.default"),
+    ]
+    left = Counter({"aten::split_copy": 1})
+    assert choose(nodes, range(6), left, 3) == [3, 4, 5]
+    assert choose(nodes, range(6), Counter(), 6) == [0, 1, 2, 3, 4, 5]
 
 
 def test_summary_has_the_documented_wording() -> None:

@@ -14,7 +14,7 @@ from inspector.memory import analyse_memory
 from inspector.operands import lifetimes, plan_operands
 from schema.program import Program
 from schema.program import model as m
-from tests.inspector.sessions import folders, label, session
+from tests.inspector.sessions import DATA, folders, label, session
 
 
 def tensor(offset: int | None, nbytes: int = 16, **changes: int) -> m.EValue:
@@ -141,6 +141,23 @@ def test_state_lives_for_the_whole_method() -> None:
     lives = lifetimes(made)
     assert 2 in lives.state
     assert (lives.first[2], lives.last[2]) == (0, 2)
+
+
+def test_state_of_another_method_outlives_a_method_that_leaves_it_alone() -> None:
+    found = session(DATA / "extra/shared_state")
+    assert found.program is not None
+    plan = analyse_memory(found.program, "plain")
+    idle = [value for arena in plan.arenas for value in arena.values if value.role == "state"]
+    assert sorted(value.nbytes for value in idle) == [4, 12]
+    assert {(value.first, value.last) for value in idle} == {(0, plan.instruction_count - 1)}
+
+
+def test_method_without_instructions_holds_its_inputs() -> None:
+    found = session(DATA / "extra/identity")
+    assert found.program is not None
+    (arena,) = analyse_memory(found.program, "forward").arenas
+    assert [(value.first, value.last, value.role) for value in arena.values] == [(0, 0, "input")]
+    assert (arena.peak_bytes, arena.peak_instruction, len(arena.live_bytes)) == (8, 0, 1)
 
 
 def test_lists_stand_for_their_members() -> None:

@@ -63,6 +63,15 @@ def external_weights() -> Recipe:
     return Recipe("external_weights", runs, Coder().eval(), config=config)
 
 
+def external_split() -> Recipe:
+    config = ExecutorchBackendConfig(
+        external_constants=lambda node: "shared" if "shared" in node.name else "head"
+    )
+    runs = [("forward", (torch.randn(2, 8),))]
+    # The stock Python binding runs with one data file at most: no trace.
+    return Recipe("external_split", runs, Coder().eval(), config=config, trace=False)
+
+
 def inline_delegate() -> Recipe:
     config = ExecutorchBackendConfig(extract_delegate_segments=False)
     runs = [("forward", (torch.randn(2, 8),))] * 2
@@ -80,4 +89,13 @@ def wide_alignment() -> Recipe:
 
 
 if __name__ == "__main__":
-    write_all([two_methods, two_methods_xnnpack, external_weights, inline_delegate, wide_alignment])
+    write_all(
+        [
+            two_methods,
+            two_methods_xnnpack,
+            external_weights,
+            external_split,
+            inline_delegate,
+            wide_alignment,
+        ]
+    )

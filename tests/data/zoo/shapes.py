@@ -32,6 +32,11 @@ class NoConstants(torch.nn.Module):
         return torch.relu(a + b)
 
 
+class Identity(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+
 class Half(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -68,6 +73,10 @@ def no_constants() -> Recipe:
     return Recipe("no_constants", [("forward", inputs)] * 2, NoConstants())
 
 
+def identity() -> Recipe:
+    return Recipe("identity", [("forward", (torch.randn(2),))] * 2, Identity())
+
+
 def half_precision() -> Recipe:
     # The stock tracer has no half precision: no intermediate tensors for such a program.
     x = torch.randn(1, 2, 6, 6, dtype=torch.float16)
@@ -99,6 +108,7 @@ if __name__ == "__main__":
             many_outputs,
             bool_and_int,
             no_constants,
+            identity,
             half_precision,
             dynamic_rows,
             emit_stacktrace,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from executorch.exir import ExecutorchBackendConfig
 from executorch.exir.passes import MemoryPlanningPass
+from torch.export import export
 from writing import Recipe, write_all
 
 
@@ -18,6 +19,22 @@ class Counter(torch.nn.Module):
         self.count.add_(1.0)
         self.total.mul_(0.5)
         return x * self.count, self.total.sum() + self.count
+
+
+class Plain(torch.nn.Module):
+    """A second method of the counter, which leaves its state alone."""
+
+    def __init__(self, counter: Counter) -> None:
+        super().__init__()
+        self.counter = counter
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sin(x) + 1
+
+
+class Count(Plain):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.counter(x)
 
 
 class Attention(torch.nn.Module):
@@ -50,6 +67,19 @@ def counter_state_no_debug() -> Recipe:
     return Recipe("counter_state_no_debug", runs, Counter(), debug=False, reference=False)
 
 
+def shared_state() -> Recipe:
+    counter, x = Counter(), torch.ones(3)
+    exported = {
+        "count": export(Count(counter), (x,), strict=False),
+        "plain": export(Plain(counter), (x,), strict=False),
+    }
+    runs = [("count", (x,)), ("plain", (x,)), ("count", (x,))]
+    config = ExecutorchBackendConfig(
+        memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True)
+    )
+    return Recipe("shared_state", runs, exported=exported, config=config, debug=False)
+
+
 def kv_cache() -> Recipe:
     runs = [("forward", (torch.randn(1, 1, 8), torch.tensor([step]))) for step in range(4)]
     config = ExecutorchBackendConfig(
@@ -60,4 +90,4 @@ def kv_cache() -> Recipe:
 
 
 if __name__ == "__main__":
-    write_all([counter_state, counter_state_no_debug, kv_cache])
+    write_all([counter_state, counter_state_no_debug, shared_state, kv_cache])

@@ -96,9 +96,8 @@ def write_session(folder: Path, recipe: Recipe) -> None:
     program = folder / "model.pte"
     program.write_bytes(manager.buffer)
     manager.write_tensor_data_to_file(str(folder))
-    data = next(folder.glob("*.ptd"), None)
-    if data is not None:
-        data = data.rename(folder / "model.ptd")
+    found = sorted(folder.glob("*.ptd"))
+    data = found[0].rename(folder / "model.ptd") if len(found) == 1 else None
     facts |= manager_facts(manager)
     facts["outputs"] = _run(recipe, folder, data) if recipe.trace else []
     _write_facts(folder, facts)
