@@ -10,6 +10,21 @@ EXTRA_VERBS = {
     "open": "the window, with these files open; the same without a verb",
     "screenshot": "any view as a picture, without a screen",
 }
+_OPEN_HELP = """usage: etscope [open] [--watch] [FILE ...]
+
+The window, with these files open as one session.
+
+positional arguments:
+  FILE        files or folders, any mix
+
+options:
+  -h, --help  show this help message and exit
+  --watch     open them again when they change
+
+examples:
+  etscope model.pte model.etrecord run.etdp run.debug
+  etscope open runs/mobilenet --watch
+"""
 _USAGE = 2
 _BAD_QT = (6, 12)
 _GOOD_PYTHON = (3, 12)
@@ -32,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run_verb(arguments, EXTRA_VERBS)
     if arguments and arguments[0] == "open":
         arguments = arguments[1:]
+    if "-h" in arguments or "--help" in arguments:
+        sys.stdout.write(_OPEN_HELP)
+        return 0
     watch = "--watch" in arguments
     paths = [argument for argument in arguments if argument != "--watch"]
     unknown = [argument for argument in paths if argument.startswith("-")]

@@ -44,12 +44,25 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="etscope screenshot", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="etscope screenshot",
+        description="Any view as a picture, without a screen.",
+        epilog="examples:\n"
+        "  etscope screenshot model.pte -o overview.png\n"
+        "  etscope screenshot runs/mobilenet --view all --theme dark -o pictures",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders, any mix")
     parser.add_argument("-o", "--output", required=True, help="PNG file; a folder for --view all")
-    parser.add_argument("--view", default="overview", choices=(*shots.view_names(), "all"))
-    parser.add_argument("--theme", default="light", choices=("light", "dark"))
-    parser.add_argument("--size", default="1280x800", metavar="WIDTHxHEIGHT")
+    parser.add_argument(
+        "--view", default="overview", choices=(*shots.view_names(), "all"), help="default: overview"
+    )
+    parser.add_argument(
+        "--theme", default="light", choices=("light", "dark"), help="default: light"
+    )
+    parser.add_argument(
+        "--size", default="1280x800", metavar="WIDTHxHEIGHT", help="default: 1280x800"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="2 for twice as fine")
     parser.add_argument("--force", action="store_true", help="replace pictures that exist")
     return parser

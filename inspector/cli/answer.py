@@ -31,10 +31,13 @@ class Column:
         title: heading
         unit: shown behind the heading; the cells are plain numbers
         kind: text, time (ms), bytes, share, count or number
+        spare: a terminal too narrow for all columns loses those with the highest number first;
+            0 is always there
     """
 
     title: str
     kind: str = "text"
+    spare: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,8 @@ def run(options: Namespace) -> Answer:
         Column("file"),
         Column("with"),
         Column("verdict"),
-        Column("facts", "count"),
-        Column("compared"),
+        Column("facts", "count", spare=1),
+        Column("compared", spare=2),
         Column("mismatch"),
     )
     rows = [

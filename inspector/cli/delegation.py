@@ -92,10 +92,10 @@ def _delegates(entry: MethodDelegation) -> Table:
         Column("delegate", "count"),
         Column("backend"),
         Column("payload", "bytes"),
-        Column("named data", "bytes"),
+        Column("named data", "bytes", spare=2),
         Column("nodes", "count"),
         Column("called by"),
-        Column("compile specs"),
+        Column("compile specs", spare=1),
     )
     rows = [
         (

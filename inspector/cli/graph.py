@@ -97,10 +97,10 @@ def _table(method: str, graph: ModelGraph) -> Table:
     columns = (
         Column("node"),
         Column("operator"),
-        Column("output"),
+        Column("output", spare=1),
         Column("module"),
-        Column("delegate"),
-        Column("source"),
+        Column("delegate", spare=2),
+        Column("source", spare=3),
     )
     rows = [_cells(node) for node in graph.nodes]
     return Table(f"{method}: {graph.source}, {len(graph.nodes)} nodes", columns, rows)

@@ -18,13 +18,19 @@ _SCALES = ("ns", "us", "ms", "s", "cycles")
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the stock command."""
-    parser.add_argument("--etdump_path", required=True)
-    parser.add_argument("--etrecord_path")
-    parser.add_argument("--debug_buffer_path")
-    parser.add_argument("--source_time_scale", choices=_SCALES, default="ns")
-    parser.add_argument("--target_time_scale", choices=_SCALES, default="ms")
-    parser.add_argument("--tsv_path", help="also write the table here as TSV")
-    parser.add_argument("--compare_results", action="store_true")
+    parser.add_argument("--etdump_path", required=True, metavar="FILE", help="the trace")
+    parser.add_argument("--etrecord_path", metavar="FILE", help="names the operators")
+    parser.add_argument("--debug_buffer_path", metavar="FILE", help="logged tensors")
+    parser.add_argument(
+        "--source_time_scale", choices=_SCALES, default="ns", help="unit of its ticks; default: ns"
+    )
+    parser.add_argument(
+        "--target_time_scale", choices=_SCALES, default="ms", help="unit shown; default: ms"
+    )
+    parser.add_argument("--tsv_path", metavar="FILE", help="also write the table here as TSV")
+    parser.add_argument(
+        "--compare_results", action="store_true", help="compare outputs with the recorded ones"
+    )
     add_output(parser)
 
 

@@ -23,6 +23,7 @@ from inspector.cli.answer import (
     Answer,
     CommandError,
 )
+from inspector.cli.examples import epilog
 from inspector.cli.output import Heading, emit, envelope, to_json
 from inspector.cli.text import printable, stdout_is_utf8
 from schema.errors import FormatError, Issue
@@ -64,6 +65,17 @@ def help_text(extra_verbs: dict[str, str] | None = None) -> str:
     for name, what in {**(extra_verbs or {}), **VERBS}.items():
         lines.append(f"  {name:<14} {what}")
     lines += [
+        "",
+        "FILES are any mix of .pte, .ptd, .bpte, ETRecord, ETDump and debug buffer, or folders of",
+        "them; what a file is, is told by its content. Without a verb the window opens.",
+        "",
+        "examples:",
+        "  etscope model.pte model.etrecord run.etdp",
+        "  etscope summary model.pte",
+        "  etscope profile model.pte model.etrecord run.etdp --top 20",
+        "",
+        "exit codes: 0 fine, 1 check or diff found something, 2 wrong usage, 3 unreadable file,",
+        "4 the job failed, 130 interrupted",
         "",
         "etscope VERB --help says more of one verb; etscope --version prints the version.",
     ]
@@ -164,11 +176,20 @@ def _broken_pipe() -> int:
     return FINE
 
 
+def _as_sentence(words: str) -> str:
+    end = "" if words.endswith("?") else "."
+    return f"{words[0].upper()}{words[1:]}{end}"
+
+
 def _run(request: _Request) -> int:
     verb = request.verb
     module = _verb(verb)
     parser = _Parser(
-        prog=f"etscope {verb}", description=f"{VERBS[verb].capitalize()}.", allow_abbrev=False
+        prog=f"etscope {verb}",
+        description=_as_sentence(VERBS[verb]),
+        epilog=epilog(verb),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     module.add_arguments(parser)
     options = request.options = parser.parse_args(request.arguments)

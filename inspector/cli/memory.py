@@ -106,11 +106,11 @@ def _tables(plan: MemoryPlan, arena: Arena, sources: Sources, options: Namespace
         Column("offset", "count"),
         Column("first", "count"),
         Column("last", "count"),
-        Column("dtype"),
-        Column("shape"),
-        Column("role"),
+        Column("dtype", spare=3),
+        Column("shape", spare=4),
+        Column("role", spare=2),
         Column("made by"),
-        Column("source"),
+        Column("source", spare=1),
     )
     shown = arena.values if options.all else arena.at_peak()
     what = (

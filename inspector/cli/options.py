@@ -19,7 +19,9 @@ def add_output(parser: ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("-o", "--output", metavar="FILE", help="write here, not to the terminal")
     parser.add_argument("--force", action="store_true", help="replace an output that exists")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show where an error arose")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="show the traceback of an error"
+    )
 
 
 def add_folder_output(parser: ArgumentParser, words: str) -> None:
@@ -27,18 +29,24 @@ def add_folder_output(parser: ArgumentParser, words: str) -> None:
     parser.add_argument("-o", "--output", dest="folder", metavar="FOLDER", help=words)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show where an error arose")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="show the traceback of an error"
+    )
     parser.set_defaults(output=None)
 
 
 def add_reading(parser: ArgumentParser) -> None:
     """Add how to read what the files leave open."""
-    parser.add_argument("--method", help="only this method")
+    parser.add_argument("--method", metavar="NAME", help="only this method")
     parser.add_argument(
         "--source-time-scale", choices=UNITS, help="unit of ETDump ticks; default: ns, assumed"
     )
     parser.add_argument(
-        "--source-root", action="append", default=[], metavar="FOLDER", help="where sources are"
+        "--source-root",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="where source files are looked for; may be repeated",
     )
 
 

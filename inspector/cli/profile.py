@@ -149,15 +149,15 @@ def _table(profile: Profile, indices: Sequence[int], options: Namespace) -> Tabl
     columns = (
         Column("event"),
         Column("operator"),
-        Column("module"),
-        Column("delegate"),
+        Column("module", spare=2),
+        Column("delegate", spare=1),
         Column("instr", "count"),
-        Column("p50", kind),
+        Column("p50", kind, spare=4),
         Column("avg", kind),
-        Column("min", kind),
-        Column("max", kind),
+        Column("min", kind, spare=6),
+        Column("max", kind, spare=5),
         Column("share", "share"),
-        Column("join"),
+        Column("join", spare=3),
     )
     if options.format == "json":
         return Table("", columns, ())

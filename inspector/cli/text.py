@@ -17,6 +17,7 @@ from schema.errors import Issue, Severity
 _TIME = (("ns", 1e-6), ("µs", 1e-3), ("ms", 1.0), ("s", 1e3))
 _BYTES = (("B", 1.0), ("KiB", 1024.0), ("MiB", 1024.0**2), ("GiB", 1024.0**3))
 _NARROWEST = 12
+_READABLE = 18  # columns are left out before text is cut below this
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
@@ -46,9 +47,13 @@ def _table(table: Table, width: int, colour: bool) -> str:
     heads = [head for head, _ in shown]
     columns = [cells for _, cells in shown]
     wide = [max([len(head), *map(len, cells)]) for head, cells in zip(heads, columns, strict=True)]
-    wide = _fit(table.columns, wide, width)
-    lines = [_line(table.columns, heads, wide)]
-    lines += [_line(table.columns, row, wide) for row in zip(*columns, strict=True)]
+    kept = _kept(table.columns, wide, width)
+    left_out = [column.title for i, column in enumerate(table.columns) if i not in kept]
+    titles = [table.columns[index] for index in kept]
+    heads, columns = [heads[index] for index in kept], [columns[index] for index in kept]
+    wide = _fit(titles, [wide[index] for index in kept], width)
+    lines = [_line(titles, heads, wide)]
+    lines += [_line(titles, row, wide) for row in zip(*columns, strict=True)]
     if table.total is not None and len(lines) > 2:
         lines.insert(-1, "  ".join("-" * size for size in wide))
     if colour:
@@ -58,6 +63,8 @@ def _table(table: Table, width: int, colour: bool) -> str:
         lines.insert(0, f"{_BOLD}{title}{_PLAIN}" if colour else title)
     if len(table.rows) == 0:
         lines.append("(none)")
+    if left_out:
+        lines.append(f"(too narrow for {', '.join(left_out)}; a pipe or --format has all)")
     return "\n".join(lines)
 
 
@@ -103,6 +110,18 @@ def _number(value: Any, factor: float, digits: int) -> str:  # noqa: ANN401 - an
     if value is None or not math.isfinite(float(value)):
         return "—"
     return f"{float(value) / factor:,.{digits}f}"
+
+
+def _kept(columns: Sequence[Column], wide: Sequence[int], width: int) -> list[int]:
+    """Return which columns a terminal has room for, text cut to a readable width at most."""
+    kept = list(range(len(columns)))
+    spare = sorted((i for i in kept if columns[i].spare), key=lambda i: -columns[i].spare)
+    for index in spare if width else ():
+        cells = (min(wide[i], _READABLE) if columns[i].kind == "text" else wide[i] for i in kept)
+        if sum(cells) + 2 * (len(kept) - 1) <= width:
+            break
+        kept.remove(index)
+    return kept
 
 
 def _fit(columns: Sequence[Column], wide: list[int], width: int) -> list[int]:

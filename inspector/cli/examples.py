@@ -1,0 +1,72 @@
+"""Command lines to start from, shown at the end of each verb's help."""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "summary": (
+        "etscope summary model.pte",
+        "etscope summary model.pte model.etrecord run.etdp run.debug",
+        "etscope summary runs/mobilenet --format json",
+    ),
+    "profile": (
+        "etscope profile model.pte model.etrecord run.etdp --top 20",
+        "etscope profile run.etdp --source-time-scale cycles",
+        "etscope profile runs/mobilenet --format csv -o events.csv",
+    ),
+    "delegation": (
+        "etscope delegation model.pte",
+        "etscope delegation model.pte model.etrecord --method forward",
+    ),
+    "memory": (
+        "etscope memory model.pte",
+        "etscope memory model.pte model.etrecord --all",
+    ),
+    "size": (
+        "etscope size model.pte --top 20",
+        "etscope size model.pte weights.ptd --duplicates",
+        "etscope size model.pte --format tsv -o parts.tsv",
+    ),
+    "tensors": (
+        "etscope tensors model.pte --no-values",
+        "etscope tensors run.etdp run.debug --run 1",
+    ),
+    "graph": (
+        "etscope graph model.pte model.etrecord --list",
+        "etscope graph model.pte --format json",
+    ),
+    "check": (
+        "etscope check model.pte model.etrecord run.etdp run.debug",
+        "etscope check runs/mobilenet || echo 'not one set'",
+    ),
+    "diff": (
+        "etscope diff old.pte new.pte",
+        "etscope diff runs/before runs/after",
+        "etscope diff --base old.pte old.etdp --new new.pte new.etdp",
+    ),
+    "trace": (
+        "etscope trace run.etdp -o trace.json",
+        "etscope trace model.pte model.etrecord run.etdp -o trace.json",
+    ),
+    "report": (
+        "etscope report model.pte model.etrecord run.etdp run.debug -o report.html",
+        "etscope report runs/mobilenet -o report.html --force",
+    ),
+    "extract": (
+        "etscope extract model.pte",
+        "etscope extract model.pte --what payloads -o parts",
+    ),
+    "export": (
+        "etscope export model.pte model.etrecord -o graphs.json",
+        "etscope export runs/mobilenet --as anonymised --to for-the-bug-report",
+    ),
+    "inspector-cli": (
+        "etscope inspector-cli --etdump_path run.etdp",
+        "etscope inspector-cli --etdump_path run.etdp --etrecord_path model.etrecord"
+        " --tsv_path events.tsv",
+    ),
+}
+
+
+def epilog(verb: str) -> str:
+    """Return the examples of a verb as the last paragraph of its help."""
+    return "\n".join(["examples:", *(f"  {line}" for line in EXAMPLES[verb])])

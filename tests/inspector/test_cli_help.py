@@ -1,0 +1,87 @@
+"""Help and narrow terminals: examples that parse, sentences, columns a reader can read."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+from argparse import ArgumentParser
+
+import pytest
+
+from devtools_app.__main__ import main as command
+from inspector.cli import VERBS, text
+from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.examples import EXAMPLES
+from tests.inspector.cli_runs import run
+
+SHELL = re.compile(r"\s*\|\|.*$")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_examples_of_a_verb_parse_with_its_own_options(verb: str) -> None:
+    module = importlib.import_module(f"inspector.cli.{verb.replace('-', '_')}")
+    assert len(EXAMPLES[verb]) >= 2
+    for line in EXAMPLES[verb]:
+        words = shlex.split(SHELL.sub("", line))
+        assert words[:2] == ["etscope", verb]
+        parser = ArgumentParser(allow_abbrev=False, exit_on_error=False)
+        module.add_arguments(parser)
+        parser.parse_args(words[2:])
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_a_verb_keeps_names_and_ends_its_sentence(verb: str) -> None:
+    found = run(verb, "--help")
+    assert found.code == 0
+    described = found.out.split("\n\n")[1]
+    assert re.fullmatch(r"[A-Z].*[.?]", described)
+    assert VERBS[verb][1:].rstrip("?") in described
+    assert all(line in found.out for line in EXAMPLES[verb])
+
+
+def test_open_explains_itself_without_a_window(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["open", "--help"]) == 0
+    assert "--watch" in capsys.readouterr().out
+
+
+class _Terminal:
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+TABLE = Table(
+    "",
+    (
+        Column("event"),
+        Column("module", spare=1),
+        Column("min", "time", spare=2),
+        Column("share", "share"),
+    ),
+    [("native_call_convolution.out", "features.12.block.3.expand", 1.0, 0.5)] * 2,
+)
+
+
+def _rendered(width: int, monkeypatch: pytest.MonkeyPatch, stream: object) -> str:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")
+    return text.render(Answer({}, tables=(TABLE,)), (), stream)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("width", range(30, 90, 7))
+def test_table_fits_the_terminal_and_says_what_it_left_out(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = _rendered(width, monkeypatch, _Terminal())
+    lines = [line for line in shown.splitlines() if not line.startswith("(")]
+    assert all(len(line) <= width for line in lines)
+    for title in ("module", "min"):
+        assert (title in lines[0]) != (f"{title}" in shown.splitlines()[-1])
+
+
+def test_least_needed_column_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = _rendered(52, monkeypatch, _Terminal())
+    assert "module" in shown.splitlines()[0]
+    assert "too narrow for min;" in shown
