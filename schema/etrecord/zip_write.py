@@ -48,10 +48,11 @@ class Content:
 
 def write_archive(contents: Iterable[Content]) -> bytes:
     """Return a zip archive of stored members."""
-    return b"".join(_chunks(contents))
+    return b"".join(archive_chunks(contents))
 
 
-def _chunks(contents: Iterable[Content]) -> Iterator[bytes | memoryview]:
+def archive_chunks(contents: Iterable[Content]) -> Iterator[bytes | memoryview]:
+    """Return the same archive piece by piece; the bytes of members are not copied."""
     directory: list[bytes] = []
     at = 0
     for content in contents:

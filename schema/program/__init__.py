@@ -1,6 +1,6 @@
 """Programs: ``.pte`` files, read and written field for field."""
 
-from schema.program.codec import decode, encode, sniff
+from schema.program.codec import decode, encode, encode_parts, sniff
 from schema.program.program import (
     Program,
     backend_id,
@@ -14,6 +14,7 @@ __all__ = [
     "backend_id",
     "decode",
     "encode",
+    "encode_parts",
     "instruction_kind",
     "instructions",
     "operator_name",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import replace
 
 from schema.errors import FormatError, Issue, Severity
@@ -119,9 +120,42 @@ def encode(program: Program, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
     """
     table, area = _lay_out(program, alignment)
     flat = write_root(PROGRAM, table, program.identifier.encode("ascii"))
-    total = len(area)
-    if total == 0 and program.header is None:
+    if len(area) == 0 and program.header is None:
         return flat
+    head = _head(flat, len(area), alignment)
+    return b"".join((head, area))
+
+
+def encode_parts(
+    table: m.ProgramTable,
+    segments: Sequence[Sequence[Buffer]],
+    *,
+    alignment: int = SEGMENT_ALIGNMENT,
+) -> tuple[Buffer, ...]:
+    """Return a program as buffers to write one behind the other; segment bytes are not copied.
+
+    Args:
+        table: the root table; its places of segments are computed anew
+        segments: for each segment the buffers that make it up
+        alignment: bytes; where a segment may start, counted from the first one
+    """
+    step = math.lcm(alignment, 16)
+    area: list[Buffer] = []
+    places: list[m.DataSegment] = []
+    end = 0
+    for parts in segments:
+        size = sum(memoryview(part).nbytes for part in parts)
+        if size:
+            start = -(-end // step) * step
+            area += [bytes(start - end), *parts]
+            end = start + size
+        places.append(m.DataSegment(end - size if size else 0, size))
+    flat = write_root(PROGRAM, replace(table, segments=tuple(places)), b"ET12")
+    return (_head(flat, end, alignment), *area) if end else (flat,)
+
+
+def _head(flat: bytes, total: int, alignment: int) -> bytes:
+    """Return the flatbuffer with its header inserted, padded to where the segments start."""
     body = bytearray(flat)
     root = struct.unpack_from("<I", body)[0] + _NEW_LENGTH
     size = len(body) + _NEW_LENGTH
@@ -131,7 +165,6 @@ def encode(program: Program, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
     body[_HEADER_AT:_HEADER_AT] = header
     if total:
         body += bytes(base - size)
-        body += area
     return bytes(body)
 
 

@@ -1,0 +1,64 @@
+"""Which operators are replaced by others, and by which rule."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, cast
+
+from torch._decomp.decompositions import native_batch_norm_decomposition
+from torch.export import default_decompositions
+
+from compiler.untyped import aten, native
+
+Rule = Callable[..., Any]
+
+
+@functools.cache
+def _default_table() -> dict[Any, Rule]:
+    # Walking every registered operator costs 20 to 90 ms, so it is done once.
+    return dict(cast("Any", default_decompositions()).items())
+
+
+def decomposition_of(op: Any) -> Rule | None:  # noqa: ANN401 - an operator overload of torch
+    """Return what replaces an operator, None for an operator that stays as it is."""
+    own = _OWN_RULES.get(op)
+    if own is not None:
+        return own
+    listed = _default_table().get(op)
+    if listed is not None:
+        return listed
+    return op.decompose if _is_composite(op) else None
+
+
+@functools.cache
+def _is_composite(op: Any) -> bool:  # noqa: ANN401
+    has = native._dispatch_has_kernel_for_dispatch_key
+    return op.namespace == "aten" and has(op.name(), "CompositeImplicitAutograd")
+
+
+def _batch_norm(  # noqa: PLR0913 - the arguments of the operator
+    x: Any,  # noqa: ANN401
+    weight: Any,  # noqa: ANN401
+    bias: Any,  # noqa: ANN401
+    mean: Any,  # noqa: ANN401
+    variance: Any,  # noqa: ANN401
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Any:  # noqa: ANN401
+    # Called through C++ it would become native_batch_norm, which has no stock kernel.
+    if training:
+        return aten.batch_norm.default.decompose(
+            x, weight, bias, mean, variance, training, momentum, eps, cudnn_enabled
+        )
+    inference = aten._native_batch_norm_legit_no_training.default
+    return inference(x, weight, bias, mean, variance, momentum, eps)[0]
+
+
+# native_batch_norm's decomposition is a Python kernel for Autograd, below which templates run.
+_OWN_RULES: dict[Any, Rule] = {
+    aten.batch_norm.default: _batch_norm,
+    aten.native_batch_norm.default: native_batch_norm_decomposition,
+}

@@ -1,0 +1,87 @@
+"""Operators that say the order of dimensions in memory, and that order itself.
+
+The stock compiler registers operators of these names under ``dim_order_ops``, a namespace that
+can exist only once in a process. Ours live in a namespace of our own and are renamed on writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+NAMESPACE = "etscope_dim_order"
+_library: Any = torch.library.Library(NAMESPACE, "DEF")
+for _schema in (
+    "_to_dim_order_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None, bool non_blocking=False, "
+    "int[]? dim_order=None) -> Tensor",
+    "_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, "
+    "Tensor(a!) out) -> Tensor(a!)",
+    "_clone_dim_order(Tensor self, *, bool non_blocking=False, int[]? dim_order=None) -> Tensor",
+    "_clone_dim_order.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, "
+    "Tensor(a!) out) -> Tensor(a!)",
+    "_empty_dim_order(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None, int[]? dim_order=None) -> Tensor",
+    "_empty_dim_order.out(SymInt[] size, *, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)",
+):
+    _library.define(_schema)
+
+
+def dim_order_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Return the dimensions of a dense tensor, outermost in memory first."""
+    if tensor.is_contiguous():
+        return tuple(range(tensor.dim()))
+    strides = tensor.stride()
+    return tuple(sorted(range(tensor.dim()), key=lambda i: -strides[i]))
+
+
+def is_dense(tensor: torch.Tensor) -> bool:
+    """Return whether the elements fill their memory, in whatever order of dimensions."""
+    return tensor.permute(dim_order_of(tensor)).is_contiguous()
+
+
+def in_dim_order(tensor: torch.Tensor, order: Sequence[int] | None) -> torch.Tensor:
+    """Return a copy whose memory has this order of dimensions, the tensor's own for None."""
+    order = dim_order_of(tensor) if order is None else order
+    back = sorted(range(len(order)), key=lambda i: order[i])
+    laid_out = tensor.permute(tuple(order)).clone(memory_format=torch.contiguous_format)
+    return laid_out.permute(back)
+
+
+def _to_dim_order_copy(
+    self: torch.Tensor,
+    *,
+    dtype: torch.dtype | None = None,
+    dim_order: Sequence[int] | None = None,
+    **_options: Any,  # noqa: ANN401
+) -> torch.Tensor:
+    return in_dim_order(self if dtype is None else self.to(dtype), dim_order)
+
+
+def _clone_dim_order(
+    self: torch.Tensor, *, non_blocking: bool = False, dim_order: Sequence[int] | None = None
+) -> torch.Tensor:
+    del non_blocking  # there is one device
+    return in_dim_order(self, dim_order)
+
+
+def _empty_dim_order(
+    size: Sequence[int],
+    *,
+    dtype: torch.dtype | None = None,
+    dim_order: Sequence[int] | None = None,
+    **_options: Any,  # noqa: ANN401
+) -> torch.Tensor:
+    return in_dim_order(torch.empty(tuple(size), dtype=dtype), dim_order)
+
+
+_library.impl("_to_dim_order_copy", _to_dim_order_copy, "CompositeExplicitAutograd")
+_library.impl("_clone_dim_order", _clone_dim_order, "CompositeExplicitAutograd")
+_library.impl("_empty_dim_order", _empty_dim_order, "CompositeExplicitAutograd")
+
+_own: Any = getattr(torch.ops, NAMESPACE)
+TO_DIM_ORDER_COPY: Any = _own._to_dim_order_copy.default
+CLONE_DIM_ORDER: Any = _own._clone_dim_order.default
+EMPTY_DIM_ORDER: Any = _own._empty_dim_order.default

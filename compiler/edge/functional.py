@@ -1,0 +1,80 @@
+"""Programs that write in place, and when torch itself has to take the writes out."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.edge.twins import has_functional_twin, returns_alias
+from compiler.errors import UnsupportedError, at
+from compiler.untyped import HigherOrderOperator, OpOverload, aten
+
+
+def without_hard_writes(program: ExportedProgram) -> ExportedProgram:
+    """Return a program whose in-place writes are simple: whole values that have no views.
+
+    A program with others is functionalised by torch, which traces it anew as a whole; all others
+    are returned as they are.
+
+    Raises: UnsupportedError if control flow is left
+    """
+    if any(_is_hard(node) for node in program.graph.nodes):
+        with warnings.catch_warnings():  # torch copies a class of its own that it has deprecated
+            warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
+            untyped: Any = program
+            program = untyped.run_decompositions({})
+    for node in program.graph.nodes:
+        if isinstance(node.target, HigherOrderOperator):
+            name = getattr(node.target, "__name__", str(node.target))
+            raise UnsupportedError(f"control flow ({name}) cannot be compiled yet: {at(node)}")
+    return program
+
+
+def _is_hard(node: torch.fx.Node) -> bool:
+    if node.op != "call_function":
+        return False
+    if not isinstance(node.target, OpOverload):
+        return isinstance(node.target, HigherOrderOperator)
+    target: Any = node.target
+    if target is aten.batch_norm.default and node.args[5]:
+        return True  # it writes its running statistics, which its schema does not say
+    return bool(target._schema.is_mutable) and not _is_simple_write(node, target)
+
+
+def _is_simple_write(node: torch.fx.Node, target: Any) -> bool:  # noqa: ANN401
+    base = node.args[0] if node.args else None
+    if not isinstance(base, torch.fx.Node) or not has_functional_twin(target):
+        return False
+    if _is_alias(base):
+        return False
+    return not any(_is_alias(user) for user in base.users if user is not node)
+
+
+def _is_alias(node: torch.fx.Node) -> bool:
+    target: Any = node.target
+    if target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
+        return _is_alias(node.args[0])
+    if not isinstance(target, OpOverload) or node.op != "call_function":
+        return False
+    if bool(target._schema.is_mutable):
+        return False
+    return returns_alias(target) or target in _MAY_ALIAS
+
+
+# Composite operators that return a view or their input where they can; their schemas differ.
+_MAY_ALIAS = frozenset(
+    (
+        aten.reshape.default,
+        aten.flatten.using_ints,
+        aten.contiguous.default,
+        aten.to.dtype,
+        aten.to.device,
+        aten.to.dtype_layout,
+        aten.to.other,
+        aten.dropout.default,
+    )
+)

@@ -1,0 +1,55 @@
+"""Puts a template into a graph in place of one node."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from compiler.edge.ops import edge_op
+from compiler.edge.symbols import Symbols
+from compiler.edge.templates import Input, Made, Scalar, Template, nodes_in, walk
+
+
+def inline(
+    graph: torch.fx.Graph,
+    template: Template,
+    call: tuple[Any, dict[str, Any]],
+    metadata: dict[str, Any],
+    constant: Callable[[Scalar], torch.fx.Node],
+    symbols: Symbols,
+) -> Any:  # noqa: ANN401 - a node, a number, or nested lists of them
+    """Make the nodes of a template and return what stands for its result.
+
+    Args:
+        graph: the new graph, at its insertion point
+        template: the steps
+        call: arguments and keyword arguments in the new graph
+        metadata: what every new node inherits
+        constant: makes the placeholder of a lifted number
+        symbols: makes the nodes of symbolic sizes
+    """
+    inputs = nodes_in(call)
+    made: list[Any] = []
+    nothing: dict[str, Any] = {}
+
+    def resolve(leaf: Any) -> Any:  # noqa: ANN401
+        if isinstance(leaf, Made):
+            return made[leaf.index]
+        if isinstance(leaf, Input):
+            return inputs[leaf.index]
+        if isinstance(leaf, Scalar):
+            return constant(leaf)
+        return symbols.node(leaf) if isinstance(leaf, torch.SymInt) else leaf
+
+    for step in template.steps:
+        target = step.target if step.target is operator.getitem else edge_op(step.target)
+        args = walk(resolve, step.args)
+        kwargs: Any = walk(resolve, step.kwargs) if step.kwargs else nothing
+        node = graph.create_node("call_function", target, args, kwargs)
+        node.meta = {**metadata, "val": step.value}
+        made.append(node)
+    result: Any = walk(resolve, template.result)
+    return result

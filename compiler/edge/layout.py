@@ -1,0 +1,47 @@
+"""Memory layouts the kernels of the stock runtime take.
+
+They take another order of dimensions than the contiguous one only for elementwise operators with
+equal layouts, convolution, max pooling and copies; elsewhere they refuse it or read it wrongly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from compiler.edge.templates import tensors_in
+from compiler.untyped import aten
+
+_ANY_ORDER = frozenset(
+    (
+        aten.convolution.default,
+        aten.max_pool2d_with_indices.default,
+        aten.clone.default,
+        aten._to_copy.default,
+    )
+)
+
+
+def takes_layouts(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
+    """Return whether the stock kernel reads these tensors rightly as they lie in memory."""
+    given = tensors_in(args)
+    if op in _ANY_ORDER or all(tensor.is_contiguous() for tensor in given):
+        return True
+    if torch.Tag.pointwise not in op.tags:
+        return False
+    first = given[0]
+    return all(t.shape == first.shape and t.stride() == first.stride() for t in given[1:])
+
+
+def scalar_overload(op: Any, args: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    """Return the overload that takes a number for the second operand, None if there is none.
+
+    A number given as a constant tensor has no dimensions, so never the layout of the first.
+    """
+    if torch.Tag.pointwise not in op.tags or op._overloadname != "Tensor" or len(args) < 2:
+        return None
+    first = args[0]
+    if not isinstance(first, torch.Tensor) or first.is_contiguous():
+        return None
+    return getattr(op.overloadpacket, "Scalar", None)

@@ -1,0 +1,96 @@
+"""Exported program in, edge program out: the front end as one function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.exported_program import ModuleCallEntry, ModuleCallSignature
+from torch.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    SymIntArgument,
+    TensorArgument,
+)
+
+from compiler.config import EdgeCompileConfig
+from compiler.edge.functional import without_hard_writes
+from compiler.edge.lower import LoweredGraph, lower
+from compiler.edge.verifier import verifier_for
+from compiler.untyped import ranges_of
+
+
+def edge_program(program: ExportedProgram, config: EdgeCompileConfig) -> ExportedProgram:
+    """Return a new edge program; the given program is not changed.
+
+    Raises:
+        UnsupportedError: the program uses something an edge program cannot express
+        SpecViolationError: the verifier refuses the result
+    """
+    source = without_hard_writes(program)
+    lowered = lower(source, config)
+    return ExportedProgram(
+        root=torch.nn.Module(),
+        graph=lowered.graph,
+        graph_signature=_signature(source, lowered),
+        state_dict=dict(source.state_dict),
+        range_constraints=ranges_of(source),
+        module_call_graph=_module_calls(source),
+        example_inputs=source.example_inputs,
+        constants={**source.constants, **lowered.lifted},
+        verifiers=[verifier_for(config)],
+    )
+
+
+def _signature(source: ExportedProgram, lowered: LoweredGraph) -> ExportGraphSignature:
+    given = {spec.arg.name: spec for spec in source.graph_signature.input_specs}
+    inputs = [
+        given.get(node.name) or _lifted_spec(node.name)
+        for node in lowered.graph.nodes
+        if node.op == "placeholder"
+    ]
+    written = [_written_spec(given[name], value) for name, value in lowered.written.items()]
+    outputs = [
+        OutputSpec(OutputKind.USER_OUTPUT, _argument(value), None) for value in lowered.outputs
+    ]
+    return ExportGraphSignature(inputs, [*written, *outputs])
+
+
+def _lifted_spec(name: str) -> InputSpec:
+    return InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(name=name), target=name)
+
+
+def _written_spec(spec: InputSpec, value: torch.fx.Node) -> OutputSpec:
+    argument = TensorArgument(name=value.name)
+    if spec.kind == InputKind.USER_INPUT:
+        return OutputSpec(OutputKind.USER_INPUT_MUTATION, argument, spec.arg.name)
+    if spec.kind == InputKind.PARAMETER:
+        return OutputSpec(OutputKind.PARAMETER_MUTATION, argument, spec.target)
+    return OutputSpec(OutputKind.BUFFER_MUTATION, argument, spec.target)
+
+
+def _argument(value: Any) -> Any:  # noqa: ANN401
+    if not isinstance(value, torch.fx.Node):
+        return ConstantArgument(name="", value=value)
+    if isinstance(value.meta["val"], torch.SymInt):
+        return SymIntArgument(name=value.name)
+    return TensorArgument(name=value.name)
+
+
+def _module_calls(source: ExportedProgram) -> list[ModuleCallEntry]:
+    """Return the module calls without the names of nodes, which are others now."""
+    calls: list[ModuleCallEntry] = []
+    for entry in source.module_call_graph:
+        given = entry.signature if entry.fqn == "" else None
+        signature = None
+        if given is not None:
+            signature = ModuleCallSignature(
+                [], [], given.in_spec, given.out_spec, given.forward_arg_names
+            )
+        calls.append(ModuleCallEntry(entry.fqn, signature))
+    return calls

@@ -1,0 +1,203 @@
+"""Runs one operator on fake tensors and writes down the edge operators it becomes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from compiler.edge import layout
+from compiler.edge.decompositions import decomposition_of
+from compiler.edge.dim_order import (
+    CLONE_DIM_ORDER,
+    EMPTY_DIM_ORDER,
+    TO_DIM_ORDER_COPY,
+    dim_order_of,
+)
+from compiler.edge.promotion import promoted_dtype, promotes
+from compiler.edge.templates import Made, Scalar, Step, tensors_in, walk
+from compiler.edge.twins import copy_twin, functional_twin, is_view
+from compiler.errors import UnsupportedError
+from compiler.untyped import DispatchMode, aten
+
+
+class Recorder(DispatchMode):
+    """Sees every operator called below it; what has a decomposition is replaced by it.
+
+    Attributes:
+        steps: the edge operators seen so far, in order
+    """
+
+    def __init__(self, preserved: frozenset[Any], *, skip_dim_order: bool) -> None:
+        super().__init__()  # pyright: ignore[reportUnknownMemberType] - torch types none
+        self.steps: list[Step] = []
+        self._preserved = preserved
+        self._skip_dim_order = skip_dim_order
+        self._known: dict[int, tuple[Any, Any]] = {}  # holds the tensors, so that ids stay theirs
+
+    def __torch_dispatch__(
+        self,
+        func: Any,  # noqa: ANN401
+        types: Any,  # noqa: ANN401
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401
+        return self.call(func, args, dict(kwargs or {}))
+
+    def know(self, tensor: Any, name: Any) -> None:  # noqa: ANN401
+        """Note what stands for a tensor from now on."""
+        self._known[id(tensor)] = (tensor, name)
+
+    def name_of(self, leaf: Any) -> Any:  # noqa: ANN401
+        """Return what stands for a tensor; other leaves are returned as they are.
+
+        Raises: UnsupportedError if the tensor was made where no operator could be seen
+        """
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        known = self._known.get(id(leaf))
+        if known is not None:
+            return known[1]
+        if leaf.dim() == 0 and not hasattr(leaf, "fake_mode"):  # a number torch has wrapped
+            return leaf.item()
+        raise UnsupportedError("it uses a tensor that is neither an input nor computed")
+
+    def call(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        """Run one operator, decomposed as far as there are rules, and return its fake result."""
+        rule = None if op in self._preserved else decomposition_of(op)
+        if rule is not None:
+            with self:
+                result = rule(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        return self._record(op, tuple(args), kwargs)
+
+    def _record(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        if op._schema.is_mutable:
+            return self._functional(op, args, kwargs)
+        if op is aten.alias.default or op is aten.lift_fresh_copy.default:
+            out = aten.alias.default(args[0])
+            self.know(out, self.name_of(args[0]))
+            return out
+        args = self._promoted(op, args, kwargs)
+        if is_view(op):
+            return self._copied_view(op, self._contiguous(args), kwargs)
+        scalar = layout.scalar_overload(op, args)
+        if scalar is not None and id(args[1]) not in self._known:
+            op, args = scalar, (args[0], _number(args[1]), *args[2:])
+        elif not layout.takes_layouts(op, args):
+            args = self._contiguous(args)
+        return self._computed(op, args, kwargs, op(*args, **kwargs))
+
+    def _functional(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        twin = functional_twin(op)
+        with self:
+            out = twin(*args, **kwargs)
+        self.know(args[0], self.name_of(out))
+        return args[0]
+
+    def _copied_view(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        # Fake *_copy kernels fail for symbolic sizes; their result is contiguous anyway.
+        out = walk(_fresh, op(*args, **kwargs))
+        first = args[0]
+        if op is aten.slice.Tensor and out.shape == first.shape:
+            return first
+        return self.add(copy_twin(op), args, kwargs, out)
+
+    def _computed(
+        self,
+        op: Any,  # noqa: ANN401
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        out: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        if not tensors_in(out):
+            return out
+        if self._skip_dim_order:
+            return self.add(op, args, kwargs, out)
+        if op is aten._to_copy.default:
+            return self._cast(args[0], out)
+        if op is aten.clone.default:
+            return self.add(CLONE_DIM_ORDER, args, {"dim_order": [*dim_order_of(out)]}, out)
+        if op is aten.empty.memory_format:
+            options = {"dtype": out.dtype, "dim_order": [*dim_order_of(out)]}
+            return self.add(EMPTY_DIM_ORDER, args, options, out)
+        return self.add(op, args, kwargs, out)
+
+    def _cast(self, source: Any, out: Any) -> Any:  # noqa: ANN401
+        order = {"dim_order": [*dim_order_of(out)]}
+        if source.dtype != out.dtype:
+            return self.add(TO_DIM_ORDER_COPY, (source,), {"dtype": out.dtype, **order}, out)
+        if source.shape == out.shape and source.stride() == out.stride():
+            return source
+        return self.add(TO_DIM_ORDER_COPY, (source,), order, out)
+
+    def _promoted(
+        self,
+        op: Any,  # noqa: ANN401
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[Any, ...]:
+        dtype = promoted_dtype(op, args, kwargs)
+        if dtype is None:
+            return args
+        return (*(self._as_dtype(a, dtype) for a in args[:2]), *args[2:])
+
+    def _as_dtype(self, operand: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401
+        if id(operand) not in self._known or operand.dtype == dtype:
+            return operand
+        return self._computed(
+            aten._to_copy.default,
+            (operand,),
+            {"dtype": dtype},
+            aten._to_copy.default(operand, dtype=dtype),
+        )
+
+    def _contiguous(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return walk(self._as_contiguous, args)
+
+    def _as_contiguous(self, leaf: Any) -> Any:  # noqa: ANN401
+        if not isinstance(leaf, torch.Tensor) or leaf.is_contiguous() or self._skip_dim_order:
+            return leaf
+        out = aten.clone.default(leaf, memory_format=torch.contiguous_format)
+        return self.add(TO_DIM_ORDER_COPY, (leaf,), {"dim_order": [*range(leaf.dim())]}, out)
+
+    def add(self, target: Any, args: Any, kwargs: dict[str, Any], out: Any) -> Any:  # noqa: ANN401
+        """Write down one operator with its result, and return the result."""
+        named = [*walk(self.name_of, tuple(args))]
+        for place, formal in enumerate(target._schema.arguments[: len(named)]):
+            if str(formal.type) == "Tensor":
+                dtype = out.dtype if promotes(target) else None
+                named[place] = self._as_tensor(named[place], dtype)
+        made = Made(len(self.steps))
+        self.steps.append(Step(target, tuple(named), walk(self.name_of, kwargs), out))
+        if isinstance(out, torch.Tensor):
+            self.know(out, made)
+            return out
+        for place, item in enumerate(out):
+            if isinstance(item, torch.Tensor):
+                self.know(item, Made(len(self.steps)))
+                self.steps.append(Step(operator.getitem, (made, place), {}, item))
+        return out
+
+    def _as_tensor(self, value: Any, dtype: torch.dtype | None) -> Any:  # noqa: ANN401
+        """Return what stands for a number where the operator wants a tensor."""
+        if isinstance(value, (bool, int, float)):
+            return Scalar(value, dtype)
+        if not isinstance(value, torch.SymInt):
+            return value
+        dtype = dtype or torch.int64
+        fake = aten.empty.memory_format((), dtype=dtype)
+        return self.name_of(self.add(aten.scalar_tensor.default, (value,), {"dtype": dtype}, fake))
+
+
+def _fresh(leaf: Any) -> Any:  # noqa: ANN401
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    return aten.empty.memory_format(leaf.shape, dtype=leaf.dtype, device=leaf.device)
+
+
+def _number(operand: Any) -> Any:  # noqa: ANN401
+    return operand.item() if isinstance(operand, torch.Tensor) else operand

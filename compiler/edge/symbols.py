@@ -1,0 +1,99 @@
+"""Symbolic sizes as nodes: each symbol read once from an input, each expression computed once."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from compiler.errors import UnsupportedError
+from compiler.untyped import expression_of, floordiv
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "Add": operator.add,
+    "Mul": operator.mul,
+    "FloorDiv": floordiv,
+    "CleanDiv": floordiv,
+    "PythonMod": operator.mod,
+    "Mod": operator.mod,
+}
+
+
+class Symbols:
+    """Makes the nodes that compute symbolic sizes in one graph."""
+
+    def __init__(self, graph: torch.fx.Graph, describe: Callable[[], dict[str, Any]]) -> None:
+        """Begin without symbols.
+
+        Args:
+            graph: where the nodes go, at its insertion point
+            describe: returns the metadata of a new node
+        """
+        self._graph = graph
+        self._describe = describe
+        self._made: dict[Any, Any] = {}
+        self._homes: dict[Any, tuple[Any, int | None, Any]] = {}
+
+    def learn(self, placeholder: torch.fx.Node) -> None:
+        """Note the symbols that an input carries as sizes, or is."""
+        value = placeholder.meta["val"]
+        if isinstance(value, torch.SymInt):
+            self._homes.setdefault(expression_of(value), (placeholder, None, value))
+        elif isinstance(value, torch.Tensor):
+            for dimension, size in enumerate(value.shape):
+                if isinstance(size, torch.SymInt):
+                    self._homes.setdefault(expression_of(size), (placeholder, dimension, size))
+
+    def node(self, size: Any) -> Any:  # noqa: ANN401 - an int where it is static
+        """Return what stands for a symbolic size in the graph.
+
+        Raises: UnsupportedError if it depends on data or on a formula without an operator
+        """
+        return self._of(size.node.expr, size.node.shape_env)
+
+    def _of(self, expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
+        if expression.is_Integer:
+            return int(expression)
+        if expression not in self._made:
+            self._made[expression] = self._make(expression, shape_env)
+        return self._made[expression]
+
+    def _make(self, expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
+        home = self._homes.get(expression)
+        if home is not None:
+            placeholder, dimension, value = home
+            if dimension is None:
+                return placeholder
+            return self._call(torch.ops.aten.sym_size.int, (placeholder, dimension), value)
+        if expression.is_Symbol:
+            return self._solved(expression, shape_env)
+        make = _OPERATORS.get(type(expression).__name__)
+        if make is None:
+            raise UnsupportedError(f"the size {expression} has no operator of the runtime")
+        parts = [self._of(part, shape_env) for part in expression.args]
+        result = parts[0]
+        for count, part in enumerate(parts[1:], 2):
+            shown = expression.func(*expression.args[:count])
+            result = self._call(make, (result, part), _symint(shown, shape_env))
+        return result
+
+    def _solved(self, symbol: Any, shape_env: Any) -> Any:  # noqa: ANN401
+        """Return a symbol that is found only as a multiple, as in a size 2*s0."""
+        for known in self._homes:
+            factor = known / symbol
+            if factor.is_Integer:
+                whole = self._of(known, shape_env)
+                value = _symint(symbol, shape_env)
+                return self._call(floordiv, (whole, int(factor)), value)
+        raise UnsupportedError(f"the size {symbol} depends on data, not on the size of an input")
+
+    def _call(self, target: Any, args: tuple[Any, ...], value: Any) -> torch.fx.Node:  # noqa: ANN401
+        node = self._graph.create_node("call_function", target, args)
+        node.meta = {**self._describe(), "val": value}
+        return node
+
+
+def _symint(expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
+    return shape_env.create_symintnode(expression, hint=None)

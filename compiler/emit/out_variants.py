@@ -1,0 +1,70 @@
+"""The out variant of a functional operator: what the runtime's kernels are called."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from compiler.edge.ops import EdgeOp, edge_op
+from compiler.errors import MissingOutVariantsError
+
+# Arguments that only a call without `out` needs: the result's own type and place.
+_OPTIONS = {"dtype", "layout", "device", "pin_memory"}
+
+
+@dataclass(frozen=True, slots=True)
+class Formal:
+    """One argument of a kernel."""
+
+    name: str
+    kind: str
+    default: Any
+    is_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutVariant:
+    """A kernel's name, overload, and arguments in order."""
+
+    name: str
+    overload: str
+    arguments: tuple[Formal, ...]
+
+
+@functools.cache
+def find_out_variant(op: EdgeOp) -> OutVariant | None:
+    """Return the overload whose other arguments are the operator's own, in order."""
+    wanted = {a.name: str(a.type) for a in op.op._schema.arguments}
+    packet = op.op.overloadpacket
+    for overload in packet.overloads():
+        found: Any = getattr(packet, overload)
+        formals = tuple(
+            Formal(a.name, str(a.type), a.default_value, a.is_out) for a in found._schema.arguments
+        )
+        if _fits(formals, wanted):
+            name = edge_op(found).schema_name
+            return OutVariant(name, found._schema.overload_name, formals)
+    return None
+
+
+def _fits(formals: tuple[Formal, ...], wanted: dict[str, str]) -> bool:
+    given = {formal.name: formal.kind for formal in formals if not formal.is_out}
+    if len(given) == len(formals) or not given.items() <= wanted.items():
+        return False
+    left_out = wanted.keys() - given.keys()
+    return left_out <= _OPTIONS and [name for name in wanted if name in given] == list(given)
+
+
+def check_out_variants(nodes: Iterable[torch.fx.Node]) -> None:
+    """Check that every edge operator has an out variant.
+
+    Raises: MissingOutVariantsError naming all that have none
+    """
+    targets = {node.target for node in nodes if isinstance(node.target, EdgeOp)}
+    missing = [op.name() for op in targets if find_out_variant(op) is None]
+    if missing:
+        raise MissingOutVariantsError(sorted(missing))

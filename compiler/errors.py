@@ -1,0 +1,54 @@
+"""What can go wrong in a compile, each as one sentence with the line of the user's own code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import torch
+
+_FRAME = re.compile(r'File "(?P<file>[^"]*)", line (?P<line>\d+)')
+
+
+class CompileError(RuntimeError):
+    """A program cannot be compiled; the message says why and where in the user's code."""
+
+
+class UnsupportedError(CompileError):
+    """The program uses something the compiler cannot express in an edge program."""
+
+
+class UnboundedShapeError(CompileError):
+    """A size has no finite upper bound, so that no memory can be planned for it."""
+
+
+class MissingOutVariantsError(CompileError):
+    """Operators without an out variant, all of them at once.
+
+    Attributes:
+        operators: qualified names of the operators
+    """
+
+    def __init__(self, operators: Sequence[str]) -> None:
+        self.operators = tuple(operators)
+        super().__init__(f"Missing out variants: {{{', '.join(self.operators)}}}")
+
+
+class PlanError(CompileError):
+    """A memory plan in which two values overlap in time and in space."""
+
+
+class CancelledError(CompileError):
+    """The compile was cancelled between two stages."""
+
+
+def source_line(node: torch.fx.Node) -> str:
+    """Return ``file:line`` of the user's code a node comes from, empty when unknown."""
+    frames = _FRAME.findall(str(node.meta.get("stack_trace") or ""))
+    return ":".join(frames[-1]) if frames else ""
+
+
+def at(node: torch.fx.Node) -> str:
+    """Return ``node NAME (file:line)`` for a message."""
+    line = source_line(node)
+    return f"node {node.name} ({line})" if line else f"node {node.name}"

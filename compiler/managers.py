@@ -1,0 +1,243 @@
+"""The two managers of a compile: edge programs, and the program file made from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from torch.export import ExportedProgram
+
+from compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
+from compiler.edge.program import edge_program
+from compiler.emit.program import EmittedProgram, emit_program
+from compiler.errors import CompileError
+from compiler.files import write_whole
+from compiler.memory.blocks import MemoryPlan
+from compiler.record.record import ETRecord, RecordSource
+from compiler.stages import Observer, StageEvent, Stages
+
+FORWARD = "forward"
+Programs = ExportedProgram | Mapping[str, ExportedProgram]
+
+
+class EdgeProgramManager:
+    """Edge programs by method, with constant methods beside them. Nothing in it changes."""
+
+    def __init__(
+        self,
+        edge_programs: Programs,
+        constant_methods: Mapping[str, Any] | None = None,
+        compile_config: EdgeCompileConfig | None = None,
+        *,
+        record: RecordSource | None = None,
+        events: tuple[StageEvent, ...] = (),
+    ) -> None:
+        """Hold edge programs.
+
+        Args:
+            edge_programs: one program, named ``forward``, or programs by method
+            constant_methods: values by the name of the method that returns them
+            compile_config: how the programs were made
+            record: what an ETRecord is written from, None when none was asked for
+            events: stages that led here, with their times
+        """
+        self._programs = named_programs(edge_programs)
+        self._constants = dict(constant_methods or {})
+        self._config = compile_config or EdgeCompileConfig()
+        self._record = record
+        self.events = events
+        both = sorted(self.methods & self.config_methods)
+        if both:
+            raise CompileError(f"methods and constant methods share the names {', '.join(both)}")
+
+    @property
+    def methods(self) -> set[str]:
+        """Return the names of the methods that compute."""
+        return set(self._programs)
+
+    @property
+    def config_methods(self) -> set[str]:
+        """Return the names of the methods that return constants."""
+        return set(self._constants)
+
+    def exported_program(self, method_name: str = FORWARD) -> ExportedProgram:
+        """Return the edge program of a method.
+
+        Raises: KeyError naming the methods there are
+        """
+        if method_name not in self._programs:
+            names = ", ".join(sorted(self.methods))
+            raise KeyError(f"no method {method_name!r}; there are {names}")
+        return self._programs[method_name]
+
+    def to_executorch(
+        self,
+        config: ExecutorchBackendConfig | None = None,
+        *,
+        observer: Observer | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> ExecutorchProgramManager:
+        """Plan memory and emit a program file; this manager can be used again.
+
+        Args:
+            config: planning, alignment, stack traces
+            observer: told of each stage
+            cancelled: asked before each stage
+
+        Raises: CompileError saying what cannot be emitted, and the user's line
+        """
+        stages = Stages(observer, cancelled)
+        config = config or ExecutorchBackendConfig()
+        emitted = emit_program(self._programs, self._constants, config, stages)
+        return ExecutorchProgramManager(
+            emitted,
+            self._programs,
+            self._constants,
+            record=self._record,
+            events=(*self.events, *stages.events),
+        )
+
+
+class ExecutorchProgramManager:
+    """A program file in memory, and what is known about its instructions."""
+
+    def __init__(
+        self,
+        emitted: EmittedProgram,
+        programs: Mapping[str, ExportedProgram],
+        constant_methods: Mapping[str, Any],
+        *,
+        record: RecordSource | None = None,
+        events: tuple[StageEvent, ...] = (),
+    ) -> None:
+        self._emitted = emitted
+        self._programs = dict(programs)
+        self._constants = dict(constant_methods)
+        self._record = record
+        self.events = events
+
+    @property
+    def methods(self) -> set[str]:
+        """Return the names of the methods that compute."""
+        return set(self._programs)
+
+    @property
+    def config_methods(self) -> set[str]:
+        """Return the names of the methods that return constants."""
+        return set(self._constants)
+
+    @property
+    def buffer(self) -> bytes:
+        """Return the bytes of the program file."""
+        return self._emitted.buffer
+
+    @property
+    def debug_handle_map(self) -> dict[str, dict[int, int]]:
+        """Return by method the debug handle of each instruction that has one."""
+        return {name: dict(handles) for name, handles in self._emitted.debug_handles.items()}
+
+    @property
+    def delegate_map(self) -> dict[str, dict[int, dict[str, Any]]]:
+        """Return by method the delegate maps of its delegate instructions."""
+        return {name: {} for name in self._emitted.debug_handles}
+
+    @property
+    def memory_plans(self) -> dict[str, MemoryPlan]:
+        """Return by method the plan of its memory."""
+        return dict(self._emitted.memory)
+
+    def write_to_file(self, open_file: IO[bytes]) -> None:
+        """Write the program file; weights are written from where they are."""
+        self._emitted.write_to(open_file)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the program file under a name that ends in ``.pte``, whole or not at all.
+
+        Raises: ValueError if the name ends otherwise
+        """
+        target = Path(path)
+        if target.suffix != ".pte":
+            raise ValueError(f"expected a file name ending in .pte, found {target.name}")
+        write_whole(target, self.write_to_file)
+
+    def get_etrecord(self) -> ETRecord:
+        """Return the ETRecord of this program.
+
+        Raises: RuntimeError if none was asked for
+        """
+        if self._record is None:
+            raise RuntimeError(
+                "no ETRecord was asked for: lower with to_edge(..., generate_etrecord=True)"
+            )
+        return ETRecord(self._record, self._emitted.debug_handles)
+
+
+def named_programs(programs: Programs) -> dict[str, ExportedProgram]:
+    """Return programs by method; a lone one is named ``forward``."""
+    if isinstance(programs, ExportedProgram):
+        return {FORWARD: programs}
+    return dict(programs)
+
+
+def to_edge(
+    programs: Programs,
+    constant_methods: Mapping[str, Any] | None = None,
+    compile_config: EdgeCompileConfig | None = None,
+    generate_etrecord: bool = False,
+    *,
+    observer: Observer | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> EdgeProgramManager:
+    """Lower exported programs to the edge dialect; they are not changed.
+
+    Args:
+        programs: one program, named ``forward``, or programs by method
+        constant_methods: values by the name of the method that is to return them
+        compile_config: dim order, verifier, operators to keep
+        generate_etrecord: keep what an ETRecord needs
+        observer: told of each stage
+        cancelled: asked before each stage
+
+    Raises:
+        CompileError: something cannot be lowered; the message has the user's line
+        SpecViolationError: the verifier refuses the result
+    """
+    named, config, stages = (
+        named_programs(programs),
+        compile_config or EdgeCompileConfig(),
+        Stages(observer, cancelled),
+    )
+    lowered: dict[str, ExportedProgram] = {}
+    for name, program in named.items():
+        with stages.stage("edge", name) as result:
+            lowered[name] = edge_program(program, config)
+            result.nodes = _calls(lowered[name])
+    record = RecordSource(named, lowered) if generate_etrecord else None
+    return EdgeProgramManager(
+        lowered, constant_methods, config, record=record, events=tuple(stages.events)
+    )
+
+
+def _calls(program: ExportedProgram) -> int:
+    return sum(node.op == "call_function" for node in program.graph.nodes)
+
+
+def to_edge_transform_and_lower(
+    programs: Programs,
+    constant_methods: Mapping[str, Any] | None = None,
+    compile_config: EdgeCompileConfig | None = None,
+    generate_etrecord: bool = False,
+) -> EdgeProgramManager:
+    """Lower exported programs to the edge dialect in one go; nothing is delegated.
+
+    Args:
+        programs: one program, named ``forward``, or programs by method
+        constant_methods: values by the name of the method that is to return them
+        compile_config: dim order, verifier, operators to keep
+        generate_etrecord: keep what an ETRecord needs
+
+    Raises: CompileError and SpecViolationError as ``to_edge`` does
+    """
+    return to_edge(programs, constant_methods, compile_config, generate_etrecord)

@@ -1,0 +1,1 @@
+"""Memory planning: how long each value lives, and where it is put meanwhile."""

@@ -1,0 +1,115 @@
+"""Blocks: pieces of memory with a size and a lifetime, and their places in an arena."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from compiler.errors import PlanError
+
+
+class Role(str, Enum):
+    """Why a block is there."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    BUFFER = "buffer"
+    TEMPORARY = "temporary"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Memory of one or more values that share it.
+
+    Attributes:
+        name: of the value it was made for
+        nbytes: at the upper bound of its shape, before alignment
+        first: instruction that writes it, 0 for inputs
+        last: last instruction that uses it, inclusive
+        role: why it is there
+        planned: whether it gets a place; the caller supplies memory for the others
+    """
+
+    name: str
+    nbytes: int
+    first: int
+    last: int
+    role: Role = Role.TEMPORARY
+    planned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """Places of blocks in one arena.
+
+    Attributes:
+        offsets: bytes from the start of the arena, one a block; -1 for one without a place
+        nbytes: size of the arena
+        lower_bound: bytes alive at the busiest instruction: no plan can be smaller
+        planner: name of the planner that made it
+    """
+
+    offsets: tuple[int, ...]
+    nbytes: int
+    lower_bound: int
+    planner: str
+
+
+def aligned(nbytes: int, alignment: int) -> int:
+    """Return a size rounded up to a multiple of the alignment."""
+    return -(-nbytes // alignment) * alignment
+
+
+def lower_bound(blocks: Sequence[Block], alignment: int) -> int:
+    """Return the bytes alive at the busiest instruction, alignment included."""
+    changes: dict[int, int] = {}
+    for block in blocks:
+        if block.planned:
+            size = aligned(block.nbytes, alignment)
+            changes[block.first] = changes.get(block.first, 0) + size
+            changes[block.last + 1] = changes.get(block.last + 1, 0) - size
+    alive = most = 0
+    for time in sorted(changes):
+        alive += changes[time]
+        most = max(most, alive)
+    return most
+
+
+def verify(blocks: Sequence[Block], plan: MemoryPlan, alignment: int) -> None:
+    """Check that no two blocks overlap in time and space, and that all lie inside the arena.
+
+    Raises: PlanError naming both blocks
+    """
+    events: list[tuple[int, int, int]] = []
+    for index, (block, offset) in enumerate(zip(blocks, plan.offsets, strict=True)):
+        if not block.planned:
+            continue
+        if offset < 0 or offset % alignment or offset + block.nbytes > plan.nbytes:
+            raise PlanError(f"{block.name} at {offset} lies outside {plan.nbytes} bytes")
+        if block.nbytes:
+            events.append((block.first, 1, index))
+            events.append((block.last + 1, 0, index))
+    _sweep(blocks, plan.offsets, sorted(events))
+
+
+def _sweep(
+    blocks: Sequence[Block], offsets: Sequence[int], events: list[tuple[int, int, int]]
+) -> None:
+    alive: list[tuple[int, int]] = []  # (offset, block), by offset: neighbours are enough
+    for _, starts, index in events:
+        entry = (offsets[index], index)
+        at = bisect.bisect_left(alive, entry)
+        if not starts:
+            del alive[at]
+            continue
+        for other in (*alive[max(at - 1, 0) : at], *alive[at : at + 1]):
+            if _overlap(blocks, offsets, index, other[1]):
+                names = f"{blocks[index].name} and {blocks[other[1]].name}"
+                raise PlanError(f"{names} overlap in time and in memory at {offsets[index]}")
+        alive.insert(at, entry)
+
+
+def _overlap(blocks: Sequence[Block], offsets: Sequence[int], a: int, b: int) -> bool:
+    return offsets[a] < offsets[b] + blocks[b].nbytes and offsets[b] < offsets[a] + blocks[a].nbytes

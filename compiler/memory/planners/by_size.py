@@ -1,0 +1,75 @@
+"""Planners that place blocks one by one at the lowest offset free during their lifetime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from compiler.memory.blocks import Block, aligned
+
+_BUCKETS = 1024
+
+
+def greedy(blocks: Sequence[Block], alignment: int) -> list[int]:
+    """Return offsets with the largest blocks placed first."""
+    return _place(blocks, alignment, lambda block: -block.nbytes)
+
+
+def interval(blocks: Sequence[Block], alignment: int) -> list[int]:
+    """Return offsets with the blocks that take most memory for most time placed first."""
+    return _place(blocks, alignment, lambda block: -block.nbytes * (block.last - block.first + 1))
+
+
+def _place(blocks: Sequence[Block], alignment: int, rank: Callable[[Block], int]) -> list[int]:
+    offsets = [0] * len(blocks)
+    sizes = [aligned(block.nbytes, alignment) for block in blocks]
+    calendar = _Calendar(max((block.last for block in blocks), default=0) + 1)
+    for index in sorted(range(len(blocks)), key=lambda i: (rank(blocks[i]), blocks[i].first)):
+        block, size = blocks[index], sizes[index]
+        if size == 0:
+            continue
+        taken = sorted(
+            (offsets[other], offsets[other] + sizes[other])
+            for other in calendar.near(block)
+            if blocks[other].first <= block.last and blocks[other].last >= block.first
+        )
+        offsets[index] = _lowest_gap(taken, size)
+        calendar.add(index, block)
+    return offsets
+
+
+def _lowest_gap(taken: Iterable[tuple[int, int]], size: int) -> int:
+    at = 0
+    for start, end in taken:
+        if start - at >= size:
+            break
+        at = max(at, end)
+    return at
+
+
+class _Calendar:
+    """Placed blocks by coarse time, so that only those alive at about the same time are looked at.
+
+    Blocks that live for long stand in one list, not in every slot.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._width = max(1, length // _BUCKETS)
+        self._slots: dict[int, list[int]] = {}
+        self._long: list[int] = []
+
+    def add(self, index: int, block: Block) -> None:
+        slots = self._range(block)
+        if len(slots) > 64:
+            self._long.append(index)
+            return
+        for slot in slots:
+            self._slots.setdefault(slot, []).append(index)
+
+    def near(self, block: Block) -> Iterable[int]:
+        found = set(self._long)
+        for slot in self._range(block):
+            found.update(self._slots.get(slot, ()))
+        return found
+
+    def _range(self, block: Block) -> range:
+        return range(block.first // self._width, block.last // self._width + 1)

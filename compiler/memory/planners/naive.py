@@ -1,0 +1,17 @@
+"""The naive planner: every block has memory of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.memory.blocks import Block, aligned
+
+
+def naive(blocks: Sequence[Block], alignment: int) -> list[int]:
+    """Return offsets of blocks put one behind the other; nothing is used twice."""
+    offsets: list[int] = []
+    at = 0
+    for block in blocks:
+        offsets.append(at)
+        at += aligned(block.nbytes, alignment)
+    return offsets

@@ -1,0 +1,94 @@
+"""What a program file says about a tensor, from the fake tensor of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from compiler.edge.dim_order import dim_order_of, is_dense
+from compiler.errors import UnboundedShapeError, UnsupportedError
+from compiler.untyped import expression_of, largest
+from schema.scalar_type import BY_NAME, scalar_type, tensor_nbytes
+
+STATIC, DYNAMIC_BOUND = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """Element type, upper bounds of the sizes, order of dimensions in memory.
+
+    Attributes:
+        dynamism: 0 for static sizes, 1 for bounded ones
+    """
+
+    scalar_type: int
+    sizes: tuple[int, ...]
+    dim_order: tuple[int, ...]
+    dynamism: int
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes at the upper bound."""
+        return tensor_nbytes(self.scalar_type, self.sizes)
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Return whether the last dimension is innermost in memory, and so on."""
+        return self.dim_order == tuple(range(len(self.sizes)))
+
+
+def is_static(tensor: torch.Tensor) -> bool:
+    """Return whether no size of a tensor is symbolic."""
+    sizes: tuple[Any, ...] = tuple(tensor.shape)
+    return all(isinstance(size, int) for size in sizes)
+
+
+def scalar_type_of(dtype: torch.dtype) -> int:
+    """Return the number of a dtype in program files.
+
+    Raises: UnsupportedError if it has none
+    """
+    known = BY_NAME.get(str(dtype).removeprefix("torch."))
+    if known is None:
+        raise UnsupportedError(f"{dtype} has no number in program files")
+    return known.code
+
+
+def spec_of(tensor: torch.Tensor, ranges: Mapping[Any, Any]) -> TensorSpec:
+    """Return the spec of a dense tensor whose sizes lie in these ranges.
+
+    Raises:
+        UnboundedShapeError: a size has no finite upper bound
+        UnsupportedError: the elements do not fill their memory
+    """
+    static = is_static(tensor)
+    if static and not is_dense(tensor):
+        raise UnsupportedError(
+            f"a tensor of strides {tuple(tensor.stride())} and sizes {tuple(tensor.shape)} has "
+            "gaps or repeats in memory; make it contiguous"
+        )
+    sizes = tuple(upper_bound(size, ranges) for size in tensor.shape)
+    number = scalar_type_of(tensor.dtype)
+    if scalar_type(number).item_bytes == 0:
+        raise UnsupportedError(f"{tensor.dtype} has no size in bytes")
+    return TensorSpec(number, sizes, dim_order_of(tensor), STATIC if static else DYNAMIC_BOUND)
+
+
+def upper_bound(size: Any, ranges: Mapping[Any, Any]) -> int:  # noqa: ANN401
+    """Return the largest value of a size.
+
+    Raises: UnboundedShapeError if there is none
+    """
+    if isinstance(size, int):
+        return size
+    expression = expression_of(size)
+    most = largest(expression, ranges)
+    if most is None:
+        raise UnboundedShapeError(
+            f"Cannot evaluate the shape upper bound of a dynamic-shaped tensor to a concrete "
+            f"bounded integer: {expression} has no maximum; give its Dim a max"
+        )
+    return most

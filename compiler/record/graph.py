@@ -1,0 +1,206 @@
+"""A graph and its signature as the JSON of a record."""
+
+from __future__ import annotations
+
+import json
+import operator
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
+
+from compiler.edge.ops import EdgeOp
+from compiler.errors import UnsupportedError, at
+from compiler.record.arguments import MAJOR, MINOR, Json, argument, size, tensor_meta
+from compiler.record.metadata import NodeMetadata
+from compiler.untyped import OpOverload, largest, ranges_of
+
+_EDGE = "executorch.exir.dialects.edge.ops."
+
+
+def program_json(program: ExportedProgram, *, edge: bool) -> bytes:
+    """Return a program as a member of a record.
+
+    Args:
+        program: an exported or an edge program
+        edge: whether it has debug handles and edge operators
+
+    Raises: UnsupportedError if an argument has no form in a record
+    """
+    module = {
+        "graph": _Writer(program, edge=edge).graph(),
+        "signature": _signature(program),
+        "module_call_graph": [_module_call(entry) for entry in program.module_call_graph],
+    }
+    top = {
+        "graph_module": module,
+        "opset_version": {"aten": 10},
+        "range_constraints": _ranges(program),
+        "schema_version": {"major": MAJOR, "minor": MINOR},
+        "dialect": "",
+        "verifiers": ["EDGE" if edge else "TRAINING"],
+    }
+    return json.dumps(top).encode()
+
+
+def _ranges(program: ExportedProgram) -> Json:
+    ranges: Json = {}
+    given = ranges_of(program)
+    for symbol, values in given.items():
+        lower = int(values.lower)
+        ranges[str(symbol)] = {"min_val": lower, "max_val": largest(symbol, given)}
+    return ranges
+
+
+class _Writer:
+    def __init__(self, program: ExportedProgram, *, edge: bool) -> None:
+        self.program = program
+        self.metadata = NodeMetadata(handles=edge)
+        self.tensors: Json = {}
+        self.sizes: Json = {}
+
+    def graph(self) -> Json:
+        inputs: list[Json] = []
+        nodes: list[Json] = []
+        outputs: list[Json] = []
+        for node in self.program.graph.nodes:
+            if node.op == "placeholder":
+                inputs.append(self._input(node))
+            elif node.op == "output":
+                outputs = [argument(value) for value in node.args[0]]
+            elif node.op != "call_function":
+                raise UnsupportedError(f"{node.op} cannot be written into a record: {at(node)}")
+            elif node.target is not operator.getitem:
+                nodes.append(self._node(node))
+        return {
+            "inputs": inputs,
+            "outputs": outputs,
+            "nodes": nodes,
+            "tensor_values": self.tensors,
+            "sym_int_values": self.sizes,
+            "sym_bool_values": {},
+            "is_single_tensor_return": False,
+            "custom_obj_values": {},
+        }
+
+    def _input(self, node: torch.fx.Node) -> Json:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            self.tensors[node.name] = tensor_meta(value)
+            return {"as_tensor": {"name": node.name}}
+        if isinstance(value, torch.SymInt):
+            self.sizes[node.name] = size(value)
+            return {"as_sym_int": {"as_name": node.name}}
+        return argument(value)
+
+    def _node(self, node: torch.fx.Node) -> Json:
+        return {
+            "name": node.name,
+            "target": target_name(node.target),
+            "inputs": _inputs(node),
+            "outputs": self._outputs(node),
+            "metadata": self.metadata.of(node),
+        }
+
+    def _outputs(self, node: torch.fx.Node) -> list[Json]:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            self.tensors[node.name] = tensor_meta(value)
+            return [{"as_tensor": {"name": node.name}}]
+        if isinstance(value, torch.SymInt):
+            self.sizes[node.name] = size(value)
+            return [{"as_sym_int": {"as_name": node.name}}]
+        if isinstance(value, (list, tuple)):
+            return self._several(node, [*value])
+        return []
+
+    def _several(self, node: torch.fx.Node, values: list[Any]) -> list[Json]:
+        taken = {user.args[1]: user.name for user in node.users if user.target is operator.getitem}
+        names = [taken.get(i, f"{node.name}_unused_{i}") for i in range(len(values))]
+        for name, value in zip(names, values, strict=True):
+            if isinstance(value, torch.Tensor):
+                self.tensors[name] = tensor_meta(value)
+        target: Any = node.target
+        if len(target._schema.returns) == 1:
+            return [{"as_tensors": [{"name": name} for name in names]}]
+        return [{"as_tensor": {"name": name}} for name in names]
+
+
+def target_name(target: Any) -> str:  # noqa: ANN401
+    """Return the name of a call target in a record."""
+    if isinstance(target, EdgeOp):
+        return _EDGE + target.__name__
+    if isinstance(target, OpOverload):
+        overload: Any = target
+        return f"torch.ops.{overload.namespace}.{overload.__name__}"
+    return f"_operator.{target.__name__}"
+
+
+def _inputs(node: torch.fx.Node) -> list[Json]:
+    target: Any = node.target
+    schema = getattr(target, "_schema", None)
+    if schema is None:
+        pairs = zip(("a", "b"), node.args, strict=False)
+        return [{"name": name, "arg": argument(value)} for name, value in pairs]
+    found: list[Json] = []
+    for place, formal in enumerate(schema.arguments):
+        if formal.name in node.kwargs:
+            value: Any = node.kwargs[formal.name]
+        elif place < len(node.args) and not formal.kwarg_only:
+            value = node.args[place]
+        else:
+            continue
+        found.append({"name": formal.name, "arg": argument(value, str(formal.type))})
+    return found
+
+
+def _module_call(entry: Any) -> Json:  # noqa: ANN401
+    call: Json = {"fqn": entry.fqn}
+    if entry.signature is not None:
+        call["signature"] = {
+            "inputs": [],
+            "outputs": [],
+            "in_spec": pytree.treespec_dumps(entry.signature.in_spec, 1),
+            "out_spec": pytree.treespec_dumps(entry.signature.out_spec, 1),
+        }
+    return call
+
+
+def _signature(program: ExportedProgram) -> Json:
+    by_name = {node.name: node for node in program.graph.nodes}
+    signature = program.graph_signature
+    results: Any = by_name["output"].args[0]
+    return {
+        "input_specs": [_input_spec(spec, by_name) for spec in signature.input_specs],
+        "output_specs": [
+            _output_spec(spec, value)
+            for spec, value in zip(signature.output_specs, results, strict=True)
+        ],
+    }
+
+
+def _input_spec(spec: Any, by_name: dict[str, torch.fx.Node]) -> Json:  # noqa: ANN401
+    arg = {"name": spec.arg.name}
+    if spec.kind == InputKind.PARAMETER:
+        return {"parameter": {"arg": arg, "parameter_name": spec.target}}
+    if spec.kind == InputKind.BUFFER:
+        persistent = bool(spec.persistent)
+        return {"buffer": {"arg": arg, "buffer_name": spec.target, "persistent": persistent}}
+    if spec.kind == InputKind.CONSTANT_TENSOR:
+        return {"tensor_constant": {"arg": arg, "tensor_constant_name": spec.target}}
+    node = by_name[spec.arg.name]
+    value = node.meta.get("val")
+    if isinstance(value, (torch.Tensor, torch.SymInt)):
+        return {"user_input": {"arg": argument(node)}}
+    return {"constant_input": {"name": spec.arg.name, "value": argument(value)}}
+
+
+def _output_spec(spec: Any, value: Any) -> Json:  # noqa: ANN401
+    if spec.kind == OutputKind.USER_OUTPUT:
+        return {"user_output": {"arg": argument(value)}}
+    arg = {"name": value.name}
+    if spec.kind == OutputKind.USER_INPUT_MUTATION:
+        return {"user_input_mutation": {"arg": arg, "user_input_name": spec.target}}
+    return {"buffer_mutation": {"arg": arg, "buffer_name": spec.target}}

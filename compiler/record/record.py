@@ -1,0 +1,123 @@
+"""The ETRecord of a program: graphs, weights and maps as one zip archive."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.files import write_whole
+from compiler.record.graph import program_json
+from schema.etrecord import members as m
+from schema.etrecord.zip_write import Content, archive_chunks
+
+_FORWARD = "forward"
+
+
+@dataclass(frozen=True)
+class RecordSource:
+    """What a record is written from; none of it is ever changed.
+
+    Attributes:
+        exported: the programs as they were exported, by method
+        edge: the edge programs, by method
+    """
+
+    exported: Mapping[str, ExportedProgram]
+    edge: Mapping[str, ExportedProgram]
+
+
+class ETRecord:
+    """A record that can be given reference data and saved."""
+
+    def __init__(
+        self, source: RecordSource, debug_handles: Mapping[str, Mapping[int, int]]
+    ) -> None:
+        self._source = source
+        self._debug_handles = debug_handles
+        self._inputs: Any = None
+        self._outputs: Any = None
+
+    def update_representative_inputs(self, inputs: list[Any]) -> None:
+        """Set the inputs the numbers of the edge program are computed from."""
+        self._inputs = inputs
+
+    def update_reference_outputs(self, outputs: Any) -> None:  # noqa: ANN401
+        """Set what the program is expected to return: of ``forward``, or by method."""
+        self._outputs = outputs if isinstance(outputs, dict) else {_FORWARD: [outputs]}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the record, whole or not at all."""
+        write_whole(Path(path), self.write_to_file)
+
+    def write_to_file(self, stream: IO[bytes]) -> None:
+        """Write the record to a stream."""
+        for chunk in archive_chunks(self._contents()):
+            stream.write(chunk)
+
+    def _contents(self) -> Iterator[Content]:
+        yield Content(m.MARKER, b"")
+        saved = _Saved()
+        exported = self._source.exported.get(_FORWARD)
+        if exported is not None:
+            yield from _program(m.EXPORTED, exported, saved, edge=False)
+        for method, program in self._source.edge.items():
+            yield from _program(f"{m.EDGE}/{method}", program, saved, edge=True)
+        handles = {
+            method: {str(place): handle for place, handle in by_place.items()}
+            for method, by_place in self._debug_handles.items()
+        }
+        nothing: dict[str, Any] = {method: {} for method in handles}
+        yield Content(m.HANDLES, _json(handles))
+        yield Content(m.DELEGATES, _json(nothing))
+        yield Content(m.COUNTS, _json(nothing))
+        if self._outputs is not None:
+            yield Content(m.OUTPUTS, _torch_save(self._outputs))
+        if self._inputs is not None:
+            yield Content(m.INPUTS, _torch_save(self._inputs))
+        if exported is not None:
+            yield Content(m.GRAPH_ID, _json(id(exported.graph)))
+
+
+class _Saved:
+    """State dicts as bytes; equal ones, as those of a program and its edge form, once."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[dict[str, Any], memoryview]] = []
+
+    def bytes_of(self, state: Mapping[str, Any]) -> memoryview:
+        """Return the torch.save bytes of a dict of tensors."""
+        plain = dict(state)
+        for other, data in self._kept:
+            if other.keys() == plain.keys() and all(other[k] is plain[k] for k in plain):
+                return data
+        data = _torch_save(plain)
+        self._kept.append((plain, data))
+        return data
+
+
+def _program(
+    name: str, program: ExportedProgram, saved: _Saved, *, edge: bool
+) -> Iterator[Content]:
+    state, constants, inputs = m.SIDE_FILES
+    yield Content(name, program_json(program, edge=edge))
+    yield Content(name + state, saved.bytes_of(program.state_dict))
+    yield Content(name + constants, saved.bytes_of(program.constants))
+    yield Content(name + inputs, _torch_save(program.example_inputs))
+
+
+def _torch_save(value: Any) -> memoryview:  # noqa: ANN401
+    stream = io.BytesIO()
+    torch.save(value, stream)
+    return stream.getbuffer()
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode()

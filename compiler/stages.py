@@ -1,0 +1,76 @@
+"""A compile as named stages: who watches is told of each, and may stop between two of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from compiler.errors import CancelledError
+
+
+@dataclass(frozen=True, slots=True)
+class StageEvent:
+    """A stage that begins or has ended.
+
+    Attributes:
+        stage: its name: edge, verify, plan, emit, record
+        method: the method worked on, empty for all
+        seconds: how long it took; None when it begins
+        nodes: calls in the graph it left; None where it leaves no graph
+    """
+
+    stage: str
+    method: str
+    seconds: float | None
+    nodes: int | None = None
+
+
+Observer = Callable[[StageEvent], None]
+
+
+@dataclass
+class Stages:
+    """Runs stages one after the other.
+
+    Attributes:
+        observer: told when a stage begins and when it has ended
+        cancelled: asked before each stage
+        events: the stages that have ended
+    """
+
+    observer: Observer | None = None
+    cancelled: Callable[[], bool] | None = None
+    events: list[StageEvent] = field(default_factory=list[StageEvent])
+
+    @contextmanager
+    def stage(self, name: str, method: str = "") -> Generator[StageResult, None, None]:
+        """Time a stage; its result carries what the observer is told.
+
+        Raises: CancelledError if the compile was cancelled before it
+        """
+        if self.cancelled is not None and self.cancelled():
+            raise CancelledError(f"cancelled before stage {name} of method {method or 'all'}")
+        self._tell(StageEvent(name, method, None))
+        result = StageResult()
+        start = time.perf_counter()
+        yield result
+        event = StageEvent(name, method, time.perf_counter() - start, result.nodes)
+        self.events.append(event)
+        self._tell(event)
+
+    def _tell(self, event: StageEvent) -> None:
+        if self.observer is not None:
+            self.observer(event)
+
+
+@dataclass
+class StageResult:
+    """What a stage says about itself.
+
+    Attributes:
+        nodes: calls in the graph it left
+    """
+
+    nodes: int | None = None

@@ -1,0 +1,42 @@
+"""Names of torch (and one of Python) that have no full types or no public name, in one place."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import torch
+import torch._prims_common as prims
+import torch.utils._python_dispatch as dispatch
+import torch.utils._sympy.value_ranges as value_ranges
+from torch.export import ExportedProgram
+
+_torch: Any = torch
+aten: Any = torch.ops.aten
+native: Any = _torch._C
+OpOverload: type[Any] = _torch._ops.OpOverload
+HigherOrderOperator: type[Any] = _torch._ops.HigherOrderOperator
+DispatchMode: type[Any] = cast("Any", dispatch).TorchDispatchMode
+PromotionKind: Any = cast("Any", prims).ELEMENTWISE_TYPE_PROMOTION_KIND
+elementwise_dtypes: Callable[..., tuple[torch.dtype, torch.dtype]] = cast(
+    "Any", prims
+).elementwise_dtypes
+floordiv: Callable[..., Any] = cast("Any", operator).floordiv
+_bound: Callable[..., Any] = cast("Any", value_ranges).bound_sympy
+
+
+def expression_of(size: Any) -> Any:  # noqa: ANN401
+    """Return the formula of a symbolic size."""
+    return size.node.expr
+
+
+def ranges_of(program: ExportedProgram) -> dict[Any, Any]:
+    """Return the range of each symbol of a program."""
+    return dict(cast("Any", program).range_constraints)
+
+
+def largest(expression: Any, ranges: Mapping[Any, Any]) -> int | None:  # noqa: ANN401
+    """Return the largest value of a formula, None when it has none."""
+    most = _bound(expression, dict(ranges)).upper
+    return int(most) if most.is_Integer else None

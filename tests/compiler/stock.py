@@ -1,0 +1,80 @@
+"""The stock runtime in a child process, fed with what we compiled in this run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+Call = tuple[str, tuple[Any, ...]]
+
+
+class Stock:
+    """Asks the stock tools; a process that ended is started anew at the next question."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(self, buffer: bytes, calls: Sequence[Call], trace: str = "") -> list[list[Any]]:
+        """Return the outputs of each call, made one after the other on one loaded program."""
+        program, inputs, outputs = (self._folder / name for name in ("a.pte", "in.pt", "out.pt"))
+        program.write_bytes(buffer)
+        torch.save([(method, list(given)) for method, given in calls], inputs)
+        answer = self.ask(
+            "run", program=str(program), calls=str(inputs), outputs=str(outputs), trace=trace
+        )
+        assert "error" not in answer, answer["error"]
+        return torch.load(outputs)
+
+    def about(self, verb: str, exported: torch.export.ExportedProgram) -> dict[str, Any]:
+        """Return an answer about an exported program, lowered by the stock compiler."""
+        path = self._folder / "exported.pt2"
+        torch.export.save(exported, path)
+        answer = self.ask(verb, exported=str(path))
+        assert "error" not in answer, answer["error"]
+        return answer
+
+    def ask(self, verb: str, **arguments: str) -> dict[str, Any]:
+        """Return the answer to one question, `{"error": …}` where the stock tool failed."""
+        process = self._process or self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps({"verb": verb, **arguments}) + "\n")
+        process.stdin.flush()
+        answer = process.stdout.readline()
+        if answer:
+            return json.loads(answer)
+        return {"error": f"the stock runtime's process ended with code {self.close()}"}
+
+    def _start(self) -> subprocess.Popen[str]:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.compiler.stock_server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            cwd=ROOT,
+            env={**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"},
+        )
+        return self._process
+
+    def close(self) -> int | None:
+        """End the child process and return its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        for stream in (process.stdin, process.stdout):
+            with contextlib.suppress(BrokenPipeError):
+                if stream is not None:
+                    stream.close()
+        return process.wait(timeout=60)

@@ -1,0 +1,105 @@
+"""Runs compiled programs on the stock runtime and asks the stock tools: a line in, a line out.
+
+Tensors travel in torch.save files, whose paths the lines name.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import sys
+import traceback
+import warnings
+from typing import Any
+
+warnings.filterwarnings("ignore")
+
+
+def main() -> int:
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    verbs = {"run": run, "operators": operators, "record": record, "arena": arena}
+    for line in sys.stdin:
+        question = json.loads(line)
+        try:
+            answer = verbs[question.pop("verb")](**question)
+        except Exception:  # noqa: BLE001  whatever the stock tool raises is the answer
+            answer = {"error": traceback.format_exc(limit=-3)}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+    return 0
+
+
+def run(program: str, calls: str, outputs: str, trace: str = "") -> dict[str, Any]:
+    """Call methods one after the other: `calls` holds (method, inputs), `outputs` the results."""
+    import torch
+    from executorch.extension.pybindings import portable_lib
+
+    module = portable_lib._load_for_executorch(
+        program, enable_etdump=bool(trace), debug_buffer_size=1 << 22 if trace else 0
+    )
+    results = []
+    for method, inputs in torch.load(calls):
+        found = module.run_method(method, tuple(inputs))
+        results.append([v.clone() if isinstance(v, torch.Tensor) else v for v in found])
+    torch.save(results, outputs)
+    if trace:
+        module.write_etdump_result_to_file(f"{trace}.etdp", f"{trace}.debug")
+    return {"methods": sorted(module.method_names())}
+
+
+def operators(exported: str) -> dict[str, Any]:
+    """Return how often the stock lowering uses each operator for an exported program."""
+    edge = _stock_edge(exported).exported_program()
+    targets = [node.target for node in edge.graph.nodes if node.op == "call_function"]
+    names = (t.__name__ for t in targets if hasattr(t, "_schema"))
+    return dict(collections.Counter(name for name in names if name != "getitem"))
+
+
+def arena(exported: str) -> dict[str, Any]:
+    """Return the bytes of the stock plan's arenas."""
+    from executorch.exir._serialize._program import deserialize_pte_binary
+
+    buffer = _stock_edge(exported).to_executorch().buffer
+    plans = deserialize_pte_binary(buffer).program.execution_plan
+    return {plan.name: sum(plan.non_const_buffer_sizes) for plan in plans}
+
+
+def _stock_edge(exported: str) -> Any:
+    import torch
+    from executorch.exir import EdgeCompileConfig, to_edge
+
+    config = EdgeCompileConfig(_check_ir_validity=False)
+    return to_edge(torch.export.load(exported), compile_config=config)
+
+
+def record(etrecord: str, trace: str) -> dict[str, Any]:
+    """Return what the stock Inspector joins a trace with."""
+    from executorch.devtools import Inspector, parse_etrecord
+
+    parsed = parse_etrecord(etrecord)
+    inspector = Inspector(
+        etdump_path=f"{trace}.etdp", etrecord=etrecord, debug_buffer_path=f"{trace}.debug"
+    )
+    rows = [
+        {
+            "name": event.name,
+            "op_types": list(event.op_types),
+            "lines": [text for text in (event.stack_traces or {}).values() if text],
+            "modules": [str(name) for name in event.module_hierarchy or {}],
+        }
+        for block in inspector.event_blocks
+        for event in block.events
+    ]
+    gap = inspector.calculate_numeric_gap("MSE")
+    return {
+        "rows": rows,
+        "programs": sorted(parsed.edge_dialect_program or {}),
+        "gaps": [float(value[0]) for value in gap["gap"]],
+        "nodes": len(list(parsed.exported_program.graph.nodes)),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
