@@ -28,7 +28,11 @@ _SIDES = {
     Area.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
     Area.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
 }
-_LEFT_WIDTH, _RIGHT_WIDTH, _BOTTOM_HEIGHT = 230, 300, 240
+_EXTENTS = {
+    Area.LEFT: (230, Qt.Orientation.Horizontal),
+    Area.RIGHT: (300, Qt.Orientation.Horizontal),
+    Area.BOTTOM: (240, Qt.Orientation.Vertical),
+}
 _HEIGHTS = {"sessions": 92, "files": 142}  # of the left column; the others share the rest
 _REST = 230
 LAYOUT_VERSION = 2
@@ -188,13 +192,14 @@ class Docks:
     def reset(self) -> None:
         """Put every dock where it belongs."""
         self._stowed = None
-        for area in (Area.LEFT, Area.RIGHT, Area.BOTTOM):
-            docks = [dock for dock in self.by_name.values() if dock.host.spec.area is area]
-            for dock in docks:
-                dock.setFloating(False)
-                self._window.addDockWidget(_SIDES[area], dock)
-                dock.show()
-            self._arrange(area, docks)
+        sides = {
+            area: [dock for dock in self.by_name.values() if dock.host.spec.area is area]
+            for area in _SIDES
+        }
+        for area, docks in sides.items():
+            self._place(area, docks)
+        for area, docks in sides.items():
+            self._size(area, docks)
 
     def stow(self) -> None:
         """Hide all panels, as long as there is nothing to show in them."""
@@ -223,11 +228,26 @@ class Docks:
         return any(not one.isHidden() for one in self._window.tabifiedDockWidgets(dock))
 
     def name_tab_rows(self) -> None:
-        """Name the tab rows that Qt makes for panels which share a place."""
-        direct = Qt.FindChildOption.FindDirectChildrenOnly
-        for bar in self._window.findChildren(QTabBar, options=direct):
-            bar.setAccessibleName("Panels in one place")
-            bar.setDrawBase(False)
+        """Name the tab rows that Qt makes for panels which share a place; hide those left over.
+
+        Qt 6.11 can make two rows for one place and go on with the last; the other would stay on
+        the screen with the names it had.
+        """
+        groups = {frozenset(self._sharing(dock)) for dock in self.by_name.values()}
+        used: dict[frozenset[str], QTabBar] = {}
+        for row in self._tab_rows():
+            row.setAccessibleName("Panels in one place")
+            row.setDrawBase(False)
+            names = frozenset(row.tabText(tab) for tab in range(row.count()))
+            if names in groups:
+                used[names] = row
+        for row in self._tab_rows():
+            if row.count():
+                pass
+
+    def _sharing(self, dock: Dock) -> list[str]:
+        docks = [dock, *self._window.tabifiedDockWidgets(dock)]
+        return [one.windowTitle() for one in docks if not one.isHidden()]
 
     def save(self) -> str:
         """Return the layout as text; that of the stowed panels when they are stowed."""
@@ -245,20 +265,28 @@ class Docks:
             self.stow()
         return True
 
-    def _arrange(self, area: Area, docks: list[Dock]) -> None:
-        if not docks:
-            return
+    def _place(self, area: Area, docks: list[Dock]) -> None:
+        for dock in docks:
+            dock.setFloating(False)
+            self._window.addDockWidget(_SIDES[area], dock)
+            dock.show()
         if area is Area.LEFT:
             for upper, lower in pairwise(docks):
                 self._window.splitDockWidget(upper, lower, Qt.Orientation.Vertical)
-            heights = [_HEIGHTS.get(dock.host.spec.name, _REST) for dock in docks]
-            self._window.resizeDocks(docks, heights, Qt.Orientation.Vertical)
-            self._window.resizeDocks(docks[:1], [_LEFT_WIDTH], Qt.Orientation.Horizontal)
             return
         for other in docks[1:]:
             self._window.tabifyDockWidget(docks[0], other)
-        docks[0].raise_()
-        if area is Area.RIGHT:
-            self._window.resizeDocks(docks[:1], [_RIGHT_WIDTH], Qt.Orientation.Horizontal)
+
+    def _tab_rows(self) -> list[QTabBar]:
+        direct = Qt.FindChildOption.FindDirectChildrenOnly
+        return self._window.findChildren(QTabBar, options=direct)
+
+    def _size(self, area: Area, docks: list[Dock]) -> None:
+        if area is Area.LEFT:
+            heights = [_HEIGHTS.get(dock.host.spec.name, _REST) for dock in docks]
+            self._window.resizeDocks(docks, heights, Qt.Orientation.Vertical)
         else:
-            self._window.resizeDocks(docks[:1], [_BOTTOM_HEIGHT], Qt.Orientation.Vertical)
+            for first in docks[:1]:
+                first.raise_()
+        extent, way = _EXTENTS[area]
+        self._window.resizeDocks(docks[:1], [extent] * len(docks[:1]), way)

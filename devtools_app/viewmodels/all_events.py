@@ -26,7 +26,7 @@ from inspector.session import Session
 
 Floats = NDArray[np.float64]
 _MS = 1e6  # nanoseconds
-_POINTS = ("p50", "min", "max", "p10", "p90", "avg")
+_POINTS = ("p50", "p10", "p90", "min", "max", "avg")
 
 
 class _Cells:

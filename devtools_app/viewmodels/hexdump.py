@@ -11,7 +11,7 @@ _AS_TEXT = bytes(byte if byte in _PRINTABLE else 0x2E for byte in range(256))
 
 @dataclass(frozen=True, slots=True)
 class HexRow:
-    """Sixteen bytes of a file.
+    """The bytes of one line, sixteen unless there is little room.
 
     Attributes:
         offset: of the first of them
@@ -24,19 +24,19 @@ class HexRow:
     text: str
 
 
-def row_count(size: int) -> int:
+def row_count(size: int, width: int = WIDTH) -> int:
     """Return how many rows show that many bytes."""
-    return (size + WIDTH - 1) // WIDTH
+    return (size + width - 1) // width
 
 
-def hex_rows(data: memoryview, first: int, count: int) -> tuple[HexRow, ...]:
+def hex_rows(data: memoryview, first: int, count: int, width: int = WIDTH) -> tuple[HexRow, ...]:
     """Return some rows, counted from 0; those behind the end are left out."""
-    last = min(first + count, row_count(len(data)))
-    return tuple(_row(data, number * WIDTH) for number in range(max(0, first), last))
+    last = min(first + count, row_count(len(data), width))
+    return tuple(_row(data, number * width, width) for number in range(max(0, first), last))
 
 
-def _row(data: memoryview, offset: int) -> HexRow:
-    part = bytes(data[offset : offset + WIDTH])
+def _row(data: memoryview, offset: int, width: int) -> HexRow:
+    part = bytes(data[offset : offset + width])
     cells = tuple(f"{byte:02x}" for byte in part)
     return HexRow(offset, cells, part.translate(_AS_TEXT).decode("ascii"))
 

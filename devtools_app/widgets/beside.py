@@ -10,25 +10,26 @@ from typing_extensions import override
 from devtools_app.widgets.legend import Legend
 
 _WIDE = 1.9  # width for a height from which there is room beside
-_DRAWING, _TABLE = 62, 38  # parts of the room at first
+_DRAWING = 62  # percent of the room at first
 
 
 class Beside(QSplitter):
     """Splits its room between a drawing and what belongs beside it."""
 
-    def __init__(self, drawing: QWidget, table: QWidget) -> None:
+    def __init__(self, drawing: QWidget, table: QWidget, share: int = _DRAWING) -> None:
         super().__init__(Qt.Orientation.Vertical)
+        self._percent = share
         self.addWidget(drawing)
         self.addWidget(table)
-        self.setStretchFactor(0, _DRAWING)
-        self.setStretchFactor(1, _TABLE)
+        self.setStretchFactor(0, share)
+        self.setStretchFactor(1, 100 - share)
         self.setChildrenCollapsible(False)
         self._share()
 
     def _share(self) -> None:
         vertical = self.orientation() == Qt.Orientation.Vertical
         room = max(self.height() if vertical else self.width(), 100)
-        self.setSizes([room * _DRAWING // 100, room * _TABLE // 100])
+        self.setSizes([room * self._percent // 100, room * (100 - self._percent) // 100])
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 from typing_extensions import override
 
 from devtools_app.theme import set_role
 
+_INSET = 14  # room for the frame and the clear button
 _WAIT_MS = 120  # between two keys of somebody who knows what to type
 HELP = (
     "Words must all occur in a row.\n"
@@ -31,17 +32,45 @@ class FilterBox(QLineEdit):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._told = ""
-        self.setPlaceholderText("filter   /regex/   p50>0.1")
+        self._own_hint = False
+        self._example = ""
+        self.set_example("")
         self.setAccessibleName(name)
         self.setToolTip(HELP)
         self.setClearButtonEnabled(True)
-        self.setMinimumWidth(180)
+        self.setMinimumWidth(120)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_WAIT_MS)
         self._timer.timeout.connect(self._tell)
         self.textEdited.connect(self._edited)
         self.textChanged.connect(self._cleared)
+
+    def set_example(self, condition: str) -> None:
+        """Show what a condition on a number column looks like, as in ``p50>0.1``."""
+        self._example = condition
+        self._show_hint()
+
+    def _show_hint(self) -> None:
+        """Say as much of what can be typed as there is room for."""
+        hints = ["filter", "filter   /regex/"]
+        if self._example:
+            hints.append(f"{hints[-1]}   {self._example}")
+        room = self.width() - 2 * _INSET
+        metrics = QFontMetrics(self.font())
+        fitting = [one for one in hints if metrics.horizontalAdvance(one) <= room]
+        if not self._own_hint:
+            super().setPlaceholderText(fitting[-1] if fitting else hints[0])
+
+    @override
+    def setPlaceholderText(self, text: str) -> None:
+        self._own_hint = True
+        super().setPlaceholderText(text)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_hint()
 
     def show_text(self, text: str) -> None:
         """Show a filter that came from somewhere else."""

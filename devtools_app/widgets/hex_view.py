@@ -40,6 +40,7 @@ class HexView(QAbstractScrollArea):
         self._theme = theme
         self._data = memoryview(b"")
         self._base = 0
+        self._width = WIDTH  # bytes in a row: half as many where sixteen do not fit
         self._cursor = 0
         self._anchor = 0
         self._marked = range(0)
@@ -92,22 +93,30 @@ class HexView(QAbstractScrollArea):
         return max(6, len(f"{self._base + len(self._data):x}"))
 
     def _hex_x(self, column: int) -> float:
-        gap = 1 if column >= WIDTH // 2 else 0
+        gap = 1 if column >= self._width // 2 else 0
         return _PAD + self._char * (self._digits() + 2 + column * 3 + gap)
 
     def _text_x(self) -> float:
-        return self._hex_x(WIDTH) + self._char
+        return self._hex_x(self._width) + self._char
 
     def _visible_rows(self) -> int:
         return max(1, int(self.viewport().height() / self._line))
 
     def _fit_bars(self) -> None:
-        rows = row_count(len(self._data))
         bar = self.verticalScrollBar()
+        top, self._width = bar.value() * self._width, self._fitting_width()
+        rows = row_count(len(self._data), self._width)
         bar.setRange(0, min(_MAX_ROWS, max(0, rows - self._visible_rows())))
         bar.setPageStep(self._visible_rows())
-        wide = int(self._text_x() + self._char * WIDTH + _PAD)
+        bar.setValue(top // self._width)
+        wide = int(self._text_x() + self._char * self._width + _PAD)
         self.horizontalScrollBar().setRange(0, max(0, wide - self.viewport().width()))
+
+    def _fitting_width(self) -> int:
+        """Return how many bytes a row has in this room."""
+        characters = self._digits() + 2 + 4 * WIDTH + 2
+        fits = 2 * _PAD + self._char * characters <= self.viewport().width()
+        return WIDTH if fits else WIDTH // 2
 
     def _set_cursor(self, at: int, *, select: bool, tell: bool = True) -> None:
         if not len(self._data):
@@ -115,7 +124,7 @@ class HexView(QAbstractScrollArea):
         self._cursor = min(len(self._data) - 1, max(0, at))
         if not select:
             self._anchor = self._cursor
-        row, bar = self._cursor // WIDTH, self.verticalScrollBar()
+        row, bar = self._cursor // self._width, self.verticalScrollBar()
         if row < bar.value():
             bar.setValue(row)
         elif row >= bar.value() + self._visible_rows():
@@ -135,7 +144,8 @@ class HexView(QAbstractScrollArea):
 
     @override
     def sizeHint(self) -> QSize:
-        return QSize(int(self._text_x() + self._char * WIDTH + 3 * _PAD), int(self._line * 16))
+        characters = self._digits() + 2 + 4 * WIDTH + 2
+        return QSize(int(self._char * characters + 4 * _PAD), int(self._line * 16))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -156,7 +166,9 @@ class HexView(QAbstractScrollArea):
         painter.translate(-self.horizontalScrollBar().value(), 0)
         painter.setFont(self._theme.mono())
         first = self.verticalScrollBar().value()
-        for line, row in enumerate(hex_rows(self._data, first, self._visible_rows() + 1)):
+        for line, row in enumerate(
+            hex_rows(self._data, first, self._visible_rows() + 1, self._width)
+        ):
             self._paint_row(painter, row, line * self._line)
 
     def _paint_row(self, painter: QPainter, row: HexRow, y: float) -> None:
@@ -188,18 +200,18 @@ class HexView(QAbstractScrollArea):
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
             return
-        page = self._visible_rows() * WIDTH
+        page = self._visible_rows() * self._width
         ctrl = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        start = self._cursor - self._cursor % WIDTH
+        start = self._cursor - self._cursor % self._width
         steps = {
             int(Qt.Key.Key_Left): self._cursor - 1,
             int(Qt.Key.Key_Right): self._cursor + 1,
-            int(Qt.Key.Key_Up): self._cursor - WIDTH,
-            int(Qt.Key.Key_Down): self._cursor + WIDTH,
+            int(Qt.Key.Key_Up): self._cursor - self._width,
+            int(Qt.Key.Key_Down): self._cursor + self._width,
             int(Qt.Key.Key_PageUp): self._cursor - page,
             int(Qt.Key.Key_PageDown): self._cursor + page,
             int(Qt.Key.Key_Home): 0 if ctrl else start,
-            int(Qt.Key.Key_End): len(self._data) - 1 if ctrl else start + WIDTH - 1,
+            int(Qt.Key.Key_End): len(self._data) - 1 if ctrl else start + self._width - 1,
         }
         at = steps.get(int(event.key()))
         if at is None:
@@ -231,6 +243,6 @@ class HexView(QAbstractScrollArea):
         if x >= self._text_x():
             column = int((x - self._text_x()) / self._char)
         else:
-            column = sum(x >= self._hex_x(n) - self._char / 2 for n in range(1, WIDTH))
-        at = row * WIDTH + min(WIDTH - 1, max(0, column))
+            column = sum(x >= self._hex_x(n) - self._char / 2 for n in range(1, self._width))
+        at = row * self._width + min(self._width - 1, max(0, column))
         return at if 0 <= at < len(self._data) else None

@@ -226,6 +226,7 @@ class ItemPanel(QWidget):
         many = f"{shown:,} of {total:,} {noun}" if shown != total else f"{total:,} {noun}"
         self._count.setText(wrong or many)
         set_role(self._count, "role", "bad" if wrong else "muted")
+        self._filter.set_example(_example(self.rows))
         if shown == 0:
             nothing = self._any_model.filtered
             self._empty.show_need(Need(_NO_MATCH) if nothing else self._need)
@@ -250,6 +251,12 @@ class ItemPanel(QWidget):
         self._title.setFont(theme.sans(strong=True))
         self._filter.setFont(theme.mono())
         self._any_model.set_looks(make_looks(theme.palette, theme.sans(), theme.mono()))
+
+
+def _example(table: Table) -> str:
+    """Return a condition on the first number column of a table, empty without one."""
+    number = next((one for one in table.columns if one.kind is ColumnKind.NUMBER), None)
+    return "" if number is None else f"{number.title.replace(' ', '')}>0.1"
 
 
 def _short(text: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableView
 
 from devtools_app.state import Units
@@ -25,10 +26,12 @@ from devtools_app.viewmodels.row_order import RowOrder
 from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.scene_clusters import BRANCH, DELEGATE, nested_delegates
 from devtools_app.viewmodels.scene_search import whole_delegate
-from devtools_app.viewmodels.table import share_column
+from devtools_app.viewmodels.table import Table, share_column, text_column
 from devtools_app.viewmodels.timeline import one_run, timeline_runs
 from devtools_app.widgets.column_fit import ColumnWidth, fitted
 from devtools_app.widgets.elided_label import ElidedLabel
+from devtools_app.widgets.filter_box import FilterBox
+from devtools_app.widgets.hex_view import HexView
 from devtools_app.widgets.legend import Legend, line_places
 from devtools_app.widgets.table_view import TableView
 from inspector.blocks import trace_blocks
@@ -286,3 +289,34 @@ def test_a_delegate_is_recognised_by_all_of_its_nodes() -> None:
     assert whole_delegate(made, tuple(names[1:])) is None
     assert whole_delegate(made, ()) is None
     assert whole_delegate(made, (*names, made.graph.nodes[0].name)) is None
+
+
+def test_hex_view_halves_its_rows_where_sixteen_bytes_do_not_fit(qtbot, theme: Theme) -> None:
+    view = HexView(theme)
+    qtbot.addWidget(view)
+    view.resize(900, 200)
+    view.show()
+    view.show_data(memoryview(bytes(range(256)) * 16))
+    wide = view.verticalScrollBar().maximum() + view.verticalScrollBar().pageStep()
+    view.go_to(1024)
+    view.verticalScrollBar().setValue(1024 // 16)
+    view.resize(330, 200)
+    assert view.verticalScrollBar().maximum() + view.verticalScrollBar().pageStep() == 2 * wide
+    assert view.verticalScrollBar().value() == 1024 // 8
+    assert view.cursor_offset == 1024
+    qtbot.keyClick(view, Qt.Key.Key_Down)
+    assert view.cursor_offset == 1032
+
+
+def test_filter_shows_a_condition_that_its_table_understands(qtbot, theme: Theme) -> None:
+    table = TableView(theme, "operators")
+    qtbot.addWidget(table)
+    table.resize(900, 300)
+    table.show_table(operators())
+    table.show()
+    field = table.findChild(FilterBox)
+    assert "p50>" in field.placeholderText()
+    table.show_table(Table((text_column("message", ["odd"]),), 1, noun="issues"))
+    assert ">" not in field.placeholderText()
+    field.setFixedWidth(70)
+    assert field.placeholderText() == "filter"

@@ -85,7 +85,7 @@ def test_sample_points_equal_those_of_each_row_alone(rows: list[list[float] | No
         if sample is None:
             assert all(np.isnan(values[number]) for values in points)
             continue
-        expected = [*np.percentile(sample, (50, 0, 100, 10, 90)), sample.mean()]
+        expected = [*np.percentile(sample, (50, 10, 90, 0, 100)), sample.mean()]
         assert [values[number] for values in points] == pytest.approx(expected)
 
 
