@@ -251,7 +251,7 @@ def _events(
     start = 0
     for block in trace_blocks(session.dumps).blocks:
         links = link_block(session, block)
-        if links.method in (method, None):
+        if links.method == method or (links.method is None and links.plan is None):
             for event in range(len(block)):
                 if block.layout.chain[event] < 0:
                     continue

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from inspector import record_maps
+from inspector.alike import alike_method
 from inspector.blocks import Block
 from inspector.kernel_order import PayloadMatch, match_payload_events
 from inspector.methods import FRAMEWORK
@@ -78,7 +79,8 @@ class BlockLinks:
     """The links of the events of a block.
 
     Attributes:
-        method: method the block ran, None when it is unknown
+        method: method the block ran, None when it is unknown; of methods that do the same, the
+            rest is of the first
         graph: recorded graph the nodes are of, None without a record
         nodes: its nodes by debug handle
     """
@@ -89,6 +91,8 @@ class BlockLinks:
         record = session.record
         self.method = method
         self.block = block
+        if method is None and program is not None:
+            method = alike_method(program, record, block)  # for all but its name
         self.plan = program.plan(method) if program is not None and method is not None else None
         self.graph = record_maps.edge_graph(record, method) if record and method else None
         self.handles: Mapping[int, tuple[int, ...]] = {}
