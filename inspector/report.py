@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from inspector.check import BELONG, DO_NOT_BELONG, check_session
 from inspector.delegation import MethodDelegation, analyse_delegation
 from inspector.findings import findings, nbytes_text
+from inspector.findings_program import short
 from inspector.memory import Arena, analyse_memory
 from inspector.profile import MethodTime, Profile, analyse_profile
 from inspector.profile_rows import ProfileRow
@@ -24,6 +27,8 @@ from inspector.report_html import (
 )
 from inspector.session import Session
 from inspector.size_files import session_sizes
+from inspector.size_users import stored_users, users_of, users_text
+from inspector.source import user_frame
 from schema.errors import Severity
 from schema.version import __version__
 
@@ -32,6 +37,7 @@ _MOST_METHODS = 12
 _MOST_ROWS = 40
 _MOST_BOXES = 500
 _MOST_ARENAS = 4
+_REPEATED = "OPERATOR_CALL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +102,18 @@ def _tail(methods: tuple[str, ...], dropped: list[str]) -> str:
 
 
 def _summary(session: Session, methods: tuple[str, ...]) -> str:
+    names = _names(session)
     rows = [
-        [text(file.path), text(file.kind), number(file.size, "B")]
+        [text(names[file.path]), text(file.kind.replace("_", " ")), number(file.size, "B")]
         for file in session.files[:_MOST_ROWS]
     ]
     sentences = "".join(
-        f'<li class="{one.tone.value}">{text(one.text, 400)}'
-        + (f' <span class="soft">{text(one.detail, 400)}</span>' if one.detail else "")
+        f'<li class="{one.tone.value}">{text(_without_folders(one.text, session), 400)}'
+        + (
+            f' <span class="soft">{text(_without_folders(one.detail, session), 400)}</span>'
+            if one.detail
+            else ""
+        )
         + "</li>"
         for one in findings(session)
     )
@@ -110,6 +121,23 @@ def _summary(session: Session, methods: tuple[str, ...]) -> str:
     more = left_out(len(rows), len(session.files), "files")
     listed = f"<p>Methods: {text(', '.join(methods), 600)}</p>" if methods else ""
     return f"<ul>{sentences}</ul>{files}{more}{listed}"
+
+
+def _names(session: Session) -> dict[str, str]:
+    """Return path -> what a reader on another machine sees: the name, with its folder if needed."""
+    short = Counter(Path(file.path).name for file in session.files)
+    return {
+        file.path: Path(file.path).name
+        if short[Path(file.path).name] == 1
+        else "/".join(Path(file.path).parts[-2:])
+        for file in session.files
+    }
+
+
+def _without_folders(words: str, session: Session) -> str:
+    for path, name in sorted(_names(session).items(), key=lambda pair: -len(pair[0])):
+        words = words.replace(path, name)
+    return words
 
 
 def _check(session: Session, methods: tuple[str, ...]) -> str:
@@ -125,16 +153,18 @@ def _check(session: Session, methods: tuple[str, ...]) -> str:
     links = found.links[:_MOST_ROWS]
     rows = [
         [
-            text(link.first),
-            text(link.second),
+            text(_without_folders(link.first, session)),
+            text(_without_folders(link.second, session)),
             text(link.verdict.replace("_", " ")),
             number(link.matched),
-            text(link.mismatch or link.what),
+            text(_without_folders(link.mismatch or link.what, session)),
         ]
         for link in links
     ]
     shown = table(("file", "with", "verdict", "facts", "what"), rows, frozenset({3}))
-    mismatch = f"<p>{text(found.mismatch, 600)}</p>" if found.mismatch else ""
+    mismatch = (
+        f"<p>{text(_without_folders(found.mismatch, session), 600)}</p>" if found.mismatch else ""
+    )
     more = left_out(len(rows), len(found.links), "pairs")
     return f'<p class="{tone}">{sentence}</p>{mismatch}{shown}{more}'
 
@@ -169,23 +199,50 @@ def _operators(session: Session, methods: tuple[str, ...]) -> str:
     rows = _slowest(profile)
     unit = "ms" if profile.unit_is_time else "ticks"
     cells = [_operator(row) for row in rows]
-    heads = ("event", "operator", "delegate", f"p50 / {unit}", f"avg / {unit}", "share", "")
-    more = left_out(len(rows), len(profile.rows), "events")
-    return table(heads, cells, frozenset({3, 4, 5})) + more
+    heads = (
+        "event",
+        "operator",
+        "where",
+        "delegate",
+        f"p50 / {unit}",
+        f"avg / {unit}",
+        "share",
+        "",
+    )
+    more = left_out(len(rows), len(_parts_of_runs(profile)), "events")
+    note = '<p class="soft">A delegate call contains the events of its delegate.</p>'
+    return note + table(heads, cells, frozenset({4, 5, 6})) + more
 
 
 def _slowest(profile: Profile) -> list[ProfileRow]:
     """Return the events with the most time; columns are sorted, rows made only for these."""
     order = profile.rows.column("total")
-    known = [index for index in (-order).argsort(kind="stable").tolist() if order[index] > 0]
+    chosen = set(_parts_of_runs(profile))
+    ranked = (-order).argsort(kind="stable").tolist()
+    known = [index for index in ranked if order[index] > 0 and index in chosen]
     return [profile.rows[index] for index in known[:_MOST_ROWS]]
+
+
+def _parts_of_runs(profile: Profile) -> list[int]:
+    """Return the events that are parts of a run; an OPERATOR_CALL repeats its kernel's."""
+    found: list[int] = []
+    for index in range(len(profile.rows)):
+        source, event = profile.rows.place(index)
+        if source.block.layout.chain[event] >= 0 and source.block.event_name(event) != _REPEATED:
+            found.append(index)
+    return found
 
 
 def _operator(row: ProfileRow) -> list[str]:
     stats = row.statistics
+    frame = next(filter(None, map(user_frame, row.stack_traces.values())), None)
+    modules = dict.fromkeys(filter(None, row.module_hierarchy.values()))
+    places = [next(iter(modules), ""), frame.label if frame is not None else ""]
+    step = "" if row.instruction_id is None else f"{row.instruction_id} "
     return [
-        text(row.event_name),
+        text(f"{step}{row.event_name}"),
         text(", ".join(dict.fromkeys(row.op_types))),
+        text(" · ".join(filter(None, places))),
         text(row.delegate_backend_name),
         number(stats.p50 if stats else None),
         number(stats.avg if stats else None),
@@ -266,6 +323,7 @@ def _arena(method: str, arena: Arena, steps: int) -> str:
 def _size(session: Session, methods: tuple[str, ...]) -> str:
     del methods
     found: list[str] = []
+    users = stored_users(session)
     for one in session_sizes(session)[:_MOST_ROWS]:
         if one.size is None or one.file.kind not in ("pte", "ptd", "bpte"):
             continue
@@ -273,16 +331,19 @@ def _size(session: Session, methods: tuple[str, ...]) -> str:
         parts = sorted(one.size.parts, key=lambda part: -part.nbytes)
         rows = [
             [
-                text(part.name),
+                text(short(part.name)),
                 text(part.kind),
+                text(users_text(users_of(part, users))),
                 number(part.nbytes, "B"),
                 percent(part.nbytes / whole),
                 share_bar(part.nbytes / whole),
             ]
             for part in parts[:_MOST_ROWS]
         ]
-        title = f"<h3>{text(one.file.path)}: {nbytes_text(one.size.total_bytes)}</h3>"
-        shown = table(("part", "kind", "bytes", "share", ""), rows, frozenset({2, 3}))
+        title = (
+            f"<h3>{text(_names(session)[one.file.path])}: {nbytes_text(one.size.total_bytes)}</h3>"
+        )
+        shown = table(("part", "kind", "used by", "bytes", "share", ""), rows, frozenset({3, 4}))
         found.append(title + shown + left_out(len(rows), len(parts), "parts"))
     return "".join(found)
 
@@ -292,7 +353,8 @@ def _issues(session: Session, methods: tuple[str, ...]) -> str:
     issues = session.all_issues()
     tones = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.INFO: "soft"}
     rows = "".join(
-        f'<li class="{tones[issue.severity]}">{text(issue.where)}: {text(issue.message, 600)}</li>'
+        f'<li class="{tones[issue.severity]}">{text(_without_folders(issue.where, session))}:'
+        f" {text(_without_folders(issue.message, session), 600)}</li>"
         for issue in issues[:_MOST_ROWS]
     )
     more = left_out(_MOST_ROWS, len(issues), "issues")

@@ -24,12 +24,13 @@ border-radius:8px;padding:4px 20px 18px;margin:16px 0;overflow-x:auto}
 table{border-collapse:collapse;font-size:13px;width:100%}
 th,td{text-align:left;padding:3px 12px 3px 0;border-bottom:1px solid var(--line);
 vertical-align:top}th{color:var(--soft);font-weight:600;white-space:nowrap}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-td{overflow-wrap:anywhere}ul{padding-left:20px;margin:8px 0}
+td:last-child,th:last-child{padding-right:0}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+td{overflow-wrap:break-word;max-width:380px}td:first-child{min-width:11em}
+td.bar{min-width:90px;width:12%}ul{padding-left:20px;margin:8px 0}
 .bad{color:var(--bad)}.warn{color:var(--warn)}.good{color:var(--good)}
 .time{display:flex;height:26px;border-radius:4px;overflow:hidden;margin:8px 0}
 .key{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:5px}
-.share{display:block;height:9px;border-radius:2px;background:var(--bar);min-width:1px}
+.share{display:block;height:9px;margin-top:5px;border-radius:2px;background:var(--bar);min-width:1px}
 svg{width:100%;height:auto;background:var(--page);border:1px solid var(--line);border-radius:4px}
 svg text{fill:var(--soft);font:11px system-ui,sans-serif}
 """
@@ -64,7 +65,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozense
         rows: cells
         numbers: columns that are aligned to the right
     """
-    mark = ['class="n"' if index in numbers else "" for index in range(len(heads))]
+    bars = ['class="bar"' if not cell else "" for cell in heads]
+    mark = ['class="n"' if index in numbers else bars[index] for index in range(len(heads))]
     head = "".join(f"<th {mark[index]}>{cell}</th>" for index, cell in enumerate(heads))
     body = "".join(
         "<tr>" + "".join(f"<td {mark[i]}>{cell}</td>" for i, cell in enumerate(row)) + "</tr>"

@@ -137,3 +137,26 @@ def test_lone_trace_has_no_sections_of_other_files() -> None:
     assert "Memory" not in report.sections
     assert "Delegation" not in report.sections
     assert "Where the time went" in report.sections
+
+
+def test_report_names_files_without_their_folders() -> None:
+    session = load_session([DATA / "corpus" / "v1.5.1" / "tinygpt_xnnpack"])
+    html = make_report(session, session.methods).html
+    assert str(DATA) not in html
+    assert "model.etrecord" in html
+
+
+def test_report_ranks_parts_of_runs_with_their_source_and_no_event_twice() -> None:
+    session = load_session([DATA / "corpus" / "v1.5.1" / "tinygpt_xnnpack"])
+    html = make_report(session, session.methods).html
+    ranked = html.split("The events with the most time")[1].split("</section>")[0]
+    for whole in ("OPERATOR_CALL", "Method::execute", "Program::load_method"):
+        assert whole not in ranked
+    assert "3 native_call_native_layer_norm.out" in ranked
+    assert "b.0.ln1 · zoo/models.py:23" in ranked
+
+
+def test_report_says_who_uses_the_largest_blob() -> None:
+    session = load_session([DATA / "corpus" / "v1.5.1" / "tinygpt_xnnpack"])
+    html = make_report(session, session.methods).html
+    assert "delegate 5 FullyConnected_0 filter in b.0.m1" in html.split("<h2>Size</h2>")[1]
