@@ -25,7 +25,7 @@ examples:
   etscope model.pte model.etrecord run.etdp run.debug
   etscope open runs/mobilenet --watch
 """
-_USAGE = 2
+_USAGE, _INTERRUPTED = 2, 130
 _BAD_QT = (6, 12)
 _GOOD_PYTHON = (3, 12)
 
@@ -36,7 +36,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: arguments without the program's name; those of the process when None
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _main(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt:  # also while modules are imported, before a verb can say so
+        sys.stderr.write("etscope: interrupted\n")
+        return _INTERRUPTED
+
+
+def _main(arguments: list[str]) -> int:
     if arguments and arguments[0] == "screenshot":
         from devtools_app.screenshot import main as take_picture
 

@@ -85,3 +85,14 @@ def test_least_needed_column_goes_first(monkeypatch: pytest.MonkeyPatch) -> None
     shown = _rendered(52, monkeypatch, _Terminal())
     assert "module" in shown.splitlines()[0]
     assert "too narrow for min;" in shown
+
+
+def test_interrupt_during_imports_is_one_line_and_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_first: str) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("devtools_app.__main__._opens_window", interrupted)
+    assert command(["summary", "model.pte"]) == 130
+    assert capsys.readouterr().err == "etscope: interrupted\n"
