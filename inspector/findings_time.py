@@ -47,7 +47,7 @@ def time_findings(session: Session) -> list[Finding]:
         return [Finding(Tone.NEUTRAL, text, view="operators", weight=20)]
     found: list[Finding] = []
     for main in _main_blocks(profile)[:2]:
-        found += _method(main, session)
+        found += _method(main)
     found += _unmatched(profile)
     if profile.unit_assumed and profile.methods:
         text = f"Ticks are taken for {profile.unit}; the file does not say its unit"
@@ -82,7 +82,7 @@ def _indices(source: BlockSamples, names: tuple[str, ...]) -> list[int]:
     return np.flatnonzero(np.isin(layout.name, numbers) & ~source.inner).tolist()
 
 
-def _method(main: _Main, session: Session) -> list[Finding]:
+def _method(main: _Main) -> list[Finding]:
     operators = _indices(main.source, ("OPERATOR_CALL",))
     delegates = _indices(main.source, ("DELEGATE_CALL",))
     name = main.time.method
@@ -90,24 +90,22 @@ def _method(main: _Main, session: Session) -> list[Finding]:
         text = f"The trace times {name or 'the run'} as a whole and none of its operators"
         return [Finding(Tone.WARN, text, view="operators", method=name, weight=50)]
     return [
-        *_outside(main, session, operators, has_delegates=bool(delegates)),
-        *_slowest_call(main, session, delegates),
+        *_outside(main, operators, has_delegates=bool(delegates)),
+        *_slowest_call(main, delegates),
         *_unattributed(main),
         *_framework(main),
         *_warm_up(main),
     ]
 
 
-def _outside(
-    main: _Main, session: Session, operators: list[int], *, has_delegates: bool
-) -> list[Finding]:
+def _outside(main: _Main, operators: list[int], *, has_delegates: bool) -> list[Finding]:
     """The slowest operators that run as kernels."""
     shares = main.source.shares
     ranked = sorted(operators, key=lambda event: -float(np.nan_to_num(shares[event])))[:_TOP]
     share = float(np.nansum(shares[ranked])) if ranked else 0.0
     if not ranked or share <= 0:
         return []
-    names = ", ".join(dict.fromkeys(_operator(main.source, event, session) for event in ranked))
+    names = ", ".join(dict.fromkeys(_operator(main.source, event) for event in ranked))
     what = plural(len(ranked), "operator")
     if has_delegates:
         what += " that is not delegated" if len(ranked) == 1 else " that are not delegated"
@@ -125,11 +123,10 @@ def _time_of(main: _Main) -> str:
     return f"the time of {main.time.method}" if main.time.method else "the time"
 
 
-def _operator(source: BlockSamples, event: int, session: Session) -> str:
+def _operator(source: BlockSamples, event: int) -> str:
     number = source.block.instruction(event)
-    method = source.links.method
-    if session.program is not None and method is not None and number is not None:
-        plan = session.program.plan(method)
+    plan = source.links.plan
+    if plan is not None and number is not None:
         steps = instructions(plan)
         if number < len(steps):
             return instruction_label(plan, steps[number][2].instr_args).split("::")[-1]
@@ -140,7 +137,7 @@ def _operator(source: BlockSamples, event: int, session: Session) -> str:
     return f"instruction {number}"
 
 
-def _slowest_call(main: _Main, session: Session, delegates: list[int]) -> list[Finding]:
+def _slowest_call(main: _Main, delegates: list[int]) -> list[Finding]:
     """The delegate call that takes most of the time."""
     shares = main.source.shares
     ranked = sorted(delegates, key=lambda event: -float(np.nan_to_num(shares[event])))
@@ -152,7 +149,7 @@ def _slowest_call(main: _Main, session: Session, delegates: list[int]) -> list[F
         f"{percent_text(float(shares[event]))} of {_time_of(main)} is in one of"
         f" {len(ranked)} delegate calls, instruction {number}"
     )
-    label = _operator(main.source, event, session)
+    label = _operator(main.source, event)
     row = main.first_row + event
     return [
         Finding(

@@ -131,9 +131,17 @@ def method_json(session: Session, method: str) -> dict[str, Any]:
         if entry.method == method:
             found["delegation"] = _delegation(entry)
     for time in analyse_profile(session).methods:
-        if time.method == method or not time.method:
+        if time.method == method or (not time.method and _is_alone(session, method)):
             found["method_ms"], found["runs"] = time.method_ms, time.runs
     return found
+
+
+def _is_alone(session: Session, method: str) -> bool:
+    """Return whether a run that names no method can only be of this one."""
+    if session.program is None:
+        return session.methods == (method,)
+    plans = session.program.plans
+    return [plan.name for plan in plans if plan.inputs or instructions(plan)] == [method]
 
 
 def _from_program(program: Program, method: str, found: dict[str, Any]) -> None:

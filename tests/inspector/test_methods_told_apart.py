@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from inspector.blocks import trace_blocks
+from inspector.cli.summary import method_json
 from inspector.links import Grade, link_block
 from inspector.methods import is_execution
 from inspector.session import Session
@@ -71,3 +72,14 @@ def test_record_alone_tells_which_method_ran(folder: Path) -> None:
         for event in range(len(block)):
             if block.event_name(event).startswith("native_call_"):
                 assert links.link(event).grade is not Grade.NONE
+
+
+def test_time_of_an_unnamed_run_is_of_no_method_when_several_could_have_run() -> None:
+    twice = _twice(SINGLE[0])
+    assert [method_json(twice, name)["method_ms"] for name in twice.methods] == [None, None]
+
+
+def test_time_of_a_run_without_instructions_is_of_the_only_method() -> None:
+    found = method_json(session(DATA / "extra/identity"), "forward")
+    assert found["method_ms"] > 0
+    assert found["runs"] == 2
