@@ -243,7 +243,7 @@ class Docks:
                 used[names] = row
         for row in self._tab_rows():
             if row.count():
-                pass
+                row.setVisible(row in used.values())
 
     def _sharing(self, dock: Dock) -> list[str]:
         docks = [dock, *self._window.tabifiedDockWidgets(dock)]
