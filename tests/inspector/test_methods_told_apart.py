@@ -70,7 +70,9 @@ def test_record_alone_tells_which_method_ran(folder: Path) -> None:
         links = link_block(alone, block)
         assert links.method == link_block(whole, same).method
         for event in range(len(block)):
-            if block.event_name(event).startswith("native_call_"):
+            name = block.event_name(event)
+            # The write-back of state is in no record.
+            if name.startswith("native_call_") and name != "native_call_copy_":
                 assert links.link(event).grade is not Grade.NONE
 
 
