@@ -48,7 +48,9 @@ def _nodes(entry: MethodDelegation) -> int:
 
 def _delegation(session: Session, entry: MethodDelegation) -> list[Finding]:
     if not entry.num_delegated_subgraphs:
-        detail = f"{plural(entry.compute_non_delegated, 'computing node')} run as kernels"
+        count = entry.compute_non_delegated
+        runs = "runs as a kernel" if count == 1 else "run as kernels"
+        detail = f"{plural(count, 'computing node')} {runs}"
         text = f"Nothing in {entry.method} is delegated"
         return [Finding(Tone.NEUTRAL, text, detail, "partitions", entry.method, weight=4)]
     return [_partly(session, entry), *_scattered(entry)]
@@ -189,7 +191,8 @@ def _duplicates(sized: list[SizedFile], total: int) -> list[Finding]:
     nbytes = sum(part.nbytes for part in copies)
     if nbytes < 256 or nbytes < 0.005 * total:
         return []
-    text = f"{nbytes_text(nbytes)} is there more than once, in {plural(len(copies), 'part')}"
+    copied = "a copy of another part" if len(copies) == 1 else "copies of other parts"
+    text = f"{nbytes_text(nbytes)} in {plural(len(copies), 'part')} is {copied}"
     largest = max(copies, key=lambda part: part.nbytes)
     detail = f"{short(largest.name)} equals {short(largest.duplicate_of)}"
     share = nbytes / total

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inspector.finding import Finding, Tone, percent_text, plural
 from inspector.links import Grade
@@ -16,6 +17,7 @@ from schema.program import instructions
 
 _NATIVE = "native_call_"
 _TOP = 3
+_WORTH_SAYING = 0.01  # less time than this outside of delegates is not worth a line
 _MANY_ROWS = 20_000  # links are made one by one; beyond this they would delay the overview
 
 
@@ -99,24 +101,51 @@ def _method(main: _Main) -> list[Finding]:
 
 
 def _outside(main: _Main, operators: list[int], *, has_delegates: bool) -> list[Finding]:
-    """The slowest operators that run as kernels."""
-    shares = main.source.shares
-    ranked = sorted(operators, key=lambda event: -float(np.nan_to_num(shares[event])))[:_TOP]
-    share = float(np.nansum(shares[ranked])) if ranked else 0.0
-    if not ranked or share <= 0:
+    """The operators that run as kernels: all of them beside delegates, else those with the most."""
+    shares = np.nan_to_num(main.source.shares)
+    spent = _by_name(main.source, operators)
+    ranked = sorted(spent, key=lambda name: -float(shares[spent[name]].sum()))[:_TOP]
+    named = [n for n in ranked if n == ranked[0] or shares[spent[n]].sum() >= _WORTH_SAYING]
+    counted = operators if has_delegates else [e for name in named for e in spent[name]]
+    share = float(shares[counted].sum()) if counted else 0.0
+    if share <= 0 or (has_delegates and share < _WORTH_SAYING):
         return []
-    names = ", ".join(dict.fromkeys(_operator(main.source, event) for event in ranked))
-    what = plural(len(ranked), "operator")
+    what = plural(len(named), "operator")
     if has_delegates:
-        what += " that is not delegated" if len(ranked) == 1 else " that are not delegated"
-    tone = Tone.NEUTRAL
-    if share > 0.25:
-        tone = Tone.BAD if has_delegates else Tone.WARN
+        calls = len(operators)
+        what = (
+            f"{plural(calls, 'operator call')} that {'is' if calls == 1 else 'are'} not delegated"
+        )
+    tone = Tone.BAD if has_delegates and share > 0.25 else Tone.NEUTRAL
     text = f"{percent_text(share)} of {_time_of(main)} is in {what}"
-    row = main.first_row + ranked[0]
-    return [
-        Finding(tone, text, names, "operators", main.time.method, event=row, weight=30 + 40 * share)
-    ]
+    detail = ", ".join(_operator_text(name, spent[name], shares) for name in named)
+    slowest = counted[int(np.argmax(shares[counted]))]
+    weight = 30 + 40 * share
+    row = main.first_row + slowest
+    return [Finding(tone, text, detail, "operators", main.time.method, event=row, weight=weight)]
+
+
+def _operator_text(name: str, events: list[int], shares: NDArray[np.float64]) -> str:
+    calls = f" in {len(events):,} calls" if len(events) > 1 else ""
+    return f"{name} {percent_text(float(shares[events].sum()))}{calls}"
+
+
+def _by_name(source: BlockSamples, operators: list[int]) -> dict[str, list[int]]:
+    """Return operator -> its events, by the kernel event that has the same instruction."""
+    layout, strings = source.block.layout, source.block.strings
+    kernels = [number for number, text in enumerate(strings) if text.startswith(_NATIVE)]
+    called = np.flatnonzero(np.isin(layout.name, kernels) & (layout.instruction >= 0))
+    numbers, first = np.unique(layout.instruction[called], return_index=True)
+    names: dict[int, str] = {
+        int(number): strings[int(layout.name[called[place]])].removeprefix(_NATIVE)
+        for number, place in zip(numbers, first, strict=True)
+    }
+    found: dict[str, list[int]] = {}
+    for event in operators:
+        number = int(layout.instruction[event])
+        name = names.get(number) or _operator(source, event)
+        found.setdefault(name, []).append(event)
+    return found
 
 
 def _time_of(main: _Main) -> str:
@@ -130,10 +159,6 @@ def _operator(source: BlockSamples, event: int) -> str:
         steps = instructions(plan)
         if number < len(steps):
             return instruction_label(plan, steps[number][2].instr_args).split("::")[-1]
-    for other in range(len(source)):
-        name = source.block.event_name(other)
-        if name.startswith(_NATIVE) and source.block.instruction(other) == number:
-            return name.removeprefix(_NATIVE)
     return f"instruction {number}"
 
 
