@@ -26,6 +26,7 @@ Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 _DISPLAY = int(Qt.ItemDataRole.DisplayRole)
 _HORIZONTAL = Qt.Orientation.Horizontal
+_MOST_NOTICES = 500  # of single rows; beyond, one for all is cheaper
 
 
 class TreeModel(QAbstractItemModel):
@@ -123,8 +124,18 @@ class TreeModel(QAbstractItemModel):
         count = len(self.tree.parents)
         lit = np.zeros(count, np.bool_)
         lit[[node for node in nodes if 0 <= node < count]] = True
+        before = np.zeros(count, np.bool_) if self._lit is None else self._lit
         self._lit = lit if lit.any() else None
-        self._repaint()
+        changed = np.flatnonzero(before != lit).tolist()
+        if len(changed) > _MOST_NOTICES:
+            self._repaint()
+            return
+        # not layoutChanged: the view would lay out thousands of open rows for a colour
+        last = len(self.tree.columns) - 1
+        for node in changed:
+            first = self.index_of(node)
+            if first.isValid():
+                self.dataChanged.emit(first, self.index_of(node, last), [BACKGROUND])
 
     def matching(self) -> tuple[int, ...]:
         """Return the nodes that the filter asked for."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from devtools_app.state import Selection, SelectionKind
 from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
+from devtools_app.viewmodels.node_sections import shortened
 from devtools_app.viewmodels.node_text import node_title, operator_title, summary_text, value_text
 from devtools_app.viewmodels.node_times import NodeTimes, node_times
 from devtools_app.viewmodels.table import (
@@ -306,7 +307,7 @@ def method_sheet(made: Partitions) -> FactSheet:
     groups = (
         FactGroup("As the stock tool counts", _lines((pair[0], pair[-1]) for pair in stock)),
         FactGroup("Nodes that compute", text="", facts=_lines(honest)),
-        FactGroup("By operator: delegated / not", _lines(both)),
+        shortened("By operator: delegated / not", _lines(both)),
     )
     return FactSheet(facts.method, COUNTING.get(facts.counting, facts.counting), groups)
 

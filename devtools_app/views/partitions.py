@@ -47,6 +47,8 @@ class _Made:
     partitions: Partitions
     order: TreeOrder
     index: JoinIndex
+    nodes: dict[str, list[int]]  # rows of each node and of each delegate
+    delegates: dict[int | None, list[int]]
 
 
 class PartitionsPane(Pane):
@@ -147,12 +149,13 @@ class PartitionsPane(Pane):
         if delegate != self._delegate:
             self._delegate = delegate
             self._show_delegate()
-        rows = self.tree.rows
-        nodes = set(related.nodes)
-        lit = [row for row in range(rows.length) if _is_of(rows.key(row), nodes, selection)]
+        if selection.kind is SelectionKind.DELEGATE:
+            lit = made.delegates.get(selection.delegate, [])
+        else:
+            lit = sorted(row for name in related.nodes for row in made.nodes.get(name, []))
         self.tree.show_lit(lit)
         if lit and self.tree.current_row() not in lit:
-            self.tree.show_current(rows.key(lit[0]))
+            self.tree.show_current(self.tree.rows.key(lit[0]))
 
     def start_find(self) -> None:
         """Put the cursor into the filter of the tree."""
@@ -167,19 +170,22 @@ class PartitionsPane(Pane):
         return self.tree.export_to(path)
 
 
-def _is_of(key: object, nodes: set[str], selection: Selection) -> bool:
-    if not isinstance(key, Selection):
-        return False
-    if selection.kind is SelectionKind.DELEGATE:
-        return key.kind is SelectionKind.DELEGATE and key.delegate == selection.delegate
-    return key.kind is SelectionKind.NODE and key.node in nodes
-
-
 def _make(session: Session, method: str, time_unit: str, size_unit: str) -> _Made | None:
     made = partitions(session, method, time_unit, size_unit)
     if made is None:
         return None
-    return _Made(made, TreeOrder(made.tree).prepare(), join_index(session, method))
+    nodes: dict[str, list[int]] = {}
+    delegates: dict[int | None, list[int]] = {}
+    for row in range(made.tree.rows.length):
+        key = made.tree.rows.key(row)
+        if not isinstance(key, Selection):
+            continue
+        if key.kind is SelectionKind.NODE:
+            nodes.setdefault(key.node, []).append(row)
+        elif key.kind is SelectionKind.DELEGATE:
+            delegates.setdefault(key.delegate, []).append(row)
+    order = TreeOrder(made.tree).prepare()
+    return _Made(made, order, join_index(session, method), nodes, delegates)
 
 
 def _needs(session: Session) -> Need | None:

@@ -98,7 +98,7 @@ class FactPanel(QScrollArea):
         if group.notice or group.text:
             layout.addWidget(self._notice(group))
         if group.title:
-            title = _words(group.title, self._theme, FontSize.NORMAL)
+            title = _label(group.title, self._theme)
             set_role(title, "role", "muted")
             layout.addWidget(title)
         if group.facts:
@@ -132,7 +132,7 @@ class FactPanel(QScrollArea):
         return box
 
     def _add_fact(self, grid: QGridLayout, row: int, fact: Fact) -> None:
-        label = _words(fact.label, self._theme, FontSize.NORMAL)
+        label = _label(fact.label, self._theme)
         set_role(label, "role", "muted")
         grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         line = QHBoxLayout()
@@ -164,6 +164,15 @@ class FactPanel(QScrollArea):
         height = QFontMetrics(self._theme.mono()).lineSpacing() * lines + 20
         view.setFixedHeight(height)
         return view
+
+
+def _label(text: str, theme: Theme) -> QLabel:
+    """Return a text that cannot be selected: one that can costs ten times as much to make."""
+    label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setFont(theme.sans(FontSize.NORMAL))
+    return label
 
 
 def _words(text: str, theme: Theme, size: FontSize, *, strong: bool = False) -> QLabel:

@@ -19,7 +19,14 @@ from devtools_app.viewmodels.filter import parse_filter
 from devtools_app.viewmodels.grouping import GroupKey, group_rows
 from devtools_app.viewmodels.row_order import RowOrder, SortKey
 from devtools_app.viewmodels.table import Table, number_column, text_column
-from devtools_app.viewmodels.tree import Tree, TreeOrder, ancestors, empty_tree, tree_from_paths
+from devtools_app.viewmodels.tree import (
+    TOP,
+    Tree,
+    TreeOrder,
+    ancestors,
+    empty_tree,
+    tree_from_paths,
+)
 from devtools_app.viewmodels.units import Quantity
 from tests.app.tables import operators
 
@@ -168,3 +175,20 @@ def test_group_rows_of_nothing_is_empty():
     order = RowOrder(operators())
     tree = group_rows(order, 1, order.rows()[:0])
     assert tree.rows.length == 0
+
+
+def test_lighting_up_rows_repaints_them_without_another_layout(qtbot) -> None:
+    model = TreeModel()
+    count = 4000
+    rows = Table((text_column("name", [str(n) for n in range(count)]),), count)
+    model.set_tree(Tree(rows, np.array([TOP, *[0] * (count - 1)])))
+    layouts: list[int] = []
+    told: list[int] = []
+    model.layoutChanged.connect(lambda: layouts.append(1))
+    model.dataChanged.connect(lambda first, _last, _roles: told.append(model.node(first)))
+    model.set_lit([7, 9])
+    model.set_lit([9, 11])
+    assert not layouts
+    assert told == [7, 9, 7, 11]
+    model.set_lit(range(count))
+    assert layouts == [1]
