@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -139,8 +140,11 @@ def pair(path: str) -> tuple[str, ...]:
 def open_bytes(path: str) -> memoryview:
     """Return the bytes of a file, mapped when it is large.
 
-    Raises: OSError; FormatError for an empty file
+    Raises: OSError; FormatError for an empty file and for what is no regular file: opening a pipe
+        would wait for its writer
     """
+    if not stat.S_ISREG(Path(path).stat().st_mode) and not Path(path).is_dir():
+        raise FormatError("an ExecuTorch file", "a pipe or device", file=path)
     with Path(path).open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if size == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import zipfile
@@ -12,6 +13,7 @@ import pytest
 from inspector.load import Cancelled, expand, load_file, load_session, pair, siblings
 from schema import formats
 from schema.errors import FormatError
+from tests.fuzz.run import time_limit
 from tests.inspector.sessions import DATA, folders, label
 
 SESSION = DATA / "corpus/v1.5.1/convnet_xnnpack"
@@ -138,3 +140,11 @@ def test_saved_tensors_beside_a_trace_are_not_its_debug_buffer(tmp_path: Path) -
     session = load_session([str(folder / "model.pte"), str(folder / "run.etdp"), str(saved)])
     assert session.debug_buffer is None
     assert [file.kind for file in session.files] == ["pte", "etdump", "unknown"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_nobody_writes_to_is_refused_at_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with time_limit(5), pytest.raises(FormatError, match="a pipe or device"):
+        load_session([pipe])
