@@ -30,7 +30,7 @@ class Column:
     Attributes:
         title: heading
         unit: shown behind the heading; the cells are plain numbers
-        kind: text, time (ms), bytes, share, count or number
+        kind: text, time (ms), ticks, bytes, share, count or number
         spare: a terminal too narrow for all columns loses those with the highest number first;
             0 is always there
     """

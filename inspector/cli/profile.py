@@ -141,11 +141,13 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
         )
     if profile.unit_is_time and profile.unit_assumed:
         lines.append(f"ticks are taken for {profile.unit} (assumed; --source-time-scale says else)")
+    if not profile.unit_is_time:
+        lines.append(f"ticks are {profile.unit}, which are no time: they are shown as they are")
     return lines
 
 
 def _table(profile: Profile, indices: Sequence[int], options: Namespace) -> Table:
-    kind = "time" if profile.unit_is_time else "number"
+    kind = "time" if profile.unit_is_time else "ticks"
     columns = (
         Column("event"),
         Column("operator"),

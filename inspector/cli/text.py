@@ -77,6 +77,8 @@ def _cells(column: Column, index: int, table: Table) -> tuple[str, list[str]]:
         return f"{column.title} / %", [_number(value, 0.01, 1) for value in values]
     if column.kind == "count":
         return column.title, ["—" if value is None else f"{value:,}" for value in values]
+    if column.kind == "ticks":
+        return f"{column.title} / ticks", [_number(value, 1.0, 0) for value in values]
     if column.kind == "number":
         return column.title, ["—" if value is None else f"{value:.4g}" for value in values]
     units = _TIME if column.kind == "time" else _BYTES
@@ -151,7 +153,7 @@ def _cut(text: str, size: int) -> str:
 
 def separated(table: Table, delimiter: str) -> Iterator[str]:
     """Yield a table as TSV or CSV, unrounded, missing cells empty."""
-    units = {"time": " (ms)", "bytes": " (B)", "share": " (fraction)"}
+    units = {"time": " (ms)", "ticks": " (ticks)", "bytes": " (B)", "share": " (fraction)"}
     heads = [f"{column.title}{units.get(column.kind, '')}" for column in table.columns]
     yield _record(heads, delimiter)
     for row in table.rows:

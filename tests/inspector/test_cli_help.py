@@ -14,6 +14,7 @@ from inspector.cli import VERBS, text
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.examples import EXAMPLES
 from tests.inspector.cli_runs import run
+from tests.inspector.sessions import DATA
 
 SHELL = re.compile(r"\s*\|\|.*$")
 
@@ -96,3 +97,15 @@ def test_interrupt_during_imports_is_one_line_and_130(
     monkeypatch.setattr("devtools_app.__main__._opens_window", interrupted)
     assert command(["summary", "model.pte"]) == 130
     assert capsys.readouterr().err == "etscope: interrupted\n"
+
+
+def test_cycles_are_whole_ticks_in_columns_that_say_so() -> None:
+    trace = DATA / "corpus" / "v1.5.1" / "convnet_xnnpack" / "run.etdp"
+    shown = run("profile", trace, "--source-time-scale", "cycles").out
+    assert shown.startswith("ticks are cycles")
+    assert "avg / ticks" in shown
+    assert "e+0" not in shown
+    assert (
+        "avg (ticks)"
+        in run("profile", trace, "--source-time-scale", "cycles", "--format", "tsv").out
+    )
