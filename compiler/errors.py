@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-_FRAME = re.compile(r'File "(?P<file>[^"]*)", line (?P<line>\d+)')
+_FRAME = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')  # none made at run time
 
 
 class CompileError(RuntimeError):

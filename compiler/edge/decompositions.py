@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, cast
 
+import torch
 from torch._decomp.decompositions import native_batch_norm_decomposition
 from torch.export import default_decompositions
 
@@ -25,6 +26,8 @@ def decomposition_of(op: Any) -> Rule | None:  # noqa: ANN401 - an operator over
     own = _OWN_RULES.get(op)
     if own is not None:
         return own
+    if torch.Tag.core in op.tags:  # the table has some of the core set too
+        return None
     listed = _default_table().get(op)
     if listed is not None:
         return listed

@@ -22,16 +22,22 @@ def without_hard_writes(program: ExportedProgram) -> ExportedProgram:
 
     Raises: UnsupportedError if control flow is left
     """
+    _refuse_control_flow(program, inlined=("wrap_with_",))
     if any(_is_hard(node) for node in program.graph.nodes):
         with warnings.catch_warnings():  # torch copies a class of its own that it has deprecated
             warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
             untyped: Any = program
             program = untyped.run_decompositions({})
+        _refuse_control_flow(program)
+    return program
+
+
+def _refuse_control_flow(program: ExportedProgram, inlined: tuple[str, ...] = ()) -> None:
     for node in program.graph.nodes:
         if isinstance(node.target, HigherOrderOperator):
             name = getattr(node.target, "__name__", str(node.target))
-            raise UnsupportedError(f"control flow ({name}) cannot be compiled yet: {at(node)}")
-    return program
+            if not name.startswith(inlined):
+                raise UnsupportedError(f"control flow ({name}) cannot be compiled yet: {at(node)}")
 
 
 def _is_hard(node: torch.fx.Node) -> bool:

@@ -10,6 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812  torch's own habit
 
+from tests.compiler import nets
+
 Function = Callable[..., Any]
 
 
@@ -259,3 +261,10 @@ SAMPLES: dict[str, Sample] = {
     "unused_input": of(lambda x, _: x.neg(), X, Y),
     "write_through_view": Sample(WriteThroughView, (torch.randn(4, 4),)),
 }
+
+NETS: dict[str, Sample] = {
+    "mobile_net": Sample(nets.mobile_net, (torch.randn(1, 3, 64, 64),), tolerance=1e-4),
+    "res_net": Sample(nets.res_net, (torch.randn(1, 3, 64, 64),), tolerance=1e-4),
+    "transformer": Sample(nets.transformer, (torch.randn(2, 7, 32),), tolerance=1e-4),
+}
+EVERY = {**SAMPLES, **NETS}

@@ -74,7 +74,7 @@ def _stock_edge(exported: str) -> Any:
     return to_edge(torch.export.load(exported), compile_config=config)
 
 
-def record(etrecord: str, trace: str) -> dict[str, Any]:
+def record(etrecord: str, trace: str, gap: str = "") -> dict[str, Any]:
     """Return what the stock Inspector joins a trace with."""
     from executorch.devtools import Inspector, parse_etrecord
 
@@ -92,11 +92,15 @@ def record(etrecord: str, trace: str) -> dict[str, Any]:
         for block in inspector.event_blocks
         for event in block.events
     ]
-    gap = inspector.calculate_numeric_gap("MSE")
+    gaps = inspector.calculate_numeric_gap("MSE")["gap"] if gap else []
     return {
         "rows": rows,
-        "programs": sorted(parsed.edge_dialect_program or {}),
-        "gaps": [float(value[0]) for value in gap["gap"]],
+        "edge_nodes": [
+            node.name
+            for node in parsed.edge_dialect_program.graph.nodes
+            if hasattr(node.target, "_schema")
+        ],
+        "gaps": [float(value[0]) for value in gaps],
         "nodes": len(list(parsed.exported_program.graph.nodes)),
     }
 
