@@ -17,7 +17,7 @@ from schema.program import instructions
 
 _NATIVE = "native_call_"
 _TOP = 3
-_WORTH_SAYING = 0.01  # less time than this outside of delegates is not worth a line
+_WORTH_SAYING = 0.01  # operators with less of the time than this are not worth a line
 _MANY_ROWS = 20_000  # links are made one by one; beyond this they would delay the overview
 
 
@@ -108,7 +108,7 @@ def _outside(main: _Main, operators: list[int], *, has_delegates: bool) -> list[
     named = [n for n in ranked if n == ranked[0] or shares[spent[n]].sum() >= _WORTH_SAYING]
     counted = operators if has_delegates else [e for name in named for e in spent[name]]
     share = float(shares[counted].sum()) if counted else 0.0
-    if share <= 0 or (has_delegates and share < _WORTH_SAYING):
+    if share < _WORTH_SAYING:
         return []
     what = plural(len(named), "operator")
     if has_delegates:
