@@ -145,7 +145,8 @@ class BlockLinks:
 
     def _backend(self, number: int) -> tuple[str, int | None]:
         if self.plan is not None:
-            args = instructions(self.plan)[number][2].instr_args
+            steps = instructions(self.plan)
+            args = steps[number][2].instr_args if 0 <= number < len(steps) else None
             if isinstance(args, m.DelegateCall):
                 return backend_id(self.plan, args), args.delegate_index
             return "", None
@@ -198,8 +199,11 @@ class BlockLinks:
         if self.plan is None or program is None:
             return {}
         found: dict[int, PayloadMatch] = {}
+        steps = instructions(self.plan)
         for number, events in _delegate_events(self.block).items():
-            args = instructions(self.plan)[number][2].instr_args
+            if not 0 <= number < len(steps):  # of another program, or damaged
+                continue
+            args = steps[number][2].instr_args
             if not isinstance(args, m.DelegateCall):
                 continue
             if not 0 <= args.delegate_index < len(self.plan.delegates):

@@ -88,16 +88,16 @@ def event_facts(session: Session, block: Block) -> EventFacts:
     outside = (layout.chain < 0) | _named(block, FRAMEWORK)
     outer = _named(block, OUTER) & ~inner & ~outside
     lane = np.where(outer, CALLS, np.where(outside, METHOD, KERNELS)).astype(np.int64)
-    owners = _step_owners(links, numbers)
-    owner = np.where(numbers >= 0, owners[np.maximum(numbers, 0)], NO_DELEGATE)
-    delegates, slot = _delegate_lanes(session, links, np.unique(owner[inner]))
+    owner = _owners(links, numbers)
+    owners = np.unique(owner[inner])
+    delegates = _delegate_lanes(session, links, owners)
     inside = inner & ~outside
-    lane[inside] = FIRST_DELEGATE + slot[owner[inside] + 1]
+    lane[inside] = FIRST_DELEGATE + np.searchsorted(owners, owner[inside])
     colour = np.where(lane == METHOD, PLAIN, NOT_DELEGATED).astype(np.int64)
     colour[_named(block, ("JF_CALL", "MOVE_CALL", "FREE_CALL"))] = PLAIN
     colour[inside | (outer & _named(block, ("DELEGATE_CALL",)))] = UNKNOWN_DELEGATE
     delegated = (owner != NO_DELEGATE) & ~outside
-    colour[delegated] = _backend_colours(links, owner)[owner[delegated]]
+    colour[delegated] = _backend_colours(links, owner[delegated])
     label, names = _labels(block, links, lane, numbers, strings)
     return EventFacts(
         lane,
@@ -121,20 +121,23 @@ def _named(block: Block, names: tuple[str, ...]) -> Bools:
     return np.isin(block.layout.name, wanted)
 
 
-def _step_owners(links: BlockLinks, numbers: Ints) -> Ints:
-    """Return the delegate each instruction calls; without a program the instruction itself."""
-    size = int(numbers.max(initial=0)) + 1
-    owners = np.full(size, NO_DELEGATE, np.int64)
+def _owners(links: BlockLinks, numbers: Ints) -> Ints:
+    """Return the delegate each event's instruction calls; without a program the instruction itself.
+
+    Numbers come from files and may be anything: nothing is as long as the largest of them.
+    """
+    steps, inverse = np.unique(numbers, return_inverse=True)
     if links.plan is None:
-        for number in links.delegates:
-            if number < size:
-                owners[number] = number
-        return owners
-    for step, (_, _, instruction) in enumerate(instructions(links.plan)):
-        args = instruction.instr_args
-        if isinstance(args, m.DelegateCall) and step < size and args.delegate_index >= 0:
-            owners[step] = args.delegate_index
-    return owners
+        found = {number: number for number in links.delegates if number >= 0}
+    else:
+        calls = enumerate(step.instr_args for _, _, step in instructions(links.plan))
+        found = {
+            step: args.delegate_index
+            for step, args in calls
+            if isinstance(args, m.DelegateCall) and args.delegate_index >= 0
+        }
+    owners = [found.get(step, NO_DELEGATE) for step in steps.tolist()]
+    return np.array(owners, np.int64)[inverse]
 
 
 def _backend_of(links: BlockLinks, index: int) -> str:
@@ -143,27 +146,23 @@ def _backend_of(links: BlockLinks, index: int) -> str:
     return links.delegates[index].name if index in links.delegates else ""
 
 
-def _backend_colours(links: BlockLinks, owners: Ints) -> Ints:
-    found = np.full(int(owners.max(initial=0)) + 1, PLAIN, np.int64)
-    for owner in np.unique(owners[owners >= 0]).tolist():
-        found[owner] = backend_index(_backend_of(links, owner))
-    return found
+def _backend_colours(links: BlockLinks, owner: Ints) -> Ints:
+    """Return the colour of the delegate that owns each event."""
+    owners, inverse = np.unique(owner, return_inverse=True)
+    colours = [backend_index(_backend_of(links, index)) for index in owners.tolist()]
+    return np.array(colours, np.int64)[inverse]
 
 
-def _delegate_lanes(
-    session: Session, links: BlockLinks, owners: Ints
-) -> tuple[tuple[DelegateLane, ...], Ints]:
-    """Return the lanes, and the lane of each delegate at its index + 1; 0 stands for unknown."""
+def _delegate_lanes(session: Session, links: BlockLinks, owners: Ints) -> tuple[DelegateLane, ...]:
+    """Return the lane of each owner; NO_DELEGATE stands for an unknown one."""
     lanes: list[DelegateLane] = []
-    slot = np.full(int(owners.max(initial=NO_DELEGATE)) + 2, -1, np.int64)
     for owner in owners.tolist():
         backend = _backend_of(links, owner) if owner >= 0 else ""
         short = short_backend(backend) if backend else "delegate"
         label = f"{short} {owner}" if owner >= 0 else "delegate"
         timed = is_time(session.options.source_time_scale, backend)
-        slot[owner + 1] = len(lanes)
         lanes.append(DelegateLane(label, backend, owner, timed))
-    return tuple(lanes), slot
+    return tuple(lanes)
 
 
 def _labels(
@@ -195,10 +194,11 @@ def call_label(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:
 
 def _around(lane: Ints, numbers: Ints, inside: Bools) -> Ints:
     """Return the call event of the same instruction for inner events."""
+    steps, place = np.unique(numbers, return_inverse=True)
     calls = np.flatnonzero((lane == CALLS) & (numbers >= 0))
-    by_step = np.full(int(numbers.max(initial=0)) + 1, -1, np.int64)
-    by_step[numbers[calls]] = calls
+    by_step = np.full(len(steps), -1, np.int64)
+    by_step[place[calls]] = calls
     found = np.full(len(lane), -1, np.int64)
     known = inside & (numbers >= 0)
-    found[known] = by_step[numbers[known]]
+    found[known] = by_step[place[known]]
     return found
