@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from PySide6.QtCore import QObject, QTimer, Signal, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
@@ -82,6 +83,10 @@ def make_window(
     return MainWindow(theme, file, log=log)
 
 
+def _end(number: int, _frame: FrameType | None) -> None:
+    QApplication.exit(128 + number)
+
+
 def run(paths: Sequence[str], *, watch: bool = False) -> int:
     """Show the window with some files open and return when it is closed.
 
@@ -95,6 +100,7 @@ def run(paths: Sequence[str], *, watch: bool = False) -> int:
     log.attach()
     mishaps = Mishaps()
     restore = mishaps.install()
+    old_end = signal.signal(signal.SIGTERM, _end)
     window = make_window(app, log=log)
 
     def tell(text: str, details: str) -> None:
@@ -115,7 +121,10 @@ def run(paths: Sequence[str], *, watch: bool = False) -> int:
     try:
         return app.exec()
     finally:
+        if window.isVisible():  # ended by a signal: what a close keeps is kept all the same
+            window.close()
         warming.stop()
         restore()
+        signal.signal(signal.SIGTERM, old_end)
         log.detach()
         qInstallMessageHandler(None)
