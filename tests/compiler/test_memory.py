@@ -7,9 +7,11 @@ import time
 from dataclasses import replace
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compiler.edge.dim_order import is_dense
 from compiler.errors import PlanError
 from compiler.memory.blocks import Block, MemoryPlan, aligned, lower_bound, verify
 from compiler.memory.planners import PLANNERS, plan_blocks
@@ -74,3 +76,12 @@ def test_twenty_thousand_values_are_planned_in_time() -> None:
     plan = plan_blocks(blocks)
     assert time.process_time() - before < 2
     assert plan.nbytes < 1.25 * plan.lower_bound
+
+
+def test_tensor_with_gaps_or_repeats_is_not_dense() -> None:
+    tensor = torch.randn(4, 3, 2)
+    assert is_dense(tensor.permute(2, 0, 1))
+    assert is_dense(tensor[:, :0])
+    assert is_dense(tensor[:1])
+    assert not is_dense(tensor[:, :2])
+    assert not is_dense(tensor[:1].expand(4, 3, 2))
