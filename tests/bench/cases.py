@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.bench import files
 from tests.bench.child import ask, wall_seconds
+from tests.bench.gui_cases import GUI_CASES
 from tests.bench.result import Result
 
 Case = Callable[[Path], Iterable[Result]]
@@ -59,17 +60,18 @@ def import_time(_folder: Path) -> Iterable[Result]:
 
 
 _MILLION = """
-import json, resource, sys, time
+import json, sys, time
+from tests.bench.child import peak_mib
 from inspector.load import load_session
 from inspector.profile import analyse_profile
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak_mib()
 start = time.perf_counter()
 session = load_session([sys.argv[1]])
 opened = time.perf_counter()
 profile = analyse_profile(session)
 p50 = profile.rows.column("p50")
 tabulated = time.perf_counter()
-grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+grown = peak_mib() - before
 print(json.dumps([opened - start, tabulated - opened, len(p50), grown]))
 """
 
@@ -86,14 +88,15 @@ def million_events(folder: Path) -> Iterable[Result]:
 
 
 _SPARSE = """
-import json, resource, sys, time
+import json, sys, time
+from tests.bench.child import peak_mib
 from inspector.load import load_session
 from inspector.size import program_size
 start = time.perf_counter()
 session = load_session([sys.argv[1]])
 opened = time.perf_counter() - start
 size = program_size(session.program, session.files[0].data)
-resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+resident = peak_mib()
 print(json.dumps([opened, resident, size.total_bytes]))
 """
 
@@ -106,4 +109,10 @@ def two_gigabytes(folder: Path) -> Iterable[Result]:
     yield Result("2 GB program, resident memory", resident, "MiB", 200.0, detail=detail)
 
 
-CASES: tuple[Case, ...] = (import_time, million_events, two_gigabytes, dataframe)
+CASES: tuple[Case, ...] = (
+    import_time,
+    million_events,
+    two_gigabytes,
+    *GUI_CASES,
+    dataframe,
+)

@@ -39,3 +39,18 @@ def wall_seconds(code: str, runs: int = 5) -> float:
         ask(code)
         samples.append(time.perf_counter() - start)
     return statistics.median(samples)
+
+
+def peak_mib() -> float:
+    """Return the most memory this process ever had, in MiB.
+
+    Linux carries the ru_maxrss of a parent over to the program its child starts; VmHWM begins anew.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    import resource
+
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

@@ -1,0 +1,45 @@
+"""The documents: links lead somewhere, every view and every verb is described, keys exist."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from devtools_app.actions import ACTIONS
+from devtools_app.views import VIEWS
+from devtools_app.views.spec import Area
+from inspector.cli import VERBS
+from tests.architecture.tree import ROOT, tracked_files
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#[^)]*)?\)")
+PAGES = [path for path in tracked_files() if path.suffix == ".md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_of_a_page_lead_to_files(page) -> None:
+    targets = [link for link in LINK.findall(page.read_text()) if "://" not in link]
+    assert [link for link in targets if not (page.parent / link).exists()] == []
+
+
+def test_guide_describes_every_view() -> None:
+    guide = (ROOT / "docs/guide.md").read_text()
+    headings = set(re.findall(r"^## (.*)$", guide, re.MULTILINE))
+    centre = {view.title for view in VIEWS if view.area is Area.CENTRE}
+    assert centre <= headings
+    others = {view.title for view in VIEWS} - headings
+    assert {title for title in others if f"*{title}*" not in guide} == set()
+
+
+def test_guide_names_keys_that_exist() -> None:
+    guide = (ROOT / "docs/guide.md").read_text()
+    known = {key for action in ACTIONS for key in action.keys}
+    named = set(re.findall(r"`((?:Ctrl|Alt|F\d)[+\w…]*)`", guide))
+    of_views = {"Ctrl+G", "Ctrl+C", "Ctrl+1…0"}
+    windows = {key for key in named if key.startswith(("Ctrl", "Alt", "F"))}
+    assert windows - known - of_views == set()
+
+
+def test_readme_lists_every_verb() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert {verb for verb in VERBS if f"`{verb}" not in readme} == set()

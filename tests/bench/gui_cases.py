@@ -1,0 +1,165 @@
+"""Benchmarks of the window: start, a large graph, a large table."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.bench.child import ask
+from tests.bench.result import Result
+
+_STARTS = 7
+
+# Both print the seconds from the start of the process, which the parent names, to the first paint.
+_FIRST_PAINT = """
+import sys, time
+from PySide6.QtCore import QEvent, QObject
+class Eye(QObject):
+    def eventFilter(self, watched, event):
+        if event.type() == QEvent.Type.Paint:
+            print(time.time() - float(sys.argv[1]), flush=True)
+            self.app.exit()
+            self.app.removeEventFilter(self)
+        return False
+eye = Eye()
+"""
+_WINDOW = (
+    _FIRST_PAINT
+    + """
+import tempfile
+from pathlib import Path
+from devtools_app.app import make_application, make_window
+from devtools_app.settings import SettingsFile
+app = eye.app = make_application()
+with tempfile.TemporaryDirectory() as folder:
+    window = make_window(app, SettingsFile(Path(folder) / "settings.json"))
+    window.installEventFilter(eye)
+    window.show()
+    app.exec()
+    window.removeEventFilter(eye)
+    window.close()
+"""
+)
+_EMPTY = (
+    _FIRST_PAINT
+    + """
+from PySide6.QtWidgets import QApplication, QMainWindow
+app = eye.app = QApplication([])
+window = QMainWindow()
+window.installEventFilter(eye)
+window.show()
+app.exec()
+window.removeEventFilter(eye)
+"""
+)
+
+
+def window_start(_folder: Path) -> Iterable[Result]:
+    """From the start of the process to the first paint, beside an empty window of Qt's."""
+    ours, floor = (_first_paint(code) for code in (_WINDOW, _EMPTY))
+    detail = f"an empty QMainWindow {floor:.3f} s"
+    yield Result("window shown", ours, "s", 0.7, detail=detail)
+
+
+def _first_paint(code: str) -> float:
+    ask(code, str(time.time()))
+    return statistics.median(float(ask(code, str(time.time()))) for _ in range(_STARTS))
+
+
+_GRAPH = """
+import json, sys, time
+from PySide6.QtWidgets import QApplication
+from devtools_app.theme import Mode, Theme
+from devtools_app.viewmodels.layout.cluster_tree import expand_all
+from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
+from devtools_app.viewmodels.scene import opening_set
+from devtools_app.widgets.graph_canvas import GraphCanvas
+from tests.app.layout_scenes import transformer
+app = QApplication([])
+canvas = GraphCanvas(Theme(app, Mode.LIGHT).canvas)
+canvas.resize(1400, 900)
+canvas.show()
+app.processEvents()
+scene = transformer(715)
+def shown(opened):
+    start = time.perf_counter()
+    canvas.set_graph(lay_out(scene, opened, LayoutCache()))
+    canvas.repaint()
+    return time.perf_counter() - start
+def frames():
+    found = []
+    for step in range(120):
+        start = time.perf_counter()
+        if step % 3 == 2:
+            canvas.zoom(1.25 if step % 2 else 0.8)
+        else:
+            canvas.pan(37 if step % 4 < 2 else -31, 53 if step % 5 < 3 else -47)
+        canvas.repaint()
+        found.append(time.perf_counter() - start)
+    return sorted(found)[int(len(found) * 0.95)]
+figures = [len(scene.names)]
+for opened in (opening_set(scene.tree), expand_all(scene.tree)):
+    figures.append(shown(opened))
+    canvas.fit()
+    figures.append(frames())
+    for _ in range(12):
+        canvas.zoom(1.4)
+    figures.append(frames())
+print(json.dumps(figures))
+"""
+
+
+def large_graph(_folder: Path) -> Iterable[Result]:
+    """A graph of ten thousand nodes in modules: laid out, drawn, moved; collapsed and open."""
+    nodes, *figures = ask(_GRAPH)
+    for way, shown, whole, near in (("collapsed", *figures[:3]), ("all open", *figures[3:])):
+        limit = 1.0 if way == "collapsed" else None
+        name = f"graph of {nodes:,} nodes {way}"
+        yield Result(f"{name}, laid out and drawn", shown, "s", limit)
+        yield Result(f"{name}, p95 of pan and zoom", 1e3 * max(whole, near), "ms", 33.0)
+
+
+_TABLE = """
+import json, time
+from PySide6.QtWidgets import QApplication
+from devtools_app.theme import Mode, Theme
+from devtools_app.viewmodels.operators import operators_table
+from devtools_app.viewmodels.row_order import RowOrder
+from devtools_app.state import Units
+from devtools_app.widgets.table_view import TableView
+from tests.app.sessions import chain_session
+app = QApplication([])
+table = operators_table(chain_session(100_000), "forward", Units()).table
+view = TableView(Theme(app, Mode.LIGHT), "operators")
+view.resize(1400, 900)
+view.show()
+app.processEvents()
+def timed(act):
+    start = time.perf_counter()
+    act()
+    app.processEvents()
+    return time.perf_counter() - start
+figures = {"rows": table.length, "show": timed(lambda: view.show_table(RowOrder(table)))}
+for at, column in enumerate(table.columns):
+    figures[f"sort by {column.title}"] = timed(lambda at=at: view.sort_by(at, descending=True))
+for text in ("relu", "/re.u/", "sin", "nothing-of-the-kind", ""):
+    figures[f"filter {text!r}"] = timed(lambda text=text: view.set_filter_text(text))
+print(json.dumps(figures))
+"""
+
+
+def large_table(_folder: Path) -> Iterable[Result]:
+    """A hundred thousand rows of the operators table: shown, sorted by each column, filtered."""
+    figures = ask(_TABLE)
+    rows = figures.pop("rows")
+    for kind in ("show", "sort", "filter"):
+        of_kind = {name: value for name, value in figures.items() if name.startswith(kind)}
+        slowest = max(of_kind, key=of_kind.__getitem__)
+        limit = None if kind == "show" else 100.0
+        detail = f"slowest of {len(of_kind)}: {slowest}"
+        yield Result(f"{rows:,} rows, {kind}", 1e3 * of_kind[slowest], "ms", limit, detail=detail)
+
+
+GUI_CASES = (window_start, large_graph, large_table)
