@@ -16,7 +16,7 @@ from schema.etrecord.unions import mapping
 
 Json: TypeAlias = Any
 HANDLE = "debug_handle"
-OWN_NAMESPACE = "etscope_dim_order"
+OWN_NAMESPACE = "etscope_recorded"  # the compiler keeps one of its own
 _EDGE = "executorch.exir.dialects.edge.ops."
 _BACKEND = "executorch.exir.dialects.backend.ops."
 _HIGHER = "torch.ops.higher_order."

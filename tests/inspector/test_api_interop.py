@@ -29,6 +29,7 @@ REFUSED = {
     "bundled_two_suites": "'dict' object has no attribute 'graph_module'",
     "two_methods": "KeyError: 'forward'",
     "two_methods_xnnpack": "KeyError: 'forward'",
+    "shared_state": "KeyError: 'forward'",
     "counter_state": "Tensors Debug Data is different",
     "kv_cache": "Tensors Debug Data is different",
 }

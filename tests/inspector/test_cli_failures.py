@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -252,18 +251,26 @@ def test_reader_that_goes_away_is_no_error() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_interrupt_is_quiet_and_has_its_own_code(tmp_path: Path) -> None:
-    fifo = tmp_path / "slow.pte"
-    os.mkfifo(fifo)
+def test_interrupt_is_quiet_and_has_its_own_code() -> None:
+    reading_takes_long = (
+        "import inspector.load, sys, time\n"
+        "def load(*_what, **_how):\n"
+        "    print('reading', file=sys.stderr, flush=True)\n"
+        "    time.sleep(60)\n"
+        "inspector.load.load_session = load\n"
+        "from devtools_app.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
     child = subprocess.Popen(
-        [*COMMAND, "summary", str(fifo)],
+        [sys.executable, "-c", reading_takes_long, "summary", str(PROGRAM)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
         env=_environment(),
     )
-    time.sleep(2)
+    assert child.stderr is not None
+    assert child.stderr.readline() == "reading\n"
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
     assert (child.returncode, out, err) == (130, "", "etscope: interrupted\n")

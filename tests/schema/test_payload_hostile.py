@@ -97,7 +97,7 @@ def test_millions_of_empty_tables_end_in_time(backend: str, identifier: bytes, s
 
 @pytest.mark.parametrize("element", ["port", "edge", "dim"])
 def test_openvino_most_elements_that_are_read_end_in_time(element: str) -> None:
-    inside = f"<{element}/>" * 590_000
+    inside = f"<{element}/>" * 290_000
     xml = f"<net><layers><layer><input>{inside}</input></layer></layers></net>"
     assert bounded("OpenvinoBackend", openvino(xml)).graph is not None
 
