@@ -48,7 +48,11 @@ def test_recorded_graphs_have_the_stock_numbers(folder: Path, oracle: Oracle) ->
         info = get_delegation_info(record.graph(name))
         assert info.get_summary() == stock["summary"], name
         rows = info.get_operator_delegation_dataframe().itertuples(index=False, name=None)
-        assert [list(row) for row in rows] == stock["by_operator"], name
+        ours = [list(row) for row in rows]
+        if info.delegation_by_operator:
+            assert ours == stock["by_operator"], name
+        else:  # the stock table of a graph without operators is a KeyError
+            assert (ours, stock["by_operator"]) == ([["Total", 0, 0]], []), name
 
 
 def _stock_name(member: str) -> str:
