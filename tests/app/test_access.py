@@ -16,7 +16,7 @@ from devtools_app.views.spec import Area
 from devtools_app.window import MainWindow
 from tests.app.conftest import interactive
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 CENTRE = [view.name for view in VIEWS if view.area is Area.CENTRE]
 DOCKS = [view.name for view in VIEWS if view.area is not Area.CENTRE]
 

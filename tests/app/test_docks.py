@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QTabBar
 from devtools_app.window import MainWindow
 from tests.app.window_views import SAMPLE_FILES, open_sample
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
 # A process of its own: with the theme set before the window, as the program does.
 START = """

@@ -13,6 +13,8 @@ from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.scene_graph import SceneGraph
 from tests.app.layout_scenes import chain, scatter, scenes, transformer
 
+pytestmark = pytest.mark.slow
+
 EPS = 1e-6
 fast = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

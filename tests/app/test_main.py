@@ -15,6 +15,8 @@ from devtools_app.views import VIEWS as VIEW_TABLE
 from devtools_app.warming import Warming
 from inspector.cli import VERBS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "devtools_app" / "sample_data" / "keyword_net"
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SESSION = ROOT / "tests/data/corpus/v1.5.1/convnet_xnnpack"
 PNG = b"\x89PNG\r\n\x1a\n"

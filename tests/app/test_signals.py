@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 _CHILD = """
 import os, signal, sys
 from PySide6.QtCore import QTimer

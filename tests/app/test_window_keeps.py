@@ -18,7 +18,7 @@ from devtools_app.theme import Mode
 from devtools_app.window import MainWindow
 from tests.app.window_views import RECORDER_VIEWS, node, open_sample
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 CONTROL, SHIFT, ALT = (
     Qt.KeyboardModifier.ControlModifier,
     Qt.KeyboardModifier.ShiftModifier,

@@ -11,6 +11,8 @@ import pytest
 import schema
 from tests.architecture.tree import PACKAGES, ROOT, run_python
 
+pytestmark = pytest.mark.slow
+
 HEAVY = ("torch", "executorch", "PySide6", "pyqtgraph", "pandas", "networkx")
 
 LOADED = """

@@ -18,6 +18,8 @@ from tests.architecture.tree import run_python
 from tests.compiler.compare import exported, module_of
 from tests.compiler.programs import EVERY, SAMPLES, Apply
 
+pytestmark = pytest.mark.slow
+
 
 def _exported(name: str) -> torch.export.ExportedProgram:
     return exported(EVERY[name], module_of(EVERY[name]))

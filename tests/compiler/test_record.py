@@ -13,6 +13,8 @@ from tests.compiler.compare import exported, module_of
 from tests.compiler.programs import EVERY
 from tests.compiler.stock import Stock
 
+pytestmark = pytest.mark.slow
+
 
 def _compiled(name: str) -> tuple[EdgeProgramManager, ExecutorchProgramManager]:
     sample = EVERY[name]

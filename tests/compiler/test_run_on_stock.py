@@ -20,6 +20,8 @@ from tests.compiler.compare import (
 from tests.compiler.programs import EVERY, SAMPLES
 from tests.compiler.stock import Stock
 
+pytestmark = pytest.mark.slow
+
 EQUAL = ("conv_bn", "integers", "layer_norm", "pools", "softmax", "mobile_net", "res_net")
 # The stock lowering decomposes while views are still views, so it copies more and batches more.
 FEWER = ("attention", "gru", "lstm", "transformer")

@@ -22,6 +22,8 @@ from schema.program import model as m
 from tests.inspector.cli_runs import LONE, SESSIONS, run, valid
 from tests.inspector.sessions import DATA, label, session
 
+pytestmark = pytest.mark.slow
+
 ALL = [*SESSIONS, *LONE]
 
 

@@ -15,6 +15,8 @@ from schema.errors import FormatError
 from tests.fuzz.mutate import mutant
 from tests.inspector.sessions import DATA
 
+pytestmark = pytest.mark.slow
+
 SESSIONS = ("corpus/v1.5.1/convnet_xnnpack", "corpus/special/control_flow", "extra/many_outputs")
 MEMBER = "edge_dialect_exported_program/forward"
 

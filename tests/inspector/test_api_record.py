@@ -16,6 +16,8 @@ from tests.architecture.tree import run_python
 from tests.inspector.sessions import DATA, folders, label
 from tests.oracle.client import Oracle
 
+pytestmark = pytest.mark.slow
+
 MM = DATA / "corpus" / "v1.5.1" / "mm_xnnpack" / "model.etrecord"
 CONVNET = DATA / "corpus" / "v1.5.1" / "convnet_portable" / "model.etrecord"
 TWO = DATA / "extra" / "two_methods" / "model.etrecord"

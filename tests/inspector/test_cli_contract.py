@@ -23,6 +23,8 @@ from tests.inspector.cli_runs import (
 )
 from tests.inspector.sessions import DATA, label
 
+pytestmark = pytest.mark.slow
+
 KINDS = (
     DATA / "extra/external_weights/model.pte",
     DATA / "extra/external_weights/model.ptd",

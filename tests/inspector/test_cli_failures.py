@@ -20,6 +20,8 @@ from schema.version import __version__
 from tests.inspector.cli_runs import FORMATS, READING, Run, run, valid
 from tests.inspector.sessions import DATA
 
+pytestmark = pytest.mark.slow
+
 ROOT = DATA.parents[1]
 SESSION = DATA / "corpus/v1.5.1/convnet_xnnpack"
 PROGRAM = SESSION / "model.pte"

@@ -10,6 +10,8 @@ import pytest
 from tests.inspector.cli_runs import LONE, SESSIONS, loaded_once, run
 from tests.inspector.sessions import label
 
+pytestmark = pytest.mark.slow
+
 ALL = [*SESSIONS, *LONE]
 
 

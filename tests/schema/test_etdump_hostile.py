@@ -18,6 +18,8 @@ from schema.etdump.build import dump, run, synthetic
 from tests.schema.damage import all_kinds, survives
 from tests.schema.etdump_samples import every_value, small_dump
 
+pytestmark = pytest.mark.slow
+
 MB = 1 << 20
 
 

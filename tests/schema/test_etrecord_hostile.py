@@ -20,6 +20,8 @@ from schema.etrecord import decode, encode, node_list, read_torch_save, replace_
 from schema.graph import Graph
 from tests.schema.etrecord_samples import DATA, record_of, saved
 
+pytestmark = pytest.mark.slow
+
 NAMES = (
     "corpus/v1.5.1/mm_xnnpack/model.etrecord",
     "corpus/v1.0.1/mm_portable/model.etrecord",

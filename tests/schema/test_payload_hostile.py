@@ -17,6 +17,8 @@ from tests.schema.test_payload import assert_graph, assert_parts
 from tests.schema.test_payload_backends import openvino, stream
 from tests.schema.test_payload_coreml import MODEL, body, entry, folder, model, operation
 
+pytestmark = pytest.mark.slow
+
 if sys.platform == "linux":
     import resource
 
