@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devtools_app import shots
+from inspector.cli.answer import CommandError
+from inspector.cli.output import refuse_existing
 
-_USAGE, _UNREADABLE, _FAILED = 2, 3, 4
+_USAGE, _UNREADABLE = 2, 3
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -17,8 +19,6 @@ def main(arguments: Sequence[str]) -> int:
     shots.use_no_screen()
     options = _parser().parse_args(arguments)
     target = Path(options.output)
-    if target.exists() and not target.is_dir() and not options.force:
-        return _refuse(f"{target} exists; --force replaces it", _USAGE)
     width, _, height = options.size.partition("x")
     if not (width.isdigit() and height.isdigit() and 0 < int(width) * int(height) <= 8192 * 8192):
         return _refuse(f"--size takes WIDTHxHEIGHT, not {options.size}", _USAGE)
@@ -26,20 +26,22 @@ def main(arguments: Sequence[str]) -> int:
         if not Path(path).exists():
             return _refuse(f"{path}: no such file or folder", _UNREADABLE)
     size = (int(width), int(height))
-    views = shots.view_names() if options.view == "all" else (options.view,)
+    every = (*shots.view_names(), *shots.panel_names())
+    paths = {view: target / f"{view}.png" for view in every}
+    if options.view != "all":
+        paths = {options.view: target}
     try:
+        for path in paths.values():
+            refuse_existing(path, force=options.force)
         with shots.open_window(options.files) as window:
-            for view in views:
-                path = target / f"{view}.png" if options.view == "all" else target
-                if path.exists() and not options.force:
-                    return _refuse(f"{path} exists; --force replaces it", _USAGE)
+            for view, path in paths.items():
                 shot = shots.Shot(view, size, options.theme == "dark", options.scale)
-                shots.write(window, shot, path)
+                shots.write(window, shot, path, force=options.force)
                 shots.say(str(path))
     except shots.NotReadyError as error:
         return _refuse(str(error), _UNREADABLE)
-    except OSError as error:
-        return _refuse(str(error), _FAILED)
+    except CommandError as error:
+        return _refuse(str(error), error.code)
     return 0
 
 
@@ -55,7 +57,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders, any mix")
     parser.add_argument("-o", "--output", required=True, help="PNG file; a folder for --view all")
     parser.add_argument(
-        "--view", default="overview", choices=(*shots.view_names(), "all"), help="default: overview"
+        "--view",
+        default="overview",
+        choices=(*shots.view_names(), *shots.panel_names(), "all"),
+        help="default: overview; all: one of each",
     )
     parser.add_argument(
         "--theme", default="light", choices=("light", "dark"), help="default: light"

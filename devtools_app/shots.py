@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QEventLoop, QPoint
+from PySide6.QtCore import (
+    QBuffer,
+    QByteArray,
+    QEventLoop,
+    QIODevice,
+    QPoint,
+    qInstallMessageHandler,
+)
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QApplication
 
@@ -23,7 +30,9 @@ from devtools_app.state import NOTHING, Selection
 from devtools_app.theme import Mode
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
+from devtools_app.widgets.log_panel import log_qt_message
 from devtools_app.window import MainWindow
+from inspector.cli.output import write_bytes
 
 SECONDS = 60.0
 _QUIET_SECONDS = 0.25  # views ask for their data one turn of the event loop after they are shown
@@ -38,7 +47,7 @@ class Shot:
     """What to take.
 
     Attributes:
-        view: name of a view in the centre
+        view: name of a view; a panel's is taken with the panel in front
         size: of the window in pixels at scale 1
         dark: which palette
         scale: pixels of the picture for one of the window
@@ -57,6 +66,11 @@ def view_names() -> tuple[str, ...]:
     return tuple(spec.name for spec in VIEWS if spec.area is Area.CENTRE)
 
 
+def panel_names() -> tuple[str, ...]:
+    """Return the panels around the views, which can be taken as well."""
+    return tuple(spec.name for spec in VIEWS if spec.area is not Area.CENTRE)
+
+
 def use_no_screen() -> None:
     """Draw into memory when nobody chose otherwise; must come before the application is made."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -68,6 +82,7 @@ def open_window(paths: Sequence[str]) -> Generator[MainWindow, None, None]:
 
     Raises: NotReadyError if they cannot be opened
     """
+    qInstallMessageHandler(log_qt_message)
     app = make_application()
     with tempfile.TemporaryDirectory() as folder:
         window = make_window(app, SettingsFile(Path(folder) / "settings.json"))
@@ -89,6 +104,7 @@ def open_window(paths: Sequence[str]) -> Generator[MainWindow, None, None]:
             window.close()
             window.deleteLater()
             app.processEvents()
+            qInstallMessageHandler(None)
 
 
 def settle(window: MainWindow, seconds: float = SECONDS) -> None:
@@ -123,14 +139,17 @@ def take(window: MainWindow, shot: Shot) -> QPixmap:
     return pixmap
 
 
-def write(window: MainWindow, shot: Shot, path: Path) -> None:
-    """Write a picture of the window as PNG.
+def write(window: MainWindow, shot: Shot, path: Path, *, force: bool = True) -> None:
+    """Write a picture of the window as PNG, whole or not at all.
 
-    Raises: OSError if it cannot be written
+    Raises: CommandError if it cannot be written, or exists and is not to be replaced
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not take(window, shot).save(str(path), "PNG"):
-        raise OSError(f"{path} cannot be written")
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not take(window, shot).save(buffer, "PNG"):
+        raise NotReadyError(f"no picture of {shot.size[0]}x{shot.size[1]} can be made")
+    write_bytes(path, bytes(data.data()), force=force)
 
 
 def say(text: str) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from devtools_app.views import VIEWS
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +45,20 @@ def test_screenshot_of_one_view_is_a_picture(tmp_path: Path) -> None:
     assert size[1] >= 1200
     assert run("devtools_app", *arguments).returncode == 2
     assert target.read_bytes() == data
+
+
+@pytest.mark.gui
+def test_screenshots_of_all_views_are_one_of_each_and_quiet(tmp_path: Path) -> None:
+    folder = tmp_path / "pictures"
+    arguments = ("devtools_app", "screenshot", str(SESSION), "-o", str(folder), "--view", "all")
+    done = run(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    pictures = {path.stem: path.read_bytes() for path in folder.iterdir()}
+    assert set(pictures) == {spec.name for spec in VIEWS}
+    assert len(set(pictures.values())) >= len(VIEWS) - 5  # panels that are in front anyway
+    again = run(*arguments)
+    assert again.returncode == 2
+    assert "exists; --force replaces it" in again.stderr
 
 
 @pytest.mark.gui
