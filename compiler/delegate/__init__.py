@@ -1,0 +1,1 @@
+"""Delegation: parts of an edge program are handed to backends, which make payloads of them."""

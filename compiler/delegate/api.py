@@ -1,0 +1,204 @@
+"""Lowering to backends: a whole program, the tagged parts of one, or those of several methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch.export import ExportedProgram
+
+from compiler.delegate.copies import copied_program
+from compiler.delegate.extract import Region, extract, owner_of
+from compiler.delegate.insert import with_delegates
+from compiler.delegate.interface import CompileSpec, copied_specs, find_backend
+from compiler.delegate.module import LoweredBackendModule, lowered_module
+from compiler.delegate.preprocess import preprocess_all, preprocess_one
+from compiler.partition.interface import (
+    DelegationSpec,
+    Partitioner,
+    PartitionResult,
+    name_of,
+)
+from compiler.partition.reasons import collecting
+from compiler.partition.tags import (
+    PartitionError,
+    check_cycles,
+    check_tags,
+    data_of,
+    tag_of,
+)
+from compiler.partition.unchanged import check_unchanged
+from compiler.partition.verdicts import give_verdicts, judge, verdicts_of
+
+
+@dataclass
+class MethodProgramsPartitionerSpec:
+    """Edge programs by method, and the partitioner of each method that has one."""
+
+    method_to_edge_program: Mapping[str, ExportedProgram]
+    method_to_partitioner: Mapping[str, Partitioner]
+
+
+def to_backend(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - three documented forms
+    """Lower to backends; nothing that is given is changed.
+
+    ``to_backend(backend_id, edge_program, compile_specs)`` lowers a whole program and returns a
+    ``LoweredBackendModule``. ``to_backend(edge_program, partitioner)`` lowers the parts that a
+    partitioner tags and returns an edge program. ``to_backend(MethodProgramsPartitionerSpec)``
+    does so for several methods, whose parts a backend may see together, and returns programs by
+    method.
+
+    Raises:
+        NotImplementedError: no backend has that name
+        PartitionError: the partitioner or its tags break a rule
+        BackendError: the backend raised, or returned what is no result
+    """
+    return _FORMS[_form_of(args)](*args, **kwargs)
+
+
+def _form_of(args: tuple[Any, ...]) -> type:
+    for kind in _FORMS:
+        if args and isinstance(args[0], kind):
+            return kind
+    found = type(args[0]).__name__ if args else "nothing"
+    raise TypeError(
+        "to_backend takes a backend id, an ExportedProgram or a MethodProgramsPartitionerSpec "
+        f"first, found {found}"
+    )
+
+
+def _lower_whole(
+    backend_id: str, edge_program: ExportedProgram, compile_specs: Sequence[CompileSpec] = ()
+) -> LoweredBackendModule:
+    specs = copied_specs(compile_specs)
+    result = preprocess_one(find_backend(backend_id), edge_program, specs, "the whole program")
+    return lowered_module(copied_program(edge_program), backend_id, specs, result)
+
+
+def _lower_parts(edge_program: ExportedProgram, partitioner_instance: Partitioner) -> Any:  # noqa: ANN401
+    parted = part(edge_program, partitioner_instance)
+    modules = [
+        _module(
+            region,
+            preprocess_one(backend_of(region), region.program, specs, f"partition {region.tag}"),
+        )
+        for region in parted.regions
+        for specs in [copied_specs(region.spec.compile_specs)]
+    ]
+    return finished(parted, modules)
+
+
+def _lower_methods(given: MethodProgramsPartitionerSpec) -> dict[str, ExportedProgram]:
+    return lower_methods(given.method_to_edge_program, given.method_to_partitioner)
+
+
+def lower_methods(
+    programs: Mapping[str, ExportedProgram], partitioners: Mapping[str, Partitioner]
+) -> dict[str, ExportedProgram]:
+    """Return programs by method, with what their partitioners tag lowered to backends.
+
+    Raises: as ``to_backend``
+    """
+    unknown = sorted(partitioners.keys() - programs.keys())
+    if unknown:
+        there = ", ".join(sorted(programs))
+        raise PartitionError(f"no method {', '.join(unknown)} to partition; there are {there}")
+    parted = {name: part(programs[name], partitioners[name]) for name in partitioners}
+    regions = {name: found.regions for name, found in parted.items()}
+    results = preprocess_all(regions)
+    made = {
+        name: finished(found, [_module(r, results[name][at]) for at, r in enumerate(found.regions)])
+        for name, found in parted.items()
+    }
+    return {name: made.get(name, program) for name, program in programs.items()}
+
+
+@dataclass(frozen=True)
+class Parted:
+    """A program and the regions a partitioner made of it.
+
+    Attributes:
+        program: a copy of the edge program, tagged
+        regions: in the order of the graph
+        verdicts: all that led here
+    """
+
+    program: ExportedProgram
+    regions: tuple[Region, ...]
+    verdicts: tuple[Any, ...]
+
+
+def part(program: ExportedProgram, partitioner: Partitioner) -> Parted:
+    """Let a partitioner tag a copy of a program and take the regions out of it.
+
+    Raises: PartitionError if the partitioner or its tags break a rule
+    """
+    copied = copied_program(program)
+    with collecting() as reasons:
+        result = _partitioned(partitioner, copied)
+    tagged = result.tagged_exported_program
+    check_unchanged(partitioner, program, tagged)
+    check_tags(tagged)
+    verdicts = judge(tagged, partitioner, result.partition_tags, reasons)
+    return Parted(tagged, tuple(_regions(tagged, result)), (*verdicts_of(program), *verdicts))
+
+
+def _partitioned(partitioner: Partitioner, program: ExportedProgram) -> PartitionResult:
+    result = partitioner(program) if callable(partitioner) else partitioner.partition(program)
+    tags = getattr(result, "partition_tags", None)
+    if not isinstance(getattr(result, "tagged_exported_program", None), ExportedProgram):
+        raise PartitionError(f"{name_of(partitioner)} returned {result!r}, not a PartitionResult")
+    if not isinstance(tags, Mapping):
+        raise PartitionError(
+            f"Partitioner {name_of(partitioner)} needs a `partition_tags` field containing a "
+            "mapping of tags to delegate spec"
+        )
+    for tag, spec in tags.items():  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(tag, str) or not isinstance(spec, DelegationSpec):
+            raise PartitionError(
+                f"partition_tags of {name_of(partitioner)} has {tag!r}: {spec!r}, not a tag and a "
+                "DelegationSpec"
+            )
+    return result
+
+
+def _regions(program: ExportedProgram, result: PartitionResult) -> list[Region]:
+    calls = [node for node in program.graph.nodes if node.op == "call_function"]
+    group_of = {n: tag_of(n) for n in calls}
+    tagged = {
+        n: tag for n, tag in group_of.items() if tag is not None and tag in result.partition_tags
+    }
+    check_cycles(program.graph, tagged)
+    groups: dict[str, list[Any]] = {}
+    for node, tag in tagged.items():
+        groups.setdefault(tag, []).append(node)
+    owner = owner_of(program, data_of(program))
+    return [extract(owner, tag, result.partition_tags[tag], nodes) for tag, nodes in groups.items()]
+
+
+def backend_of(region: Region) -> Any:  # noqa: ANN401
+    """Return the backend a region goes to.
+
+    Raises: NotImplementedError if there is none of that name
+    """
+    return find_backend(region.spec.backend_id)
+
+
+def _module(region: Region, result: Any) -> LoweredBackendModule:  # noqa: ANN401
+    specs = copied_specs(region.spec.compile_specs)
+    return lowered_module(region.program, region.spec.backend_id, specs, result)
+
+
+def finished(parted: Parted, modules: Sequence[LoweredBackendModule]) -> ExportedProgram:
+    """Return the program that calls the lowered modules."""
+    made = with_delegates(parted.program, list(zip(parted.regions, modules, strict=True)))
+    give_verdicts(made, parted.verdicts)
+    return made
+
+
+_FORMS: dict[type, Any] = {
+    str: _lower_whole,
+    ExportedProgram: _lower_parts,
+    MethodProgramsPartitionerSpec: _lower_methods,
+}

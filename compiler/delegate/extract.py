@@ -1,0 +1,201 @@
+"""A set of nodes as an edge program of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.exported_program import ModuleCallEntry, ModuleCallSignature
+from torch.export.graph_signature import (
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+)
+from torch.utils import _pytree as pytree
+
+from compiler.delegate.whole import argument_of
+from compiler.partition.interface import TAG, DelegationSpec
+from compiler.partition.tags import Data, PartitionError
+from compiler.untyped import ranges_of
+
+Node = torch.fx.Node
+_ORDER = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Nodes of a program that become one delegate.
+
+    Attributes:
+        tag: of the partitioner
+        spec: backend and settings
+        nodes: its calls, in order
+        inputs: what the delegate is called with, nodes of the program
+        owned: names of weights and state the delegate keeps for itself
+        results: what the delegate returns, nodes of the program
+        updates: written buffer and its new value, both kept inside the delegate
+        program: the nodes as a program
+    """
+
+    tag: str
+    spec: DelegationSpec
+    nodes: tuple[Node, ...]
+    inputs: tuple[Node, ...]
+    owned: frozenset[str]
+    results: tuple[Node, ...]
+    updates: Mapping[str, Node]
+    program: ExportedProgram
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The graph regions are taken from.
+
+    Attributes:
+        program: the program
+        data: its weights, buffers and constants; those of a branch are none
+        updates: names of the values written back, by the name of the buffer
+        ends: nodes among the results of the user
+    """
+
+    program: ExportedProgram
+    data: Data
+    updates: Mapping[str, str]
+    ends: frozenset[Node]
+
+
+def owner_of(program: ExportedProgram, data: Data) -> Owner:
+    """Return what regions of the outermost graph are taken from."""
+    signature = program.graph_signature
+    buffers = {s.target: name for name, s in data.specs.items()}
+    updates: dict[str, str] = {}
+    ends: set[Node] = set()
+    results: Any = program.graph.output_node().args[0]
+    for value, spec in zip(results, signature.output_specs, strict=True):
+        if spec.kind == OutputKind.USER_OUTPUT:
+            ends |= {value} if isinstance(value, Node) else set()
+        elif spec.target in buffers:
+            updates[buffers[spec.target]] = spec.arg.name
+        elif isinstance(value, Node):
+            ends.add(value)
+    return Owner(program, data, updates, frozenset(ends))
+
+
+def extract(owner: Owner, tag: str, spec: DelegationSpec, nodes: Sequence[Node]) -> Region:
+    """Return the region of some calls; the graph they are in stays as it is.
+
+    Args:
+        owner: the graph they are in
+        tag: name of the partition
+        spec: where it goes
+        nodes: calls in order, each ``getitem`` beside its source
+    """
+    inside = set(nodes)
+    read = dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in inside)
+    owned = [n for n in read if _is_owned(owner, n)]
+    owned.sort(key=lambda n: _ORDER.index(owner.data.specs[n.name].kind))
+    inputs = [n for n in read if n not in owned]
+    updates = _kept_updates(owner, owned, inside, tag)
+    results = [n for n in nodes if _leaves(owner, n, inside, updates)]
+    return Region(
+        tag,
+        spec,
+        tuple(nodes),
+        tuple(inputs),
+        frozenset(n.name for n in owned),
+        tuple(results),
+        updates,
+        _program(owner, (owned, inputs), nodes, (updates, results)),
+    )
+
+
+def _is_owned(owner: Owner, node: Node) -> bool:
+    # A tagged constant with several readers is given to each: every reader's payload has it.
+    return node.name in owner.data.specs and bool(node.meta.get(TAG))
+
+
+def _kept_updates(
+    owner: Owner, owned: Sequence[Node], inside: set[Node], tag: str
+) -> dict[str, Node]:
+    named = {node.name: node for node in inside}
+    updates: dict[str, Node] = {}
+    for node in owned:
+        value = owner.updates.get(node.name)
+        if value is None:
+            continue
+        if value not in named:
+            raise PartitionError(
+                f"buffer {node.name} is tagged with {tag}, but its new value {value} is computed "
+                "outside of that partition"
+            )
+        updates[node.name] = named[value]
+    return updates
+
+
+def _leaves(owner: Owner, node: Node, inside: set[Node], updates: Mapping[str, Node]) -> bool:
+    if isinstance(node.meta.get("val"), (list, tuple)):
+        return False  # its single results leave
+    if node in owner.ends:
+        return True
+    if node in updates.values():
+        return any(user not in inside and user.op != "output" for user in node.users)
+    return any(user not in inside for user in node.users)
+
+
+def _program(
+    owner: Owner,
+    given: tuple[Sequence[Node], Sequence[Node]],
+    nodes: Sequence[Node],
+    made: tuple[Mapping[str, Node], Sequence[Node]],
+) -> ExportedProgram:
+    owned, inputs = given
+    updates, results = made
+    graph = torch.fx.Graph()
+    new: dict[Node, Node] = {}
+    for node in (*owned, *inputs):
+        copied = graph.placeholder(node.name)
+        copied.name = node.name
+        copied.meta = dict(node.meta)
+        new[node] = copied
+    for node in nodes:
+        new[node] = graph.node_copy(node, new.__getitem__)
+        new[node].name = node.name
+    graph.output(tuple(new[node] for node in (*updates.values(), *results)))
+    specs = owner.data.specs
+    signature = ExportGraphSignature(
+        [specs[node.name] for node in owned] + [_input(new[node]) for node in inputs],
+        [_update(new[value], specs[name]) for name, value in updates.items()]
+        + [OutputSpec(OutputKind.USER_OUTPUT, argument_of(new[n]), None) for n in results],
+    )
+    targets = [specs[node.name].target for node in owned]
+    source: Any = owner.program
+    return ExportedProgram(
+        root=torch.nn.Module(),
+        graph=graph,
+        graph_signature=signature,
+        state_dict={t: v for t, v in source.state_dict.items() if t in targets},
+        range_constraints=ranges_of(owner.program),
+        module_call_graph=[ModuleCallEntry("", _call(len(inputs), len(results)))],
+        constants={t: v for t, v in source.constants.items() if t in targets},
+        verifiers=list(source.verifiers),
+    )
+
+
+def _input(node: Node) -> InputSpec:
+    return InputSpec(InputKind.USER_INPUT, argument_of(node), None)
+
+
+def _update(value: Node, spec: Any) -> OutputSpec:  # noqa: ANN401
+    return OutputSpec(OutputKind.BUFFER_MUTATION, argument_of(value), spec.target)
+
+
+def _call(inputs: int, results: int) -> ModuleCallSignature:
+    zeros: Any = [0] * inputs
+    _, given = pytree.tree_flatten((tuple(zeros), {}))
+    _, made = pytree.tree_flatten([0] * results)
+    return ModuleCallSignature(inputs=[], outputs=[], in_spec=given, out_spec=made)

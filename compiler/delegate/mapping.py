@@ -1,0 +1,78 @@
+"""Which debug handles a delegate's own identifiers stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+Identifier = int | str
+
+
+class DelegateMappingBuilder:
+    """Collects identifiers a delegate will log, and the handles of the nodes behind them."""
+
+    def __init__(self, generated_identifiers: bool = False) -> None:
+        """Begin empty.
+
+        Args:
+            generated_identifiers: number the entries from 0 instead of taking identifiers
+        """
+        self._generated = generated_identifiers
+        self._handles: dict[Identifier, tuple[int, ...]] = {}
+
+    def get_delegate_mapping(self) -> dict[Identifier, tuple[int, ...]]:
+        """Return by identifier the handles, in order and each once."""
+        return dict(self._handles)
+
+    def insert_delegate_mapping_entry(
+        self,
+        nodes: torch.fx.Node | Sequence[torch.fx.Node] | None = None,
+        handles: int | Sequence[int | None] | None = None,
+        identifier: Identifier | None = None,
+    ) -> Identifier:
+        """Add an entry and return its identifier.
+
+        Args:
+            nodes: what it stands for; or ``handles``, never both
+            handles: debug handles; None among them is left out
+            identifier: what the delegate logs; none where they are generated
+
+        Raises: ValueError if arguments are missing, too many or there already, or no handle is left
+        """
+        identifier = self._identifier(identifier)
+        if (nodes is None) == (handles is None):
+            raise ValueError(
+                "Only one of nodes or handles must be provided. Either both were provided or "
+                "neither were provided. Failed to add or update entry."
+            )
+        found = {handle for handle in _handles_of(nodes, handles) if handle is not None}
+        if not found:
+            raise ValueError("No valid debug handles found. Failed to add entry.")
+        self._handles[identifier] = tuple(sorted(found))
+        return identifier
+
+    def _identifier(self, given: Identifier | None) -> Identifier:
+        if self._generated and given is not None:
+            raise ValueError(
+                "Builders using generated identifiers can't manually add identifiers: "
+                f"{given}. Failed to add or update entry"
+            )
+        if given is not None and given in self._handles:
+            raise ValueError(
+                "This delegate debug identifier was already inserted. Duplicate delegate debug "
+                "identifiers are not allowed."
+            )
+        if given is not None:
+            return given
+        if not self._generated:
+            raise ValueError("No identifier provided. Failed to add or update entry.")
+        return len(self._handles)
+
+
+def _handles_of(nodes: Any, handles: Any) -> list[int | None]:  # noqa: ANN401
+    if nodes is None:
+        return list(handles) if isinstance(handles, Sequence) else [handles]  # pyright: ignore[reportUnknownArgumentType]
+    given = [nodes] if isinstance(nodes, torch.fx.Node) else list(nodes)
+    return [node.meta.get("debug_handle") for node in given]

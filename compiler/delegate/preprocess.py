@@ -1,0 +1,166 @@
+"""Runs backends and refuses what is no result of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.delegate.extract import Region
+from compiler.delegate.interface import (
+    BackendDetails,
+    CompileSpec,
+    PreprocessResult,
+    copied_specs,
+    find_backend,
+    has_own_multimethod,
+)
+from compiler.delegate.named_data import NamedDataStoreOutput
+from compiler.errors import CompileError, source_line
+
+Results = dict[str, list[PreprocessResult]]
+_SHOWN = 5
+
+
+class BackendError(CompileError):
+    """A backend raised, or returned something that is no result."""
+
+
+def preprocess_one(
+    backend: type[BackendDetails],
+    program: ExportedProgram,
+    specs: list[CompileSpec],
+    what: str,
+) -> PreprocessResult:
+    """Return a backend's result for one program, of which it is given a copy.
+
+    Raises: BackendError naming the backend, the partition and its nodes
+    """
+    copied = backend.copy_exported_program_for_preprocess(program, specs)
+    try:
+        result = backend.preprocess(copied, specs)
+    except Exception as error:
+        raise _raised(backend, f"{what} ({_nodes(program)})", error) from error
+    return checked(backend, result, what)
+
+
+def preprocess_all(regions: Mapping[str, Sequence[Region]]) -> Results:
+    """Return the results of all regions by method, in order.
+
+    A backend that wants to sees the parts of all methods at once; the others one after the other.
+
+    Raises: BackendError naming the backend and the partition
+    """
+    results: Results = {method: [] for method in regions}
+    together = _together({r.spec.backend_id for found in regions.values() for r in found}, regions)
+    for method, found in regions.items():
+        for region in found:
+            name = region.spec.backend_id
+            if name in together:
+                results[method].append(together[name][method].pop(0))
+                continue
+            specs, what = copied_specs(region.spec.compile_specs), f"partition {region.tag}"
+            results[method].append(preprocess_one(find_backend(name), region.program, specs, what))
+    return results
+
+
+def _together(names: set[str], regions: Mapping[str, Sequence[Region]]) -> dict[str, Results]:
+    found: dict[str, Results] = {}
+    for name in sorted(names):
+        backend = find_backend(name)
+        if has_own_multimethod(backend):
+            mine = {m: [r for r in rs if r.spec.backend_id == name] for m, rs in regions.items()}
+            found[name] = _all_methods(backend, {m: rs for m, rs in mine.items() if rs})
+    return found
+
+
+def _all_methods(backend: type[BackendDetails], regions: Mapping[str, Sequence[Region]]) -> Results:
+    specs = {m: [copied_specs(r.spec.compile_specs) for r in rs] for m, rs in regions.items()}
+    programs = {
+        m: [
+            backend.copy_exported_program_for_preprocess(region.program, given)
+            for region, given in zip(found, specs[m], strict=True)
+        ]
+        for m, found in regions.items()
+    }
+    what = f"methods {', '.join(programs)}"
+    try:
+        results = backend.preprocess_multimethod(programs, specs)
+    except Exception as error:
+        raise _raised(backend, what, error) from error
+    wanted = {m: len(found) for m, found in regions.items()}
+    counts = {m: len(found) for m, found in results.items()} if _is_mapping(results) else results
+    if counts != wanted:
+        raise BackendError(
+            f"backend {backend.__name__} returned results {counts!r} for parts {wanted!r}"
+        )
+    for method, found in results.items():
+        for region, result in zip(regions[method], found, strict=True):
+            checked(backend, result, f"partition {region.tag} of {method}")
+    return {method: list(found) for method, found in results.items()}
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def checked(backend: type[BackendDetails], result: Any, what: str) -> PreprocessResult:  # noqa: ANN401
+    """Return a result that is one.
+
+    Raises: BackendError saying which part of it is of the wrong type
+    """
+    name = backend.__name__
+    if not isinstance(result, PreprocessResult):
+        raise BackendError(
+            f"backend {name} returned {type(result).__name__} for {what}, not a PreprocessResult"
+        )
+    given: Any = result
+    data, handles, named = given.processed_bytes, given.debug_handle_map, given.data_store_output
+    wrong = [
+        ("processed_bytes", "bytes", data, isinstance(data, (bytes, bytearray, memoryview))),
+        ("debug_handle_map", "a map of tuples of numbers", handles, _is_handle_map(handles)),
+        (
+            "data_store_output",
+            "a NamedDataStoreOutput",
+            named,
+            named is None or isinstance(named, NamedDataStoreOutput),
+        ),
+    ]
+    for field, wanted, found, right in wrong:
+        if not right:
+            raise BackendError(
+                f"backend {name} returned {type(found).__name__} as {field} of {what}, expected "
+                f"{wanted}"
+            )
+    return result
+
+
+def _is_handle_map(handles: Any) -> bool:  # noqa: ANN401
+    if handles is None:
+        return True
+    if not isinstance(handles, Mapping):
+        return False
+    keys: list[Any] = list(handles)  # pyright: ignore[reportUnknownArgumentType]
+    values: list[Any] = list(handles.values())  # pyright: ignore[reportUnknownArgumentType]
+    if not all(isinstance(k, int) for k in keys) and not all(isinstance(k, str) for k in keys):
+        return False
+    groups: list[Any] = [
+        value if isinstance(value, (tuple, list, set)) else (value,) for value in values
+    ]
+    return all(isinstance(handle, int) for group in groups for handle in group)
+
+
+def _raised(backend: type[BackendDetails], what: str, error: Exception) -> BackendError:
+    return BackendError(
+        f"backend {backend.__name__} failed on {what}: {type(error).__name__}: {error}"
+    )
+
+
+def _nodes(program: ExportedProgram) -> str:
+    calls: list[torch.fx.Node] = [n for n in program.graph.nodes if n.op == "call_function"]
+    names = ", ".join(node.name for node in calls[:_SHOWN])
+    more = f" and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""
+    lines = [line for line in map(source_line, calls) if line]
+    return f"{names}{more}{f'; {lines[0]}' if lines else ''}"

@@ -1,0 +1,1 @@
+"""Partitioning: which nodes of an edge program go to which backend, and why."""

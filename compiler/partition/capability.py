@@ -1,0 +1,131 @@
+"""Partitions of what a backend can do: the largest connected sets that form no cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.fx.passes.infra.partitioner import Partition
+
+from compiler.partition.reasons import note, operator_of
+from compiler.partition.regions import regions, unit_of
+from compiler.partition.support import Answer, explain
+from schema.etrecord.verdicts import Outcome
+
+Node = torch.fx.Node
+_NON_COMPUTE = ("aten.view.default", "aten.view_copy.default", "getitem")
+
+
+class CapabilityBasedPartitioner:
+    """Proposes partitions of the nodes that a support object takes; linear in the graph."""
+
+    def __init__(
+        self,
+        graph_module: torch.fx.GraphModule,
+        operator_support: Any,  # noqa: ANN401 - anything with is_node_supported
+        allows_single_node_partition: bool = False,
+        non_compute_ops: Sequence[str] | None = None,
+        allowed_single_node_partition_ops: Sequence[str] | None = None,
+    ) -> None:
+        """Take a graph.
+
+        Args:
+            graph_module: an edge graph
+            operator_support: says of each node whether it is supported
+            allows_single_node_partition: keep partitions with one computing node
+            non_compute_ops: operators that do not count as computing
+            allowed_single_node_partition_ops: operators that may be alone all the same
+        """
+        self.graph_module = graph_module
+        self.operator_support = operator_support
+        self.allows_single_node_partition = allows_single_node_partition
+        self.non_compute_ops = frozenset(map(plain_name, (*_NON_COMPUTE, *(non_compute_ops or ()))))
+        self.allowed_single_node_partition_ops = frozenset(
+            map(plain_name, allowed_single_node_partition_ops or ())
+        )
+
+    def propose_partitions(self) -> list[Partition]:
+        """Return partitions, the last of the graph first, numbered from 0."""
+        nodes = list(self.graph_module.graph.nodes)
+        modules: Any = self.graph_module
+        submodules = dict(modules.named_modules())
+        answers = {
+            node: explain(self.operator_support, submodules, node)
+            for node in nodes
+            if node.op != "output" and unit_of(node) is node
+        }
+        self._note_refused(answers)
+        taken = {node for node, answer in answers.items() if answer.supported}
+        groups = self._grouped(taken)
+        _take_data(groups, taken)
+        return numbered(group for group in groups if self._is_large_enough(group))
+
+    def _grouped(self, taken: set[Node]) -> list[list[Node]]:
+        return regions(self.graph_module.graph, lambda node: 0 if node in taken else None)
+
+    def _note_refused(self, answers: Mapping[Node, Answer]) -> None:
+        accepted = {operator_of(node) for node, answer in answers.items() if answer.supported}
+        for node, answer in answers.items():
+            if answer.supported or node.op != "call_function":
+                continue
+            known = answer.has_rule
+            if known is None:  # it does not say, so go by what it takes in this graph
+                known = operator_of(node) in accepted
+            outcome = Outcome.REJECTED if known else Outcome.NO_RULE
+            note(node, answer.rule, outcome, answer.text, weak=True)
+
+    def _is_large_enough(self, group: Sequence[Node]) -> bool:
+        if self.allows_single_node_partition:
+            return True
+        names = [operator_of(node) for node in group if node.op == "call_function"]
+        computing = sum(name not in self.non_compute_ops for name in names)
+        alone = any(name in self.allowed_single_node_partition_ops for name in names)
+        if computing > 1 or alone:
+            return True
+        for node in group:
+            if node.op == "call_function":
+                text = f"its partition has {computing} computing node(s), fewer than 2"
+                note(node, "allows_single_node_partition", Outcome.TOO_SMALL, text)
+        return False
+
+    def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
+        """Take nodes that do not compute off the beginnings and ends of partitions."""
+        for partition in partitions:
+            nodes = partition.nodes
+            for backwards in (False, True):
+                for node in reversed([*nodes]) if backwards else [*nodes]:
+                    around: Iterable[Node] = node.users if backwards else node.all_input_nodes
+                    if self._is_idle(node) and not any(other in nodes for other in around):
+                        partition.remove_node(node)
+                        text = "it only moves data at the edge of its partition"
+                        note(node, "non_compute_ops", Outcome.REJECTED, text)
+
+    def _is_idle(self, node: Node) -> bool:
+        return node.op == "call_function" and operator_of(node) in self.non_compute_ops
+
+
+def plain_name(name: str) -> str:
+    """Return an operator's name without the prefixes of Python."""
+    name = name.removeprefix("torch.ops.").removeprefix("_operator.")
+    return f"{name}.default" if name.count(".") == 1 and name.startswith("aten.") else name
+
+
+def numbered(groups: Iterable[Sequence[Node]]) -> list[Partition]:
+    """Return groups as partitions, the last of the graph first."""
+    backwards = [*groups][::-1]
+    return [Partition(id=index, nodes=group) for index, group in enumerate(backwards)]
+
+
+def _take_data(groups: Sequence[list[Node]], taken: set[Node]) -> None:
+    """Put supported placeholders and attributes into the first group that reads them."""
+    seen: set[Node] = set()
+    for group in groups:
+        read = [used for node in group for used in node.all_input_nodes]
+        data = [
+            n
+            for n in dict.fromkeys(read)
+            if n.op != "call_function" and n in taken and n not in seen
+        ]
+        seen.update(data)
+        group[:0] = data

@@ -1,0 +1,143 @@
+"""Reasons why nodes stay outside, noted by whoever decides while a partitioner runs.
+
+A partitioner needs no knowledge of it: helpers note what they decide, and ``WhyNoPartition`` and
+its reporter are doors for partitioners that explain themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Generator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+import torch
+
+from compiler.edge.ops import EdgeOp
+from schema.etrecord.verdicts import Outcome
+
+Node = torch.fx.Node
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a node was not, or not yet, delegated.
+
+    Attributes:
+        rule: id of the rule that decided
+        outcome: what was decided
+        text: in words
+    """
+
+    rule: str
+    outcome: Outcome
+    text: str
+
+
+@dataclass
+class Reasons:
+    """What was noted while one partitioner ran, by the name of the node; the last word counts."""
+
+    by_node: dict[str, Reason] = field(default_factory=dict[str, Reason])
+
+
+_current: ContextVar[Reasons | None] = ContextVar("reasons", default=None)
+
+
+@contextlib.contextmanager
+def collecting() -> Generator[Reasons, None, None]:
+    """Collect what is noted inside."""
+    reasons = Reasons()
+    token = _current.set(reasons)
+    try:
+        yield reasons
+    finally:
+        _current.reset(token)
+
+
+def note(node: Node, rule: str, outcome: Outcome, text: str, *, weak: bool = False) -> None:
+    """Note why a node stays outside; nobody collecting, nothing happens.
+
+    Args:
+        node: which node
+        rule: id of the rule that decided
+        outcome: what was decided
+        text: in words
+        weak: leave a reason that is there as it is
+    """
+    reasons = _current.get()
+    if reasons is not None and not (weak and node.name in reasons.by_node):
+        reasons.by_node[node.name] = Reason(rule, outcome, text)
+
+
+def operator_of(node: Node) -> str:
+    """Return the operator of a call as in ``aten.add.Tensor``."""
+    target = node.target
+    if isinstance(target, EdgeOp):
+        return target.__name__
+    if isinstance(target, str):
+        return target
+    schema = getattr(target, "_schema", None)
+    name = getattr(target, "__name__", str(target))
+    return f"{schema.name.split('::')[0]}.{name}" if schema is not None else name
+
+
+def value_of(node: Node) -> str:
+    """Return dtype and shape of a node's value, as in ``float32[2, 3]``."""
+    value = node.meta.get("val")
+    if isinstance(value, torch.Tensor):
+        sizes = ", ".join(str(size) for size in value.shape)
+        return f"{str(value.dtype).removeprefix('torch.')}[{sizes}]"
+    return type(value).__name__
+
+
+class WhyNoPartition:
+    """Notes why a node was not taken, and logs it; call it with the node and the reason."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self.logger = logger
+        self.node: Node | None = None
+        self.reason = ""
+
+    def __call__(self, node: Node, reason: str) -> None:
+        """Note a reason."""
+        self.node, self.reason = node, reason
+        note(node, self.logger.name, Outcome.REJECTED, reason)
+        self.logger.debug("%s", self)
+
+    def __str__(self) -> str:
+        name = self.node.format_node() if self.node is not None else None
+        return f"WhyNoPartition: Node {name} was not partitioned because {self.reason}."
+
+
+class WhyNoPartitionReporter:
+    """Collects why nodes were not taken, for a table."""
+
+    def __init__(self) -> None:
+        self._rejected: list[tuple[str, str, str]] = []
+
+    def report_reject(self, node: Node, reason: str) -> None:
+        """Note a reason."""
+        self._rejected.append((node.name, operator_of(node), reason))
+        note(node, type(self).__name__, Outcome.REJECTED, reason)
+
+    def get_table_report(self) -> str:
+        """Return the reasons as a table of node, operator and reason."""
+        if not self._rejected:
+            return "No reject reasons recorded."
+        rows = [("Node", "Operator", "Reason"), *self._rejected]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        pairs = [zip(row, widths, strict=True) for row in rows]
+        return "\n".join("  ".join(t.ljust(w) for t, w in pair).rstrip() for pair in pairs)
+
+    def wrap_check(self, check: Callable[[Node], bool], reason: str) -> Callable[[Node], bool]:
+        """Return a check that notes the reason whenever it fails."""
+
+        def checked(node: Node) -> bool:
+            if check(node):
+                return True
+            self.report_reject(node, reason)
+            return False
+
+        return checked

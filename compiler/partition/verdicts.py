@@ -1,0 +1,132 @@
+"""Verdicts from what a partitioner tagged and from the reasons that were noted meanwhile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.delegate.call import executorch_call_delegate
+from compiler.errors import source_line
+from compiler.partition.interface import DelegationSpec, name_of
+from compiler.partition.reasons import Reason, Reasons, operator_of
+from compiler.partition.regions import unit_of
+from compiler.partition.tags import tag_of
+from schema.etrecord.verdicts import Outcome, Verdict
+
+Node = torch.fx.Node
+META = "etscope_verdicts"  # where a graph module holds those of its program
+
+
+def verdicts_of(program: ExportedProgram) -> tuple[Verdict, ...]:
+    """Return the verdicts that led to a program, in the order of the partitioners."""
+    meta: dict[str, Any] = cast("Any", program).graph_module.meta
+    return meta.get(META, ())
+
+
+def give_verdicts(program: ExportedProgram, verdicts: tuple[Verdict, ...]) -> None:
+    """Let a program that was just made hold verdicts."""
+    cast("Any", program).graph_module.meta[META] = verdicts
+
+
+def judge(
+    program: ExportedProgram,
+    partitioner: object,
+    tags: Mapping[str, DelegationSpec],
+    reasons: Reasons,
+) -> tuple[Verdict, ...]:
+    """Return the verdict of a partitioner on every call of the program it has tagged.
+
+    Nodes that an earlier partitioner took get one too. Calls of delegates get none.
+    """
+    nodes = [n for n in calls_in(program.graph_module) if not _is_of_delegate(n)]
+    judging = _Judging(name_of(partitioner), tags, reasons, nodes)
+    taken = {v.node: v for v in verdicts_of(program) if v.outcome is Outcome.DELEGATED}
+    claimed = [judging.claimed(verdict) for verdict in taken.values()]
+    return (*(judging.verdict(node) for node in nodes), *claimed)
+
+
+def calls_in(module: torch.fx.GraphModule) -> Iterator[Node]:
+    """Yield the calls of a graph and of the branches and bodies inside it."""
+    for node in module.graph.nodes:
+        if node.op == "call_function":
+            yield node
+        elif node.op == "get_attr":
+            inner = getattr(module, str(node.target), None)
+            if isinstance(inner, torch.fx.GraphModule):
+                yield from calls_in(inner)
+
+
+def _is_of_delegate(node: Node) -> bool:
+    return unit_of(node).target is executorch_call_delegate
+
+
+class _Judging:
+    def __init__(
+        self,
+        partitioner: str,
+        tags: Mapping[str, DelegationSpec],
+        reasons: Reasons,
+        nodes: list[Node],
+    ) -> None:
+        self._partitioner = partitioner
+        self._tags = tags
+        self._reasons = reasons.by_node
+        self._sizes = Counter(tag_of(node) for node in nodes)
+        self._kinds = Counter(operator_of(node) for node in nodes)
+        self._taken = Counter(operator_of(node) for node in nodes if tag_of(node) in tags)
+
+    def verdict(self, node: Node) -> Verdict:
+        tag = tag_of(node)
+        if tag is not None and tag in self._tags:
+            return self._delegated(node, tag, self._tags[tag].backend_id)
+        reason = self._reasons.get(unit_of(node).name) or self._untold(node, tag)
+        return self._made(node, reason)
+
+    def _delegated(self, node: Node, tag: str, backend: str) -> Verdict:
+        text = f"one of {self._sizes[tag]} node(s) of partition {tag}, which goes to {backend}"
+        reason = Reason(self._partitioner, Outcome.DELEGATED, text)
+        return self._made(node, reason, backend, tag)
+
+    def _untold(self, node: Node, tag: str | None) -> Reason:
+        """Return what can be said of a node nobody gave a reason for."""
+        name, who = operator_of(node), self._partitioner
+        if tag is not None:
+            text = f"{who} tagged it {tag} but says no backend for that tag"
+            return Reason("partition_tags", Outcome.REJECTED, text)
+        if self._taken[name]:
+            text = f"{who} took {self._taken[name]} of {self._kinds[name]} {name}, not this one"
+            return Reason(who, Outcome.REJECTED, f"{text}; it gives no reason")
+        text = f"no rule for {name} in {who}: it took none of {self._kinds[name]}, without a reason"
+        return Reason(who, Outcome.NO_RULE, text)
+
+    def _made(self, node: Node, reason: Reason, backend: str = "", tag: str = "") -> Verdict:
+        handle = unit_of(node).meta.get("debug_handle")
+        return Verdict(
+            node=node.name,
+            operator=operator_of(node),
+            debug_handle=handle if isinstance(handle, int) else None,
+            partitioner=self._partitioner,
+            rule=reason.rule,
+            outcome=reason.outcome,
+            reason=reason.text,
+            source=source_line(unit_of(node)),
+            backend=backend,
+            partition=tag,
+        )
+
+    def claimed(self, earlier: Verdict) -> Verdict:
+        who = earlier.partitioner
+        return Verdict(
+            node=earlier.node,
+            operator=earlier.operator,
+            debug_handle=earlier.debug_handle,
+            partitioner=self._partitioner,
+            rule="order of partitioners",
+            outcome=Outcome.CLAIMED,
+            reason=f"claimed earlier by {who}, in its partition {earlier.partition}",
+            source=earlier.source,
+        )

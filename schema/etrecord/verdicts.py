@@ -1,0 +1,100 @@
+"""Verdicts: for every node of a partitioned graph who looked at it, what was decided, and why.
+
+They travel in a record as JSON under a name that the stock tool does not read as a graph.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+from schema.errors import FormatError
+
+MEMBER = "etscope/verdicts_constants"
+VERSION = 1
+
+
+class Outcome(str, Enum):
+    """What became of a node."""
+
+    DELEGATED = "delegated"
+    REJECTED = "rejected_by_rule"
+    NO_RULE = "no_rule_for_operator"
+    CLAIMED = "claimed_earlier"
+    CYCLE = "dropped_because_of_cycle"
+    TOO_SMALL = "dropped_as_too_small"
+    VETOED = "vetoed_by_user"
+    DECOMPOSED = "decomposed_away"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one partitioner decided about one node.
+
+    Attributes:
+        node: name in the recorded edge program; of the exported program for a node that was
+            decomposed away
+        operator: as in ``aten.add.Tensor``
+        debug_handle: of the node, None when it has none
+        partitioner: who looked at it
+        rule: id of the rule that decided
+        outcome: what was decided
+        reason: in words, with the values that decided
+        source: ``file:line`` of the user's code, empty when unknown
+        backend: where a delegated node went, empty for others
+        partition: tag of the partition, empty for nodes outside of all
+    """
+
+    node: str
+    operator: str
+    debug_handle: int | None
+    partitioner: str
+    rule: str
+    outcome: Outcome
+    reason: str
+    source: str = ""
+    backend: str = ""
+    partition: str = ""
+
+
+Verdicts = Mapping[str, tuple[Verdict, ...]]
+_TEXTS = ("node", "operator", "partitioner", "rule", "reason", "source", "backend", "partition")
+
+
+def encode_verdicts(verdicts: Mapping[str, Sequence[Verdict]]) -> bytes:
+    """Return verdicts by method as JSON."""
+    methods = {
+        method: [{**asdict(verdict), "outcome": verdict.outcome.value} for verdict in found]
+        for method, found in verdicts.items()
+    }
+    return json.dumps({"version": VERSION, "methods": methods}).encode()
+
+
+def decode_verdicts(tree: Any, file: str = "") -> Verdicts:  # noqa: ANN401 - parsed JSON
+    """Return verdicts by method.
+
+    Raises: FormatError if the JSON is of another shape or version
+    """
+    try:
+        if tree["version"] != VERSION:
+            raise FormatError(f"version {VERSION}", tree["version"], field=MEMBER, file=file)
+        methods: dict[str, list[dict[str, Any]]] = tree["methods"]
+        return {
+            method: tuple(_verdict(entry) for entry in entries)
+            for method, entries in methods.items()
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError("verdicts by method", str(error), field=MEMBER, file=file) from None
+
+
+def _verdict(entry: dict[str, Any]) -> Verdict:
+    texts = {name: entry.get(name, "") for name in _TEXTS}
+    handle = entry.get("debug_handle")
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise TypeError("a verdict whose texts are no texts")
+    if handle is not None and handle.__class__ is not int:
+        raise TypeError("a debug handle that is no number")
+    return Verdict(**texts, debug_handle=handle, outcome=Outcome(entry["outcome"]))
