@@ -1,0 +1,198 @@
+"""Delegates in a program file: their table, payloads, blobs by key, and what devtools join by."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from compiler.delegate.call import is_lowered_module
+from compiler.delegate.named_data import NamedDataStore
+from compiler.errors import CompileError, UnsupportedError
+from schema.program import model as m
+
+INLINE, SEGMENT = 0, 1
+_INLINE_ALIGNMENT = 16  # program.fbs BackendDelegateInlineData.data force_align
+Parts = tuple[memoryview | bytes, ...]
+
+
+def called_module(call: torch.fx.Node) -> Any:  # noqa: ANN401 - a LoweredBackendModule
+    """Return the lowered module that a delegate call names.
+
+    Raises: UnsupportedError if there is none
+    """
+    home: Any = call.args[0]
+    owner = call.graph.owning_module
+    found = getattr(owner, str(home.target), None) if isinstance(home, torch.fx.Node) else None
+    if not is_lowered_module(found):
+        raise UnsupportedError(f"{home} is no lowered module")
+    return found
+
+
+@dataclass
+class DelegateStore:
+    """Payloads and named blobs of all methods; equal ones are stored once.
+
+    Attributes:
+        payloads: each content once
+        named: blobs by key
+    """
+
+    payloads: list[bytes] = field(default_factory=list[bytes])
+    named: NamedDataStore = field(default_factory=NamedDataStore)
+    _by_digest: dict[bytes, int] = field(default_factory=dict[bytes, int])
+
+    def add(self, module: Any) -> m.BackendDelegate:  # noqa: ANN401
+        """Return the entry of a lowered module; its place is that of the payload in the store.
+
+        Raises: CompileError if two modules have a key of different content
+        """
+        digest = hashlib.sha256(module.processed_bytes).digest()
+        index = self._by_digest.setdefault(digest, len(self.payloads))
+        if index == len(self.payloads):
+            self.payloads.append(module.processed_bytes)
+        if module.named_data_store_output is not None:
+            try:
+                self.named.merge_named_data_store(module.named_data_store_output)
+            except ValueError as error:
+                raise CompileError(f"named data of {module.backend_id}: {error}") from error
+        specs = tuple(_spec(spec) for spec in module.compile_specs)
+        place = m.BackendDelegateDataReference(INLINE, index)
+        return m.BackendDelegate(module.backend_id, place, specs)
+
+
+def _spec(spec: Any) -> m.CompileSpec:  # noqa: ANN401
+    return m.CompileSpec(spec.key, memoryview(bytes(spec.value)))
+
+
+@dataclass
+class DelegateMaps:
+    """What is known about the delegate instructions of one method, by instruction.
+
+    Attributes:
+        maps: backend id as ``name`` and its map from identifiers to handles as ``delegate_map``
+        handles: debug handles of the nodes inside
+        results: how many values each returns
+    """
+
+    maps: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
+    handles: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    results: dict[int, int] = field(default_factory=dict[int, int])
+
+    def note(self, instruction: int, call: torch.fx.Node, module: Any, results: int) -> None:  # noqa: ANN401
+        """Note a delegate call.
+
+        Nodes of a module that was lowered on its own are numbered apart from the program it is
+        used in, so that all of them stand for the call.
+        """
+        inside = [n for n in module.original_module.graph.nodes if n.op == "call_function"]
+        found = [node.meta.get("debug_handle") for node in inside]
+        meta: dict[str, Any] = module.meta or {}
+        known: dict[Any, Any] = dict(meta.get("debug_handle_map") or {})
+        handles = [handle for handle in found if handle]
+        if call.meta.get("composed"):
+            own = int(call.meta.get("debug_handle") or 0)
+            handles, known = [own], dict.fromkeys(known, (own,))
+        self.handles[instruction] = handles
+        self.results[instruction] = results
+        self.maps[instruction] = {
+            "name": module.backend_id,
+            "delegate_map": {key: _tuple(value) for key, value in known.items()},
+        }
+
+
+def _tuple(value: Any) -> tuple[int, ...]:  # noqa: ANN401
+    return tuple(value) if isinstance(value, (tuple, list, set)) else (value,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+@dataclass(frozen=True)
+class PlacedDelegates:
+    """Where the payloads and blobs of a program are.
+
+    Attributes:
+        plans: the methods, with places of payloads
+        inline: payloads in the tables
+        segments: all segments of the program
+        named: keys and their segments, None when there are none
+        alignment: bytes; where segments may start
+        external: keys stored in other files, by the name of the file
+    """
+
+    plans: tuple[m.ExecutionPlan, ...]
+    inline: tuple[m.BackendDelegateInlineData, ...]
+    segments: tuple[Parts, ...]
+    named: tuple[m.NamedData, ...] | None
+    alignment: int
+    external: Mapping[str, Mapping[str, bytes]]
+
+
+def place_delegates(
+    plans: Sequence[m.ExecutionPlan],
+    store: DelegateStore,
+    segments: Sequence[Parts],
+    *,
+    extract: bool = True,
+    alignment: int = 128,
+    delegate_alignment: int | None = None,
+) -> PlacedDelegates:
+    """Put payloads and named blobs behind the segments that are there.
+
+    Args:
+        plans: methods whose delegates name payloads of the store
+        store: payloads and blobs
+        segments: of constants and state
+        extract: give each payload a segment; an empty one stays in the tables
+        alignment: bytes; where segments may start
+        delegate_alignment: bytes; where payloads may start, None for as segments
+
+    Raises: CompileError if payloads in the tables cannot be aligned as asked
+    """
+    if not extract and _INLINE_ALIGNMENT % (delegate_alignment or 1) and store.payloads:
+        raise CompileError(
+            f"payloads in the tables start at multiples of {_INLINE_ALIGNMENT} bytes, not of "
+            f"{delegate_alignment}; put them into segments with extract_delegate_segments"
+        )
+    parts = list(segments)
+    places: list[m.BackendDelegateDataReference] = []
+    inline: list[m.BackendDelegateInlineData] = []
+    for payload in store.payloads:
+        if extract and payload:
+            places.append(m.BackendDelegateDataReference(SEGMENT, len(parts)))
+            parts.append((payload,))
+        else:
+            places.append(m.BackendDelegateDataReference(INLINE, len(inline)))
+            inline.append(m.BackendDelegateInlineData(memoryview(payload)))
+    data = store.named.get_named_data_store_output()
+    homes: dict[int, int] = {}
+    for entry in data.pte_data.values():
+        if entry.buffer_index not in homes:
+            homes[entry.buffer_index] = len(parts)
+            parts.append((data.buffers[entry.buffer_index],))
+    named = tuple(m.NamedData(key, homes[e.buffer_index]) for key, e in data.pte_data.items())
+    steps = [entry.alignment for entry in data.pte_data.values()]
+    return PlacedDelegates(
+        tuple(_placed(plan, places) for plan in plans),
+        tuple(inline),
+        tuple(parts),
+        named or None,
+        math.lcm(alignment, (delegate_alignment or 1) if extract else 1, *steps),
+        {
+            tag: {key: data.buffers[e.buffer_index] for key, e in entries.items()}
+            for tag, entries in data.external_data.items()
+        },
+    )
+
+
+def _placed(
+    plan: m.ExecutionPlan, places: Sequence[m.BackendDelegateDataReference]
+) -> m.ExecutionPlan:
+    delegates = tuple(
+        replace(delegate, processed=places[delegate.processed.index])
+        for delegate in plan.delegates
+        if delegate.processed is not None
+    )
+    return replace(plan, delegates=delegates)
