@@ -17,17 +17,36 @@ aten: Any = torch.ops.aten
 native: Any = _torch._C
 OpOverload: type[Any] = _torch._ops.OpOverload
 HigherOrderOperator: type[Any] = _torch._ops.HigherOrderOperator
+SYMBOLIC: tuple[type[Any], ...] = (torch.SymInt, torch.SymFloat, torch.SymBool)
 DispatchMode: type[Any] = cast("Any", dispatch).TorchDispatchMode
 PromotionKind: Any = cast("Any", prims).ELEMENTWISE_TYPE_PROMOTION_KIND
 elementwise_dtypes: Callable[..., tuple[torch.dtype, torch.dtype]] = cast(
     "Any", prims
 ).elementwise_dtypes
-floordiv: Callable[..., Any] = cast("Any", operator).floordiv
+_operator: Any = operator
+floordiv: Callable[..., Any] = _operator.floordiv
+NUMBER_OPERATORS: dict[Any, str] = {
+    _operator.add: "add",
+    _operator.sub: "sub",
+    _operator.mul: "mul",
+    _operator.floordiv: "floordiv",
+    _operator.mod: "mod",
+    _operator.truediv: "truediv",
+    _operator.eq: "eq",
+    _operator.gt: "gt",
+    _operator.ge: "ge",
+    _operator.lt: "lt",
+    _operator.le: "le",
+    _torch.sym_max: "sym_max",
+    _torch.sym_min: "sym_min",
+    _torch.sym_float: "sym_float",
+}
+"""Operators on numbers, and the runtime's names of them."""
 _bound: Callable[..., Any] = cast("Any", value_ranges).bound_sympy
 
 
 def expression_of(size: Any) -> Any:  # noqa: ANN401
-    """Return the formula of a symbolic size."""
+    """Return the formula of a symbolic size or condition."""
     return size.node.expr
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import torch
+from torch._decomp import decompositions
 from torch._decomp.decompositions import native_batch_norm_decomposition
 from torch.export import default_decompositions
 
@@ -60,8 +61,24 @@ def _batch_norm(  # noqa: PLR0913 - the arguments of the operator
     return inference(x, weight, bias, mean, variance, momentum, eps)[0]
 
 
+def _remainder(x: Any, other: Any) -> Any:  # noqa: ANN401
+    # The stock kernel takes the sign of the dividend for whole numbers; torch takes the divisor's.
+    whole = not any(isinstance(v, torch.Tensor) and v.is_floating_point() for v in (x, other))
+    if isinstance(other, float) or not whole or x.dtype in (torch.bool, torch.uint8):
+        return NotImplemented
+    return x - aten.div.Tensor_mode(x, other, rounding_mode="floor") * other
+
+
 # native_batch_norm's decomposition is a Python kernel for Autograd, below which templates run.
 _OWN_RULES: dict[Any, Rule] = {
+    # Core, yet composite: they become their two-dimensional forms, as in the stock compiler.
+    aten.adaptive_avg_pool1d.default: aten.adaptive_avg_pool1d.default.decompose,
+    aten.avg_pool1d.default: aten.avg_pool1d.default.decompose,
     aten.batch_norm.default: _batch_norm,
+    aten._native_batch_norm_legit_functional.default: (
+        cast("Any", decompositions)._native_batch_norm_legit_functional
+    ),
     aten.native_batch_norm.default: native_batch_norm_decomposition,
+    aten.remainder.Scalar: _remainder,
+    aten.remainder.Tensor: _remainder,
 }

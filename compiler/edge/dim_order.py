@@ -29,9 +29,25 @@ for _schema in (
     _library.define(_schema)
 
 
+def is_contiguous(tensor: torch.Tensor) -> bool:
+    """Return whether the last dimension is innermost in memory, and so on.
+
+    Unlike torch's question this one has an answer for sizes that depend on data.
+    """
+    sizes: tuple[Any, ...] = tuple(tensor.shape)
+    if all(isinstance(size, int) for size in sizes):
+        return tensor.is_contiguous()
+    step: Any = 1
+    for size, stride in zip(reversed(sizes), reversed(tensor.stride()), strict=True):
+        if str(stride) != str(step) and str(size) != "1":
+            return False
+        step = step * size
+    return True
+
+
 def dim_order_of(tensor: torch.Tensor) -> tuple[int, ...]:
     """Return the dimensions of a dense tensor, outermost in memory first."""
-    if tensor.is_contiguous():
+    if is_contiguous(tensor):
         return tuple(range(tensor.dim()))
     strides = tensor.stride()
     return tuple(sorted(range(tensor.dim()), key=lambda i: -strides[i]))

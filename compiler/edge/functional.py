@@ -10,7 +10,6 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.edge.twins import has_functional_twin, returns_alias
-from compiler.errors import UnsupportedError, at
 from compiler.untyped import HigherOrderOperator, OpOverload, aten
 
 
@@ -20,31 +19,35 @@ def without_hard_writes(program: ExportedProgram) -> ExportedProgram:
     A program with others is functionalised by torch, which traces it anew as a whole; all others
     are returned as they are.
 
-    Raises: UnsupportedError if control flow is left
+    Bodies of control flow may not write at all.
     """
-    _refuse_control_flow(program, inlined=("wrap_with_",))
-    if any(_is_hard(node) for node in program.graph.nodes):
+    if any(_is_hard(node) for node in program.graph.nodes) or _bodies_write(program):
         with warnings.catch_warnings():  # torch copies a class of its own that it has deprecated
             warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
             untyped: Any = program
             program = untyped.run_decompositions({})
-        _refuse_control_flow(program)
     return program
 
 
-def _refuse_control_flow(program: ExportedProgram, inlined: tuple[str, ...] = ()) -> None:
-    for node in program.graph.nodes:
-        if isinstance(node.target, HigherOrderOperator):
-            name = getattr(node.target, "__name__", str(node.target))
-            if not name.startswith(inlined):
-                raise UnsupportedError(f"control flow ({name}) cannot be compiled yet: {at(node)}")
+def _bodies_write(program: ExportedProgram) -> bool:
+    graphs = [
+        m.graph for m in program.graph_module.modules() if isinstance(m, torch.fx.GraphModule)
+    ]
+    return any(_writes(node) for graph in graphs[1:] for node in graph.nodes)
+
+
+def _writes(node: torch.fx.Node) -> bool:
+    target: Any = node.target
+    return isinstance(target, OpOverload) and (bool(target._schema.is_mutable) or _is_hard(node))
 
 
 def _is_hard(node: torch.fx.Node) -> bool:
     if node.op != "call_function":
         return False
     if not isinstance(node.target, OpOverload):
-        return isinstance(node.target, HigherOrderOperator)
+        # Regions such as torch.no_grad() are calls too; torch puts their nodes where they are.
+        name = getattr(node.target, "__name__", "")
+        return isinstance(node.target, HigherOrderOperator) and name.startswith("wrap_with_")
     target: Any = node.target
     if target is aten.batch_norm.default and node.args[5]:
         return True  # it writes its running statistics, which its schema does not say

@@ -11,6 +11,7 @@ import torch
 from compiler.edge.ops import edge_op
 from compiler.edge.symbols import Symbols
 from compiler.edge.templates import Input, Made, Scalar, Template, nodes_in, walk
+from compiler.untyped import SYMBOLIC
 
 
 def inline(
@@ -42,7 +43,7 @@ def inline(
             return inputs[leaf.index]
         if isinstance(leaf, Scalar):
             return constant(leaf)
-        return symbols.node(leaf) if isinstance(leaf, torch.SymInt) else leaf
+        return symbols.node(leaf) if isinstance(leaf, SYMBOLIC) else leaf
 
     for step in template.steps:
         target = step.target if step.target is operator.getitem else edge_op(step.target)

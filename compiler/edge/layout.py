@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from compiler.edge.dim_order import is_contiguous
 from compiler.edge.templates import tensors_in
 from compiler.untyped import aten
 
@@ -26,7 +27,7 @@ _ANY_ORDER = frozenset(
 def takes_layouts(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
     """Return whether the stock kernel reads these tensors rightly as they lie in memory."""
     given = tensors_in(args)
-    if op in _ANY_ORDER or all(tensor.is_contiguous() for tensor in given):
+    if op in _ANY_ORDER or all(is_contiguous(tensor) for tensor in given):
         return True
     if torch.Tag.pointwise not in op.tags:
         return False
@@ -42,6 +43,6 @@ def scalar_overload(op: Any, args: tuple[Any, ...]) -> Any:  # noqa: ANN401
     if torch.Tag.pointwise not in op.tags or op._overloadname != "Tensor" or len(args) < 2:
         return None
     first = args[0]
-    if not isinstance(first, torch.Tensor) or first.is_contiguous():
+    if not isinstance(first, torch.Tensor) or is_contiguous(first):
         return None
     return getattr(op.overloadpacket, "Scalar", None)

@@ -14,6 +14,8 @@ from torch.export.graph_signature import (
     InputSpec,
     OutputKind,
     OutputSpec,
+    SymBoolArgument,
+    SymFloatArgument,
     SymIntArgument,
     TensorArgument,
 )
@@ -23,6 +25,12 @@ from compiler.edge.functional import without_hard_writes
 from compiler.edge.lower import LoweredGraph, lower
 from compiler.edge.verifier import verifier_for
 from compiler.untyped import ranges_of
+
+_SYMBOLIC: dict[type[Any], type[Any]] = {
+    torch.SymInt: SymIntArgument,
+    torch.SymFloat: SymFloatArgument,
+    torch.SymBool: SymBoolArgument,
+}
 
 
 def edge_program(program: ExportedProgram, config: EdgeCompileConfig) -> ExportedProgram:
@@ -35,7 +43,7 @@ def edge_program(program: ExportedProgram, config: EdgeCompileConfig) -> Exporte
     source = without_hard_writes(program)
     lowered = lower(source, config)
     return ExportedProgram(
-        root=torch.nn.Module(),
+        root=_owner(lowered),
         graph=lowered.graph,
         graph_signature=_signature(source, lowered),
         state_dict=dict(source.state_dict),
@@ -45,6 +53,13 @@ def edge_program(program: ExportedProgram, config: EdgeCompileConfig) -> Exporte
         constants={**source.constants, **lowered.lifted},
         verifiers=[verifier_for(config)],
     )
+
+
+def _owner(lowered: LoweredGraph) -> torch.nn.Module:
+    owner = torch.nn.Module()
+    for name, body in lowered.bodies.items():
+        setattr(owner, name, body)
+    return owner
 
 
 def _signature(source: ExportedProgram, lowered: LoweredGraph) -> ExportGraphSignature:
@@ -77,8 +92,9 @@ def _written_spec(spec: InputSpec, value: torch.fx.Node) -> OutputSpec:
 def _argument(value: Any) -> Any:  # noqa: ANN401
     if not isinstance(value, torch.fx.Node):
         return ConstantArgument(name="", value=value)
-    if isinstance(value.meta["val"], torch.SymInt):
-        return SymIntArgument(name=value.name)
+    for kind, argument in _SYMBOLIC.items():
+        if isinstance(value.meta["val"], kind):
+            return argument(name=value.name)
     return TensorArgument(name=value.name)
 
 

@@ -15,12 +15,19 @@ from compiler.edge.dim_order import (
     EMPTY_DIM_ORDER,
     TO_DIM_ORDER_COPY,
     dim_order_of,
+    is_contiguous,
 )
 from compiler.edge.promotion import promoted_dtype, promotes
 from compiler.edge.templates import Made, Scalar, Step, tensors_in, walk
 from compiler.edge.twins import copy_twin, functional_twin, is_view
 from compiler.errors import UnsupportedError
-from compiler.untyped import DispatchMode, aten
+from compiler.untyped import SYMBOLIC, DispatchMode, aten
+
+_SYMBOL_DTYPES: dict[type[Any], torch.dtype] = {
+    torch.SymInt: torch.int64,
+    torch.SymFloat: torch.float32,
+    torch.SymBool: torch.bool,
+}
 
 
 class Recorder(DispatchMode):
@@ -159,7 +166,7 @@ class Recorder(DispatchMode):
         return walk(self._as_contiguous, args)
 
     def _as_contiguous(self, leaf: Any) -> Any:  # noqa: ANN401
-        if not isinstance(leaf, torch.Tensor) or leaf.is_contiguous() or self._skip_dim_order:
+        if not isinstance(leaf, torch.Tensor) or is_contiguous(leaf) or self._skip_dim_order:
             return leaf
         out = aten.clone.default(leaf, memory_format=torch.contiguous_format)
         return self.add(TO_DIM_ORDER_COPY, (leaf,), {"dim_order": [*range(leaf.dim())]}, out)
@@ -186,9 +193,9 @@ class Recorder(DispatchMode):
         """Return what stands for a number where the operator wants a tensor."""
         if isinstance(value, (bool, int, float)):
             return Scalar(value, dtype)
-        if not isinstance(value, torch.SymInt):
+        if not isinstance(value, SYMBOLIC):
             return value
-        dtype = dtype or torch.int64
+        dtype = dtype or _SYMBOL_DTYPES[type(value)]
         fake = aten.empty.memory_format((), dtype=dtype)
         return self.name_of(self.add(aten.scalar_tensor.default, (value,), {"dtype": dtype}, fake))
 

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from compiler.errors import UnsupportedError
-from compiler.untyped import expression_of, floordiv
+from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, expression_of, floordiv
 
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "Add": operator.add,
-    "Mul": operator.mul,
-    "FloorDiv": floordiv,
-    "CleanDiv": floordiv,
-    "PythonMod": operator.mod,
-    "Mod": operator.mod,
+_BY_NAME = {name: target for target, name in NUMBER_OPERATORS.items()}
+_OF_FORMULAS = {
+    "Add": "add",
+    "Mul": "mul",
+    "FloorDiv": "floordiv",
+    "CleanDiv": "floordiv",
+    "PythonMod": "mod",
+    "Mod": "mod",
+    "StrictGreaterThan": "gt",
+    "GreaterThan": "ge",
+    "StrictLessThan": "lt",
+    "LessThan": "le",
+    "Equality": "eq",
+    "IntTrueDiv": "truediv",
+    "FloatTrueDiv": "truediv",
+    "Max": "sym_max",
+    "Min": "sym_min",
+    "ToFloat": "sym_float",
 }
 
 
@@ -39,7 +49,7 @@ class Symbols:
     def learn(self, placeholder: torch.fx.Node) -> None:
         """Note the symbols that an input carries as sizes, or is."""
         value = placeholder.meta["val"]
-        if isinstance(value, torch.SymInt):
+        if isinstance(value, SYMBOLIC):
             self._homes.setdefault(expression_of(value), (placeholder, None, value))
         elif isinstance(value, torch.Tensor):
             for dimension, size in enumerate(value.shape):
@@ -56,6 +66,8 @@ class Symbols:
     def _of(self, expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
         if expression.is_Integer:
             return int(expression)
+        if expression.is_number or (expression.is_Boolean and not expression.args):
+            return bool(expression) if expression.is_Boolean else float(expression)
         if expression not in self._made:
             self._made[expression] = self._make(expression, shape_env)
         return self._made[expression]
@@ -69,14 +81,16 @@ class Symbols:
             return self._call(torch.ops.aten.sym_size.int, (placeholder, dimension), value)
         if expression.is_Symbol:
             return self._solved(expression, shape_env)
-        make = _OPERATORS.get(type(expression).__name__)
+        make = _BY_NAME.get(_OF_FORMULAS.get(type(expression).__name__, ""))
         if make is None:
             raise UnsupportedError(f"the size {expression} has no operator of the runtime")
         parts = [self._of(part, shape_env) for part in expression.args]
         result = parts[0]
+        if len(parts) == 1:
+            return self._call(make, (result,), _symbolic(expression, shape_env))
         for count, part in enumerate(parts[1:], 2):
             shown = expression.func(*expression.args[:count])
-            result = self._call(make, (result, part), _symint(shown, shape_env))
+            result = self._call(make, (result, part), _symbolic(shown, shape_env))
         return result
 
     def _solved(self, symbol: Any, shape_env: Any) -> Any:  # noqa: ANN401
@@ -85,7 +99,7 @@ class Symbols:
             factor = known / symbol
             if factor.is_Integer:
                 whole = self._of(known, shape_env)
-                value = _symint(symbol, shape_env)
+                value = _symbolic(symbol, shape_env)
                 return self._call(floordiv, (whole, int(factor)), value)
         raise UnsupportedError(f"the size {symbol} depends on data, not on the size of an input")
 
@@ -95,5 +109,8 @@ class Symbols:
         return node
 
 
-def _symint(expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
-    return shape_env.create_symintnode(expression, hint=None)
+def _symbolic(expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
+    if expression.is_Relational or expression.is_Boolean:
+        return shape_env.create_symboolnode(expression)
+    make = shape_env.create_symintnode if expression.is_integer else shape_env.create_symfloatnode
+    return make(expression, hint=None)

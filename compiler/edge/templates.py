@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from compiler.untyped import SYMBOLIC
+
 
 @dataclass(frozen=True, slots=True)
 class Input:
@@ -94,8 +96,8 @@ def _key(value: Any) -> Any:  # noqa: ANN401
         return _key_of_value(value.meta["val"])
     if isinstance(value, (list, tuple)):
         return tuple([_key(item) for item in value])  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, torch.SymInt):
-        return "symbol", str(value)
+    if isinstance(value, SYMBOLIC):
+        return "symbol", type(value), str(value)
     return value.__class__, repr(value) if isinstance(value, float) else value
 
 

@@ -26,6 +26,7 @@ _LET_THROUGH = frozenset(
         aten.full_like.default,
     )
 )
+_NUMBERS = ("aten::sym_", "aten::_local_scalar_dense")
 
 
 class EdgeVerifier(Verifier):
@@ -60,7 +61,7 @@ def verifier_for(config: EdgeCompileConfig) -> type[Verifier]:
 
 def _check_operator(op: Any, exceptions: frozenset[Any], skip_dim_order: bool) -> None:  # noqa: ANN401
     if not isinstance(op, EdgeOp):
-        if isinstance(op, OpOverload) and not op.name().startswith("aten::sym_"):
+        if isinstance(op, OpOverload) and not op.name().startswith(_NUMBERS):
             raise SpecViolationError(f"Operator {op} is not an Edge operator")
         return
     below = op.op

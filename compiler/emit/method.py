@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
+from compiler.delegate.call import executorch_call_delegate
 from compiler.edge.ops import EdgeOp
 from compiler.emit.constants import Segment
+from compiler.emit.delegates import DelegateMaps, DelegateStore, called_module
 from compiler.emit.frames import frames_of
 from compiler.emit.out_variants import Formal, OutVariant, find_out_variant
 from compiler.emit.values import ValueTable, scalar_value
 from compiler.errors import CompileError, UnsupportedError, at
 from compiler.memory.blocks import MemoryPlan
-from compiler.memory.lifetimes import Schedule, results_of, slot_of
-from compiler.untyped import floordiv
+from compiler.memory.lifetimes import Schedule
+from compiler.memory.steps import Call, Jump, Label, Move, Raw, Slot, View, results_of
+from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, aten
 from schema.program import model as m
 
 _ARENA = 1
-_PRIMS: dict[Any, str] = {
-    operator.add: "add",
-    operator.sub: "sub",
-    operator.mul: "mul",
-    floordiv: "floordiv",
-    operator.mod: "mod",
+_NUMBER_KERNELS: dict[Any, tuple[str, str]] = {
+    aten.sym_size.int: ("aten::sym_size", "int"),
+    aten._local_scalar_dense.default: ("aten::_local_scalar_dense", ""),
 }
 
 
@@ -39,11 +38,13 @@ class EmittedMethod:
 
     Attributes:
         plan: the tables of the method
-        debug_handles: debug handle of each instruction that has one
+        debug_handles: debug handle of each instruction that has one, all of those in a delegate
+        delegates: what is known about its delegate instructions
     """
 
     plan: m.ExecutionPlan
-    debug_handles: Mapping[int, int]
+    debug_handles: Mapping[int, int | list[int]]
+    delegates: DelegateMaps
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Stores:
 
     constants: Segment
     states: Segment
+    delegates: DelegateStore = field(default_factory=DelegateStore)
 
 
 def emit_method(
@@ -83,11 +85,12 @@ def emit_method(
         outputs=tuple(emission.outputs),
         chains=(chain,),
         operators=tuple(m.Operator(*key) for key in emission.operators),
-        delegates=(),
+        delegates=tuple(emission.delegates),
         non_const_buffer_sizes=(0, memory.nbytes),
         non_const_buffer_device=None,
     )
-    return EmittedMethod(plan, emission.debug_handles)
+    handles = {**emission.debug_handles, **emission.delegate_maps.handles}
+    return EmittedMethod(plan, handles, emission.delegate_maps)
 
 
 def _containers(program: ExportedProgram) -> m.ContainerMetadata:
@@ -113,26 +116,70 @@ class _Emission:
         self.instructions: list[m.Instruction] = []
         self.sources: list[torch.fx.Node] = []
         self.debug_handles: dict[int, int] = {}
+        self.delegates: list[m.BackendDelegate] = []
+        self.delegate_maps = DelegateMaps()
         self.inputs: list[int] = []
         self.outputs: list[int] = []
+        self.labels: dict[Label, int] = {}
+        self.jumps: list[tuple[int, Label]] = []
 
     def run(self) -> None:
+        act: dict[type[Any], Any] = {
+            Call: self._call,
+            View: self._view,
+            Raw: self._raw,
+            Move: self._move,
+            Jump: self._jump,
+            Label: self._label,
+        }
         for node in self.program.graph.nodes:
-            try:
-                if node.op == "placeholder":
-                    self._placeholder(node)
-                elif node in self.steps.views:
-                    self._view(node)
-                elif node.op == "call_function" and node.target is not operator.getitem:
-                    self._call(node)
-            except CompileError as error:
-                raise type(error)(f"{error}: {at(node)}") from error
+            if node.op == "placeholder":
+                self._told(node, self._placeholder, node)
+        for step in self.steps.steps:
+            node = step.name[0] if isinstance(step, Label) else step.node
+            self._told(node, act[type(step)], step)
         for target, value in self.steps.written.items():
             self._write_back(target, value)
         self.outputs += [self.table.literal(value) for value in self.steps.outputs]
+        for place, label in self.jumps:
+            jump = self.instructions[place].instr_args
+            assert isinstance(jump, m.JumpFalseCall)
+            landed = m.JumpFalseCall(jump.cond_value_index, self.labels[label])
+            self.instructions[place] = m.Instruction(landed)
+
+    def _told(self, node: torch.fx.Node, act: Any, given: Any) -> None:  # noqa: ANN401
+        try:
+            act(given)
+        except CompileError as error:
+            raise type(error)(f"{error}: {at(node)}") from error
 
     def _index_of(self, node: torch.fx.Node) -> int:
-        return self.index[slot_of(node)]
+        return self._value(self.steps.resolve(node))
+
+    def _value(self, leaf: Any) -> int:  # noqa: ANN401
+        """Return the value of a slot, or of a number."""
+        if not isinstance(leaf, tuple):
+            return self.table.literal(leaf)
+        slot: Slot = leaf  # pyright: ignore[reportUnknownVariableType]
+        if slot not in self.index:
+            made = self._tensor(slot) if slot in self.steps.specs else self.table.add(m.Int(0))
+            self.index[slot] = made
+        return self.index[slot]
+
+    def _raw(self, step: Raw) -> None:
+        args = [self._value(arg) for arg in step.args]
+        self._instruction(step.name, step.overload, args, step.node)
+
+    def _move(self, step: Move) -> None:
+        move = m.MoveCall(self._value(step.source), self._value(step.target))
+        self._add(move, step.node)
+
+    def _jump(self, step: Jump) -> None:
+        self.jumps.append((len(self.instructions), step.target))
+        self._add(m.JumpFalseCall(self._value(step.condition), 0), step.node)
+
+    def _label(self, step: Label) -> None:
+        self.labels[step] = len(self.instructions)
 
     def _place(self, slot: Any) -> tuple[int, int] | None:  # noqa: ANN401
         block = self.steps.block_of.get(slot)
@@ -168,13 +215,15 @@ class _Emission:
             raise UnsupportedError(f"{spec.target} is no tensor")
         return held
 
-    def _view(self, node: torch.fx.Node) -> None:
-        base = self.table.values[self._index_of(self.steps.views[node])].val
+    def _view(self, step: View) -> None:
+        node = step.node
+        base = self.table.values[self._value(self.steps.resolve(node.args[0]))].val
         assert isinstance(base, m.Tensor)
         constant = base.data_buffer_idx if base.allocation_info is None else 0
         self._tensor((node, 0), constant)
 
-    def _call(self, node: torch.fx.Node) -> None:
+    def _call(self, step: Call) -> None:
+        node = step.node
         target = node.target
         if isinstance(target, EdgeOp):
             variant = find_out_variant(target)
@@ -182,14 +231,30 @@ class _Emission:
             args = self._kernel_arguments(node, target, variant)
             self._instruction(variant.name, variant.overload, args, node)
             return
+        if target is executorch_call_delegate:
+            self._delegate(node)
+            return
         made = self.index[node, 0] = self.table.add(m.Int(0))
         args = [*(self.table.literal(a) for a in node.args), made]
-        if target is torch.ops.aten.sym_size.int:
-            self._instruction("aten::sym_size", "int", args, node)
-        elif target in _PRIMS:
-            self._instruction(f"executorch_prim::{_PRIMS[target]}", "Scalar", args, node)
+        if target in _NUMBER_KERNELS:
+            self._instruction(*_NUMBER_KERNELS[target], args, node)
+        elif target in NUMBER_OPERATORS:
+            self._instruction(f"executorch_prim::{NUMBER_OPERATORS[target]}", "Scalar", args, node)
         else:
             raise UnsupportedError(f"{target} has no operator of the runtime")
+
+    def _delegate(self, node: torch.fx.Node) -> None:
+        module = called_module(node)
+        args = [self.table.literal(argument) for argument in node.args[1:]]
+        for place, value in enumerate(results_of(node)):
+            if isinstance(value, torch.Tensor):
+                args.append(self._tensor((node, place)))
+            else:
+                self.index[node, place] = self.table.add(m.Int(0))
+                args.append(self.index[node, place])
+        self.delegate_maps.note(len(self.instructions), node, module, len(results_of(node)))
+        self.delegates.append(self.stores.delegates.add(module))
+        self._add(m.DelegateCall(len(self.delegates) - 1, tuple(args)), node)
 
     def _kernel_arguments(
         self, node: torch.fx.Node, target: EdgeOp, variant: OutVariant
@@ -221,14 +286,18 @@ class _Emission:
 
     def _instruction(self, name: str, overload: str, args: list[int], node: torch.fx.Node) -> None:
         place = self.operators.setdefault((name, overload), len(self.operators))
+        self._add(m.KernelCall(place, tuple(args)), node)
+
+    def _add(self, call: m.InstructionArgs, node: torch.fx.Node) -> None:
         handle = node.meta.get("debug_handle", 0)
         if handle:
             self.debug_handles[len(self.instructions)] = handle
-        self.instructions.append(m.Instruction(m.KernelCall(place, tuple(args))))
+        self.instructions.append(m.Instruction(call))
         self.sources.append(node)
 
 
 def _example(value: Any) -> m.KernelType:  # noqa: ANN401
-    if isinstance(value, torch.SymInt):
-        return m.Int(int(cast("Any", value).node.hint or 0))
+    if isinstance(value, SYMBOLIC):
+        hint = value.node.hint
+        return scalar_value(0 if hint is None else hint)
     return scalar_value(value)

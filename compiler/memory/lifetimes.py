@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
@@ -15,11 +15,23 @@ from compiler.edge.ops import edge_op
 from compiler.edge.templates import nodes_in
 from compiler.errors import CompileError, at
 from compiler.memory.blocks import Block, Role
+from compiler.memory.loops import FLOWS
 from compiler.memory.options import MemoryPlanningPass
-from compiler.memory.specs import TensorSpec, spec_of
-from compiler.untyped import aten, ranges_of
+from compiler.memory.specs import DYNAMIC_BOUND, TensorSpec, spec_of
+from compiler.memory.steps import (
+    Call,
+    Jump,
+    Move,
+    Raw,
+    Slot,
+    Step,
+    View,
+    is_instruction,
+    results_of,
+    slot_of,
+)
+from compiler.untyped import HigherOrderOperator, aten, ranges_of
 
-Slot = tuple[torch.fx.Node, int]  # a result of a node; 0 for its only one
 _SAME_BYTES = frozenset(
     edge_op(op)
     for op in (
@@ -37,38 +49,26 @@ class Schedule:
     """The instructions of a method in order, and the memory they need.
 
     Attributes:
-        calls: nodes that become instructions
-        views: nodes that become another view of a value's memory instead, and that value
-        written: placeholder and the value copied into it by an instruction after all calls
+        steps: what is done, bodies of control flow in line
+        stands_for: the operand that an input of a body is, by that input
+        written: placeholder and the value copied into it by an instruction after all steps
         outputs: the results of the user
         blocks: pieces of memory with their lifetimes
         block_of: block of each tensor that has one; constants have none
         specs: shape and type of each tensor
     """
 
-    calls: tuple[torch.fx.Node, ...]
-    views: Mapping[torch.fx.Node, torch.fx.Node]
+    steps: tuple[Step, ...]
+    stands_for: Mapping[Slot, Any]
     written: Mapping[torch.fx.Node, Any]
     outputs: tuple[Any, ...]
     blocks: tuple[Block, ...]
     block_of: Mapping[Slot, int]
     specs: Mapping[Slot, TensorSpec]
 
-
-def slot_of(node: torch.fx.Node) -> Slot:
-    """Return the result a node stands for: ``getitem`` stands for one of its source's."""
-    if node.op == "call_function" and node.target is operator.getitem:
-        source, index = node.args
-        assert isinstance(source, torch.fx.Node)  # the graph is flat
-        assert isinstance(index, int)
-        return source, index
-    return node, 0
-
-
-def results_of(node: torch.fx.Node) -> tuple[Any, ...]:
-    """Return the fake results of a node."""
-    value = node.meta.get("val")
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    def resolve(self, leaf: Any) -> Any:  # noqa: ANN401
+        """Return the slot a node stands for, through inputs of bodies; other leaves as they are."""
+        return _resolve(self.stands_for, leaf)
 
 
 def schedule(program: ExportedProgram, options: MemoryPlanningPass) -> Schedule:
@@ -76,10 +76,19 @@ def schedule(program: ExportedProgram, options: MemoryPlanningPass) -> Schedule:
 
     Raises: CompileError naming the node whose shape cannot be planned
     """
-    return _Scheduling(program, options).run()
+    return Scheduling(program, options).run()
 
 
-class _Scheduling:
+def _resolve(stands_for: Mapping[Slot, Any], leaf: Any) -> Any:  # noqa: ANN401
+    if not isinstance(leaf, torch.fx.Node):
+        return leaf
+    slot = slot_of(leaf)
+    return stands_for.get(slot, slot)
+
+
+class Scheduling:
+    """Collects the steps and blocks of one method; control flow adds its own through it."""
+
     def __init__(self, program: ExportedProgram, options: MemoryPlanningPass) -> None:
         self.program = program
         self.options = options
@@ -88,26 +97,24 @@ class _Scheduling:
         self.by_name = {node.name: node for node in self.nodes}
         self.written, self.outputs = _results(program, self.by_name)
         self.ends = {n for n in (*self.written.values(), *self.outputs) if _is_node(n)}
-        self.calls: list[torch.fx.Node] = []
-        self.views: dict[torch.fx.Node, torch.fx.Node] = {}
+        self.steps: list[Step] = []
+        self.now = 0
+        self.stands_for: dict[Slot, Any] = {}
         self.blocks: list[Block] = []
         self.block_of: dict[Slot, int] = {}
         self.specs: dict[Slot, TensorSpec] = {}
 
     def run(self) -> Schedule:
+        """Return the whole schedule."""
         kinds = {s.arg.name: s.kind for s in self.program.graph_signature.input_specs}
         for node in self.nodes:
-            try:
-                if node.op == "placeholder":
-                    self._placeholder(node, kinds[node.name])
-                elif node.op == "call_function" and node.target is not operator.getitem:
-                    self._call(node)
-            except CompileError as error:
-                raise type(error)(f"{error}: {at(node)}") from error
+            if node.op == "placeholder":
+                self._told(node, self._placeholder, kinds[node.name])
+        self.calls(self.program.graph_module)
         self._keep_to_the_end()
         return Schedule(
-            tuple(self.calls),
-            self.views,
+            tuple(self.steps),
+            self.stands_for,
             self.written,
             self.outputs,
             tuple(self.blocks),
@@ -115,11 +122,91 @@ class _Scheduling:
             self.specs,
         )
 
+    def calls(self, owner: torch.fx.GraphModule) -> None:
+        """Add the steps of all calls of a graph."""
+        for node in owner.graph.nodes:
+            if node.op == "call_function" and node.target is not operator.getitem:
+                self._told(node, self._call, owner)
+
+    def resolve(self, leaf: Any) -> Any:  # noqa: ANN401
+        """Return the slot a node stands for; other leaves are returned as they are."""
+        return _resolve(self.stands_for, leaf)
+
+    def add(self, step: Step) -> None:
+        """Add a step; what it reads lives at least until now."""
+        for slot in _reads(step):
+            self.use(slot, self.now)
+        self.steps.append(step)
+        self.now += is_instruction(step)
+
+    def body(
+        self, owner: torch.fx.GraphModule, operands: Iterable[Any], into: Iterable[Slot | None] = ()
+    ) -> list[Any]:
+        """Add the steps of a body and return the slots, or numbers, of its results.
+
+        Args:
+            owner: the body
+            operands: nodes, slots or numbers its inputs stand for, in order
+            into: slots whose memory its results are written to; they are moved there later
+        """
+        inputs = [node for node in owner.graph.nodes if node.op == "placeholder"]
+        for node, operand in zip(inputs, operands, strict=True):
+            found = self.resolve(operand)
+            self.stands_for[node, 0] = found
+        last: Any = next(reversed(owner.graph.nodes))
+        given = last.args[0]
+        results: list[Any] = [*given] if isinstance(given, (list, tuple)) else [given]
+        self.ends.update(filter(_is_node, results))
+        for result, slot in zip(results, into, strict=False):
+            if slot in self.block_of and _is_node(result):
+                self.block_of[slot_of(result)] = self.block_of[slot]
+        self.calls(owner)
+        return [self.resolve(result) for result in results]
+
+    def results(self, node: torch.fx.Node, *, resized: frozenset[int] = frozenset()) -> None:
+        """Give the results of a node memory from now on.
+
+        Args:
+            node: the node
+            resized: results that grow while they are made
+        """
+        for index, value in enumerate(results_of(node)):
+            if isinstance(value, torch.Tensor):
+                spec = self._spec((node, index), value)
+                if index in resized:
+                    self.specs[node, index] = replace(spec, dynamism=DYNAMIC_BOUND)
+                self._block((node, index), spec, Role.TEMPORARY, at=self.now)
+
+    def helper(self, slot: Slot, spec: TensorSpec) -> None:
+        """Give a tensor that no node stands for memory from now on."""
+        self.specs[slot] = spec
+        self._block(slot, spec, Role.TEMPORARY, at=self.now)
+
+    def use(self, slot: Any, now: int) -> None:  # noqa: ANN401
+        """Let the memory of a slot live until an instruction."""
+        index = self.block_of.get(cast("Slot", slot)) if isinstance(slot, tuple) else None
+        if index is not None and self.blocks[index].last < now:
+            self.blocks[index] = replace(self.blocks[index], last=now)
+
+    def repeat(self, first: int) -> None:
+        """Keep what a loop reads from outside alive until now: the loop reads it once more."""
+        for index, block in enumerate(self.blocks):
+            if block.first < first <= block.last < self.now:
+                self.blocks[index] = replace(block, last=self.now)
+
+    def _told(self, node: torch.fx.Node, act: Any, given: Any) -> None:  # noqa: ANN401
+        try:
+            act(node, given)
+        except CompileError as error:
+            if ": node " in str(error):  # said by a node of a body
+                raise
+            raise type(error)(f"{error}: {at(node)}") from error
+
     def _placeholder(self, node: torch.fx.Node, kind: InputKind) -> None:
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor):
             return
-        spec = self.specs[node, 0] = spec_of(value, self.ranges)
+        spec = self._spec((node, 0), value)
         if kind == InputKind.USER_INPUT:
             planned = self.options.alloc_graph_input
             self._block((node, 0), spec, Role.INPUT, planned=planned, at=0)
@@ -127,38 +214,40 @@ class _Scheduling:
             planned = self.options.alloc_mutable_buffers
             self._block((node, 0), spec, Role.BUFFER, planned=planned, at=0)
 
-    def _call(self, node: torch.fx.Node) -> None:
-        for index, value in enumerate(results_of(node)):
-            if isinstance(value, torch.Tensor):
-                self.specs[node, index] = spec_of(value, self.ranges)
-        now = len(self.calls)
-        for used in nodes_in((node.args, node.kwargs)):
-            self._use(slot_of(used), now)
-        if self._is_static_view(node):
-            base = node.args[0]
-            assert isinstance(base, torch.fx.Node)
-            self.views[node] = base
-            if slot_of(base) in self.block_of:
-                self.block_of[node, 0] = self.block_of[slot_of(base)]
+    def _call(self, node: torch.fx.Node, owner: torch.fx.GraphModule) -> None:
+        flow = FLOWS.get(getattr(node.target, "__name__", ""))
+        if flow is not None and isinstance(node.target, HigherOrderOperator):
+            flow(self, node, owner)
             return
-        self.calls.append(node)
         for index, value in enumerate(results_of(node)):
             if isinstance(value, torch.Tensor):
-                self._block((node, index), self.specs[node, index], Role.TEMPORARY, at=now)
+                self._spec((node, index), value)
+        for used in nodes_in((node.args, node.kwargs)):
+            self.use(self.resolve(used), self.now)
+        if self._is_static_view(node):
+            base = self.resolve(node.args[0])
+            self.steps.append(View(node))
+            if base in self.block_of:
+                self.block_of[node, 0] = self.block_of[base]
+            return
+        for index, value in enumerate(results_of(node)):
+            if isinstance(value, torch.Tensor):
+                self._block((node, index), self.specs[node, index], Role.TEMPORARY, at=self.now)
+        self.add(Call(node))
 
     def _is_static_view(self, node: torch.fx.Node) -> bool:
-        base = node.args[0] if node.args else None
-        if (
-            node.target not in _SAME_BYTES
-            or node in self.ends
-            or not isinstance(base, torch.fx.Node)
-        ):
+        base = self.resolve(node.args[0]) if node.args else None
+        if node.target not in _SAME_BYTES or node in self.ends or not isinstance(base, tuple):
             return False
-        given, made = self.specs[slot_of(base)], self.specs[node, 0]
+        given, made = self.specs[base], self.specs[node, 0]
         if given.dynamism or made.dynamism or not given.is_contiguous or not made.is_contiguous:
             return False
-        block = self.block_of.get(slot_of(base))
+        block = self.block_of.get(base)  # pyright: ignore[reportUnknownArgumentType]
         return block is None or self.blocks[block].planned
+
+    def _spec(self, slot: Slot, value: torch.Tensor) -> TensorSpec:
+        spec = self.specs[slot] = spec_of(value, self.ranges)
+        return spec
 
     def _block(
         self,
@@ -169,26 +258,32 @@ class _Scheduling:
         at: int,
         planned: bool = True,
     ) -> None:
+        if slot in self.block_of:  # the memory of a result of the call whose body this is
+            return
         self.block_of[slot] = len(self.blocks)
         name = slot[0].name if slot[1] == 0 else f"{slot[0].name}[{slot[1]}]"
         self.blocks.append(Block(name, spec.nbytes, at, at, role, planned))
 
-    def _use(self, slot: Slot, now: int) -> None:
-        index = self.block_of.get(slot)
-        if index is not None and self.blocks[index].last < now:
-            self.blocks[index] = replace(self.blocks[index], last=now)
-
     def _keep_to_the_end(self) -> None:
         # Written placeholders too: their memory is overwritten after the last call.
-        end = len(self.calls) + len(self.written)
-        for node in (*self.written, *self.ends):
-            self._use(slot_of(node), end)
+        end = self.now + len(self.written)
+        ends = (*self.written, *self.written.values(), *filter(_is_node, self.outputs))
+        for node in ends:
+            self.use(self.resolve(node), end)
         if self.options.alloc_graph_output:
             return
         for node in filter(_is_node, self.outputs):
-            index = self.block_of.get(slot_of(node))
+            index = self.block_of.get(self.resolve(node))
             if index is not None and self.blocks[index].role is Role.TEMPORARY:
                 self.blocks[index] = replace(self.blocks[index], role=Role.OUTPUT, planned=False)
+
+
+def _reads(step: Step) -> tuple[Any, ...]:
+    if isinstance(step, Raw):
+        return step.args
+    if isinstance(step, Move):
+        return (step.source, step.target)
+    return (step.condition,) if isinstance(step, Jump) else ()
 
 
 def _results(

@@ -39,6 +39,11 @@ class TensorSpec:
         """Return whether the last dimension is innermost in memory, and so on."""
         return self.dim_order == tuple(range(len(self.sizes)))
 
+    def row(self) -> TensorSpec:
+        """Return the spec of one row of a contiguous tensor."""
+        dim_order = tuple(range(len(self.sizes) - 1))
+        return TensorSpec(self.scalar_type, self.sizes[1:], dim_order, self.dynamism)
+
 
 def is_static(tensor: torch.Tensor) -> bool:
     """Return whether no size of a tensor is symbolic."""

@@ -187,14 +187,6 @@ def test_missing_out_variants_are_named_together() -> None:
     assert found.value.operators == ("etscope_test::thrice", "etscope_test::twice")
 
 
-def test_control_flow_is_an_error_with_the_users_line() -> None:
-    def branch(x: torch.Tensor) -> torch.Tensor:
-        return torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a - 1, (x,))
-
-    with pytest.raises(compiler.UnsupportedError, match=r"flow \(cond\).*cond \(.*[.]py:\d+\)"):
-        to_edge(_program(branch, torch.ones(3)))
-
-
 def test_operator_outside_the_core_set_is_refused_with_its_remedy() -> None:
     program = _program(lambda x: x.erfinv(), torch.ones(2))
     with pytest.raises(Exception, match="_core_aten_ops_exception_list"):

@@ -1,0 +1,194 @@
+"""Lowers one graph node by node: that of a program, or a body of its control flow."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from compiler.edge.inline import inline
+from compiler.edge.lineage import Lineage
+from compiler.edge.symbols import Symbols
+from compiler.edge.templates import Scalar, walk
+from compiler.edge.tracing import Templates
+from compiler.errors import CompileError, UnsupportedError, at
+from compiler.untyped import SYMBOLIC, HigherOrderOperator, OpOverload, aten
+
+_CHECKS = ("aten::_assert", "aten::sym_constrain", "aten::_functional_assert")
+_READ_NUMBER = (aten.item.default, aten._local_scalar_dense.default)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the graphs of one program have in common.
+
+    Attributes:
+        templates: what each operator becomes
+        lineage: numbers the nodes of all graphs
+        mode: makes fake tensors
+        control_flow: lowers a call with bodies and returns what stands for its results
+    """
+
+    templates: Templates
+    lineage: Lineage
+    mode: Any
+    control_flow: Callable[[GraphLowering, torch.fx.Node, Any], Any]
+
+
+@dataclass
+class GraphLowering:
+    """Makes a new graph; who lowers a whole graph says what its inputs and constants are.
+
+    Attributes:
+        shared: of all graphs of the program
+        owner: has the bodies that the given graph names
+        graph: the new graph
+        bodies: the new bodies, by name
+        made: what stands for a node of the given graph
+    """
+
+    shared: Shared
+    owner: Any
+    graph: torch.fx.Graph = field(default_factory=torch.fx.Graph)
+    bodies: dict[str, torch.fx.GraphModule] = field(default_factory=dict[str, torch.fx.GraphModule])
+    made: dict[torch.fx.Node, Any] = field(default_factory=dict[torch.fx.Node, Any])
+    roots: dict[torch.fx.Node, torch.fx.Node] = field(
+        default_factory=dict[torch.fx.Node, torch.fx.Node]
+    )
+
+    def __post_init__(self) -> None:
+        self.current: dict[str, Any] = {}
+        self.symbols = Symbols(self.graph, lambda: self.current)
+
+    def placeholder(self, node: torch.fx.Node) -> None:
+        """Make an input."""
+        raise NotImplementedError
+
+    def output(self, node: torch.fx.Node) -> None:
+        """Make the results."""
+        raise NotImplementedError
+
+    def constant(self, scalar: Scalar) -> torch.fx.Node:
+        """Return what stands for a number as a tensor."""
+        raise NotImplementedError
+
+    def wrote_input(self, node: torch.fx.Node, new: Any) -> None:  # noqa: ANN401
+        """Note that an input is written in place."""
+        raise NotImplementedError
+
+    def lower(self, nodes: Iterable[torch.fx.Node]) -> None:
+        """Lower all nodes of a graph.
+
+        Raises: UnsupportedError naming the node and the user's line
+        """
+        handlers = {
+            "placeholder": self.placeholder,
+            "call_function": self._call,
+            "get_attr": self._body,
+            "output": self.output,
+        }
+        for node in nodes:
+            handler = handlers.get(node.op)
+            if handler is None:
+                raise UnsupportedError(f"{node.op} {node.target} is not supported: {at(node)}")
+            try:
+                handler(node)
+            except UnsupportedError as error:
+                raise UnsupportedError(f"{error}: {at(node)}") from error
+        self.graph.eliminate_dead_code(is_impure_node=_is_fixed)
+
+    def new(self, leaf: Any) -> Any:  # noqa: ANN401
+        """Return what stands for a node; other leaves are returned as they are."""
+        return self.made[leaf] if isinstance(leaf, torch.fx.Node) else leaf
+
+    def node_of(self, value: Any) -> Any:  # noqa: ANN401
+        """Return a symbolic value as a node; other values are returned as they are."""
+        return self.symbols.node(value) if isinstance(value, SYMBOLIC) else value
+
+    def call(self, target: Any, args: Any, kwargs: Any, value: Any) -> torch.fx.Node:  # noqa: ANN401
+        """Make a node with the metadata of the node that is being lowered."""
+        node = self.graph.create_node("call_function", target, args, kwargs)
+        node.meta = {**self.current, "val": value}
+        return node
+
+    def plain(self, value: Any) -> Any:  # noqa: ANN401
+        """Return a contiguous fake tensor like another; other values are returned as they are."""
+        if not isinstance(value, torch.Tensor):
+            return value
+        with self.shared.mode:
+            return aten.empty.memory_format(value.shape, dtype=value.dtype)
+
+    def _body(self, node: torch.fx.Node) -> None:
+        found = getattr(self.owner, str(node.target), None)
+        if not isinstance(found, torch.fx.GraphModule):
+            raise UnsupportedError(f"the attribute {node.target} is no body of control flow")
+        self.made[node] = found
+
+    def _call(self, node: torch.fx.Node) -> None:
+        target: Any = node.target
+        args, kwargs = walk(self.new, (tuple(node.args), dict(node.kwargs)))
+        value = node.meta.get("val")
+        if target in _READ_NUMBER:
+            self._read_number(node, args)
+        elif isinstance(value, SYMBOLIC):
+            self.made[node] = value  # sizes are computed where they are used
+        elif target is operator.getitem:
+            self.made[node] = args[0][args[1]]
+        elif isinstance(target, OpOverload):
+            if not target.name().startswith(_CHECKS):
+                self._operator(node, target, args, kwargs)
+        elif isinstance(target, HigherOrderOperator):
+            self.current = self.shared.lineage.metadata(node)
+            self.made[node] = self.shared.control_flow(self, node, args)
+        elif value is not None and not isinstance(value, bool):
+            raise UnsupportedError(f"{target} cannot be compiled")
+
+    def _read_number(self, node: torch.fx.Node, args: Any) -> None:  # noqa: ANN401
+        self.current = self.shared.lineage.metadata(node)
+        value = node.meta["val"]
+        new = self.call(aten._local_scalar_dense.default, args, {}, value)
+        if isinstance(value, SYMBOLIC):
+            self.symbols.learn(new)
+        self.made[node] = value if isinstance(value, SYMBOLIC) else new
+
+    def _operator(self, node: torch.fx.Node, op: Any, args: Any, kwargs: dict[str, Any]) -> None:  # noqa: ANN401
+        self.current = self.shared.lineage.metadata(node)
+        try:
+            template = self.shared.templates.of(op, args, kwargs)
+        except CompileError:
+            raise
+        except Exception as error:
+            raise UnsupportedError(f"{op} cannot be lowered ({error})") from error
+        new = inline(
+            self.graph, template, (args, kwargs), self.current, self.constant, self.symbols
+        )
+        if torch.Tag.dynamic_output_shape in op.tags:
+            self._learn_sizes(new, node.meta["val"])
+        self.made[node] = new
+        if op._schema.is_mutable:
+            self._rebind(node, new)
+
+    def _learn_sizes(self, new: Any, value: Any) -> None:  # noqa: ANN401
+        """Give results whose sizes depend on data the sizes that the given graph knows."""
+        single = isinstance(new, torch.fx.Node)
+        for node, known in [(new, value)] if single else zip(new, value, strict=True):
+            if isinstance(node, torch.fx.Node) and node.op == "call_function":
+                node.meta["val"] = self.plain(known)
+                self.symbols.learn(node)
+
+    def _rebind(self, node: torch.fx.Node, new: Any) -> None:  # noqa: ANN401
+        """Let every name of a value that was written in place mean the result."""
+        base = node.args[0]
+        assert isinstance(base, torch.fx.Node)  # simple writes only
+        root = self.roots[node] = self.roots.get(base, base)
+        for alias in (root, *(other for other, of in self.roots.items() if of is root)):
+            self.made[alias] = new
+        if root.op == "placeholder":
+            self.wrote_input(root, new)
+
+
+def _is_fixed(node: torch.fx.Node) -> bool:
+    return node.op in ("placeholder", "output")

@@ -1,0 +1,92 @@
+"""What a method does, in order, before values have numbers: one step an instruction, and labels."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+Slot = tuple[torch.fx.Node, int | str]  # a result of a node, 0 for its only one; or a helper value
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A node that becomes a call of a kernel or of a delegate."""
+
+    node: torch.fx.Node
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A node that becomes another view of its first argument's memory; no instruction."""
+
+    node: torch.fx.Node
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A call of a kernel with given arguments.
+
+    Attributes:
+        node: where it comes from
+        name: of the kernel
+        overload: of the kernel
+        args: slots, or numbers; results included, as the runtime takes them
+    """
+
+    node: torch.fx.Node
+    name: str
+    overload: str
+    args: tuple[Slot | int | bool | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One value becomes another, its memory included."""
+
+    node: torch.fx.Node
+    source: Slot | int | float | bool
+    target: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place to jump to; no instruction."""
+
+    name: tuple[torch.fx.Node, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """Goes to a label if a condition is false; always for the condition False."""
+
+    node: torch.fx.Node
+    condition: Slot | bool
+    target: Label
+
+
+Step = Call | View | Raw | Move | Label | Jump
+"""One step of a method."""
+
+
+def is_instruction(step: Step) -> bool:
+    """Return whether a step becomes an instruction."""
+    return not isinstance(step, (View, Label))
+
+
+def slot_of(node: torch.fx.Node) -> Slot:
+    """Return the result a node stands for: ``getitem`` stands for one of its source's."""
+    if node.op == "call_function" and node.target is operator.getitem:
+        source, index = node.args
+        assert isinstance(source, torch.fx.Node)  # results are not nested
+        assert isinstance(index, int)
+        return source, index
+    return node, 0
+
+
+def results_of(node: torch.fx.Node) -> tuple[Any, ...]:
+    """Return the fake results of a node."""
+    value = node.meta.get("val")
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
