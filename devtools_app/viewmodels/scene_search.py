@@ -6,10 +6,13 @@ import numpy as np
 
 from devtools_app.state import Selection, SelectionKind
 from devtools_app.viewmodels.filter import Mask, matches, parse_filter
+from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.scene import GraphScene
 from devtools_app.viewmodels.table import Table
 from inspector.join_index import JoinIndex, Related
 from inspector.model_graph import COMPILED, ModelNode
+
+_ORIGINS = {"record": "from the ETRecord", "program": "from the program"}
 
 
 def search_nodes(made: GraphScene, text: str) -> tuple[str, ...] | None:
@@ -38,6 +41,23 @@ def _numbers(mask: Mask) -> list[int]:
 def _searched(node: ModelNode, title: str) -> str:
     parts = (title, node.node.target, node.name, node.node.module_path, node.backend)
     return "\n".join((*parts, *(weight.name for weight in node.weights)))
+
+
+def graph_title(name: str) -> str:
+    """Return how the name of a graph is shown."""
+    return name.replace("/", " · ")
+
+
+def graph_note(made: GraphScene, name: str, found: tuple[str, ...] | None, current: str) -> str:
+    """Return how many nodes a graph has and where they come from, or how many were found."""
+    nodes = len(made.scene.names)
+    if found is not None:
+        place = f"{found.index(current) + 1:,} of " if current in found else ""
+        return f"{place}{len(found):,} found in {nodes:,} nodes"
+    if name != COMPILED:
+        return f"{nodes:,} nodes"
+    source = made.graph.source
+    return f"{nodes:,} nodes · {_ORIGINS.get(source, source)}"
 
 
 def related_to(selection: Selection, index: JoinIndex) -> Related:
@@ -85,6 +105,21 @@ def whole_delegate(made: GraphScene, names: tuple[str, ...]) -> int | None:
     delegate = nodes[made.scene.index[names[0]]].delegate
     inside = {made.scene.names[node.id] for node in nodes if node.delegate == delegate}
     return delegate if delegate is not None and inside == set(names) else None
+
+
+def delegate_item(made: GraphScene, placed: Placed, delegate: int) -> int | None:
+    """Return the drawn item that stands for a delegate, None when the graph has no box for it.
+
+    A delegate inside a closed box is the box.
+    """
+    for path, region in made.clusters.regions.items():
+        if region.delegate == delegate:
+            cluster = made.scene.tree.index[path]
+            item = placed.node_count + cluster
+            if bool(np.isfinite(placed.boxes[item, 0])):
+                return item
+            return int(placed.item_of_node[int(made.scene.tree.first[cluster])])
+    return None
 
 
 def _known(made: GraphScene, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from PySide6.QtWidgets import QLineEdit
 from typing_extensions import override
 
@@ -23,9 +22,17 @@ from devtools_app.viewmodels.layout.cluster_tree import (
 from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.scene_graph import SceneGraph
+from devtools_app.viewmodels.opened_boxes import boxes_scope, opened_boxes, with_opened_boxes
 from devtools_app.viewmodels.scene import GraphScene, graph_scene, opening_set, with_sublabels
 from devtools_app.viewmodels.scene_overlay import graph_overlay
-from devtools_app.viewmodels.scene_search import search_nodes, selected_nodes, whole_delegate
+from devtools_app.viewmodels.scene_search import (
+    delegate_item,
+    graph_note,
+    graph_title,
+    search_nodes,
+    selected_nodes,
+    whole_delegate,
+)
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
@@ -37,7 +44,6 @@ from inspector.join_index import JoinIndex, join_index
 from inspector.model_graph import COMPILED, graph_names
 from inspector.session import Session
 
-_JOINT = "\x1f"  # between the keys of a path; occurs in no name
 _NO_GRAPH = Need(
     "No graph to draw",
     "The graph comes from an ETRecord or from the instructions of a program (.pte). Open one of"
@@ -128,11 +134,11 @@ class GraphPane(Pane):
         names = graph_names(session, state.method)
         if self._name not in names:
             self._name = COMPILED
-        self.graphs.show_choices([(_title(name), name) for name in names], self._name)
+        self.graphs.show_choices([(graph_title(name), name) for name in names], self._name)
         self.graphs.setVisible(len(names) > 1)
         key = (state.open_session, state.method, self._name, self._flat)
         look = (state.overlay, state.units.time, state.units.size)
-        expanded = self._expanded(state)
+        expanded = opened_boxes(state.expanded, self._scope(state))
         self.request(
             (*key, look, expanded),
             lambda: self._make(session, state.method, self._name, self._flat, look, expanded),
@@ -190,42 +196,19 @@ class GraphPane(Pane):
         self._show_selection(self.state)
 
     def _show_note(self) -> None:
-        made, found = self._made, self._found
-        if made is None:
-            return
-        nodes, source = len(made.scene.names), made.graph.graph.source
-        if found is not None:
+        if self._made is not None:
             current = self.state.selection.node
-            place = f"{found.index(current) + 1:,} of " if current in found else ""
-            self.note.setText(f"{place}{len(found):,} found in {nodes:,} nodes")
-            return
-        origin = {"record": "from the ETRecord", "program": "from the program"}
-        text = f"{nodes:,} nodes"
-        if self._name == COMPILED:
-            text += f" · {origin.get(source, source)}"
-        self.note.setText(text)
+            self.note.setText(graph_note(self._made.graph, self._name, self._found, current))
 
     # -- opened boxes ----------------------------------------------------------------------
 
     def _scope(self, state: State) -> str:
-        mode = "flat" if self._flat else "modules"
-        return f"{state.scope}{self._name}{_JOINT}{mode}{_JOINT}"
-
-    def _expanded(self, state: State) -> frozenset[ClusterPath] | None:
-        """Return the boxes the user has open, None while the user has not touched them."""
-        scope = self._scope(state)
-        own = [one.removeprefix(scope) for one in state.expanded if one.startswith(scope)]
-        if not own:
-            return None
-        return frozenset(tuple(one.split(_JOINT)) for one in own if one)
+        return boxes_scope(state.scope, self._name, self._flat)
 
     def _put(self, expanded: frozenset[ClusterPath], anchor: ClusterPath | None = None) -> None:
         state = self.state
-        scope = self._scope(state)
-        rest = {one for one in state.expanded if not one.startswith(scope)}
-        own = {scope + _JOINT.join(path) for path in expanded}
         self._anchor = anchor
-        self.store.update(expanded=frozenset(rest | own | {scope}))
+        self.store.update(expanded=with_opened_boxes(state.expanded, self._scope(state), expanded))
 
     def _opened(self) -> frozenset[ClusterPath]:
         return self._made.placed.expanded if self._made is not None else frozenset()
@@ -339,17 +322,13 @@ class GraphPane(Pane):
         delegate = selection.delegate if selection.kind is SelectionKind.DELEGATE else None
         if delegate is None:
             delegate = whole_delegate(made.graph, names)
-        for path, region in made.graph.clusters.regions.items():
-            if delegate is not None and region.delegate == delegate:
-                cluster = made.scene.tree.index[path]
-                item = made.placed.node_count + cluster
-                if not bool(np.isfinite(made.placed.boxes[item, 0])):  # inside a closed box
-                    item = int(made.placed.item_of_node[int(made.scene.tree.first[cluster])])
-                blocked = self.canvas.blockSignals(True)
-                self.canvas.select_item(item)
-                self.canvas.blockSignals(blocked)
-                return True
-        return False
+        item = None if delegate is None else delegate_item(made.graph, made.placed, delegate)
+        if item is None:
+            return False
+        blocked = self.canvas.blockSignals(True)
+        self.canvas.select_item(item)
+        self.canvas.blockSignals(blocked)
+        return True
 
     # -- search ----------------------------------------------------------------------------
 
@@ -409,10 +388,6 @@ class GraphPane(Pane):
         Raises: OSError when the file cannot be written
         """
         self.canvas.render_whole(path)
-
-
-def _title(name: str) -> str:
-    return name.replace("/", " · ")
 
 
 def _needs(session: Session) -> Need | None:

@@ -10,6 +10,7 @@ from devtools_app.viewmodels.filter import FilterError
 from devtools_app.viewmodels.layout.engine import lay_out
 from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED
 from devtools_app.viewmodels.node_text import operator_title
+from devtools_app.viewmodels.opened_boxes import boxes_scope, opened_boxes, with_opened_boxes
 from devtools_app.viewmodels.scene import (
     MOST_VISIBLE,
     crosses_boundary,
@@ -191,3 +192,16 @@ def test_selection_of_a_delegate_lights_all_it_took() -> None:
     selection = Selection(SelectionKind.DELEGATE, "forward", delegate=3)
     found = selected_nodes(made, selection, join_index(session, "forward"), "compiled")
     assert len(found) == sum(node.delegate == 3 for node in made.graph.nodes) > 1
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_opened_boxes_are_kept_for_each_graph_alone(flat):
+    one = boxes_scope("A/forward/", "compiled", flat)
+    other = boxes_scope("A/forward/", "compiled", not flat)
+    boxes = frozenset({("block", "0"), ("block",)})
+    texts = with_opened_boxes(frozenset(), one, boxes)
+    assert opened_boxes(texts, one) == boxes
+    assert opened_boxes(texts, other) is None
+    both = with_opened_boxes(texts, other, ())
+    assert opened_boxes(both, other) == frozenset()
+    assert opened_boxes(both, one) == boxes
