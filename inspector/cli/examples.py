@@ -59,6 +59,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope export model.pte model.etrecord -o graphs.json",
         "etscope export runs/mobilenet --as anonymised --to for-the-bug-report",
     ),
+    "compile": (
+        "etscope compile model.py:build -o build",
+        "etscope compile model.py:build -o build --python ~/venvs/model/bin/python",
+        "etscope compile model.pt2 -o build --memory-planner greedy --force",
+        "etscope compile old.etrecord -o build --partitioner xnnpack --deny-op 'aten.mean.*'",
+    ),
     "inspector-cli": (
         "etscope inspector-cli --etdump_path run.etdp",
         "etscope inspector-cli --etdump_path run.etdp --etrecord_path model.etrecord"

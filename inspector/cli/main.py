@@ -44,6 +44,7 @@ VERBS: dict[str, str] = {
     "report": "one self-contained HTML file",
     "extract": "payloads, constants and tensors as files",
     "export": "Model Explorer JSON, or an anonymised copy for a bug report",
+    "compile": "a program file and an ETRecord from a PyTorch module",
     "inspector-cli": "the stock tool's table, with its own options",
 }
 

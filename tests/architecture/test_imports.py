@@ -63,7 +63,7 @@ def test_import_every_module_loads_only_what_its_package_may(
 
 def _behind_the_worker(package: str) -> tuple[str, ...]:
     # devtools_app.__main__ would start the window; it is started in its own test.
-    return (f"{package}.__main__",)
+    return (f"{package}.__main__", f"{package}.worker.")
 
 
 def test_packages_upper_ones_are_unknown_to_lower_ones() -> None:

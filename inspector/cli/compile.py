@@ -1,0 +1,246 @@
+"""compile: a program file and an ETRecord from a function, a .pt2 file or another ETRecord."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from inspector.cli.answer import (
+    FAILED,
+    UNREADABLE,
+    USAGE,
+    Answer,
+    Column,
+    CommandError,
+    Table,
+)
+from inspector.cli.options import add_folder_output
+from inspector.cli.progress import Progress
+from inspector.jobs.description import (
+    GRANULARITIES,
+    REPORT,
+    CompileJob,
+    Rules,
+    SourceError,
+    SourceKind,
+    parse_source,
+)
+from inspector.jobs.messages import Ended, Outcome
+from inspector.jobs.output_folder import FolderError
+from inspector.jobs.run import CompileRun
+from schema.errors import Issue, Severity
+
+_STEP_SECONDS = 0.1
+_NAMES = {
+    "op": "operator; a pattern such as 'aten.conv*' is possible, may be repeated",
+    "node": "node; likewise",
+    "module": "module, by path or class; likewise",
+}
+_CODES = {"usage": USAGE, "unreadable": UNREADABLE}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument(
+        "source", metavar="SOURCE", help="file.py:function, a .pt2 file, or an ETRecord"
+    )
+    add_folder_output(parser, "folder for model.pte, model.etrecord and compile.json; required")
+    _add_source(parser)
+    _add_delegation(parser)
+    parser.add_argument(
+        "--memory-planner", metavar="NAME", default="", help="default: the smallest of all plans"
+    )
+    parser.add_argument(
+        "--external-constants", action="store_true", help="constants into a .ptd beside the .pte"
+    )
+    parser.add_argument(
+        "--timeout", type=_positive, metavar="SECONDS", help="give up after so many seconds"
+    )
+
+
+def _add_source(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--python", metavar="PATH", default="", help="interpreter that runs the function"
+    )
+    parser.add_argument(
+        "--method", action="append", default=[], metavar="NAME", help="only this; may be repeated"
+    )
+
+
+def _add_delegation(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--partitioner",
+        action="append",
+        default=[],
+        metavar="NAME[:OPTION=VALUE…]",
+        help="alias, class name or file.py:Class; may be repeated, first choice first;"
+        " without one nothing is delegated",
+    )
+    for name, what in _NAMES.items():
+        deny, allow = (
+            f"no partitioner may take this {what}",
+            f"partitioners may take only this {what}",
+        )
+        for way, words in (("deny", deny), ("allow", allow)):
+            parser.add_argument(
+                f"--{way}-{name}", action="append", default=[], metavar="NAME", help=words
+            )
+    parser.add_argument(
+        "--deny-dtype", action="append", default=[], metavar="NAME", help="as float16"
+    )
+    parser.add_argument(
+        "--min-nodes", type=_count, default=1, metavar="N", help="smallest partition; default: 1"
+    )
+    parser.add_argument(
+        "--max-partitions", type=_count, metavar="N", help="most partitions of a method"
+    )
+    parser.add_argument(
+        "--granularity",
+        choices=GRANULARITIES,
+        default=GRANULARITIES[0],
+        help="how large partitions are; default: maximal",
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"expected a whole number from 1, found {text!r}")
+    return int(text)
+
+
+def _positive(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 < seconds < 1e9:
+        raise ArgumentTypeError(f"expected seconds, found {text!r}")
+    return seconds
+
+
+def run(options: Namespace) -> Answer:
+    """Compile in a worker process; the folder is complete or as it was before."""
+    job = _job(options)
+    options.inputs = [job.source.path]
+    if options.folder is None:
+        raise CommandError("where to? -o DIR names the folder", USAGE)
+    try:
+        running = CompileRun(
+            job, Path(options.folder), force=options.force, timeout=options.timeout
+        )
+    except FolderError as error:
+        raise CommandError(str(error), USAGE if error.usage else FAILED) from error
+    progress = Progress(sys.stderr, job.source, verbose=options.verbose)
+    try:
+        outcome = _watched(running, progress)
+    finally:
+        running.close()
+    if outcome.ended is not Ended.FINISHED:
+        progress.tell_warnings()
+        if options.verbose and outcome.details:
+            sys.stderr.write(outcome.details.rstrip("\n") + "\n")
+        raise CommandError(outcome.sentence, _CODES.get(outcome.blame, FAILED))
+    return _answer(outcome.result, str(options.folder))
+
+
+def _watched(running: CompileRun, progress: Progress) -> Outcome:
+    while running.outcome is None:
+        progress.show(running.take(_STEP_SECONDS))
+    progress.show(running.take())
+    progress.end()
+    return running.outcome
+
+
+def _job(options: Namespace) -> CompileJob:
+    try:
+        source = parse_source(options.source)
+    except SourceError as error:
+        raise CommandError(str(error), USAGE) from error
+    _check_there(source.path)
+    if options.python and source.kind is not SourceKind.PYTHON:
+        raise CommandError("--python runs a function; this source has none", USAGE)
+    return CompileJob(
+        source,
+        options.python,
+        tuple(options.method),
+        tuple(options.partitioner),
+        _rules(options),
+        options.memory_planner,
+        options.external_constants,
+    )
+
+
+def _rules(options: Namespace) -> Rules:
+    rules = Rules(
+        tuple(options.deny_op),
+        tuple(options.allow_op),
+        tuple(options.deny_node),
+        tuple(options.allow_node),
+        tuple(options.deny_module),
+        tuple(options.allow_module),
+        tuple(options.deny_dtype),
+        options.min_nodes,
+        options.max_partitions,
+        options.granularity,
+    )
+    if rules != Rules() and not options.partitioner:
+        raise CommandError("rules for partitioners need a --partitioner", USAGE)
+    return rules
+
+
+def _check_there(path: str) -> None:
+    """Name a file that is not there before anything is started; a pipe is not waited for.
+
+    Raises: OSError, CommandError
+    """
+    if not stat.S_ISREG(Path(path).stat().st_mode):
+        raise CommandError(f"{path} is no file", UNREADABLE)
+
+
+def _answer(report: Mapping[str, Any], folder: str) -> Answer:
+    rows = [(one["stage"], one["method"], one["time_ms"], one["nodes"]) for one in report["stages"]]
+    columns = (
+        Column("stage"),
+        Column("method"),
+        Column("time", "time"),
+        Column("nodes", "count", spare=1),
+    )
+    total = ("total", "", report["total_ms"], None)
+    issues = [
+        Issue(Severity.WARNING, _place(warning, report["source"]), warning["text"])
+        for warning in report["warnings"]
+    ]
+    return Answer(
+        report,
+        lines=_lines(report, folder),
+        tables=(Table("", columns, rows, total),),
+        issues=issues,
+    )
+
+
+def _lines(report: Mapping[str, Any], folder: str) -> list[str]:
+    files = ", ".join(f"{one['path']} ({one['bytes']:,} bytes)" for one in report["files"])
+    lines = [f"{folder}: {files}, {REPORT}"]
+    for method, plan in report["memory"].items():
+        planned, bound = plan["planned_bytes"], plan["lower_bound_bytes"]
+        lines.append(
+            f"{method}: {planned:,} bytes planned by {plan['planner']}, at least {bound:,} needed"
+        )
+    for method, counts in report["verdicts"].items():
+        if counts:
+            told = ", ".join(
+                f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items()
+            )
+            lines.append(f"{method}: {told}")
+    return lines
+
+
+def _place(warning: Mapping[str, Any], source: str) -> str:
+    if not warning.get("file"):
+        return source
+    line = warning.get("line", 0)
+    return f"{warning['file']}:{line}" if line else str(warning["file"])

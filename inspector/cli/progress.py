@@ -1,0 +1,102 @@
+"""How a job is doing, on a terminal: one line a stage on standard error."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from typing import TextIO
+
+from inspector.cli.text import printable, wants_colour
+from inspector.jobs.description import Source, SourceKind
+from inspector.jobs.messages import Log, Message, Stage, Warned
+
+_CLEAR, _DIM, _PLAIN = "\r\x1b[K", "\x1b[2m", "\x1b[0m"
+
+_CRASH = "Fatal Python error"
+
+
+class Progress:
+    """Writes stages to a terminal, and what the user's code prints to any stream.
+
+    Attributes:
+        warnings: those that came
+    """
+
+    def __init__(self, stream: TextIO, source: Source, *, verbose: bool = False) -> None:
+        """Begin.
+
+        Args:
+            stream: standard error
+            source: what is compiled; a function is said to be run before it is
+            verbose: write finished stages to a stream that is no terminal, too
+        """
+        self._stream = stream
+        self._live = stream.isatty()
+        self._colour = wants_colour(stream)
+        self._verbose, self._crashed = verbose, False
+        self._lines = self._live or verbose
+        self.warnings: list[Warned] = []
+        self._begun: Stage | None = None
+        self._since = 0.0
+        if self._lines and source.kind is SourceKind.PYTHON:
+            self._write(f"this runs the Python code in {source.path}")
+        self._begin(Stage("start"))
+
+    def show(self, messages: Sequence[Message]) -> None:
+        """Show what was said."""
+        for message in messages:
+            if isinstance(message, Log):
+                self._crashed |= message.text.startswith(_CRASH)
+                if self._verbose or not (self._crashed or message.library):
+                    self._write(message.text)
+            elif isinstance(message, Stage):
+                self._stage(message)
+            elif isinstance(message, Warned):
+                self.warnings.append(message)
+        if self._begun is not None:
+            self._draw()
+
+    def end(self) -> None:
+        """Leave the last line clean."""
+        self._begun = None
+        if self._live and self._colour:
+            self._stream.write(_CLEAR)
+            self._stream.flush()
+
+    def tell_warnings(self) -> None:
+        """Write the warnings, for when there will be no answer to hold them."""
+        for warning in self.warnings:
+            place = f"{warning.file}:{warning.line}: " if warning.file else ""
+            self._write(f"etscope: warning: {place}{warning.text}")
+
+    def _stage(self, stage: Stage) -> None:
+        if stage.seconds is None:
+            self._begin(stage)
+            return
+        self._begun = None
+        if self._lines:
+            nodes = f"{stage.nodes:>9,} nodes" if stage.nodes is not None else ""
+            self._write(f"{_named(stage):<28} {stage.seconds:>9.3f} s {nodes}".rstrip())
+
+    def _begin(self, stage: Stage) -> None:
+        self._begun, self._since = stage, time.monotonic()
+
+    def _write(self, text: str) -> None:
+        clear = _CLEAR if self._live and self._colour else ""
+        self._stream.write(f"{clear}{printable(text)}\n")
+        self._stream.flush()
+
+    def _draw(self) -> None:
+        """Draw the line of the running stage, which the next one replaces."""
+        if not (self._live and self._colour and self._begun):
+            return
+        waited = time.monotonic() - self._since
+        text = f"{_named(self._begun):<28} {waited:>9.1f} s  Ctrl+C cancels"
+        width = shutil.get_terminal_size((80, 24)).columns - 1
+        self._stream.write(f"{_CLEAR}{_DIM}{printable(text)[:width]}{_PLAIN}")
+        self._stream.flush()
+
+
+def _named(stage: Stage) -> str:
+    return f"{stage.stage} {stage.method}".rstrip()

@@ -1,0 +1,140 @@
+"""What a compile is asked to do, as frozen data that travels to the worker as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, cast
+
+PROGRAM, RECORD, REPORT = "model.pte", "model.etrecord", "compile.json"
+GRANULARITIES = ("maximal", "module", "operator")
+
+
+class SourceKind(str, Enum):
+    """Where a program comes from."""
+
+    PYTHON = "python"  # a function in a file, which runs the user's code
+    EXPORTED = "exported"  # a .pt2 file
+    RECORD = "record"  # an ETRecord
+
+
+class SourceError(ValueError):
+    """A source that names nothing to compile; says what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program to compile.
+
+    Attributes:
+        path: the file
+        function: name in a Python file, empty for the other kinds
+    """
+
+    path: str
+    function: str = ""
+
+    @property
+    def kind(self) -> SourceKind:
+        """Return where the program comes from, by the name of the file."""
+        suffix = Path(self.path).suffix
+        if suffix == ".py":
+            return SourceKind.PYTHON
+        return SourceKind.EXPORTED if suffix == ".pt2" else SourceKind.RECORD
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.function}" if self.function else self.path
+
+
+def parse_source(text: str) -> Source:
+    """Return the source that a user wrote.
+
+    Args:
+        text: ``file.py:function``, a ``.pt2`` file or an ETRecord
+
+    Raises: SourceError if a Python file comes without a function
+    """
+    path, colon, function = text.rpartition(":")
+    if colon and path.endswith(".py"):
+        if not function.isidentifier():
+            raise SourceError(f"{text} names no function; expected {path}:function")
+        return Source(path, function)
+    if text.endswith(".py"):
+        raise SourceError(f"{text} names no function; expected {text}:function")
+    return Source(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What partitioners may take, whichever they are; the empty rules allow everything.
+
+    Operators, nodes and modules are names or patterns such as ``aten.conv*``.
+
+    Attributes:
+        deny_ops: operators, edge or ATen; one that decomposes into such an operator counts
+        allow_ops: only these
+        deny_nodes: nodes of the edge graph or of the exported one
+        allow_nodes: only these
+        deny_modules: paths of modules, or names of their classes
+        allow_modules: only these
+        deny_dtypes: element types of tensors that a node reads or makes, as ``float16``
+        min_nodes: fewest nodes of a partition
+        max_partitions: most partitions; None for any number
+        granularity: ``maximal``, ``module`` or ``operator``: how large partitions are
+    """
+
+    deny_ops: tuple[str, ...] = ()
+    allow_ops: tuple[str, ...] = ()
+    deny_nodes: tuple[str, ...] = ()
+    allow_nodes: tuple[str, ...] = ()
+    deny_modules: tuple[str, ...] = ()
+    allow_modules: tuple[str, ...] = ()
+    deny_dtypes: tuple[str, ...] = ()
+    min_nodes: int = 1
+    max_partitions: int | None = None
+    granularity: str = GRANULARITIES[0]
+
+
+@dataclass(frozen=True, slots=True)
+class CompileJob:
+    """One compile.
+
+    Attributes:
+        source: file, with a function for Python
+        python: interpreter that runs the function and exports; empty for our own
+        methods: only these; empty for all
+        partitioners: names with options, first choice first; none for portable kernels only
+        rules: what all of them may take
+        memory_planner: name of a planner; empty for the smallest of all plans
+        external_constants: write the constants into a file of their own
+    """
+
+    source: Source
+    python: str = ""
+    methods: tuple[str, ...] = ()
+    partitioners: tuple[str, ...] = ()
+    rules: Rules = field(default_factory=Rules)
+    memory_planner: str = ""
+    external_constants: bool = False
+
+
+def job_content(job: CompileJob) -> dict[str, Any]:
+    """Return a job as a JSON object."""
+    return asdict(job)
+
+
+def job_from(content: Mapping[str, Any]) -> CompileJob:
+    """Return the job in a JSON object that ``job_content`` made."""
+    found = _with_tuples(content)
+    found["source"] = Source(**content["source"])
+    found["rules"] = Rules(**_with_tuples(content["rules"]))
+    return CompileJob(**found)
+
+
+def _with_tuples(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: tuple(cast("list[str]", value)) if isinstance(value, list) else value
+        for key, value in content.items()
+    }

@@ -1,0 +1,122 @@
+"""The folder a job writes into: its files appear together when it has finished, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+_PREFIX = ".etscope-"
+
+
+class FolderError(OSError):
+    """A folder that cannot be written into, as one sentence.
+
+    Attributes:
+        usage: whether the user named a wrong folder, rather than the disk refusing
+    """
+
+    def __init__(self, sentence: str, *, usage: bool = False) -> None:
+        self.usage = usage
+        super().__init__(sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFolder:
+    """A target and the temporary folder on the same disk that takes its place.
+
+    Attributes:
+        target: where the files shall be
+        working: where they are written
+    """
+
+    target: Path
+    working: Path
+
+    def commit(self) -> None:
+        """Move the files to their place.
+
+        Raises: FolderError if the disk refuses; what was there before is there again then
+        """
+        try:
+            if self.target.exists():
+                _move_files(self.working, self.target)
+            else:
+                self.target.parent.mkdir(parents=True, exist_ok=True)
+                self.working.chmod(0o777 & ~_umask())
+                os.replace(self.working, self.target)
+        except OSError as error:
+            raise _refused(self.target, error) from error
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Remove what is still in the working folder."""
+        shutil.rmtree(self.working, ignore_errors=True)
+
+
+def check_folder(target: Path, *, force: bool) -> None:
+    """Raise FolderError if a folder may not be written into."""
+    if target.exists() and not target.is_dir():
+        raise FolderError(f"{target} is a file, not a folder", usage=True)
+    try:
+        full = target.is_dir() and any(target.iterdir())
+    except OSError as error:
+        raise _refused(target, error) from error
+    if full and not force:
+        raise FolderError(f"{target} exists and is not empty; --force writes into it", usage=True)
+
+
+def prepare_folder(target: Path, *, force: bool) -> OutputFolder:
+    """Return a working folder beside or below a target, which is not touched yet.
+
+    Args:
+        target: may exist; made at the end otherwise
+        force: whether files in it may be replaced; others stay as they are
+
+    Raises: FolderError if it exists and is not empty without force, or the disk refuses
+    """
+    check_folder(target, force=force)
+    place = target.absolute()
+    while not place.is_dir():
+        place = place.parent
+    try:
+        working = Path(tempfile.mkdtemp(dir=place, prefix=_PREFIX))
+    except OSError as error:
+        raise _refused(target, error) from error
+    return OutputFolder(target, working)
+
+
+def _refused(target: Path, error: OSError) -> FolderError:
+    return FolderError(f"{target} cannot be written: {error.strerror or error}")
+
+
+def _move_files(working: Path, target: Path) -> None:
+    """Move files into a folder; those they replace come back when one cannot be moved."""
+    kept = Path(tempfile.mkdtemp(dir=target, prefix=_PREFIX))
+    moved: list[Path] = []
+    try:
+        for path in sorted(working.iterdir()):
+            place = target / path.name
+            if place.exists() or place.is_symlink():
+                os.replace(place, kept / path.name)
+            moved.append(place)
+            os.replace(path, place)
+    except BaseException:
+        for place in moved:
+            with contextlib.suppress(OSError):
+                place.unlink(missing_ok=True)
+            if (kept / place.name).exists():
+                os.replace(kept / place.name, place)
+        raise
+    finally:
+        shutil.rmtree(kept, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,283 @@
+"""The worker as a child process: started, listened to, stopped, and survived."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, Stage, message_from
+
+WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
+GRACE_SECONDS = 2.0  # between asking a worker to end and ending it
+_KEPT_LINES = 2_000  # of what the user's code prints, while nobody takes them
+_KEPT_EVENTS = 10_000
+_LONGEST_LINE = 64 * 1024  # bytes; a longer one is cut into several
+_AFTERWARDS = 1.0  # seconds to wait for output of a worker that has ended
+_FRAME = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')
+_LIBRARY = ("site-packages", f"{os.sep}torch{os.sep}", f"{os.sep}lib{os.sep}python")
+
+
+class Worker:
+    """A process that loads what compiling needs and then does one job.
+
+    It can be started ahead of the job, since loading torch takes seconds. Threads read what it says
+    into a bounded store; ``take`` hands that over, on whatever thread asks.
+    """
+
+    def __init__(self) -> None:
+        """Start the process.
+
+        Raises: OSError if it cannot be started
+        """
+        self._process = subprocess.Popen(
+            [sys.executable, str(WORKER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=os.name == "posix",  # Ctrl+C is for the parent; a group can be ended
+        )
+        self.ready: Ready | None = None
+        self._lock = threading.Condition()
+        self._events: deque[Message] = deque(maxlen=_KEPT_EVENTS)
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._dropped = 0
+        self._tail: deque[str] = deque(maxlen=200)
+        self._stage = "start"
+        self._said: Outcome | None = None
+        self._outcome: Outcome | None = None
+        self._stopping: Ended | None = None
+        self._threads = [
+            threading.Thread(target=self._read_messages, name="worker messages", daemon=True),
+            threading.Thread(target=self._read_log, name="worker log", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Return how the job ended, None while it has not."""
+        return self._outcome
+
+    @property
+    def pid(self) -> int:
+        """Return the id of the process."""
+        return self._process.pid
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Hand over the job; a worker that is gone already says so in its outcome."""
+        data = json.dumps(request).encode() + b"\n"
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            while data:  # a pipe may take less than all
+                data = data[self._process.stdin.write(data) or 0 :]
+
+    def take(self, timeout: float = 0.0) -> list[Message]:
+        """Return what was said since the last call, waiting for it if there is nothing yet.
+
+        Args:
+            timeout: seconds to wait at most
+        """
+        with self._lock:
+            if not self._events and not self._lines and self._outcome is None:
+                self._lock.wait(timeout)
+            found: list[Message] = list(self._events)
+            if self._dropped:
+                found.append(Log(f"({self._dropped:,} lines left out)"))
+            found += [Log(line) for line in self._lines]
+            self._events.clear()
+            self._lines.clear()
+            self._dropped = 0
+            return found
+
+    def stop(self, ended: Ended = Ended.CANCELLED) -> None:
+        """Ask the process to end and end it if it does not; returns at once.
+
+        Args:
+            ended: what the outcome says
+        """
+        with self._lock:
+            if self._outcome is not None or self._stopping is not None:
+                return
+            self._stopping = ended
+        _signal(self._process, hard=False)
+        threading.Thread(target=self._end, name="worker end", daemon=True).start()
+
+    def kill(self) -> None:
+        """End the process now."""
+        with self._lock:
+            self._stopping = self._stopping or Ended.CANCELLED
+        _signal(self._process, hard=True)
+
+    def wait(self, timeout: float | None = None) -> Outcome | None:
+        """Return the outcome, None if it has not come in time."""
+        until = None if timeout is None else time.monotonic() + timeout
+        with self._lock:
+            while self._outcome is None:
+                left = None if until is None else until - time.monotonic()
+                if left is not None and left <= 0:
+                    break
+                self._lock.wait(left)
+            return self._outcome
+
+    def close(self) -> None:
+        """End the process if it runs and let go of everything."""
+        if self._outcome is None:
+            self.kill()
+            self.wait(GRACE_SECONDS)
+        for thread in self._threads:
+            thread.join(_AFTERWARDS)
+
+    def _end(self) -> None:
+        try:
+            self._process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            _signal(self._process, hard=True)
+
+    # -- threads ---------------------------------------------------------------------------
+
+    def _read_messages(self) -> None:
+        with _pipe(self._process.stdout) as stream:
+            for line in _lines(stream):
+                self._take_message(line)
+        self._over()
+
+    def _take_message(self, line: str) -> None:
+        try:
+            found = message_from(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return  # the user's code found the channel: what it wrote there means nothing
+        with self._lock:
+            if isinstance(found, Outcome):
+                self._said = found
+            elif found is not None:
+                if isinstance(found, Ready):
+                    self.ready = found
+                if isinstance(found, Stage) and found.seconds is None:
+                    self._stage = found.stage
+                self._events.append(found)
+                self._lock.notify_all()
+
+    def _read_log(self) -> None:
+        with _pipe(self._process.stderr) as stream:
+            for line in _lines(stream):
+                with self._lock:
+                    self._dropped += len(self._lines) == _KEPT_LINES
+                    self._lines.append(line)
+                    self._tail.append(line)
+                    self._lock.notify_all()
+
+    def _over(self) -> None:
+        """Find out how the process ended; it has closed its channel, so it ends or is ended."""
+        try:
+            code = self._process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            _signal(self._process, hard=True)
+            code = self._process.wait()
+        _signal_group(self._process.pid)  # what the user's code has started may hold the pipes
+        self._threads[1].join(_AFTERWARDS)
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        with self._lock:
+            self._outcome = self._judged(code)
+            self._lock.notify_all()
+
+    def _judged(self, code: int) -> Outcome:
+        finished = self._said is not None and self._said.ended is Ended.FINISHED
+        if self._stopping is not None and not finished:
+            words = (
+                "cancelled" if self._stopping is Ended.CANCELLED else "stopped: it took too long"
+            )
+            return Outcome(self._stopping, f"{words} in stage {self._stage}")
+        file, line = _crash_place(list(self._tail))
+        if self._said is not None:
+            if finished or self._said.file or not file:
+                return self._said
+            told = f"{file}:{line}: {self._said.sentence}"
+            return replace(self._said, sentence=told, file=file, line=line)
+        place = f"{file}:{line}: " if file else ""
+        sentence = f"{place}{_crash_words(code)} in stage {self._stage}"
+        details = "\n".join(self._tail)
+        return Outcome(Ended.CRASHED, sentence, file=file, line=line, details=details)
+
+
+def _crash_words(code: int) -> str:
+    if code >= 0:
+        return f"the process was ended from inside (exit code {code})"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    if name == "SIGKILL":
+        return "the process was killed (SIGKILL), most likely because memory ran out,"
+    return f"the process crashed ({name})"
+
+
+def _crash_place(lines: list[str]) -> tuple[str, int]:
+    """Return the innermost line of the user's own code in the stack of a crash."""
+    starts = [at for at, line in enumerate(lines) if line.startswith("Fatal Python error")]
+    own = str(WORKER.parents[1])
+    for line in lines[starts[-1] :] if starts else ():
+        found = _FRAME.search(line)
+        if found is None or found["file"].startswith(own):
+            continue
+        if not any(part in found["file"] for part in _LIBRARY):
+            return found["file"], int(found["line"])
+    return "", 0
+
+
+@contextlib.contextmanager
+def _pipe(stream: IO[bytes] | None) -> Any:  # noqa: ANN401 - a context of the stream
+    assert stream is not None
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
+def _lines(stream: IO[bytes]) -> Any:  # noqa: ANN401 - an iterator of text
+    """Yield lines as they come; a line without an end is cut."""
+    rest = b""
+    while True:
+        try:
+            data = os.read(stream.fileno(), _LONGEST_LINE)
+        except OSError:
+            data = b""
+        if not data:
+            break
+        *whole, rest = (rest + data).split(b"\n")
+        for line in whole:
+            yield line.decode("utf-8", "replace")
+        if len(rest) > 16 * _LONGEST_LINE:
+            yield rest.decode("utf-8", "replace")
+            rest = b""
+    if rest:
+        yield rest.decode("utf-8", "replace")
+
+
+def _signal(process: subprocess.Popen[bytes], *, hard: bool) -> None:
+    if process.poll() is not None:
+        return
+    if os.name != "posix":
+        process.kill()
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL if hard else signal.SIGTERM)
+
+
+def _signal_group(group: int) -> None:
+    if os.name == "posix":
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)

@@ -1,0 +1,60 @@
+"""The worker: ``python …/inspector/worker/__main__.py``; does one job and ends.
+
+It is started by its path, not with ``-m``, so that nothing in the folder it is started from can be
+taken for one of our packages.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path[0] = str(Path(__file__).resolve().parents[2])
+
+from inspector.jobs.description import job_from  # noqa: E402
+from inspector.worker.channel import Channel  # noqa: E402
+
+
+def main() -> int:
+    """Say what is known, take a job, do it."""
+    channel = Channel()
+    faulthandler.enable(file=2)
+    try:
+        from inspector.worker import lowering
+    except ImportError as error:
+        channel.send("failed", sentence=f"compiling needs torch: {error}")
+        return 1
+    channel.send("ready", **lowering.known_names())
+    request = channel.receive()
+    channel.leave_with_parent(request["folder"])
+    return _work(channel, request)
+
+
+def _work(channel: Channel, request: dict[str, Any]) -> int:
+    from inspector.worker import compile_job, exporter, lowering
+    from schema.errors import FormatError
+
+    try:
+        job = job_from(request["job"])
+        lowering.check_words(job)
+        result = compile_job.compile_into(job, Path(request["folder"]), channel.send)
+    except compile_job.ReportedError:
+        return 1  # by the other interpreter
+    except (compile_job.UnreadableError, FormatError) as error:
+        channel.send("failed", **{**exporter.failure(error), "blame": "unreadable"})
+        return 1
+    except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
+        channel.send("failed", **exporter.failure(error))
+        return 1
+    channel.send("finished", result=result)
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)  # threads of the user's code may never end

@@ -1,0 +1,67 @@
+"""How the worker talks: JSON lines on a descriptor of its own, so that no print gets in between."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import threading
+from typing import Any
+
+
+class Channel:
+    """Takes the worker's first three descriptors for itself and gives the user's code others.
+
+    What was standard output carries messages, what was standard input carries the job and, by
+    ending, says that the parent is gone. The user's code reads nothing and prints into the log.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._out = os.dup(1)
+        self._in = os.dup(0)
+        os.dup2(2, 1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        sys.stdout = open(  # noqa: SIM115 - for as long as the process lives
+            1, "w", encoding="utf-8", errors="replace", buffering=1, closefd=False
+        )
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+
+    def send(self, kind: str, **content: object) -> None:
+        """Say something."""
+        data = json.dumps({"type": kind, **content}).encode() + b"\n"
+        with self._lock:
+            try:
+                while data:
+                    data = data[os.write(self._out, data) :]
+            except OSError:  # the user's code has closed it: nobody can be told anything
+                os._exit(1)
+
+    def receive(self) -> dict[str, Any]:
+        """Return the job; ends the process if the parent is gone before there is one."""
+        data = bytearray()
+        while not data.endswith(b"\n"):
+            piece = os.read(self._in, 65536)
+            if not piece:
+                os._exit(0)
+            data += piece
+        return json.loads(data)
+
+    def leave_with_parent(self, working: str) -> None:
+        """End this process and remove its folder when the parent is gone."""
+
+        def watch() -> None:
+            with contextlib.suppress(OSError):  # the user's code may close what it did not open
+                while os.read(self._in, 4096):
+                    pass
+                leave()
+
+        def leave() -> None:
+            shutil.rmtree(working, ignore_errors=True)
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True).start()

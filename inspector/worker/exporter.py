@@ -1,0 +1,441 @@
+"""Calls a user's function and exports what it returns; needs torch and nothing else.
+
+Imported by the worker, or run as a script by an interpreter of the user's choice, which then
+leaves one ``.pt2`` file a method behind. It therefore imports none of the other modules.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import faulthandler
+import importlib.util
+import json
+import logging
+import os
+import re
+import sys
+import sysconfig
+import threading
+import time
+import traceback
+import types
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
+
+try:
+    import torch
+    from torch.export import ExportedProgram
+except ImportError as missing:
+    if __name__ != "__main__":
+        raise
+    told_of = {"sentence": f"{sys.executable} has no torch: {missing}", "blame": "usage"}
+    sys.stdout.write(json.dumps({"type": "failed", **told_of}) + "\n")
+    sys.exit(1)
+
+FORWARD = "forward"
+MANIFEST, CONSTANTS = "programs.json", "constants.pt"
+EXPECTED = (
+    "expected (module, inputs), (module, inputs, kwargs, dynamic_shapes, methods), a dict with"
+    " these names, or an ExportedProgram"
+)
+Say = Callable[..., None]
+
+_LONGEST = 600  # characters of a message
+_NAMES = ("module", "inputs", "kwargs", "dynamic_shapes", "methods", "constant_methods")
+_ASKED = "etscope_asked"  # attribute of an error: the user's function, where nothing is nearer
+_HERE = Path(__file__).parents[2]
+_NOT_USERS = tuple(
+    f"{path}{os.sep}"
+    for path in {
+        str(Path(str(torch.__file__)).parent),
+        *(str(_HERE / name) for name in ("compiler", "inspector", "runtime", "schema")),
+        *(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")),
+    }
+)
+_SAID = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')
+_NAMED = re.compile(r"\((?P<file>[^():\s][^():]*):(?P<line>\d+)\)")
+
+
+class AnswerError(Exception):
+    """A function that is not there, or returns something that cannot be exported."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was exported.
+
+    Attributes:
+        programs: by method
+        constants: values by the name of the method that returns them
+    """
+
+    programs: Mapping[str, ExportedProgram]
+    constants: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One method to export."""
+
+    module: Any
+    inputs: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    dynamic_shapes: Any
+
+
+# -- where in the user's own code ------------------------------------------------------------
+
+
+def is_users(file: str) -> bool:
+    """Return whether a file is neither ours nor torch's nor Python's."""
+    return not file.startswith(("<", *_NOT_USERS))
+
+
+def place_of(error: BaseException) -> tuple[str, int]:
+    """Return file and line of the innermost user's frame of an error, else what its text names."""
+    for one in _chain(error):
+        if isinstance(one, SyntaxError) and one.filename and is_users(one.filename):
+            return one.filename, one.lineno or 0
+        for frame in reversed(traceback.extract_tb(one.__traceback__)):
+            if is_users(frame.filename) and frame.lineno:
+                return frame.filename, frame.lineno
+    asked: tuple[str, int] = getattr(error, _ASKED, ("", 0))
+    text = str(error)
+    said = [(m["file"], int(m["line"])) for m in _NAMED.finditer(text)]
+    said += [(m["file"], int(m["line"])) for m in _SAID.finditer(text)]
+    return next((one for one in reversed(said) if is_users(one[0])), asked)
+
+
+def sentence_of(error: BaseException) -> str:
+    """Return an error as one line: its type, unless it is one of ours, and what it says."""
+    if isinstance(error, SystemExit):
+        return f"the code called sys.exit({'' if error.code is None else error.code!r})"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else ""
+    if text.endswith((":", "!")) or text.startswith("Constraints violated"):
+        text = " ".join(lines[:4])
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}…"
+    name = type(error).__name__
+    home = type(error).__module__.split(".")[0]
+    ours = home in ("compiler", "inspector", "schema") or isinstance(error, AnswerError)
+    if ours and text:
+        return text
+    return f"{name}: {text}" if text else name
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """Return an error as the content of a message."""
+    file, line = place_of(error)
+    sentence = sentence_of(error)
+    if file and f"{file}:{line}" not in sentence:
+        sentence = f"{file}:{line}: {sentence}"
+    blame = "usage" if isinstance(error, AnswerError) else "failed"
+    details = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return {"sentence": sentence, "blame": blame, "file": file, "line": line, "details": details}
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        yield at
+        at = at.__cause__ or at.__context__
+
+
+# -- progress --------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def told(say: Say, stage: str, method: str = "") -> Generator[dict[str, Any], None, None]:
+    """Tell when a stage begins and when it has ended; ``nodes`` may be put into what it yields."""
+    say("stage", stage=stage, method=method)
+    start, more = time.perf_counter(), {}
+    yield more
+    say("stage", stage=stage, method=method, seconds=time.perf_counter() - start, **more)
+
+
+def tell_what_is_said(say: Say) -> None:
+    """Let warnings about the user's lines and what torch logs be messages.
+
+    Other warnings are printed as ever.
+    """
+    handler = _Handler(say)
+    for name in list(logging.root.manager.loggerDict):
+        logger = logging.getLogger(name)
+        if logger.handlers and name.split(".")[0] == "torch":
+            logger.handlers[:] = [handler]
+    usual = warnings.showwarning
+
+    def show(message: Any, category: Any, filename: str, lineno: int, *more: Any) -> None:  # noqa: ANN401
+        if is_users(filename):
+            say("warning", text=f"{category.__name__}: {message}", file=filename, line=lineno)
+        else:
+            usual(message, category, filename, lineno, *more)
+
+    warnings.showwarning = show
+
+
+class _Handler(logging.Handler):
+    def __init__(self, say: Say) -> None:
+        super().__init__()
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._say("log", text=self.format(record))
+
+
+# -- the user's function ---------------------------------------------------------------------
+
+
+def answer_of(path: str, function: str, say: Say) -> tuple[Any, tuple[str, int]]:
+    """Run a file and call a function of it without arguments.
+
+    Returns: what it returned, and its file and line
+
+    Raises: AnswerError if there is no such function; whatever the user's code raises
+    """
+    file = Path(path).absolute()
+    _warn_of_hidden(file, say)
+    sys.path.insert(0, str(file.parent))
+    sys.argv = [str(file)]
+    name = file.stem if file.stem not in sys.modules else f"user_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    found = getattr(module, function, None)
+    if found is None:
+        there = [
+            key for key, value in vars(module).items() if isinstance(value, types.FunctionType)
+        ]
+        raise AnswerError(
+            f"{path} has no function {function!r}; there is {', '.join(there) or 'none'}"
+        )
+    if isinstance(found, torch.nn.Module) or not callable(found):
+        return found, (str(file), 0)  # a model or a tuple with a name needs no call
+    code = getattr(found, "__code__", None)
+    return found(), (str(file), code.co_firstlineno if code is not None else 0)
+
+
+def exported(path: str, function: str, methods: tuple[str, ...], say: Say) -> Exported:
+    """Run a file, call a function of it, and export what it returns.
+
+    Raises: AnswerError if there is no such function or it returns none of the documented forms;
+        whatever the user's code or torch raises
+    """
+    with told(say, "load"):
+        answer, asked = answer_of(path, function, say)
+    try:
+        return export_answer(answer, methods, say)
+    except Exception as error:
+        setattr(error, _ASKED, asked)
+        raise
+
+
+def _warn_of_hidden(file: Path, say: Say) -> None:
+    """Warn of modules beside the user's file that cannot be imported because ours have the name."""
+    for name in ("compiler", "inspector", "runtime", "schema"):
+        ours = name in sys.modules and (_HERE / name).is_dir()
+        beside = (file.parent / f"{name}.py").is_file() or (file.parent / name).is_dir()
+        if ours and beside and not (file.parent / name).samefile(_HERE / name):
+            text = (
+                f"the module {name} beside the file is hidden by ETScope's own; --python avoids it"
+            )
+            say("warning", text=text, file=str(file), line=0)
+
+
+def export_answer(answer: Any, methods: tuple[str, ...], say: Say) -> Exported:  # noqa: ANN401
+    """Export what a user's function returned.
+
+    Args:
+        answer: any of the forms that the documentation lists
+        methods: only these; empty for all
+        say: takes messages
+
+    Raises: AnswerError if it has none of these forms; whatever torch or the model raises
+    """
+    entries, constants = _entries(answer)
+    unknown = [name for name in methods if name not in entries]
+    if unknown:
+        raise AnswerError(f"no method {unknown[0]!r}; there is {', '.join(entries)}")
+    programs: dict[str, ExportedProgram] = {}
+    for name, entry in entries.items():
+        if not methods or name in methods:
+            programs[name] = _export(name, entry, say)
+    return Exported(programs, constants)
+
+
+def _entries(answer: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:  # noqa: ANN401
+    """Return what to export by method, and constants by method."""
+    if isinstance(answer, ExportedProgram):
+        return {FORWARD: answer}, {}
+    if _is_list(answer):
+        if len(answer) > len(_NAMES):
+            raise AnswerError(
+                f"a {type(answer).__name__} of {len(answer)} was returned; {EXPECTED}"
+            )
+        answer = {_NAMES[at]: part for at, part in enumerate(answer)}
+    if not _is_mapping(answer) or not answer:
+        found = "nothing" if answer is None else f"a {type(answer).__name__}"
+        raise AnswerError(f"{found} was returned; {EXPECTED}")
+    given: Mapping[str, Any] = answer
+    if "module" not in given and "methods" not in given:
+        given = {"methods": given}
+    strange = [str(name) for name in given if name not in _NAMES]
+    if strange:
+        raise AnswerError(f"a dict with {strange[0]!r} was returned; {EXPECTED}")
+    entries: dict[str, Any] = {FORWARD: _entry(FORWARD, given)} if "module" in given else {}
+    methods: Mapping[Any, Any] = given.get("methods") or {}
+    for name, one in methods.items():
+        if name in entries or not isinstance(name, str):
+            raise AnswerError(f"the method name {name!r} is there twice or is no text")
+        entries[name] = _entry(name, one)
+    return entries, given.get("constant_methods") or {}
+
+
+def _is_list(value: object) -> TypeGuard[tuple[Any, ...] | list[Any]]:
+    return isinstance(value, (tuple, list))
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(value, Mapping)
+
+
+def _entry(name: str, given: Any) -> Any:  # noqa: ANN401
+    if isinstance(given, ExportedProgram):
+        return given
+    if _is_list(given):
+        given = {_NAMES[at]: part for at, part in enumerate(given[:4])}
+    if not _is_mapping(given) or "module" not in given:
+        raise AnswerError(f"method {name!r} is a {type(given).__name__}; {EXPECTED}")
+    module, inputs = given["module"], given.get("inputs")
+    if isinstance(module, ExportedProgram):
+        return module
+    if inputs is None and "inputs" not in given:
+        raise AnswerError(f"method {name!r} has no example inputs; {EXPECTED}")
+    if isinstance(inputs, torch.Tensor):
+        inputs = (inputs,)
+    if not _is_list(inputs):
+        found = type(inputs).__name__
+        raise AnswerError(f"the inputs of method {name!r} are a {found}, expected a tuple")
+    kwargs: Any = given.get("kwargs") or {}
+    if not _is_mapping(kwargs):
+        found = type(kwargs).__name__
+        raise AnswerError(f"the kwargs of method {name!r} are a {found}, expected a dict")
+    return _Entry(_module(name, module), tuple(inputs), kwargs, given.get("dynamic_shapes"))
+
+
+def _module(name: str, given: Any) -> torch.nn.Module:  # noqa: ANN401
+    """Return a module; of a bound method one whose forward it is, with the same weights."""
+    if isinstance(given, torch.nn.Module):
+        return given
+    owner, kind = getattr(given, "__self__", None), type(given).__name__
+    if isinstance(owner, torch.nn.Module) and isinstance(given, types.MethodType):
+        other = copy.copy(owner)
+        other.forward = types.MethodType(given.__func__, other)
+        return other
+    if isinstance(given, type) and issubclass(given, torch.nn.Module):
+        raise AnswerError(
+            f"method {name!r} is the class {given.__name__}; expected an object of it"
+        )
+    raise AnswerError(f"method {name!r} is a {kind}, expected a torch.nn.Module")
+
+
+def _export(name: str, entry: Any, say: Say) -> ExportedProgram:  # noqa: ANN401
+    if isinstance(entry, ExportedProgram):
+        return entry
+    if entry.module.training:
+        _warn_of_training(name, entry.module, say)
+    with told(say, "export", name) as more:
+        program = torch.export.export(
+            entry.module,
+            entry.inputs,
+            dict(entry.kwargs) or None,
+            dynamic_shapes=entry.dynamic_shapes,
+            strict=False,
+        )
+        more["nodes"] = sum(node.op == "call_function" for node in program.graph.nodes)
+    return program
+
+
+def _warn_of_training(name: str, module: torch.nn.Module, say: Say) -> None:
+    code = getattr(type(module).forward, "__code__", None)
+    file = code.co_filename if code is not None and is_users(code.co_filename) else ""
+    text = (
+        f"the module of method {name} is in training mode: dropout and batch norm will train;"
+        " call .eval() before returning it"
+    )
+    say("warning", text=text, file=file, line=code.co_firstlineno if code and file else 0)
+
+
+# -- as a script -----------------------------------------------------------------------------
+
+
+def save_exported(found: Exported, folder: Path) -> None:
+    """Write programs and constants, and a list of them."""
+    listed: dict[str, str] = {}
+    for name, program in found.programs.items():
+        listed[name] = f"{len(listed)}.pt2"
+        torch.export.save(program, folder / listed[name])
+    torch.save(dict(found.constants), folder / CONSTANTS)
+    (folder / MANIFEST).write_text(json.dumps(listed), "utf-8")
+
+
+def _channel() -> Say:
+    """Return what sends messages; prints go to standard error from now on."""
+    out = os.dup(1)
+    os.dup2(2, 1)
+
+    def say(kind: str, **content: object) -> None:
+        data = json.dumps({"type": kind, **content}).encode() + b"\n"
+        while data:
+            data = data[os.write(out, data) :]
+
+    return say
+
+
+def _leave_with_parent() -> None:
+    """End when standard input does: the worker is gone."""
+    own = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+
+    def watch() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(own, 4096):
+                pass
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def main(path: str, function: str, folder: str, methods: tuple[str, ...]) -> int:
+    """Export a function into a folder; what happens is told in JSON lines on standard output."""
+    say = _channel()
+    faulthandler.enable(file=2)
+    _leave_with_parent()
+    tell_what_is_said(say)
+    try:
+        save_exported(exported(path, function, methods, say), Path(folder))
+    except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
+        say("failed", **failure(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1], sys.argv[2], sys.argv[3], tuple(sys.argv[4:]))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # threads of the user's code may never end

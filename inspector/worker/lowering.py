@@ -1,0 +1,71 @@
+"""Turns the words of a compile job into the compiler's objects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from torch.export import ExportedProgram
+
+from compiler.config import ExecutorchBackendConfig
+from compiler.managers import EdgeProgramManager, to_edge
+from compiler.memory.options import MemoryPlanningPass
+from compiler.memory.planners import PLANNERS
+from compiler.partitioners import (
+    PartitionerNameError,
+    make_partitioner,
+    parse_partitioner,
+    partitioner_names,
+)
+from compiler.stages import Observer
+from inspector.jobs.description import CompileJob
+from inspector.worker.exporter import AnswerError
+
+
+def known_names() -> dict[str, list[str]]:
+    """Return the names a job may use."""
+    return {"partitioners": list(partitioner_names()), "planners": list(PLANNERS)}
+
+
+def check_words(job: CompileJob) -> None:
+    """Raise AnswerError for a name that nobody knows, before the user's code runs."""
+    if job.memory_planner and job.memory_planner not in PLANNERS:
+        there = ", ".join(PLANNERS)
+        raise AnswerError(f"no memory planner {job.memory_planner!r}; there is {there}")
+    for text in job.partitioners:
+        if ".py:" not in text:
+            _partitioner(text)
+
+
+def _partitioner(text: str) -> Any:  # noqa: ANN401
+    try:
+        return make_partitioner(parse_partitioner(text))
+    except PartitionerNameError as error:
+        raise AnswerError(str(error)) from error
+
+
+def lowered(
+    job: CompileJob,
+    programs: Mapping[str, ExportedProgram],
+    constants: Mapping[str, Any],
+    observe: Observer,
+) -> EdgeProgramManager:
+    """Return edge programs, delegated as the job says.
+
+    Raises: CompileError; AnswerError for partitioners that nobody knows
+    """
+    if job.partitioners:
+        raise AnswerError("the edge manager of this build takes no partitioners")
+    return to_edge(programs, constants, generate_etrecord=True, observer=observe)
+
+
+def backend_config(job: CompileJob) -> ExecutorchBackendConfig:
+    """Return how the program is to be planned and emitted."""
+    planner = PLANNERS[job.memory_planner] if job.memory_planner else None
+    return ExecutorchBackendConfig(MemoryPlanningPass(planner))
+
+
+def verdict_counts(edge: EdgeProgramManager) -> dict[str, dict[str, int]]:
+    """Return by method how many nodes each outcome has; empty where nothing was partitioned."""
+    return {method: dict(Counter()) for method in sorted(edge.methods)}

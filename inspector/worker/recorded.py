@@ -1,0 +1,65 @@
+"""Recorded programs as input of a compile: rebuilt by torch, with the compiler's own operators."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.edge.dim_order import NAMESPACE
+from inspector.api.etrecord import ETRecord, parse_etrecord
+from inspector.api.serde_rewrite import OWN_NAMESPACE
+
+FORWARD = "forward"
+
+
+def recorded_programs(path: str, methods: tuple[str, ...]) -> Mapping[str, ExportedProgram]:
+    """Return the programs of an ETRecord by method.
+
+    ``forward`` as it was exported where that was recorded, the others as edge programs.
+
+    Args:
+        path: of the record
+        methods: only these; empty for all
+
+    Raises: FormatError, OSError if it is no record; RebuildError if torch cannot make a program
+        of it; KeyError naming the methods there are; ValueError if none was recorded
+    """
+    record = parse_etrecord(path)
+    names = tuple(record.artifact.roles.edge)
+    if record.artifact.roles.exported and FORWARD not in names:
+        names = (FORWARD, *names)
+    if not names:
+        raise ValueError(f"{path} holds no program; record it with generate_etrecord=True")
+    missing = [name for name in methods if name not in names]
+    if missing:
+        raise KeyError(f"no method {missing[0]!r}; there is {', '.join(names)}")
+    return {name: _program(record, name) for name in methods or names}
+
+
+def _program(record: ETRecord, method: str) -> ExportedProgram:
+    if method == FORWARD and record.artifact.roles.exported:
+        program = record.exported_program
+    else:
+        found = record.edge_dialect_program
+        program = found if isinstance(found, ExportedProgram) else (found or {})[method]
+    assert program is not None  # its role is there
+    adopt_dim_order(program)
+    return program
+
+
+def adopt_dim_order(program: ExportedProgram) -> None:
+    """Let dim-order operators of a rebuilt program be those of the compiler; changes it."""
+    for part in program.graph_module.modules():
+        for node in part.graph.nodes if isinstance(part, torch.fx.GraphModule) else ():
+            target: Any = node.target
+            if node.op != "call_function" or target is operator.getitem:
+                continue
+            schema = getattr(target, "_schema", None)
+            namespace, _, name = str(getattr(schema, "name", "")).partition("::")
+            if namespace == OWN_NAMESPACE:
+                packet = getattr(getattr(torch.ops, NAMESPACE), name)
+                node.target = getattr(packet, target._overloadname)
