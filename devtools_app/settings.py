@@ -34,6 +34,7 @@ MAX_RECENTS = 12
 TIME_CHOICES = ("auto", "ns", "µs", "ms", "s")
 SIZE_CHOICES = ("auto", "B", "KiB", "MiB", "GiB")
 TICK_CHOICES = ("", "ns", "us", "ms", "s", "cycles")  # the empty one: ns, shown as assumed
+_STAYS = "The file stays as it is, and no preferences are saved."
 _VARIABLE = "ETSCOPE_SETTINGS"
 
 
@@ -135,27 +136,60 @@ class SettingsFile:
 
     Attributes:
         path: where it is
+        trouble: what was wrong with the file when it was read and where it is kept now; empty
+            when nothing was
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = default_path() if path is None else path
+        self.trouble = ""
+        self._may_write = True
 
     def load(self) -> Settings:
-        """Return the settings; defaults when there is no file or it is damaged."""
+        """Return the settings; defaults when there is no file or it is damaged.
+
+        A damaged file is moved aside, because the next save would be the end of it; one that
+        cannot even be read is left alone, and nothing is saved.
+        """
         try:
             return settings_from(read_json(self.path))
         except FileNotFoundError:
             return Settings()
-        except (DamagedFileError, OSError) as error:
-            _LOG.warning("preferences are not used: %s", error)
-            return Settings()
+        except DamagedFileError as error:
+            self._refuse(str(error), self._set_aside())
+        except OSError as error:
+            self._may_write = False
+            self._refuse(f"{self.path} cannot be read: {error.strerror or error}", _STAYS)
+        return Settings()
+
+    def _set_aside(self) -> str:
+        kept = _free_name(self.path)
+        try:
+            self.path.rename(kept)
+        except OSError:
+            self._may_write = False
+            return _STAYS
+        return f"The file is kept as {kept.name}."
+
+    def _refuse(self, reason: str, outcome: str) -> None:
+        self.trouble = f"The preferences are not used: {reason}. {outcome}"
+        _LOG.warning("%s", self.trouble)
 
     def save(self, settings: Settings) -> None:
         """Write the settings; a failure is logged, as nothing else depends on it."""
+        if not self._may_write:
+            return
         try:
             write_json(self.path, settings_content(settings))
         except OSError as error:
             _LOG.warning("preferences are not saved: %s", error)
+
+
+def _free_name(path: Path) -> Path:
+    """Return a name beside a damaged file that no other damaged one has."""
+    names = [path.with_name(f"{path.name}.damaged")]
+    names += [path.with_name(f"{path.name}.damaged-{number}") for number in range(2, 10)]
+    return next((name for name in names if not name.exists()), names[-1])
 
 
 def default_path() -> Path:

@@ -87,6 +87,8 @@ class MainWindow(QMainWindow):
         self._wire()
         self._wire_opening()
         self._restore()
+        if settings_file.trouble:
+            self.notice(Notice(settings_file.trouble, "warning"))
 
     def _build_middle(self) -> None:
         self.setWindowIcon(app_icon())

@@ -62,6 +62,33 @@ def test_settings_damaged_file_costs_the_preferences_only(settings_file, damage,
     settings_file.path.write_bytes(damage)
     assert settings_file.load() == Settings()
     assert "preferences are not used" in caplog.text
+    kept = settings_file.path.with_name("settings.json.damaged")
+    assert kept.name in settings_file.trouble
+    settings_file.save(FULL)
+    assert kept.read_bytes() == damage
+    assert SettingsFile(settings_file.path).load() == FULL
+
+
+def test_settings_damaged_twice_are_both_kept(settings_file):
+    settings_file.path.parent.mkdir(parents=True)
+    for damage in (b"{", b"["):
+        settings_file.path.write_bytes(damage)
+        settings_file.load()
+    folder = settings_file.path.parent
+    assert sorted(one.read_bytes() for one in folder.glob("*.damaged*")) == [b"[", b"{"]
+    settings_file.path.write_text("{}", encoding="utf-8")
+    assert SettingsFile(settings_file.path).load() == Settings()
+
+
+def test_settings_that_cannot_be_read_are_left_alone(tmp_path):
+    folder = tmp_path / "settings.json"
+    folder.mkdir()
+    file = SettingsFile(folder)
+    assert file.load() == Settings()
+    file.save(FULL)
+    assert folder.is_dir()
+    assert [one.name for one in tmp_path.iterdir()] == ["settings.json"]
+    assert "no preferences are saved" in file.trouble
 
 
 @given(st.dictionaries(st.sampled_from(sorted(settings_content(Settings()))), JSON))

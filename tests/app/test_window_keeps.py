@@ -113,6 +113,17 @@ def test_window_remembers_view_layout_and_theme(make_window, settings_file: Sett
     assert again.docks.by_name["right"].isVisible()
 
 
+def test_window_damaged_preferences_are_said_and_kept(make_window, settings_file):
+    settings_file.path.parent.mkdir(parents=True)
+    settings_file.path.write_bytes(b"{oh")
+    window = make_window(views=RECORDER_VIEWS)
+    assert "settings.json.damaged" in strip_text(window)
+    window.close()
+    kept = settings_file.path.with_name("settings.json.damaged")
+    assert kept.read_bytes() == b"{oh"
+    assert settings_file.load().view == "one"
+
+
 @pytest.mark.parametrize("layout", ["", "rubbish", "AAAA", "\N{SNOWMAN}"])
 def test_window_odd_layout_leaves_the_usual_one(window, qtbot, layout):
     assert not window.docks.restore(layout)
