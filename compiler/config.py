@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compiler.memory.options import MemoryPlanningPass
@@ -44,6 +44,14 @@ class EdgeCompileConfig:
         """Return the operators that are let through the verifier."""
         return frozenset((*self._core_aten_ops_exception_list, *self.preserve_ops))
 
+    def letting_through(self, ops: Iterable[Any]) -> EdgeCompileConfig:
+        """Return a configuration whose verifier lets further operators through."""
+        more = sorted(ops, key=str)
+        if not more:
+            return self
+        listed = [*self._core_aten_ops_exception_list, *more]
+        return replace(self, _core_aten_ops_exception_list=listed)
+
 
 @dataclass(frozen=True)
 class ExecutorchBackendConfig:
@@ -54,6 +62,9 @@ class ExecutorchBackendConfig:
         emit_stacktrace: write the source lines of each instruction into the program
         segment_alignment: bytes; where a segment may start in the file
         constant_tensor_alignment: bytes; where a constant may start in its segment
+        extract_delegate_segments: store payloads in segments, which can be mapped, instead of in
+            the tables
+        delegate_alignment: bytes; where a payload may start, None for as segments
     """
 
     memory_planning_pass: MemoryPlanningPass | Mapping[str, MemoryPlanningPass] = field(
@@ -62,6 +73,8 @@ class ExecutorchBackendConfig:
     emit_stacktrace: bool = False
     segment_alignment: int = 128
     constant_tensor_alignment: int = 16
+    extract_delegate_segments: bool = True
+    delegate_alignment: int | None = None
 
     def planning_of(self, method: str) -> MemoryPlanningPass:
         """Return the memory options of a method."""

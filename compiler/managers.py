@@ -14,9 +14,14 @@ from compiler.edge.program import edge_program
 from compiler.emit.program import EmittedProgram, emit_program
 from compiler.errors import CompileError
 from compiler.files import write_whole
+from compiler.lowering import calls_of, delegate, lower_for
 from compiler.memory.blocks import MemoryPlan
+from compiler.partition.flows import partitioners_by_method
+from compiler.partition.verdicts import verdicts_of
+from compiler.passes.pipeline import passes_by_method, transform_methods
 from compiler.record.record import ETRecord, RecordSource
 from compiler.stages import Observer, StageEvent, Stages
+from schema.etrecord.verdicts import Verdict
 
 FORWARD = "forward"
 Programs = ExportedProgram | Mapping[str, ExportedProgram]
@@ -71,6 +76,76 @@ class EdgeProgramManager:
             names = ", ".join(sorted(self.methods))
             raise KeyError(f"no method {method_name!r}; there are {names}")
         return self._programs[method_name]
+
+    @property
+    def compile_config(self) -> EdgeCompileConfig:
+        """Return how the programs were made."""
+        return self._config
+
+    def transform(
+        self,
+        passes: Any,  # noqa: ANN401 - a list, a pass manager, or either by method
+        compile_config: EdgeCompileConfig | None = None,
+        *,
+        observer: Observer | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> EdgeProgramManager:
+        """Return a manager of programs that passes have been run over; this one stays as it is.
+
+        Args:
+            passes: a list or a pass manager, for all methods, or either by method
+            compile_config: says what the verifier lets through; this manager's if None
+            observer: told of each pass, as the stage ``pass NAME``
+            cancelled: asked before each pass
+
+        Raises:
+            PassError: a pass raised, or returned what is no result of a pass
+            SpecViolationError: the verifier refuses what a pass left
+            KeyError: passes are given for a method that is not there
+        """
+        stages, config = Stages(observer, cancelled), compile_config or self._config
+        programs = transform_methods(self._programs, passes, config, stages)
+        return EdgeProgramManager(
+            programs,
+            self._constants,
+            config,
+            record=self._record,
+            events=(*self.events, *stages.events),
+        )
+
+    @property
+    def verdicts(self) -> dict[str, tuple[Verdict, ...]]:
+        """Return by method why each node was delegated or not; empty before a partitioner."""
+        return {name: verdicts_of(program) for name, program in self._programs.items()}
+
+    def to_backend(
+        self,
+        partitioner: Any,  # noqa: ANN401 - one, several, or either by method
+        *,
+        observer: Observer | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> EdgeProgramManager:
+        """Return a manager of programs whose parts partitioners have given to backends.
+
+        Args:
+            partitioner: one for all methods, several in their order, or either by method
+            observer: told of each stage
+            cancelled: asked before each stage
+
+        Raises:
+            PartitionError: a partitioner or its tags break a rule
+            BackendError: a backend raised, or returned what is no result
+            NotImplementedError: a backend is not there
+        """
+        stages = Stages(observer, cancelled)
+        wanted = partitioners_by_method(partitioner, self._programs)
+        return EdgeProgramManager(
+            delegate(self._programs, wanted, stages),
+            self._constants,
+            self._config,
+            record=self._record,
+            events=(*self.events, *stages.events),
+        )
 
     def to_executorch(
         self,
@@ -134,14 +209,26 @@ class ExecutorchProgramManager:
         return self._emitted.buffer
 
     @property
-    def debug_handle_map(self) -> dict[str, dict[int, int]]:
-        """Return by method the debug handle of each instruction that has one."""
+    def debug_handle_map(self) -> dict[str, dict[int, int | list[int]]]:
+        """Return by method the debug handle of each instruction, all those inside a delegate."""
         return {name: dict(handles) for name, handles in self._emitted.debug_handles.items()}
 
     @property
     def delegate_map(self) -> dict[str, dict[int, dict[str, Any]]]:
         """Return by method the delegate maps of its delegate instructions."""
-        return {name: {} for name in self._emitted.debug_handles}
+        return {name: dict(found.maps) for name, found in self._emitted.delegates.items()}
+
+    @property
+    def verdicts(self) -> dict[str, tuple[Verdict, ...]]:
+        """Return by method why each node was delegated or not."""
+        return {name: verdicts_of(program) for name, program in self._programs.items()}
+
+    def exported_program(self, method_name: str = FORWARD) -> ExportedProgram:
+        """Return the edge program a method was emitted from.
+
+        Raises: KeyError naming the methods there are
+        """
+        return EdgeProgramManager(self._programs).exported_program(method_name)
 
     @property
     def memory_plans(self) -> dict[str, MemoryPlan]:
@@ -171,7 +258,8 @@ class ExecutorchProgramManager:
             raise RuntimeError(
                 "no ETRecord was asked for: lower with to_edge(..., generate_etrecord=True)"
             )
-        return ETRecord(self._record, self._emitted.debug_handles)
+        emitted = self._emitted
+        return ETRecord(self._record, emitted.debug_handles, emitted.delegates, self.verdicts)
 
 
 def named_programs(programs: Programs) -> dict[str, ExportedProgram]:
@@ -213,31 +301,56 @@ def to_edge(
     for name, program in named.items():
         with stages.stage("edge", name) as result:
             lowered[name] = edge_program(program, config)
-            result.nodes = _calls(lowered[name])
+            result.nodes = calls_of(lowered[name])
     record = RecordSource(named, lowered) if generate_etrecord else None
     return EdgeProgramManager(
         lowered, constant_methods, config, record=record, events=tuple(stages.events)
     )
 
 
-def _calls(program: ExportedProgram) -> int:
-    return sum(node.op == "call_function" for node in program.graph.nodes)
-
-
-def to_edge_transform_and_lower(
+def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
     programs: Programs,
+    transform_passes: Any = None,  # noqa: ANN401 - one, several, or either by method
+    partitioner: Any = None,  # noqa: ANN401 - likewise
     constant_methods: Mapping[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
+    *,
+    observer: Observer | None = None,
+    cancelled: Callable[[], bool] | None = None,
 ) -> EdgeProgramManager:
-    """Lower exported programs to the edge dialect in one go; nothing is delegated.
+    """Lower exported programs, run passes over them, and give parts of them to backends.
+
+    Operators that a partitioner wants whole stay so where it takes them.
 
     Args:
         programs: one program, named ``forward``, or programs by method
+        transform_passes: run over the edge programs before partitioners look at them
+        partitioner: one for all methods, several in their order, or either by method
         constant_methods: values by the name of the method that is to return them
         compile_config: dim order, verifier, operators to keep
         generate_etrecord: keep what an ETRecord needs
+        observer: told of each stage
+        cancelled: asked before each stage
 
-    Raises: CompileError and SpecViolationError as ``to_edge`` does
+    Raises: CompileError and SpecViolationError as ``to_edge`` and ``to_backend`` do
     """
-    return to_edge(programs, constant_methods, compile_config, generate_etrecord)
+    named, stages = named_programs(programs), Stages(observer, cancelled)
+    wanted = partitioners_by_method(partitioner, named)
+    config = compile_config or EdgeCompileConfig()
+
+    def transform(edge: dict[str, ExportedProgram]) -> Mapping[str, ExportedProgram]:
+        if transform_passes is None:
+            return edge
+        manager: Any = EdgeProgramManager(edge, None, compile_config)
+        changed = manager.transform(transform_passes)
+        return {name: changed.exported_program(name) for name in changed.methods}
+
+    lowered = lower_for(named, wanted, config, transform, stages)
+    return EdgeProgramManager(
+        delegate(lowered.programs, wanted, stages),
+        constant_methods,
+        lowered.config,
+        record=RecordSource(named, lowered.recorded) if generate_etrecord else None,
+        events=tuple(stages.events),
+    )

@@ -11,7 +11,12 @@ from torch.export import ExportedProgram
 from compiler.delegate.copies import copied_program
 from compiler.delegate.extract import Region, extract, owner_of
 from compiler.delegate.insert import with_delegates
-from compiler.delegate.interface import CompileSpec, copied_specs, find_backend
+from compiler.delegate.interface import (
+    CompileSpec,
+    PreprocessResult,
+    copied_specs,
+    find_backend,
+)
 from compiler.delegate.module import LoweredBackendModule, lowered_module
 from compiler.delegate.preprocess import preprocess_all, preprocess_one
 from compiler.partition.interface import (
@@ -195,6 +200,26 @@ def finished(parted: Parted, modules: Sequence[LoweredBackendModule]) -> Exporte
     made = with_delegates(parted.program, list(zip(parted.regions, modules, strict=True)))
     give_verdicts(made, parted.verdicts)
     return made
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """Partitioning without backends: payloads are empty.
+
+    Attributes:
+        program: an edge program
+    """
+
+    program: ExportedProgram
+
+    def after(self, partitioners: Sequence[Partitioner]) -> ExportedProgram:
+        """Return the program some partitioners would leave."""
+        program = self.program
+        for partitioner in partitioners:
+            parted = part(program, partitioner)
+            modules = [_module(region, PreprocessResult()) for region in parted.regions]
+            program = finished(parted, modules)
+        return program
 
 
 _FORMS: dict[type, Any] = {

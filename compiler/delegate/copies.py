@@ -70,7 +70,7 @@ def _cloned(value: Any) -> Any:  # noqa: ANN401
     return cloned
 
 
-def rebuilt(
+def rebuilt(  # noqa: PLR0913 - a program has that many parts
     program: ExportedProgram,
     root: torch.nn.Module,
     graph: torch.fx.Graph,
@@ -78,6 +78,7 @@ def rebuilt(
     signature: Any = None,  # noqa: ANN401 - torch's, which is not exported under one name
     state_dict: dict[str, Any] | None = None,
     constants: dict[str, Any] | None = None,
+    verifiers: list[Any] | None = None,
 ) -> ExportedProgram:
     """Return a program with another graph; what is not given stays as it is."""
     source: Any = program
@@ -90,7 +91,7 @@ def rebuilt(
         module_call_graph=list(program.module_call_graph),
         example_inputs=program.example_inputs,
         constants=dict(program.constants) if constants is None else constants,
-        verifiers=list(source.verifiers),
+        verifiers=list(source.verifiers) if verifiers is None else verifiers,
     )
     cast("Any", made).graph_module.meta.update(source.graph_module.meta)
     return made

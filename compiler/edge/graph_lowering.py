@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from compiler.delegate.call import is_lowered_module
 from compiler.edge.inline import inline
 from compiler.edge.lineage import Lineage
 from compiler.edge.symbols import Symbols
@@ -123,7 +124,7 @@ class GraphLowering:
 
     def _body(self, node: torch.fx.Node) -> None:
         found = getattr(self.owner, str(node.target), None)
-        if not isinstance(found, torch.fx.GraphModule):
+        if not isinstance(found, torch.fx.GraphModule) and not is_lowered_module(found):
             raise UnsupportedError(f"the attribute {node.target} is no body of control flow")
         self.made[node] = found
 
@@ -149,15 +150,18 @@ class GraphLowering:
     def _read_number(self, node: torch.fx.Node, args: Any) -> None:  # noqa: ANN401
         self.current = self.shared.lineage.metadata(node)
         value = node.meta["val"]
-        new = self.call(aten._local_scalar_dense.default, args, {}, value)
+        given: torch.fx.Node = args[0]
+        if given.meta["val"].dtype in (torch.float16, torch.bfloat16):  # no stock kernel reads them
+            given = self._operator(node, aten.to.dtype, (given, torch.float32), {})
+        new = self.call(aten._local_scalar_dense.default, (given,), {}, value)
         if isinstance(value, SYMBOLIC):
             self.symbols.learn(new)
         self.made[node] = value if isinstance(value, SYMBOLIC) else new
 
-    def _operator(self, node: torch.fx.Node, op: Any, args: Any, kwargs: dict[str, Any]) -> None:  # noqa: ANN401
+    def _operator(self, node: torch.fx.Node, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         self.current = self.shared.lineage.metadata(node)
         try:
-            template = self.shared.templates.of(op, args, kwargs)
+            template = self.shared.templates.of(op, args, kwargs, node)
         except CompileError:
             raise
         except Exception as error:
@@ -170,6 +174,7 @@ class GraphLowering:
         self.made[node] = new
         if op._schema.is_mutable:
             self._rebind(node, new)
+        return new
 
     def _learn_sizes(self, new: Any, value: Any) -> None:  # noqa: ANN401
         """Give results whose sizes depend on data the sizes that the given graph knows."""

@@ -15,13 +15,13 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
 from compiler.config import EdgeCompileConfig
-from compiler.edge.control_flow import lower_control_flow
+from compiler.edge.composed import lower_call
 from compiler.edge.dim_order import CLONE_DIM_ORDER, dim_order_of
 from compiler.edge.graph_lowering import GraphLowering, Shared
 from compiler.edge.lineage import Lineage
 from compiler.edge.ops import edge_op
 from compiler.edge.templates import Scalar
-from compiler.edge.tracing import Templates
+from compiler.edge.tracing import KeepsWhole, Templates
 
 _MUTATIONS = tuple(
     kind
@@ -49,16 +49,23 @@ class LoweredGraph:
     outputs: tuple[Any, ...]
 
 
-def lower(program: ExportedProgram, config: EdgeCompileConfig) -> LoweredGraph:
+def lower(
+    program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None = None
+) -> LoweredGraph:
     """Return the edge graph of a program whose writes are simple (see ``functional``).
+
+    Args:
+        program: as exported
+        config: operators to keep, dim order
+        keeps: says of each node whether it is to be decomposed
 
     Raises: UnsupportedError naming the node and the user's line
     """
     mode = _fake_mode(program)
     templates = Templates(
-        mode, frozenset(config.preserve_ops), skip_dim_order=config.skip_dim_order
+        mode, frozenset(config.preserve_ops), skip_dim_order=config.skip_dim_order, keeps=keeps
     )
-    shared = Shared(templates, Lineage(), mode, lower_control_flow)
+    shared = Shared(templates, Lineage(), mode, lower_call)
     lowering = _ProgramLowering(shared, program)
     lowering.lower(program.graph.nodes)
     return LoweredGraph(

@@ -23,6 +23,7 @@ from torch.export.graph_signature import (
 from compiler.config import EdgeCompileConfig
 from compiler.edge.functional import without_hard_writes
 from compiler.edge.lower import LoweredGraph, lower
+from compiler.edge.tracing import KeepsWhole
 from compiler.edge.verifier import verifier_for
 from compiler.untyped import ranges_of
 
@@ -33,15 +34,22 @@ _SYMBOLIC: dict[type[Any], type[Any]] = {
 }
 
 
-def edge_program(program: ExportedProgram, config: EdgeCompileConfig) -> ExportedProgram:
+def edge_program(
+    program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None = None
+) -> ExportedProgram:
     """Return a new edge program; the given program is not changed.
+
+    Args:
+        program: as exported
+        config: dim order, verifier, operators to keep
+        keeps: says of each node whether it is to be decomposed
 
     Raises:
         UnsupportedError: the program uses something an edge program cannot express
         SpecViolationError: the verifier refuses the result
     """
     source = without_hard_writes(program)
-    lowered = lower(source, config)
+    lowered = lower(source, config, keeps)
     return ExportedProgram(
         root=_owner(lowered),
         graph=lowered.graph,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -37,10 +37,17 @@ class Recorder(DispatchMode):
         steps: the edge operators seen so far, in order
     """
 
-    def __init__(self, preserved: frozenset[Any], *, skip_dim_order: bool) -> None:
+    def __init__(
+        self,
+        preserved: frozenset[Any],
+        *,
+        skip_dim_order: bool,
+        keeps: Callable[[Any, Any, Any], bool] | None = None,
+    ) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType] - torch types none
         self.steps: list[Step] = []
         self._preserved = preserved
+        self._keeps = keeps
         self._skip_dim_order = skip_dim_order
         self._known: dict[int, tuple[Any, Any]] = {}  # holds the tensors, so that ids stay theirs
 
@@ -73,13 +80,18 @@ class Recorder(DispatchMode):
 
     def call(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         """Run one operator, decomposed as far as there are rules, and return its fake result."""
-        rule = None if op in self._preserved else decomposition_of(op)
+        rule = None if self._stays(op, args, kwargs) else decomposition_of(op)
         if rule is not None:
             with self:
                 result = rule(*args, **kwargs)
             if result is not NotImplemented:
                 return result
         return self._record(op, tuple(args), kwargs)
+
+    def _stays(self, op: Any, args: Any, kwargs: dict[str, Any]) -> bool:  # noqa: ANN401
+        if op in self._preserved:
+            return True
+        return self._keeps is not None and self._keeps(op, args, kwargs)
 
     def _record(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         if op._schema.is_mutable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -14,25 +14,73 @@ from compiler.edge.twins import functional_twin
 from compiler.untyped import aten, native
 
 
+class KeepsWhole(Protocol):
+    """Says which operators are not decomposed, node by node."""
+
+    def kind(self, node: torch.fx.Node, op: Any) -> str:  # noqa: ANN401
+        """Return ``whole``, ``parts``, ``refused`` (nothing inside either), or an empty text."""
+        ...
+
+    def keeps_inside(self, op: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
+        """Return whether an operator that is met inside another one stays whole."""
+        ...
+
+
 class Templates:
     """The templates of one program."""
 
-    def __init__(self, mode: Any, preserved: frozenset[Any], *, skip_dim_order: bool) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        mode: Any,  # noqa: ANN401
+        preserved: frozenset[Any],
+        *,
+        skip_dim_order: bool,
+        keeps: KeepsWhole | None = None,
+    ) -> None:
         self._mode = mode
         self._preserved = preserved
         self._skip_dim_order = skip_dim_order
+        self._keeps = keeps
         self._kept: dict[Any, Template] = {}
 
-    def of(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Template:  # noqa: ANN401
-        """Return what an operator becomes for these argument nodes."""
-        key = metadata_key(op, args, kwargs)
+    def of(
+        self,
+        op: Any,  # noqa: ANN401
+        args: Any,  # noqa: ANN401
+        kwargs: dict[str, Any],
+        node: torch.fx.Node | None = None,
+    ) -> Template:
+        """Return what an operator becomes for these argument nodes.
+
+        Args:
+            op: the operator
+            args: arguments in the new graph
+            kwargs: likewise
+            node: of the given graph, which may be one to keep whole
+        """
+        kind = "" if self._keeps is None or node is None else self._keeps.kind(node, op)
+        key = metadata_key(op, args, kwargs), kind
         template = self._kept.get(key)
         if template is None:
-            template = self._kept[key] = self._trace(op, args, kwargs)
+            template = self._kept[key] = self._trace(op, args, kwargs, kind)
         return template
 
-    def _trace(self, op: Any, args: Any, kwargs: dict[str, Any]) -> Template:  # noqa: ANN401
-        recorder = Recorder(self._preserved, skip_dim_order=self._skip_dim_order)
+    def _keeps_of(self, op: Any, kind: str) -> Any:  # noqa: ANN401
+        keeps = self._keeps
+        if keeps is None or kind == "refused":
+            return None
+        if not kind:
+            return keeps.keeps_inside
+
+        def stays(met: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
+            return kind == "whole" if met is op else keeps.keeps_inside(met, args, kwargs)
+
+        return stays
+
+    def _trace(self, op: Any, args: Any, kwargs: dict[str, Any], kind: str) -> Template:  # noqa: ANN401
+        recorder = Recorder(
+            self._preserved, skip_dim_order=self._skip_dim_order, keeps=self._keeps_of(op, kind)
+        )
         count = 0
 
         def bind(leaf: Any) -> Any:  # noqa: ANN401

@@ -90,7 +90,8 @@ def emit_method(
         non_const_buffer_device=None,
     )
     handles = {**emission.debug_handles, **emission.delegate_maps.handles}
-    return EmittedMethod(plan, handles, emission.delegate_maps)
+    in_order = dict(sorted(handles.items()))
+    return EmittedMethod(plan, in_order, emission.delegate_maps)
 
 
 def _containers(program: ExportedProgram) -> m.ContainerMetadata:

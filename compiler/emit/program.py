@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 
 from compiler.config import ExecutorchBackendConfig
 from compiler.emit.constants import Segment
+from compiler.emit.delegates import DelegateMaps, PlacedDelegates, place_delegates
 from compiler.emit.method import EmittedMethod, Stores, emit_method
 from compiler.emit.out_variants import check_out_variants
 from compiler.emit.values import ValueTable
@@ -33,14 +34,19 @@ class EmittedProgram:
         table: its tables
         segments: its segments, each as the buffers that make it up
         alignment: bytes; where a segment may start
-        debug_handles: by method, the debug handle of each instruction that has one
+        debug_handles: by method, the debug handle of each instruction that has one, all of those
+            inside a delegate
+        delegates: by method, what is known about its delegate instructions
+        external: blobs that delegates look up by key in other files, by the name of the file
         memory: by method, the plan of its memory
     """
 
     table: m.ProgramTable
     segments: tuple[tuple[memoryview | bytes, ...], ...]
     alignment: int
-    debug_handles: Mapping[str, Mapping[int, int]]
+    debug_handles: Mapping[str, Mapping[int, int | list[int]]]
+    delegates: Mapping[str, DelegateMaps]
+    external: Mapping[str, Mapping[str, bytes]]
     memory: Mapping[str, MemoryPlan]
 
     @cached_property
@@ -93,28 +99,38 @@ def emit_program(
     segments = [tuple(stores.constants.parts)]
     if len(stores.states.offsets) > 1:
         segments.append(tuple(stores.states.parts))
-    return EmittedProgram(
-        table=_table(tuple(plans), stores),
-        segments=tuple(segments),
+    placed = place_delegates(
+        plans,
+        stores.delegates,
+        segments,
+        extract=config.extract_delegate_segments,
         alignment=config.segment_alignment,
+        delegate_alignment=config.delegate_alignment,
+    )
+    return EmittedProgram(
+        table=_table(placed, stores),
+        segments=placed.segments,
+        alignment=placed.alignment,
         debug_handles={name: method.debug_handles for name, method in emitted.items()},
+        delegates={name: method.delegates for name, method in emitted.items()},
+        external=placed.external,
         memory=memory,
     )
 
 
-def _table(plans: tuple[m.ExecutionPlan, ...], stores: Stores) -> m.ProgramTable:
+def _table(placed: PlacedDelegates, stores: Stores) -> m.ProgramTable:
     states = stores.states.offsets
     return m.ProgramTable(
         version=0,
-        execution_plan=plans,
+        execution_plan=placed.plans,
         constant_buffer=None,
-        backend_delegate_data=(),
+        backend_delegate_data=placed.inline,
         segments=(),  # placed on writing
         constant_segment=m.SubsegmentOffsets(0, tuple(stores.constants.offsets)),
         mutable_data_segments=(
             (m.SubsegmentOffsets(1, tuple(states)),) if len(states) > 1 else None
         ),
-        named_data=None,
+        named_data=placed.named,
     )
 
 

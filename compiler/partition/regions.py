@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import operator
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
 import torch
 
@@ -31,6 +31,7 @@ def regions(
     graph: torch.fx.Graph,
     label: Callable[[Node], Hashable | None],
     groups: Mapping[Node, str] | None = None,
+    cuts: Collection[tuple[Node, Node]] = (),
 ) -> list[list[Node]]:
     """Return connected sets of equally labelled calls that can be contracted all at once.
 
@@ -42,6 +43,7 @@ def regions(
         graph: in topological order
         label: of a node, None to leave it out; a ``getitem`` has the label of its source
         groups: sets that stay together, none of which forms a cycle; the first one's label counts
+        cuts: pairs of a node and a reader of it that may not be in one region
     """
     nodes = [node for node in graph.nodes if node.op == "call_function" and unit_of(node) is node]
     held = groups or {}
@@ -59,7 +61,9 @@ def regions(
         key: list(dict.fromkeys(keys[s] for node in members[key] for s in sources(node)))
         for key in order
     }
-    found = _joined(order, {key: [s for s in read[key] if s != key] for key in order}, classes)
+    cut = {(keys[a], keys[b]) for a, b in cuts if a in keys and b in keys}
+    others = {key: [s for s in read[key] if s != key] for key in order}
+    found = _joined(order, others, lambda a, b: classes[a] != classes[b] or (a, b) in cut, classes)
     return [_with_results(_in_order(nodes, members, group)) for group in found]
 
 
@@ -71,6 +75,7 @@ def sources(node: Node) -> Iterable[Node]:
 def _joined(
     order: Sequence[Hashable],
     read: Mapping[Hashable, Sequence[Hashable]],
+    parts: Callable[[Hashable, Hashable], bool],
     classes: Mapping[Hashable, int],
 ) -> list[list[Hashable]]:
     readers: dict[Hashable, list[Hashable]] = {key: [] for key in order}
@@ -78,10 +83,10 @@ def _joined(
     for key in order:
         for source in read[key]:
             readers[source].append(key)
-        above = (depth[s] + (classes[s] != classes[key]) for s in read[key])
+        above = (depth[s] + parts(s, key) for s in read[key])
         depth[key] = max(above, default=0)
     for key in reversed(order):
-        below = [depth[r] - (classes[key] != classes[r]) for r in readers[key]]
+        below = [depth[r] - parts(key, r) for r in readers[key]]
         if below:
             depth[key] = max(depth[key], min(below))
     parent: dict[Hashable, Hashable] = {key: key for key in order if classes[key]}

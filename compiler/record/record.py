@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -13,9 +13,12 @@ from typing import IO, Any
 import torch
 from torch.export import ExportedProgram
 
+from compiler.emit.delegates import DelegateMaps
 from compiler.files import write_whole
 from compiler.record.graph import program_json
 from schema.etrecord import members as m
+from schema.etrecord.verdicts import MEMBER as VERDICTS
+from schema.etrecord.verdicts import Verdict, encode_verdicts
 from schema.etrecord.zip_write import Content, archive_chunks
 
 _FORWARD = "forward"
@@ -38,10 +41,24 @@ class ETRecord:
     """A record that can be given reference data and saved."""
 
     def __init__(
-        self, source: RecordSource, debug_handles: Mapping[str, Mapping[int, int]]
+        self,
+        source: RecordSource,
+        debug_handles: Mapping[str, Mapping[int, int | list[int]]],
+        delegates: Mapping[str, DelegateMaps] | None = None,
+        verdicts: Mapping[str, Sequence[Verdict]] | None = None,
     ) -> None:
+        """Hold what a record is written from.
+
+        Args:
+            source: the programs
+            debug_handles: by method, those of each instruction
+            delegates: by method, what is known about its delegate instructions
+            verdicts: by method, why each node was delegated or not
+        """
         self._source = source
         self._debug_handles = debug_handles
+        self._delegates = delegates or {}
+        self._verdicts = verdicts or {}
         self._inputs: Any = None
         self._outputs: Any = None
 
@@ -74,10 +91,12 @@ class ETRecord:
             method: {str(place): handle for place, handle in by_place.items()}
             for method, by_place in self._debug_handles.items()
         }
-        nothing: dict[str, Any] = {method: {} for method in handles}
+        maps = {method: self._delegates.get(method) or DelegateMaps() for method in handles}
         yield Content(m.HANDLES, _json(handles))
-        yield Content(m.DELEGATES, _json(nothing))
-        yield Content(m.COUNTS, _json(nothing))
+        yield Content(m.DELEGATES, _json({method: found.maps for method, found in maps.items()}))
+        yield Content(m.COUNTS, _json({method: found.results for method, found in maps.items()}))
+        if any(self._verdicts.values()):
+            yield Content(VERDICTS, encode_verdicts(self._verdicts))
         if self._outputs is not None:
             yield Content(m.OUTPUTS, _torch_save(self._outputs))
         if self._inputs is not None:

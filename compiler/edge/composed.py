@@ -1,0 +1,64 @@
+"""Calls of modules that were lowered before: they stay whole."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+
+from compiler.delegate.call import executorch_call_delegate
+from compiler.edge.control_flow import lower_control_flow
+from compiler.edge.dim_order import TO_DIM_ORDER_COPY
+from compiler.edge.graph_lowering import GraphLowering
+from compiler.edge.ops import edge_op
+
+
+def lower_call(outer: GraphLowering, node: torch.fx.Node, args: Any) -> Any:  # noqa: ANN401
+    """Make a call of a lowered module, or of control flow; return what stands for its results.
+
+    Raises: UnsupportedError if it is neither
+    """
+    if node.target is not executorch_call_delegate:
+        return lower_control_flow(outer, node, args)
+    module = args[0]
+    name = _name_of(outer, module)
+    given = [_as_made_for(outer, outer.node_of(leaf), want) for leaf, want in _pairs(module, args)]
+    home = outer.graph.create_node("get_attr", name, name=name)
+    call = outer.call(node.target, (home, *given), {}, node.meta["val"])
+    call.meta["composed"] = True
+    if isinstance(node.meta["val"], torch.Tensor):
+        return call
+    return tuple(_taken(outer, call, place) for place, _ in enumerate(node.meta["val"]))
+
+
+def _taken(outer: GraphLowering, call: torch.fx.Node, place: int) -> torch.fx.Node:
+    return outer.call(operator.getitem, (call, place), {}, call.meta["val"][place])
+
+
+def _name_of(outer: GraphLowering, module: Any) -> str:  # noqa: ANN401
+    bodies: dict[str, Any] = outer.bodies
+    for name, body in bodies.items():
+        if body is module:
+            return name
+    name = f"lowered_module_{sum(n.startswith('lowered_module_') for n in bodies)}"
+    bodies[name] = module
+    return name
+
+
+def _pairs(module: Any, args: Any) -> list[tuple[Any, Any]]:  # noqa: ANN401
+    program = module.original_module
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    wanted = [values.get(name) for name in program.graph_signature.user_inputs]
+    return list(zip(args[1:], wanted, strict=True))
+
+
+def _as_made_for(outer: GraphLowering, node: Any, wanted: Any) -> Any:  # noqa: ANN401
+    """Return an input in the layout the module was lowered for."""
+    if not isinstance(node, torch.fx.Node) or not isinstance(wanted, torch.Tensor):
+        return node
+    value = node.meta["val"]
+    if value.is_contiguous() or not wanted.is_contiguous():
+        return node
+    order = {"dim_order": [*range(value.dim())]}
+    return outer.call(edge_op(TO_DIM_ORDER_COPY), (node,), order, outer.plain(value))

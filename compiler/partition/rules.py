@@ -1,0 +1,221 @@
+"""Rules of the user about which nodes may be delegated, and in how large pieces."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import torch
+
+from compiler.partition.reasons import operator_of, value_of
+
+Node = torch.fx.Node
+
+
+class Granularity(str, Enum):
+    """How large partitions are."""
+
+    MAXIMAL = "maximal"
+    MODULE = "module"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRule:
+    """Fits a node by its result, or by any of the tensors it reads.
+
+    Attributes:
+        dtypes: names such as ``float16``; empty fits all
+        min_rank: fewest dimensions
+        max_rank: most dimensions, None for any
+        min_elements: fewest elements; a symbolic size fits no bound
+        max_elements: most elements, None for any
+    """
+
+    dtypes: tuple[str, ...] = ()
+    min_rank: int = 0
+    max_rank: int | None = None
+    min_elements: int = 0
+    max_elements: int | None = None
+
+    def fits(self, tensor: torch.Tensor) -> bool:
+        """Return whether a tensor is one of those the rule is about."""
+        if self.dtypes and str(tensor.dtype).removeprefix("torch.") not in self.dtypes:
+            return False
+        if not self.min_rank <= tensor.dim() <= _or_any(self.max_rank):
+            return False
+        if self.min_elements == 0 and self.max_elements is None:
+            return True
+        sizes: tuple[Any, ...] = tuple(tensor.shape)
+        if not all(isinstance(size, int) for size in sizes):
+            return False
+        return self.min_elements <= tensor.numel() <= _or_any(self.max_elements)
+
+    def finding(self, node: Node) -> str:
+        """Return what fits, in words; empty when nothing does."""
+        for each, where in ((node, "its result"), *((n, n.name) for n in node.all_input_nodes)):
+            value = each.meta.get("val")
+            if isinstance(value, torch.Tensor) and self.fits(value):
+                return f"{where} is {value_of(each)}"
+        return ""
+
+
+def _or_any(most: int | None) -> float:
+    return float("inf") if most is None else most
+
+
+@dataclass(frozen=True)
+class PartitionRules:
+    """What a partitioner may take; empty rules allow everything.
+
+    A node that any deny rule fits stays out. Where a kind of allow rule is given, only nodes that
+    fit one of them may be taken. Names of operators, nodes and modules may be patterns such as
+    ``aten.conv*`` or ``encoder.*``.
+
+    Attributes:
+        deny_ops: operators, edge or ATen; one that is decomposed into such an operator counts, and
+            so do the nodes that such an operator was decomposed into
+        allow_ops: likewise
+        deny_nodes: names of nodes, in the edge or in the exported program
+        allow_nodes: likewise
+        deny_handles: debug handles
+        allow_handles: likewise
+        deny_modules: paths of modules, or names of their classes; what is inside them counts
+        allow_modules: likewise
+        deny_tensors: by dtype and shape
+        allow_tensors: likewise, of results
+        min_nodes: fewest computing nodes of a partition
+        max_partitions: most partitions, the largest ones are kept; None for any number
+        granularity: how large partitions are
+        cut_edges: pairs of node names that may not be in one partition where one reads the other
+        priority: of several partitioners, those with larger numbers come first
+    """
+
+    deny_ops: tuple[Any, ...] = ()
+    allow_ops: tuple[Any, ...] = ()
+    deny_nodes: tuple[str, ...] = ()
+    allow_nodes: tuple[str, ...] = ()
+    deny_handles: tuple[int, ...] = ()
+    allow_handles: tuple[int, ...] = ()
+    deny_modules: tuple[str, ...] = ()
+    allow_modules: tuple[str, ...] = ()
+    deny_tensors: tuple[TensorRule, ...] = ()
+    allow_tensors: tuple[TensorRule, ...] = ()
+    min_nodes: int = 1
+    max_partitions: int | None = None
+    granularity: Granularity = Granularity.MAXIMAL
+    cut_edges: tuple[tuple[str, str], ...] = ()
+    priority: int = 0
+
+    def veto(self, node: Node) -> tuple[str, str] | None:
+        """Return the rule that keeps a node out and why, None when it may be taken."""
+        return self.veto_of_operators(operators_behind(node)) or self._veto_of_place(node)
+
+    def veto_of_operators(self, operators: Iterable[str]) -> tuple[str, str] | None:
+        """Return the rule that keeps a node out that is, or comes from, these operators."""
+        names = list(operators)
+        denied = _first(names, map(op_pattern, self.deny_ops))
+        if denied:
+            return "deny_ops", f"{denied[0]} is denied by {denied[1]}"
+        if self.allow_ops and not _first(names, map(op_pattern, self.allow_ops)):
+            return "allow_ops", f"{names[0]} is not among the allowed operators"
+        return None
+
+    def _veto_of_place(self, node: Node) -> tuple[str, str] | None:
+        kinds: tuple[tuple[str, list[str], tuple[str, ...], tuple[str, ...]], ...] = (
+            ("nodes", names_behind(node), self.deny_nodes, self.allow_nodes),
+            ("modules", modules_around(node), self.deny_modules, self.allow_modules),
+            (
+                "handles",
+                [str(node.meta.get("debug_handle"))],
+                tuple(map(str, self.deny_handles)),
+                tuple(map(str, self.allow_handles)),
+            ),
+        )
+        for kind, names, deny, allow in kinds:
+            denied = _first(names, deny)
+            if denied:
+                return f"deny_{kind}", f"{kind[:-1]} {denied[0]} is denied by {denied[1]}"
+            if allow and not _first(names, allow):
+                found = ", ".join(names) or "none"
+                return f"allow_{kind}", f"{kind[:-1]} {found} is not among the allowed {kind}"
+        return self._veto_of_tensors(node)
+
+    def _veto_of_tensors(self, node: Node) -> tuple[str, str] | None:
+        for rule in self.deny_tensors:
+            found = rule.finding(node)
+            if found:
+                return "deny_tensors", f"{found}, which {rule} denies"
+        value = node.meta.get("val")
+        allowed = self.allow_tensors
+        if not allowed or not isinstance(value, torch.Tensor):
+            return None
+        if any(rule.fits(value) for rule in allowed):
+            return None
+        return "allow_tensors", f"its result is {value_of(node)}, which no rule allows"
+
+
+def op_pattern(op: Any) -> str:  # noqa: ANN401 - an operator or its name
+    """Return the name, or pattern of names, of an operator; a bare packet means its overloads."""
+    if isinstance(op, str):
+        name = op.removeprefix("torch.ops.").replace("::", ".")
+    else:
+        name = getattr(op, "__name__", str(op))
+        namespace = getattr(op, "namespace", "")
+        if namespace and not name.startswith(f"{namespace}."):
+            name = f"{namespace}.{name}"
+    return f"{name}.*" if name.count(".") == 1 and not name.endswith("*") else name
+
+
+def _first(names: Iterable[str], patterns: Iterable[str]) -> tuple[str, str] | None:
+    listed = list(patterns)
+    for name in names:
+        for pattern in listed:
+            if name == pattern or fnmatch.fnmatchcase(name, pattern):
+                return name, pattern
+    return None
+
+
+def ancestors(node: Node) -> Iterator[Any]:
+    """Yield the nodes of earlier graphs a node comes from, nearest first."""
+    left = list(node.meta.get("from_node") or ())
+    while left:
+        source = left.pop(0)
+        yield source
+        left += source.from_node
+
+
+def operators_behind(node: Node) -> list[str]:
+    """Return the operator of a node and those of its ancestors."""
+    found = [operator_of(node)]
+    for source in ancestors(node):
+        text = str(source.target).removeprefix("torch.ops.").removeprefix("<EdgeOp: ").rstrip(">")
+        found.append(text)
+    return found
+
+
+def names_behind(node: Node) -> list[str]:
+    """Return the name of a node and, where it has one, of the node that was exported."""
+    return list(dict.fromkeys([node.name, *(s.name for s in list(ancestors(node))[:1])]))
+
+
+def modules_around(node: Node) -> list[str]:
+    """Return the paths and class names of the modules a node is in, outermost first."""
+    found: list[str] = []
+    stack: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
+    for path, kind in stack.values():
+        name = kind if isinstance(kind, str) else kind.__name__
+        found += [
+            path.removeprefix("L['self'].").removeprefix("L['self']"),
+            name.rpartition(".")[2],
+        ]
+    return [text for text in dict.fromkeys(found) if text]
+
+
+def innermost_module(node: Node) -> str:
+    """Return the path of the module a node is in, empty for the outermost."""
+    stack: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
+    return next(reversed([path for path, _ in stack.values()]), "")
