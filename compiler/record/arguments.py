@@ -31,9 +31,12 @@ def argument(value: Any, kind: str = "") -> Json:  # noqa: ANN401
 
 
 def _node(node: torch.fx.Node) -> Json:
-    if isinstance(node.meta.get("val"), torch.Tensor):
+    value = node.meta.get("val")
+    if isinstance(value, torch.Tensor):
         return {"as_tensor": {"name": node.name}}
-    return {"as_sym_int": {"as_name": node.name}}
+    if isinstance(value, torch.SymBool):
+        return {"as_sym_bool": {"as_name": node.name}}
+    return {"as_sym_int": {"as_name": node.name}}  # floats too: the format has no such argument
 
 
 def _constant(value: Any) -> Json:  # noqa: ANN401
@@ -61,11 +64,11 @@ def _list(items: list[Any], kind: str) -> Json:
         return {"as_sym_ints": [_sym_int(item) for item in items]}
     if nodes and len(nodes) == len(items):
         return {"as_tensors": [{"name": node.name} for node in nodes]}
-    if nodes:
+    if nodes and len(nodes) + items.count(None) == len(items):
         return {"as_optional_tensors": [_constant(i) if i is None else _node(i) for i in items]}
     tags = ((bool, "as_bools"), (int, "as_ints"), (float, "as_floats"), (str, "as_strings"))
     for kind_of_item, tag in tags:
-        if isinstance(items[0], kind_of_item):
+        if all(isinstance(item, kind_of_item) for item in items):
             return {tag: items}
     raise UnsupportedError(f"{items!r} cannot be written into a record")
 

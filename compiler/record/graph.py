@@ -15,7 +15,15 @@ from compiler.edge.ops import EdgeOp
 from compiler.errors import UnsupportedError, at
 from compiler.record.arguments import MAJOR, MINOR, Json, argument, size, tensor_meta
 from compiler.record.metadata import NodeMetadata
-from compiler.untyped import OpOverload, largest, ranges_of
+from compiler.untyped import (
+    NUMBER_OPERATORS,
+    SYMBOLIC,
+    HigherOrderOperator,
+    OpOverload,
+    expression_of,
+    largest,
+    ranges_of,
+)
 
 _EDGE = "executorch.exir.dialects.edge.ops."
 
@@ -30,7 +38,7 @@ def program_json(program: ExportedProgram, *, edge: bool) -> bytes:
     Raises: UnsupportedError if an argument has no form in a record
     """
     module = {
-        "graph": _Writer(program, edge=edge).graph(),
+        "graph": _Writer(program.graph_module, NodeMetadata(handles=edge)).graph(),
         "signature": _signature(program),
         "module_call_graph": [_module_call(entry) for entry in program.module_call_graph],
     }
@@ -49,27 +57,34 @@ def _ranges(program: ExportedProgram) -> Json:
     ranges: Json = {}
     given = ranges_of(program)
     for symbol, values in given.items():
-        lower = int(values.lower)
-        ranges[str(symbol)] = {"min_val": lower, "max_val": largest(symbol, given)}
+        if values.lower.is_Integer:  # a number read from a tensor has no bounds
+            largest_value = largest(symbol, given)
+            ranges[str(symbol)] = {"min_val": int(values.lower), "max_val": largest_value}
     return ranges
 
 
 class _Writer:
-    def __init__(self, program: ExportedProgram, *, edge: bool) -> None:
-        self.program = program
-        self.metadata = NodeMetadata(handles=edge)
+    def __init__(self, owner: torch.fx.GraphModule, metadata: NodeMetadata) -> None:
+        self.owner = owner
+        self.metadata = metadata
         self.tensors: Json = {}
         self.sizes: Json = {}
+        self.conditions: Json = {}
+        self.single = False
 
     def graph(self) -> Json:
         inputs: list[Json] = []
         nodes: list[Json] = []
         outputs: list[Json] = []
-        for node in self.program.graph.nodes:
+        for node in self.owner.graph.nodes:
             if node.op == "placeholder":
                 inputs.append(self._input(node))
             elif node.op == "output":
-                outputs = [argument(value) for value in node.args[0]]
+                given: Any = node.args[0]
+                self.single = not isinstance(given, (list, tuple))
+                outputs = [argument(value) for value in ([given] if self.single else given)]
+            elif node.op == "get_attr":
+                continue  # a body, written as an argument of its call
             elif node.op != "call_function":
                 raise UnsupportedError(f"{node.op} cannot be written into a record: {at(node)}")
             elif node.target is not operator.getitem:
@@ -80,8 +95,8 @@ class _Writer:
             "nodes": nodes,
             "tensor_values": self.tensors,
             "sym_int_values": self.sizes,
-            "sym_bool_values": {},
-            "is_single_tensor_return": False,
+            "sym_bool_values": self.conditions,
+            "is_single_tensor_return": self.single,
             "custom_obj_values": {},
         }
 
@@ -90,16 +105,40 @@ class _Writer:
         if isinstance(value, torch.Tensor):
             self.tensors[node.name] = tensor_meta(value)
             return {"as_tensor": {"name": node.name}}
-        if isinstance(value, torch.SymInt):
-            self.sizes[node.name] = size(value)
-            return {"as_sym_int": {"as_name": node.name}}
+        if isinstance(value, SYMBOLIC):
+            return self._number(node.name, value)
         return argument(value)
+
+    def _number(self, name: str, value: Any) -> Json:  # noqa: ANN401
+        if isinstance(value, torch.SymBool):
+            self.conditions[name] = {
+                "as_expr": {"expr_str": str(expression_of(value)), "hint": None}
+            }
+            return {"as_sym_bool": {"as_name": name}}
+        self.sizes[name] = size(value)
+        return {"as_sym_int": {"as_name": name}}
+
+    def _body(self, node: torch.fx.Node) -> Json:
+        body = getattr(self.owner, str(node.target))
+        graph = _Writer(body, self.metadata).graph()
+        return {"as_graph": {"name": node.target, "graph": graph}}
+
+    def _operands(self, node: torch.fx.Node) -> list[Json]:
+        """Return the arguments of control flow, which has no schema."""
+        found: list[Json] = []
+        for value in node.args:
+            if isinstance(value, torch.fx.Node) and value.op == "get_attr":
+                found.append({"name": "", "arg": self._body(value)})
+                continue
+            kind = "Tensor" if isinstance(value, (list, tuple)) and not value else ""
+            found.append({"name": "", "arg": argument(value, kind)})
+        return found
 
     def _node(self, node: torch.fx.Node) -> Json:
         return {
             "name": node.name,
             "target": target_name(node.target),
-            "inputs": _inputs(node),
+            "inputs": self._operands(node) if _has_bodies(node) else _inputs(node),
             "outputs": self._outputs(node),
             "metadata": self.metadata.of(node),
         }
@@ -109,9 +148,8 @@ class _Writer:
         if isinstance(value, torch.Tensor):
             self.tensors[node.name] = tensor_meta(value)
             return [{"as_tensor": {"name": node.name}}]
-        if isinstance(value, torch.SymInt):
-            self.sizes[node.name] = size(value)
-            return [{"as_sym_int": {"as_name": node.name}}]
+        if isinstance(value, SYMBOLIC):
+            return [self._number(node.name, value)]
         if isinstance(value, (list, tuple)):
             return self._several(node, [*value])
         return []
@@ -123,7 +161,14 @@ class _Writer:
             if isinstance(value, torch.Tensor):
                 self.tensors[name] = tensor_meta(value)
         target: Any = node.target
-        if len(target._schema.returns) == 1:
+        if _has_bodies(node) and len(values) > 1:
+            return [
+                {"as_tensor": {"name": name}}
+                if isinstance(value, torch.Tensor)
+                else self._number(name, value)
+                for name, value in zip(names, values, strict=True)
+            ]
+        if _has_bodies(node) or len(target._schema.returns) == 1:
             return [{"as_tensors": [{"name": name} for name in names]}]
         return [{"as_tensor": {"name": name}} for name in names]
 
@@ -135,7 +180,15 @@ def target_name(target: Any) -> str:  # noqa: ANN401
     if isinstance(target, OpOverload):
         overload: Any = target
         return f"torch.ops.{overload.namespace}.{overload.__name__}"
+    if isinstance(target, HigherOrderOperator):
+        return f"torch.ops.higher_order.{target.__name__}"
+    if NUMBER_OPERATORS.get(target, "").startswith("sym_"):
+        return f"torch.{target.__name__}"
     return f"_operator.{target.__name__}"
+
+
+def _has_bodies(node: torch.fx.Node) -> bool:
+    return isinstance(node.target, HigherOrderOperator)
 
 
 def _inputs(node: torch.fx.Node) -> list[Json]:

@@ -35,6 +35,20 @@ class Stock:
         assert "error" not in answer, answer["error"]
         return torch.load(outputs)
 
+    def run_each(self, programs: Sequence[tuple[bytes, Sequence[Any]]]) -> list[list[Any] | str]:
+        """Return the outputs of `forward` of each program, or the error's text.
+
+        A program that takes the process down does so alone.
+        """
+        given, outputs = self._folder / "each.pt", self._folder / "out.pt"
+        torch.save([(buffer, list(inputs)) for buffer, inputs in programs], given)
+        answer = self.ask("run_each", programs=str(given), outputs=str(outputs))
+        if "error" not in answer:
+            return torch.load(outputs)
+        if len(programs) < 2:
+            return [answer["error"] for _ in programs]
+        return [found for program in programs for found in self.run_each([program])]
+
     def about(self, verb: str, exported: torch.export.ExportedProgram) -> dict[str, Any]:
         """Return an answer about an exported program, lowered by the stock compiler."""
         path = self._folder / "exported.pt2"

@@ -19,7 +19,13 @@ warnings.filterwarnings("ignore")
 def main() -> int:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    verbs = {"run": run, "operators": operators, "record": record, "arena": arena}
+    verbs = {
+        "run": run,
+        "run_each": run_each,
+        "operators": operators,
+        "record": record,
+        "arena": arena,
+    }
     for line in sys.stdin:
         question = json.loads(line)
         try:
@@ -47,6 +53,23 @@ def run(program: str, calls: str, outputs: str, trace: str = "") -> dict[str, An
     if trace:
         module.write_etdump_result_to_file(f"{trace}.etdp", f"{trace}.debug")
     return {"methods": sorted(module.method_names())}
+
+
+def run_each(programs: str, outputs: str) -> dict[str, Any]:
+    """Call `forward` of each program: `programs` holds (bytes, inputs), `outputs` the results."""
+    import torch
+    from executorch.extension.pybindings import portable_lib
+
+    results: list[Any] = []
+    for buffer, inputs in torch.load(programs):
+        try:
+            module = portable_lib._load_for_executorch_from_buffer(buffer)
+            found = module.run_method("forward", tuple(inputs))
+            results.append([v.clone() if isinstance(v, torch.Tensor) else v for v in found])
+        except RuntimeError as error:
+            results.append(str(error))
+    torch.save(results, outputs)
+    return {}
 
 
 def operators(exported: str) -> dict[str, Any]:

@@ -1,0 +1,87 @@
+"""Every core ATen operator, for every element type, against eager on the stock runtime."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from compiler.edge.ops import edge_op
+from compiler.emit.out_variants import find_out_variant
+from tests.compiler.coverage.inputs import DTYPES, core_operators, name_of
+from tests.compiler.coverage.run import Cell, Outcome, cells_of
+from tests.compiler.coverage.table import PAGE, render
+from tests.compiler.stock import Stock
+
+pytestmark = pytest.mark.slow
+Cells = dict[torch.dtype, Cell]
+
+# Where the stock kernel, not what we emit, is wrong: what each does is said beside it.
+_WRONG_KERNELS = {
+    "grid_sampler_2d",  # computes in half precision what eager computes in single
+    "upsample_bilinear2d.vec",  # cuts instead of rounding bytes
+}
+_SCALAR_ONLY = ("sym_", "_local_scalar_dense")
+_RETURNS_INPUT = ("atan2.out", "resize_", "_native_batch_norm_legit")
+
+
+@pytest.fixture(scope="module")
+def cells(stock: Stock, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], Cells]:
+    """Runs an operator; what one test process ran, the others read."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = shared / "operators"
+    folder.mkdir(exist_ok=True)
+
+    def of(op: Any) -> Cells:
+        path = folder / f"{name_of(op)}.json"
+        if not path.exists():
+            _keep(path, cells_of(op, DTYPES, stock))
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            dtype: Cell(Outcome(outcome), reason)
+            for dtype, (outcome, reason) in zip(DTYPES, kept, strict=True)
+        }
+
+    return of
+
+
+def _keep(path: Path, cells: Cells) -> None:
+    written = path.with_suffix(f".{os.getpid()}")
+    written.write_text(json.dumps([[c.outcome, c.reason] for c in cells.values()]), "utf-8")
+    written.replace(path)
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("op", core_operators(), ids=name_of)
+def test_core_operator_on_the_stock_runtime_equals_eager(
+    op: Any, cells: Callable[[Any], Cells]
+) -> None:
+    found = cells(op)
+    outcomes = {cell.outcome for cell in found.values()}
+    assert not outcomes & {Outcome.REFUSED, Outcome.CRASHED}, found
+    if name_of(op) not in _WRONG_KERNELS:
+        assert Outcome.WRONG not in outcomes, found
+    assert outcomes & {Outcome.EQUAL, Outcome.NO_KERNEL}, found
+
+
+@pytest.mark.interop
+def test_coverage_page_is_current(cells: Callable[[Any], Cells]) -> None:
+    rows = {name_of(op): cells(op) for op in core_operators()}
+    assert PAGE.read_text(encoding="utf-8") == render(rows)
+
+
+def _has_results_of_its_own(op: Any) -> bool:
+    return not name_of(op).startswith((*_SCALAR_ONLY, *_RETURNS_INPUT)) and not op.is_view
+
+
+@pytest.mark.parametrize("op", filter(_has_results_of_its_own, core_operators()), ids=name_of)
+def test_functional_core_operator_has_an_out_variant(op: Any) -> None:
+    variant = find_out_variant(edge_op(op))
+    assert variant is not None
+    assert any(formal.is_out for formal in variant.arguments)
