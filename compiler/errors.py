@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 
 import torch
 
+_TORCH = os.path.dirname(torch.__file__) + os.sep
 _FRAME = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')  # none made at run time
 
 
@@ -43,9 +45,13 @@ class CancelledError(CompileError):
 
 
 def source_line(node: torch.fx.Node) -> str:
-    """Return ``file:line`` of the user's code a node comes from, empty when unknown."""
+    """Return ``file:line`` of the user's code a node comes from, empty when unknown.
+
+    Lines of torch itself, such as those of its layers, count only where there are no others.
+    """
     frames = _FRAME.findall(str(node.meta.get("stack_trace") or ""))
-    return ":".join(frames[-1]) if frames else ""
+    own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
+    return ":".join((own or frames)[-1]) if frames else ""
 
 
 def at(node: torch.fx.Node) -> str:

@@ -339,12 +339,13 @@ def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
     wanted = partitioners_by_method(partitioner, named)
     config = compile_config or EdgeCompileConfig()
 
-    def transform(edge: dict[str, ExportedProgram]) -> Mapping[str, ExportedProgram]:
-        if transform_passes is None:
-            return edge
-        manager: Any = EdgeProgramManager(edge, None, compile_config)
-        changed = manager.transform(transform_passes)
-        return {name: changed.exported_program(name) for name in changed.methods}
+    passes = passes_by_method(transform_passes, named)
+
+    def transform(
+        edge: dict[str, ExportedProgram], allowing: EdgeCompileConfig
+    ) -> Mapping[str, ExportedProgram]:
+        mine = {name: found for name, found in passes.items() if name in edge}
+        return transform_methods(edge, mine, allowing, stages)
 
     lowered = lower_for(named, wanted, config, transform, stages)
     return EdgeProgramManager(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from compiler.errors import CancelledError
 
@@ -19,12 +20,15 @@ class StageEvent:
         method: the method worked on, empty for all
         seconds: how long it took; None when it begins
         nodes: calls in the graph it left; None where it leaves no graph
+        snapshot: returns a copy of that graph; only what an observer is told has one, and it is
+            to be called before the observer returns
     """
 
     stage: str
     method: str
     seconds: float | None
     nodes: int | None = None
+    snapshot: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
 
 
 Observer = Callable[[StageEvent], None]
@@ -56,9 +60,9 @@ class Stages:
         result = StageResult()
         start = time.perf_counter()
         yield result
-        event = StageEvent(name, method, time.perf_counter() - start, result.nodes)
-        self.events.append(event)
-        self._tell(event)
+        seconds = time.perf_counter() - start
+        self.events.append(StageEvent(name, method, seconds, result.calls()))
+        self._tell(StageEvent(name, method, seconds, result.calls(), result.snapshot()))
 
     def _tell(self, event: StageEvent) -> None:
         if self.observer is not None:
@@ -71,6 +75,27 @@ class StageResult:
 
     Attributes:
         nodes: calls in the graph it left
+        graph: the graph it left, of torch; its calls are counted where ``nodes`` is not given
     """
 
     nodes: int | None = None
+    graph: Any = None
+
+    def calls(self) -> int | None:
+        """Return the number of calls in the graph the stage left."""
+        if self.nodes is not None or self.graph is None:
+            return self.nodes
+        return sum(node.op == "call_function" for node in self.graph.nodes)
+
+    def snapshot(self) -> Callable[[], Any] | None:
+        """Return what copies the graph the stage left, None where it left none."""
+        if self.graph is None:
+            return None
+        graph = self.graph
+
+        def copied() -> Any:  # noqa: ANN401
+            from compiler.delegate.copies import copied_graph  # torch, which stages do not need
+
+            return copied_graph(graph)
+
+        return copied

@@ -16,6 +16,7 @@ _torch: Any = torch
 aten: Any = torch.ops.aten
 native: Any = _torch._C
 OpOverload: type[Any] = _torch._ops.OpOverload
+OpOverloadPacket: type[Any] = _torch._ops.OpOverloadPacket
 HigherOrderOperator: type[Any] = _torch._ops.HigherOrderOperator
 SYMBOLIC: tuple[type[Any], ...] = (torch.SymInt, torch.SymFloat, torch.SymBool)
 DispatchMode: type[Any] = cast("Any", dispatch).TorchDispatchMode

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+import operator
+from collections.abc import Iterator
+from typing import Any, cast
 
 import torch
 from torch._export.verifier import SpecViolationError, Verifier
+from torch.export.graph_signature import ExportGraphSignature
 
 from compiler.config import EdgeCompileConfig
-from compiler.edge.dim_order import NAMESPACE
+from compiler.edge.dim_order import NAMESPACE, is_contiguous
+from compiler.edge.dtype_rules import dtype_rule_of
+from compiler.edge.layout import takes_layouts
 from compiler.edge.ops import EdgeOp
-from compiler.untyped import OpOverload, aten
+from compiler.edge.templates import tensors_in, walk
+from compiler.errors import at
+from compiler.untyped import HigherOrderOperator, OpOverload, aten
 
+Node = torch.fx.Node
 _CORE_TAGS = {torch.Tag.core, torch.Tag.view_copy}
 # Outside the core set of torch, yet with kernels on the runtime or needed as they are.
 _LET_THROUGH = frozenset(
@@ -26,7 +34,14 @@ _LET_THROUGH = frozenset(
         aten.full_like.default,
     )
 )
+_MEMORY_FORMATS = {
+    aten._to_copy.default: "_to_dim_order_copy",
+    aten.clone.default: "_clone_dim_order",
+    aten.empty.memory_format: "_empty_dim_order",
+}
 _NUMBERS = ("aten::sym_", "aten::_local_scalar_dense")
+_NUMBER_MODULES = frozenset(("_operator", "builtins", "math", "torch"))
+_SHOWN = 10
 
 
 class EdgeVerifier(Verifier):
@@ -46,8 +61,8 @@ def _strict_verifier(exceptions: frozenset[Any], skip_dim_order: bool) -> type[V
 
         dialect = "ETSCOPE_EDGE"
 
-        def check_valid_op(self, op: Any) -> None:  # noqa: ANN401
-            _check_operator(op, exceptions, skip_dim_order)
+        def check_additional(self, gm: torch.fx.GraphModule) -> None:
+            _Checks(exceptions, skip_dim_order).run(gm)
 
     return StrictEdgeVerifier
 
@@ -59,23 +74,208 @@ def verifier_for(config: EdgeCompileConfig) -> type[Verifier]:
     return _strict_verifier(config.exceptions, config.skip_dim_order)
 
 
-def _check_operator(op: Any, exceptions: frozenset[Any], skip_dim_order: bool) -> None:  # noqa: ANN401
-    if not isinstance(op, EdgeOp):
-        if isinstance(op, OpOverload) and not op.name().startswith(_NUMBERS):
-            raise SpecViolationError(f"Operator {op} is not an Edge operator")
-        return
-    below = op.op
-    if below._schema.is_mutable:
-        raise SpecViolationError(f"Operator {op.name()} writes in place")
-    if below.namespace == NAMESPACE:
-        if skip_dim_order:
-            raise SpecViolationError(f"{op.name()} should not be used in non-dim_order mode")
-        return
-    if below.namespace != "aten" or _CORE_TAGS & set(below.tags):
-        return
-    if below not in exceptions and below not in _LET_THROUGH:
-        raise SpecViolationError(
-            f"Operator {op.name()} is not in the Core ATen opset. Let it through with "
-            f"EdgeCompileConfig(_core_aten_ops_exception_list=[torch.ops.{below}]), or export "
-            "under torch.no_grad()"
+def check_program(
+    module: torch.fx.GraphModule,
+    signature: ExportGraphSignature,
+    config: EdgeCompileConfig,
+    after: str = "",
+) -> None:
+    """Check a graph and whether its signature names what it has.
+
+    Args:
+        module: an edge graph
+        signature: of the graph
+        config: says what is let through; without validity checks nothing is checked
+        after: the pass that left the graph, for the message
+
+    Raises: SpecViolationError with every violation, its operator, arguments and source line
+    """
+    if config.check_ir_validity:
+        _Checks(config.exceptions, config.skip_dim_order, after).run(module, signature)
+
+
+class _Checks:
+    """Collects the violations of one program."""
+
+    def __init__(self, exceptions: frozenset[Any], skip_dim_order: bool, after: str = "") -> None:
+        self._exceptions = exceptions
+        self._skip_dim_order = skip_dim_order
+        self._after = f"after the pass {after}: " if after else ""
+
+    def run(
+        self, module: torch.fx.GraphModule, signature: ExportGraphSignature | None = None
+    ) -> None:
+        """Check all graphs of a module; delegates are not looked into."""
+        found = list(self._of_graph(module))
+        if signature is not None:
+            found += _of_signature(module.graph, signature)
+        if not found:
+            return
+        shown = "\n".join(found[:_SHOWN])
+        more = f"\n... and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise SpecViolationError(f"{self._after}{shown}{more}")
+
+    def _of_graph(self, module: torch.fx.GraphModule) -> Iterator[str]:
+        seen: set[Node] = set()
+        calls = False
+        for node in module.graph.nodes:
+            for reads in node.all_input_nodes:
+                if reads not in seen:
+                    yield f"{_shown(node)} uses {reads.name} before it is computed"
+            if node.op == "placeholder" and calls:
+                yield f"the placeholder {node.name} stands behind a call: {at(node)}"
+            calls = calls or node.op == "call_function"
+            seen.add(node)
+            yield from self._of_node(module, node)
+
+    def _of_node(self, module: torch.fx.GraphModule, node: Node) -> Iterator[str]:
+        if node.op in ("call_module", "call_method"):
+            yield f"{node.op} {node.target} is not valid in an edge program: {at(node)}"
+        elif node.op == "get_attr":
+            yield from self._of_attribute(module, node)
+        elif node.op in ("call_function", "placeholder") and "val" not in node.meta:
+            yield f"{_shown(node)} has no `val`: {at(node)}"
+        elif node.op == "call_function":
+            fault = self._fault(node)
+            if fault:
+                yield f"{fault}: {_shown(node)}, {at(node)}"
+
+    def _of_attribute(self, module: torch.fx.GraphModule, node: Node) -> Iterator[str]:
+        found: Any = module
+        for part in str(node.target).split("."):
+            found = getattr(found, part, None)
+        if isinstance(found, torch.fx.GraphModule):
+            yield from self._of_graph(found)
+        elif type(found).__name__ != "LoweredBackendModule":
+            what = "nothing" if found is None else f"a {type(found).__name__}"
+            yield (
+                f"the attribute {node.target} is {what}; only bodies of control flow and lowered "
+                f"modules may be attributes: {at(node)}"
+            )
+
+    def _fault(self, node: Node) -> str:
+        target: Any = node.target
+        if not isinstance(target, EdgeOp):
+            return _fault_of_other(target)
+        fault = self._operator_fault(target)
+        return fault or self._dtype_fault(node, target) or self._layout_fault(node, target)
+
+    def _operator_fault(self, target: EdgeOp) -> str:
+        below = target.op
+        if below in self._exceptions:
+            return ""
+        if below._schema.is_mutable:
+            return f"Operator {target.name()} writes in place"
+        if self._skip_dim_order and below.namespace == NAMESPACE:
+            return f"{target.name()} should not be used in non-dim_order mode"
+        instead = None if self._skip_dim_order else _MEMORY_FORMATS.get(below)
+        if instead is not None:
+            return (
+                f"{target.name()} should not be used in dim_order mode: it names a memory format; "
+                f"dim_order_ops::{instead} names a dim order"
+            )
+        if below.namespace != "aten" or _CORE_TAGS & set(below.tags) or below in _LET_THROUGH:
+            return ""
+        return (
+            f"Operator {target.name()} is not in the Core ATen opset. Let it through with "
+            f"EdgeCompileConfig(_core_aten_ops_exception_list=[torch.ops.{below}]) if the backend "
+            "or the runtime has a kernel for it, export under torch.no_grad() if it belongs to "
+            "training, or report it to PyTorch as missing from the core set"
         )
+
+    def _dtype_fault(self, node: Node, target: EdgeOp) -> str:
+        rule = dtype_rule_of(target.op)
+        if rule is None:
+            return ""
+        given = dict(zip(_names_of(target.op), node.args, strict=False))
+        dtypes = {name: _dtype(value) for name, value in (*given.items(), *node.kwargs.items())}
+        inputs = {name: dtype for name, dtype in dtypes.items() if dtype is not None}
+        results = [tensor.dtype for tensor in tensors_in(node.meta["val"])]
+        if rule.accepts(inputs, results):
+            return ""
+        shown = ", ".join(f"{name}: {_short(dtype)}" for name, dtype in inputs.items())
+        returned = ", ".join(map(_short, results))
+        fault = "is taking Tensor inputs with mismatched dtypes"
+        return f"{target.name()} {fault} ({shown}) -> {returned}"
+
+    def _layout_fault(self, node: Node, target: EdgeOp) -> str:
+        if self._skip_dim_order or target.op.namespace != "aten":
+            return ""
+        tensors: Any = walk(_value, tuple(node.args))
+        if takes_layouts(target.op, tensors):
+            return ""
+        odd = next(t for t in tensors_in(tensors) if not is_contiguous(t))
+        return (
+            f"{target.name()} takes contiguous tensors only, one of its inputs has strides "
+            f"{tuple(odd.stride())}; copy it with dim_order_ops::_to_dim_order_copy"
+        )
+
+
+def _fault_of_other(target: Any) -> str:  # noqa: ANN401
+    if isinstance(target, OpOverload):
+        return (
+            ""
+            if target.name().startswith(_NUMBERS)
+            else f"Operator {target} is not an Edge operator"
+        )
+    if target is operator.getitem or isinstance(target, HigherOrderOperator):
+        return ""
+    if getattr(target, "__module__", None) in _NUMBER_MODULES:
+        return ""
+    return f"{target} is no operator of an edge program"
+
+
+def _of_signature(graph: torch.fx.Graph, signature: ExportGraphSignature) -> list[str]:
+    named = [spec.arg.name for spec in signature.input_specs]
+    found = [node.name for node in graph.nodes if node.op == "placeholder"]
+    if named == found:
+        return []
+    lost, added = [n for n in named if n not in found], [n for n in found if n not in named]
+    if not lost and not added:
+        return [f"the placeholders are in another order than the signature's: {', '.join(found)}"]
+    parts = [f"no placeholder for {', '.join(lost)}"] if lost else []
+    parts += [f"no input of the program for the placeholders {', '.join(added)}"] if added else []
+    return ["; ".join(parts)]
+
+
+@functools.cache
+def _names_of(op: Any) -> tuple[str, ...]:  # noqa: ANN401
+    return tuple(argument.name for argument in op._schema.arguments)
+
+
+def _value(leaf: Any) -> Any:  # noqa: ANN401
+    return leaf.meta.get("val") if isinstance(leaf, Node) else leaf
+
+
+def _dtype(value: Any) -> torch.dtype | None:  # noqa: ANN401
+    if isinstance(value, Node):
+        value = value.meta.get("val")
+    elif isinstance(value, (list, tuple)):
+        items: list[Any] = [*cast("Any", value)]
+        return next((d for d in map(_dtype, items) if d is not None), None)
+    return value.dtype if isinstance(value, torch.Tensor) else None
+
+
+def _short(dtype: Any) -> str:  # noqa: ANN401
+    return str(dtype).removeprefix("torch.")
+
+
+def _shown(node: Node) -> str:
+    """Return an operator and its arguments, such as ``aten.add.Tensor(x: float32[2])``."""
+    if node.op != "call_function":
+        return f"{node.op} {node.name}"
+    args = [*map(_described, node.args), *(f"{k}={_described(v)}" for k, v in node.kwargs.items())]
+    return f"{getattr(node.target, '__name__', node.target)}({', '.join(args)})"
+
+
+def _described(value: Any) -> str:  # noqa: ANN401
+    if isinstance(value, (list, tuple)):
+        items: list[Any] = [*cast("Any", value)]
+        return f"[{', '.join(map(_described, items))}]"
+    if not isinstance(value, Node):
+        return str(value)
+    known = value.meta.get("val")
+    if not isinstance(known, torch.Tensor):
+        return value.name
+    sizes = ", ".join(map(str, known.shape))
+    return f"{value.name}: {_short(known.dtype)}[{sizes}]"

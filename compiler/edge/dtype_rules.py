@@ -1,0 +1,224 @@
+"""Which element types an edge operator takes, and which it then returns.
+
+A rule is the promotion of torch narrowed to what kernels of the runtime have. Operators without a
+rule are not checked. A letter is an element type, see ``_LETTERS``.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+_LETTERS = {
+    "b": torch.bool,
+    "y": torch.uint8,
+    "c": torch.int8,
+    "s": torch.int16,
+    "i": torch.int32,
+    "l": torch.int64,
+    "h": torch.float16,
+    "g": torch.bfloat16,
+    "f": torch.float32,
+    "d": torch.float64,
+    "u": torch.uint16,
+}
+_ALL = "bycsilhgfdu"
+_COMMON = "bycsilhgfd"  # all but uint16
+_NUMBERS = "ycsilhgfd"  # those without bool
+_FLOATS = "hgfd"
+
+Dtype = torch.dtype
+Inputs = Mapping[str, Dtype]
+Results = Sequence[Dtype]
+
+
+def _set(letters: str) -> frozenset[Dtype]:
+    return frozenset(_LETTERS[letter] for letter in letters)
+
+
+@dataclass(frozen=True)
+class DtypeRule:
+    """What an operator accepts.
+
+    Attributes:
+        allowed: element types of the tensors that decide the result's
+        results: returns the element types a result may have for given inputs; empty when the
+            inputs do not go together
+        others: element types of further inputs, by name
+        fixed: element types of further results, in order behind the first
+    """
+
+    allowed: frozenset[Dtype]
+    results: Callable[[Sequence[Dtype]], frozenset[Dtype]]
+    others: Mapping[str, frozenset[Dtype]]
+    fixed: tuple[Dtype, ...] = ()
+
+    def accepts(self, inputs: Inputs, results: Results) -> bool:
+        """Return whether these inputs may give these results; one that is None is left out."""
+        if any(dtype not in self.others[n] for n, dtype in inputs.items() if n in self.others):
+            return False
+        deciding = [dtype for name, dtype in inputs.items() if name not in self.others]
+        if any(dtype not in self.allowed for dtype in deciding):
+            return False
+        allowed = self.results(deciding)
+        first, rest = list(results), []
+        if self.fixed:
+            first, rest = first[:1], first[1:]
+        return all(dtype in allowed for dtype in first) and list(self.fixed) == rest[: len(rest)]
+
+
+def _one(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
+    return frozenset(dtypes) if len(set(dtypes)) == 1 else frozenset()
+
+
+def _promoted(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
+    try:
+        return frozenset((functools.reduce(torch.promote_types, dtypes),))
+    except RuntimeError:  # uint16 goes with few others
+        return frozenset()
+
+
+def _floating(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
+    return frozenset(_float_of(dtype) for dtype in _promoted(dtypes))
+
+
+def _float_of(dtype: Dtype) -> Dtype:
+    return dtype if dtype.is_floating_point else torch.float32
+
+
+def _with_number(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
+    # A number beside a whole tensor may make the result floating; beside a bool one, whole.
+    own = dtypes[0]
+    more = [torch.int64] if own == torch.bool else []
+    return frozenset((own, _float_of(own), *more))
+
+
+def _number_with_number(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
+    return _with_number(dtypes) - {torch.bool}
+
+
+def _whole_with_number(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
+    return frozenset(d for d in _with_number(dtypes) if not d.is_floating_point)
+
+
+def _promoted_number(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
+    return _promoted(dtypes) - {torch.bool}
+
+
+def _always(letters: str) -> Callable[[Sequence[Dtype]], frozenset[Dtype]]:
+    found = _set(letters)
+    return lambda _: found
+
+
+def _rule(
+    allowed: str,
+    results: Callable[[Sequence[Dtype]], frozenset[Dtype]] = _one,
+    fixed: str = "",
+    **others: str,
+) -> DtypeRule:
+    sets = {name: _set(letters) for name, letters in others.items()}
+    return DtypeRule(_set(allowed), results, sets, tuple(_LETTERS[letter] for letter in fixed))
+
+
+_BY_OPERATORS: tuple[tuple[str, DtypeRule], ...] = (
+    (
+        "acos acosh asin asinh atan atanh cos cosh erf exp log logit reciprocal rsqrt sigmoid sin "
+        "sinh sqrt tan tanh",
+        _rule(_ALL, _floating),
+    ),
+    (
+        "alias_copy as_strided_copy cat clone detach_copy lift_fresh_copy repeat select_copy.int "
+        "split_copy.Tensor split_with_sizes_copy stack t_copy transpose_copy.int unbind_copy.int "
+        "view_copy expand_copy permute_copy slice_copy.Tensor squeeze_copy.dim squeeze_copy.dims "
+        "unsqueeze_copy constant_pad_nd fill.Scalar",
+        _rule(_ALL),
+    ),
+    ("_log_softmax _softmax gelu glu var.dim elu leaky_relu native_layer_norm", _rule(_FLOATS)),
+    ("amax amin pixel_shuffle sign tril", _rule(_COMMON)),
+    ("abs neg relu mm bmm addmm hardtanh", _rule(_NUMBERS)),
+    ("ceil floor round", _rule(_NUMBERS + "u")),
+    ("avg_pool2d", _rule("l" + _FLOATS)),
+    ("bitwise_not", _rule("bycsil")),
+    (
+        "ge.Tensor gt.Tensor le.Tensor lt.Tensor eq.Tensor ne.Tensor logical_and logical_or "
+        "logical_xor",
+        _rule(_ALL, _always("b")),
+    ),
+    (
+        "ge.Scalar gt.Scalar le.Scalar lt.Scalar eq.Scalar ne.Scalar isinf isnan",
+        _rule(_ALL, _always("b")),
+    ),
+    ("logical_not", _rule(_COMMON, _always("b"))),
+    ("any", _rule(_ALL, lambda d: _set("y") if d[0] == torch.uint8 else _set("b"))),
+    ("argmax argmin", _rule(_NUMBERS, _always("l"))),
+    ("nonzero", _rule(_COMMON, _always("l"))),
+    ("add.Tensor mul.Tensor minimum maximum", _rule(_ALL, _promoted)),
+    ("sub.Tensor", _rule(_NUMBERS + "u", _promoted)),
+    (
+        "div.Tensor_mode floor_divide fmod.Tensor pow.Tensor_Tensor remainder.Tensor",
+        _rule(_ALL, _promoted_number),
+    ),
+    ("div.Tensor", _rule(_ALL, _floating)),
+    ("div.Scalar", _rule(_ALL, _floating)),
+    ("bitwise_and.Tensor bitwise_or.Tensor bitwise_xor.Tensor", _rule("bycsilu", _promoted)),
+    (
+        "add.Scalar mul.Scalar pow.Tensor_Scalar",
+        _rule(_ALL, _with_number),
+    ),
+    ("fmod.Scalar remainder.Scalar clamp", _rule(_ALL, _number_with_number)),
+    ("sub.Scalar rsub.Scalar", _rule(_NUMBERS + "u", _with_number)),
+    (
+        "bitwise_and.Scalar bitwise_or.Scalar bitwise_xor.Scalar",
+        _rule("bycsilu", _whole_with_number),
+    ),
+    ("copy select_scatter slice_scatter", _rule(_ALL, src=_ALL)),
+    ("fill.Tensor", _rule(_ALL, value=_ALL)),
+    ("embedding", _rule(_ALL, indices="il")),
+    ("index_select", _rule(_ALL, index="il")),
+    ("index.Tensor index_put", _rule(_COMMON, indices="byil")),
+    ("masked_fill.Scalar", _rule(_COMMON, mask="b")),
+    ("scatter_add", _rule(_COMMON, index="l")),
+    ("where.self", _rule(_ALL, _promoted, condition="by")),
+    ("convolution", _rule(_NUMBERS, bias=_ALL)),
+    ("max.dim min.dim", _rule(_COMMON, fixed="l")),
+    ("max_pool2d_with_indices", _rule(_NUMBERS, fixed="l")),
+    ("_to_copy full_like", _rule(_ALL, _always(_ALL))),
+    ("cumsum", _rule(_ALL, _always(_NUMBERS))),
+    ("sum.dim_IntList", _rule(_ALL, _always(_COMMON))),
+    ("mean.dim", _rule(_ALL, _always(_FLOATS))),
+    ("arange arange.start_step", _rule(_ALL, _always(_NUMBERS))),
+    ("empty.memory_format ones zeros full scalar_tensor", _rule(_ALL, _always(_ALL))),
+)
+_RULES = {name: rule for names, rule in _BY_OPERATORS for name in names.split()}
+
+
+def dtype_rule_of(op: Any) -> DtypeRule | None:  # noqa: ANN401 - an operator overload of torch
+    """Return the rule of an operator, None when it has none."""
+    if op.namespace != "aten":
+        return None
+    name, overload = op._schema.name.removeprefix("aten::"), op._schema.overload_name
+    return _RULES.get(f"{name}.{overload}" if overload else name)
+
+
+@functools.cache
+def allowed_types(op: Any) -> Mapping[str, frozenset[Dtype]]:  # noqa: ANN401
+    """Return the element types of each tensor an operator takes or returns, by its name.
+
+    Results without a name are ``__ret_0`` and so on. It is empty for operators without a rule.
+    """
+    rule = dtype_rule_of(op)
+    if rule is None:
+        return {}
+    tensors = [a.name for a in op._schema.arguments if "Tensor" in str(a.type)]
+    found = {name: rule.others.get(name, rule.allowed) for name in tensors}
+    deciding = [name for name in tensors if name not in rule.others][:2]
+    pairs = itertools.product(sorted(rule.allowed, key=str), repeat=len(deciding))
+    results = frozenset(dtype for given in pairs for dtype in rule.results(given))
+    returns = [r.name or f"__ret_{i}" for i, r in enumerate(op._schema.returns)]
+    further = [frozenset((dtype,)) for dtype in rule.fixed] or [results] * (len(returns) - 1)
+    return {**found, **dict(zip(returns, [results, *further], strict=False))}

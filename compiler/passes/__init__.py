@@ -1,0 +1,1 @@
+"""Passes: what they are, how they run, and the standard ones, a file each and a line in a table."""

@@ -1,0 +1,137 @@
+"""What a pass is: a callable that takes a graph module or a program and says what it made of it.
+
+``PassBase`` and ``PassResult`` are torch's own, so that passes written against them run here too.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+import torch.fx.passes.infra.pass_base as _infra
+from torch.export import ExportedProgram
+
+from compiler.errors import CompileError
+
+PassBase: Any = cast("Any", _infra).PassBase
+PassResult: Any = cast("Any", _infra).PassResult
+PassType = Callable[[Any], Any]  # of a graph module, or an ExportedProgramPassBase
+
+
+class PassError(CompileError):
+    """A pass failed, or returned something that is no result of a pass.
+
+    Attributes:
+        pass_name: which one
+    """
+
+    def __init__(self, pass_name: str, message: str) -> None:
+        self.pass_name = pass_name
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class ExportedProgramPassResult:
+    """What a pass over a program returns.
+
+    Attributes:
+        exported_program: the program it leaves
+        modified: whether it is another one
+    """
+
+    exported_program: ExportedProgram
+    modified: bool
+
+
+class ExportedProgramPassBase(ABC):
+    """Base of passes that see the whole program: its weights and its signature too."""
+
+    def __call__(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
+        """Check what the pass requires, run it, and check what it ensures."""
+        self.requires(exported_program)
+        result = self.call(exported_program)
+        self.ensures(result.exported_program)
+        return result
+
+    @abstractmethod
+    def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
+        """Return what the pass makes of a program; the given one may be changed."""
+
+    def requires(self, exported_program: ExportedProgram) -> None:  # noqa: B027 - may be left out
+        """Raise if the program is not one the pass can take."""
+
+    def ensures(self, exported_program: ExportedProgram) -> None:  # noqa: B027 - may be left out
+        """Raise if the pass left something it must not leave."""
+
+
+def pass_name(given: object) -> str:
+    """Return what stages and errors call a pass: the name of its function or of its class."""
+    if inspect.isfunction(given) or inspect.ismethod(given):
+        return given.__name__
+    name = getattr(given, "__name__", "")
+    return name if isinstance(name, str) and name else type(given).__name__
+
+
+def takes_program(given: object) -> bool:
+    """Return whether a pass takes programs; all others take graph modules."""
+    if isinstance(given, ExportedProgramPassBase):
+        return True
+    if not inspect.isfunction(given):
+        return False
+    annotations = [p.annotation for p in inspect.signature(given).parameters.values()]
+    return bool(annotations) and annotations[0] in (ExportedProgram, "ExportedProgram")
+
+
+def graph_result(given: object, module: torch.fx.GraphModule, found: object) -> Any:  # noqa: ANN401
+    """Return what a pass over a graph module returned as a PassResult.
+
+    A pass may return nothing, having changed the module in place, or the new module alone.
+
+    Raises: PassError if it is anything else
+    """
+    if found is None:
+        return PassResult(module, True)
+    if isinstance(found, torch.fx.GraphModule):
+        return PassResult(found, True)
+    if isinstance(getattr(found, "graph_module", None), torch.fx.GraphModule):
+        return found
+    name = pass_name(given)
+    raise PassError(name, f"the pass {name} returned {found!r}, not a PassResult")
+
+
+def program_result(given: object, found: object) -> ExportedProgramPassResult:
+    """Return what a pass over a program returned as an ExportedProgramPassResult.
+
+    Raises: PassError if it is neither a program nor such a result
+    """
+    if isinstance(found, ExportedProgram):
+        return ExportedProgramPassResult(found, True)
+    if isinstance(getattr(found, "exported_program", None), ExportedProgram):
+        return cast("ExportedProgramPassResult", found)
+    name = pass_name(given)
+    raise PassError(name, f"the pass {name} returned {found!r}, not an ExportedProgram")
+
+
+def flat_passes(given: Any) -> list[PassType]:  # noqa: ANN401 - nested lists of passes
+    """Return passes in the order they run in, nested lists taken apart.
+
+    Raises: TypeError if something in them cannot be called
+    """
+    passes = list(_leaves(given))
+    for one in passes:
+        if not callable(one) or inspect.isclass(one):
+            hint = f"; give an instance: {one.__name__}()" if inspect.isclass(one) else ""
+            raise TypeError(f"expected a pass, found {one!r}{hint}")
+    return passes
+
+
+def _leaves(given: Any) -> Iterator[Any]:  # noqa: ANN401
+    if isinstance(given, (list, tuple)):
+        for item in given:  # pyright: ignore[reportUnknownVariableType]
+            yield from _leaves(item)
+    elif given is not None:
+        yield given
