@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 
 from devtools_app.json_file import DamagedFileError
 from devtools_app.opening import Load, Loaded, Opener, Target, load_later
+from devtools_app.rereading import kept_session, lost_files
+from devtools_app.restoring import Restoring, absent_part, restored_state, with_absent
 from devtools_app.settings import Settings, SettingsFile
-from devtools_app.state import Place, State
+from devtools_app.state import State
 from devtools_app.store import Store
 from devtools_app.transitions import (
     add_session,
@@ -29,6 +31,7 @@ from devtools_app.workspace import (
     save_workspace,
     workspace_of,
 )
+from schema.errors import Issue
 from schema.identity_cache import clear as forget_derived
 
 _LOG = logging.getLogger(__name__)
@@ -43,21 +46,14 @@ class Notice:
         tone: info, warning or error
         details: more to copy
         alone: a file to offer opening without the ones found beside it, empty for no offer
+        rest: a session to offer reading again without its lost files, empty for no offer
     """
 
     text: str
     tone: str = "info"
     details: str = ""
     alone: str = ""
-
-
-@dataclass(slots=True)
-class _Restoring:
-    """A workspace whose files are being read."""
-
-    workspace: Workspace
-    path: Path
-    names: dict[str, str] = field(default_factory=dict[str, str])
+    rest: str = ""
 
 
 class Desk(QObject):
@@ -88,13 +84,18 @@ class Desk(QObject):
         self._store = store
         self._file = settings_file
         self._settings = settings_file.load()
-        self._restoring: _Restoring | None = None
+        self._restoring: Restoring | None = None
+        self._absent = Workspace()
+        self._due: set[str] = set()
+        self._losses: dict[str, Notice] = {}
         self.workspace_path: Path | None = None
         self.opener = Opener(load, self)
         self._watcher = Watcher(self)
         self._watcher.set_on(self._settings.watch)
-        self._watcher.changed.connect(self.reload)
+        self._watcher.changed.connect(self._changed_on_disk)
         self.opener.loaded.connect(self._loaded)
+        # queued: the others that are told of the end come before the start of the next
+        self.opener.ended.connect(self._reload_due, Qt.ConnectionType.QueuedConnection)
         store.changed.connect(self._state_changed)
         store.update(units=self._settings.units, overlay=self._settings.overlay)
 
@@ -129,6 +130,10 @@ class Desk(QObject):
         workspaces = [path for path in paths if is_workspace(path)]
         if workspaces:
             self.open_workspace(Path(workspaces[0]))
+            others = [Path(path).name for path in paths if path != workspaces[0]]
+            if others:
+                text = f"A workspace is opened on its own: {', '.join(others)} stayed closed."
+                self.noticed.emit(Notice(text, "warning"))
         elif paths:
             absolute = tuple(os.path.abspath(path) for path in paths)
             self._start((Target(absolute, pair=pair),))
@@ -146,11 +151,27 @@ class Desk(QObject):
         """Read the session shown again, with this file only."""
         self._start((Target((path,), self._store.state.current),))
 
-    def reload(self, ids: tuple[str, ...] = ()) -> None:
-        """Read sessions again, by default the one shown."""
+    def reload(self, ids: tuple[str, ...] = (), *, partial: bool = False) -> None:
+        """Read sessions again, by default the one shown.
+
+        Args:
+            ids: which sessions
+            partial: take what can be read; by default a session stays as it is when one of its
+                files can no longer be read
+        """
         wanted = ids or (self._store.state.current,)
         found = [one for one in self._store.state.sessions if one.id in wanted]
-        self._start(tuple(Target(one.paths, one.id) for one in found))
+        self._start(tuple(Target(one.paths, one.id, partial=partial) for one in found))
+
+    def _changed_on_disk(self, ids: tuple[str, ...]) -> None:
+        self._due.update(ids)
+        if not self.opener.busy:  # what the user asked for is not given up for a file that changed
+            self._reload_due()
+
+    def _reload_due(self) -> None:
+        due, self._due = tuple(sorted(self._due)), set()
+        if due:
+            self.reload(due)
 
     def close(self, session: str) -> None:
         """Close a session and let go of its files."""
@@ -165,22 +186,27 @@ class Desk(QObject):
         """Open the files of a workspace beside what is open."""
         try:
             workspace = load_workspace(path)
-        except (DamagedFileError, OSError) as error:
+        except DamagedFileError as error:
             self.noticed.emit(Notice(f"The workspace cannot be opened. {error}", "error"))
+            return
+        except OSError as error:
+            text = f"The workspace {path} cannot be opened: {error.strerror or error}"
+            self.noticed.emit(Notice(text, "error"))
             return
         if not workspace.sessions:
             self.noticed.emit(Notice(f"The workspace {path.name} names no files.", "warning"))
             return
-        self._restoring = _Restoring(workspace, path)
+        self._restoring = Restoring(workspace, path)
         targets = tuple(Target(paths, label=name) for name, paths in workspace.sessions)
         self.opener.open(targets, self._settings.session_options())
 
     def save_workspace(self, path: Path, layout: str) -> bool:
         """Write the workspace; return whether that worked."""
         try:
-            save_workspace(path, workspace_of(self._store.state, layout))
+            workspace = workspace_of(self._store.state, layout)
+            save_workspace(path, with_absent(workspace, self._absent))
         except OSError as error:
-            text = f"The workspace cannot be saved in {path}: {error.strerror}"
+            text = f"The workspace cannot be saved in {path}: {error.strerror or error}"
             self.noticed.emit(Notice(text, "error"))
             return False
         self.workspace_path = path
@@ -202,27 +228,44 @@ class Desk(QObject):
 
     def _loaded(self, results: tuple[Loaded, ...]) -> None:
         restoring, self._restoring = self._restoring, None
+        self._losses = {}
         state = self._store.state
         for result in results:
             state = self._take(state, result, restoring)
         if restoring is not None:
-            state = _restored(state, restoring)
+            state = restored_state(state, restoring)
+            self._absent = absent_part(restoring)
         self._store.put(state)
         self._tell(results, restoring)
 
-    def _take(self, state: State, result: Loaded, restoring: _Restoring | None) -> State:
+    def _take(self, state: State, result: Loaded, restoring: Restoring | None) -> State:
+        if result.target.replaces:
+            return self._replace(state, result)
         if result.session is None:
             return state
-        replaces = result.target.replaces
-        if replaces:  # nothing happens when it was closed in the meantime
-            return replace_session(state, replaces, result.session, result.paths)
         state = add_session(state, result.session, result.paths)
         if restoring is not None:
             restoring.names[result.target.label] = state.current
         return state
 
-    def _tell(self, results: tuple[Loaded, ...], restoring: _Restoring | None) -> None:
-        failed = [result for result in results if result.session is None]
+    def _replace(self, state: State, result: Loaded) -> State:
+        one = next((one for one in state.sessions if one.id == result.target.replaces), None)
+        if one is None:  # closed in the meantime
+            return state
+        lost = () if result.target.partial else lost_files(one, result)
+        if lost:
+            self._losses[one.id] = _loss(lost, one.id if result.session is not None else "")
+            return replace_session(state, one.id, kept_session(one.session, lost))
+        if result.session is None:
+            return state
+        return replace_session(state, one.id, result.session, result.paths)
+
+    def _tell(self, results: tuple[Loaded, ...], restoring: Restoring | None) -> None:
+        failed = [
+            result
+            for result in results
+            if result.session is None and result.target.replaces not in self._losses
+        ]
         settings = self._settings
         if restoring is not None:
             self.workspace_path = restoring.path
@@ -234,10 +277,12 @@ class Desk(QObject):
             elif not any(os.path.exists(path) for path in result.target.paths):
                 settings = settings.without_recent(result.target.paths)
         self.put_settings(settings)
+        for loss in self._losses.values():
+            self.noticed.emit(loss)
         if failed:
             sentences = "\n".join(result.error for result in failed)
             self.noticed.emit(Notice(sentences, "error"))
-        elif len(results) == 1:
+        elif len(results) == 1 and not self._losses:
             self._tell_pairing(results[0])
 
     def _tell_pairing(self, result: Loaded) -> None:
@@ -250,32 +295,10 @@ class Desk(QObject):
         self.noticed.emit(Notice(text, alone=chosen))
 
 
-def _restored(state: State, restoring: _Restoring) -> State:
-    """Return the state as the workspace describes it, its session ids turned into ours."""
-    workspace, names = restoring.workspace, restoring.names
-
-    def place(old: Place) -> Place:
-        return replace(old, session=names.get(old.session, ""))
-
-    notes = {names[key]: text for key, text in workspace.notes.items() if key in names}
-    marks = [replace(mark, place=place(mark.place)) for mark in workspace.bookmarks]
-    kept = tuple(mark for mark in marks if mark.place.session)
-    slots = {mark.slot for mark in kept}
-    others = tuple(mark for mark in state.bookmarks if mark.slot not in slots)
-    state = replace(
-        state,
-        notes={**state.notes, **notes},
-        bookmarks=(*others, *kept),
-        view=workspace.view or state.view,
-        split_view=workspace.split_view,
-        overlay=workspace.overlay,
-        filter_text=workspace.filter_text,
-    )
-    current = names.get(workspace.current)
-    if current is None:
-        return state
-    state = show_session(state, current)
-    session = state.session
-    if session is None or workspace.method not in session.methods:
-        return state
-    return replace(state, method=workspace.method, selection=workspace.selection)
+def _loss(lost: tuple[Issue, ...], rest: str) -> Notice:
+    """Return what to say about files that could not be read again."""
+    issue = lost[0]
+    more = f" The same holds for {len(lost) - 1} more." if len(lost) > 1 else ""
+    details = "\n".join(f"{one.where}: {one.message}" for one in lost)
+    text = f"{Path(issue.where).name}: {issue.message}.{more}"
+    return Notice(text, "warning", details, rest=rest)

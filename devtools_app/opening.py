@@ -45,12 +45,14 @@ class Target:
         replaces: id of the session that it takes the place of, empty for a new one
         pair: open the files beside a single file that belong to it as well
         label: id the session had in a workspace, empty otherwise
+        partial: whether files that can no longer be read may go missing from it
     """
 
     paths: tuple[str, ...]
     replaces: str = ""
     pair: bool = False
     label: str = ""
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

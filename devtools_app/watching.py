@@ -23,7 +23,7 @@ class Watcher(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._on = False
-        self._files: dict[str, str] = {}
+        self._files: dict[str, set[str]] = {}
         self._dirty: set[str] = set()
         self._watcher = QFileSystemWatcher(self)
         self._timer = QTimer(self)
@@ -41,11 +41,10 @@ class Watcher(QObject):
 
     def show_state(self, state: State) -> None:
         """Watch the files of the open sessions."""
-        files = {
-            os.path.abspath(file.path): one.id
-            for one in state.sessions
-            for file in one.session.files
-        }
+        files: dict[str, set[str]] = {}
+        for one in state.sessions:
+            for file in one.session.files:
+                files.setdefault(os.path.abspath(file.path), set()).add(one.id)
         if files != self._files:
             self._files = files
             self._rewatch()
@@ -80,6 +79,6 @@ class Watcher(QObject):
         ready = {path for path in self._dirty if os.path.exists(path)}
         self._dirty.clear()
         self._rewatch()
-        ids = sorted({self._files[path] for path in ready if path in self._files})
+        ids = sorted({one for path in ready for one in self._files.get(path, ())})
         if ids:
             self.changed.emit(tuple(ids))

@@ -13,6 +13,7 @@ from typing_extensions import override
 from devtools_app.actions import Actions
 from devtools_app.centre import Centre
 from devtools_app.commands import Commands
+from devtools_app.compiling import Compiling
 from devtools_app.desk import Desk, Notice
 from devtools_app.docks import Docks
 from devtools_app.icon_set import app_icon
@@ -44,6 +45,7 @@ class MainWindow(QMainWindow):
         store: the state
         desk: what is open and what is remembered
         router: does what views ask for
+        compiling: runs compiles
         centre: the views in the middle
         centre_specs: which views those are, in the order of their tabs
         docks: the panels
@@ -70,7 +72,8 @@ class MainWindow(QMainWindow):
         self.store = Store(parent=self)
         self.desk = Desk(self.store, settings_file, load, self)
         self.router = Router(self)
-        context = ViewContext(self.store, theme, self.router, log or LogStore())
+        self.compiling = Compiling(self)
+        context = ViewContext(self.store, theme, self.router, log or LogStore(), self.compiling)
         self.centre_specs = tuple(view for view in views if view.area is Area.CENTRE)
         self.strip = MessageStrip(theme)
         self.centre = Centre(context, self.centre_specs)
@@ -196,6 +199,9 @@ class MainWindow(QMainWindow):
         offers: list[Offer] = []
         if notice.alone:
             offers.append(("Only this file", lambda: self.desk.open_alone(notice.alone)))
+        if notice.rest:
+            rest = (notice.rest,)
+            offers.append(("Show what is left", lambda: self.desk.reload(rest, partial=True)))
         self.strip.show_message(notice.text, notice.tone, notice.details, offers)
 
     def sync_actions(self) -> None:
@@ -295,6 +301,7 @@ class MainWindow(QMainWindow):
         self.desk.put_settings(remembered)
         for host in self.hosts:
             host.shut_down()
+        self.compiling.shut_down()
         self.status.shut_down()
         self.palettes.shut_down()
         self.desk.shut_down()
