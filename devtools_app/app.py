@@ -108,6 +108,9 @@ def run(paths: Sequence[str], *, watch: bool = False) -> int:
 
     mishaps.happened.connect(tell)
     window.show()
+    from inspector.mapped import guard  # not before: the window is on the screen sooner
+
+    release = guard()
     warming = Warming()
     QTimer.singleShot(0, warming.start)
     if watch:
@@ -125,6 +128,7 @@ def run(paths: Sequence[str], *, watch: bool = False) -> int:
             window.close()
         warming.stop()
         restore()
+        release()
         signal.signal(signal.SIGTERM, old_end)
         log.detach()
         qInstallMessageHandler(None)

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from devtools_app.json_file import DamagedFileError
 from devtools_app.opening import Load, Loaded, Opener, Target, load_later
-from devtools_app.rereading import kept_session, lost_files
+from devtools_app.rereading import kept_session, lost_files, rewritten_files
 from devtools_app.restoring import Restoring, absent_part, restored_state, with_absent
 from devtools_app.settings import Settings, SettingsFile
 from devtools_app.state import State
@@ -47,6 +47,7 @@ class Notice:
         details: more to copy
         alone: a file to offer opening without the ones found beside it, empty for no offer
         rest: a session to offer reading again without its lost files, empty for no offer
+        reload: a session to offer reading again, empty for no offer
     """
 
     text: str
@@ -54,6 +55,7 @@ class Notice:
     details: str = ""
     alone: str = ""
     rest: str = ""
+    reload: str = ""
 
 
 class Desk(QObject):
@@ -93,6 +95,7 @@ class Desk(QObject):
         self._watcher = Watcher(self)
         self._watcher.set_on(self._settings.watch)
         self._watcher.changed.connect(self._changed_on_disk)
+        self._watcher.rewritten.connect(self._rewritten_on_disk)
         self.opener.loaded.connect(self._loaded)
         # queued: the others that are told of the end come before the start of the next
         self.opener.ended.connect(self._reload_due, Qt.ConnectionType.QueuedConnection)
@@ -167,6 +170,14 @@ class Desk(QObject):
         self._due.update(ids)
         if not self.opener.busy:  # what the user asked for is not given up for a file that changed
             self._reload_due()
+
+    def _rewritten_on_disk(self, ids: tuple[str, ...]) -> None:
+        for one in self._store.state.sessions:
+            issues = rewritten_files(one.session) if one.id in ids else ()
+            if issues:
+                kept = kept_session(one.session, issues)
+                self._store.put(replace_session(self._store.state, one.id, kept))
+                self.noticed.emit(replace(_loss(issues, ""), reload=one.id))
 
     def _reload_due(self) -> None:
         due, self._due = tuple(sorted(self._due)), set()

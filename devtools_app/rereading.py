@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from inspector.session import LoadedFile, Session
 
 _KEPT = "what is shown was read before"
+_TORN = "what had not been read of it before is unknown"
 
 
 def lost_files(one: OpenSession, result: Loaded) -> tuple[Issue, ...]:
@@ -27,6 +28,8 @@ def lost_files(one: OpenSession, result: Loaded) -> tuple[Issue, ...]:
     Files that were not asked for again, as when a session goes on with one of its files, are not
     lost.
     """
+    from inspector.mapped import is_rewritten
+
     asked = set(result.target.paths)
     every = asked.issuperset(one.paths)
     now = {} if result.session is None else {file.path: file for file in result.session.files}
@@ -36,8 +39,23 @@ def lost_files(one: OpenSession, result: Loaded) -> tuple[Issue, ...]:
             continue
         reason = _loss(before, now.get(before.path), result.error)
         if reason:
-            found.append(Issue(Severity.ERROR, before.path, f"{reason}; {_KEPT}"))
+            state = _TORN if is_rewritten(before.data) else _KEPT
+            found.append(Issue(Severity.ERROR, before.path, f"{reason}; {state}"))
     return tuple(found)
+
+
+def rewritten_files(session: Session) -> tuple[Issue, ...]:
+    """Return an issue for each large file that was written to while it is open.
+
+    Large files are mapped, not copied: what was not looked at yet may be new bytes, or zeros where
+    the file has become shorter.
+    """
+    from inspector.mapped import is_rewritten
+
+    torn = [file.path for file in session.files if is_rewritten(file.data)]
+    return tuple(
+        Issue(Severity.ERROR, path, f"it was written to while it is open; {_TORN}") for path in torn
+    )
 
 
 def _loss(before: LoadedFile, now: LoadedFile | None, error: str) -> str:
@@ -67,5 +85,5 @@ def _word(kind: str) -> str:
 
 def kept_session(session: Session, issues: Iterable[Issue]) -> Session:
     """Return a session as it was, with these issues instead of those of an earlier attempt."""
-    others = (issue for issue in session.issues if not issue.message.endswith(_KEPT))
+    others = (issue for issue in session.issues if not issue.message.endswith((_KEPT, _TORN)))
     return replace(session, issues=(*issues, *others))

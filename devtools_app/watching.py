@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from mmap import mmap
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
@@ -12,18 +13,22 @@ _SETTLE_MS = 400  # a file that is still being written changes many times
 
 
 class Watcher(QObject):
-    """Watches while it is switched on.
+    """Watches while it is switched on; files that are mapped are watched all the time.
 
     Signals:
         changed(ids): tuple of the ids of sessions whose files changed and can be read again
+        rewritten(ids): the same while it is off, for files that are mapped: what is shown of them
+            may be their new bytes
     """
 
     changed = Signal(object)
+    rewritten = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._on = False
         self._files: dict[str, set[str]] = {}
+        self._mapped: set[str] = set()
         self._dirty: set[str] = set()
         self._watcher = QFileSystemWatcher(self)
         self._timer = QTimer(self)
@@ -45,15 +50,21 @@ class Watcher(QObject):
         for one in state.sessions:
             for file in one.session.files:
                 files.setdefault(os.path.abspath(file.path), set()).add(one.id)
-        if files != self._files:
-            self._files = files
+        mapped = {
+            os.path.abspath(file.path)
+            for one in state.sessions
+            for file in one.session.files
+            if isinstance(file.data.obj, mmap)
+        }
+        if files != self._files or mapped != self._mapped:
+            self._files, self._mapped = files, mapped
             self._rewatch()
 
     def _rewatch(self) -> None:
         old = [*self._watcher.files(), *self._watcher.directories()]
-        wanted: set[str] = set()
+        wanted = {path for path in self._mapped if os.path.exists(path)}
         if self._on:
-            wanted = {path for path in self._files if os.path.exists(path)}
+            wanted |= {path for path in self._files if os.path.exists(path)}
             wanted |= {os.path.dirname(path) for path in self._files}
         gone = [path for path in old if path not in wanted]
         new = [path for path in wanted if path not in old and os.path.exists(path)]
@@ -80,5 +91,7 @@ class Watcher(QObject):
         self._dirty.clear()
         self._rewatch()
         ids = sorted({one for path in ready for one in self._files.get(path, ())})
-        if ids:
+        if ids and self._on:
             self.changed.emit(tuple(ids))
+        elif ids:
+            self.rewritten.emit(tuple(ids))

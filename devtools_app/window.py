@@ -202,6 +202,8 @@ class MainWindow(QMainWindow):
         if notice.rest:
             rest = (notice.rest,)
             offers.append(("Show what is left", lambda: self.desk.reload(rest, partial=True)))
+        if notice.reload:
+            offers.append(("Reload", lambda: self.desk.reload((notice.reload,))))
         self.strip.show_message(notice.text, notice.tone, notice.details, offers)
 
     def sync_actions(self) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import stat
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from inspector.mapped import map_file
 from inspector.session import LoadedFile, Session, SessionOptions
 from schema import formats
 from schema.debug_buffer import DebugBuffer
@@ -151,7 +151,7 @@ def open_bytes(path: str) -> memoryview:
             raise FormatError("an ExecuTorch file", "an empty file", file=path, offset=0)
         if size < MAP_FROM_BYTES:
             return memoryview(stream.read())
-        return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+        return map_file(stream, path)
 
 
 def load_file(path: str) -> LoadedFile:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QPushButton
 
 from devtools_app.start_page import SAMPLE
 from devtools_app.window import MainWindow
+from inspector import load
 from inspector.load import load_session
 from tests.app.test_opening import Slow
 from tests.app.window_views import RECORDER_VIEWS, open_sample
@@ -166,3 +167,35 @@ def test_workspace_dropped_with_files_says_what_stayed_closed(window, qtbot, fol
     with qtbot.waitSignal(window.desk.opener.ended, timeout=ENDED):
         window.desk.open((str(path), str(folder / "run.etdp")))
         assert "run.etdp stayed closed" in window.strip.text
+
+
+@pytest.fixture
+def mapped(monkeypatch) -> None:
+    monkeypatch.setattr(load, "MAP_FROM_BYTES", 1)
+
+
+@pytest.mark.usefixtures("mapped")
+def test_mapped_file_written_to_while_open_is_said(window, qtbot, folder):
+    path = folder / "model.pte"
+    open_sample(window, qtbot, (str(path),))
+    content = path.read_bytes()
+    with qtbot.waitSignal(window.desk.noticed, timeout=ENDED):
+        with path.open("r+b") as stream:  # cutting it would need the guard
+            stream.write(content)
+    assert "written to while it is open" in window.strip.text
+    (issue,) = window.store.state.session.issues
+    assert issue.where == str(path)
+    offer = next(one for one in window.strip.findChildren(QPushButton) if one.text() == "Reload")
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=ENDED):
+        offer.click()
+    assert window.store.state.session.issues == ()
+
+
+@pytest.mark.usefixtures("mapped")
+def test_mapped_file_replaced_while_open_is_no_matter(window, qtbot, folder):
+    path = folder / "model.pte"
+    open_sample(window, qtbot, (str(path),))
+    shutil.copy(SAMPLE / "model.pte", folder / "new")
+    with qtbot.assertNotEmitted(window.desk.noticed, wait=700):
+        (folder / "new").replace(path)
+    assert window.store.state.session.issues == ()
