@@ -10,8 +10,14 @@ from typing import Any
 
 import torch
 
-from compiler.edge.dim_order import NAMESPACE as _OWN_NAMESPACE
+from compiler.edge.dim_order import NAMESPACE as _DIM_ORDER
+from compiler.edge.quantized import NAMESPACE as _QUANTIZED
+from compiler.edge.schema import EdgeSchema
+from compiler.edge.templates import walk
 from compiler.untyped import OpOverload
+
+# Namespaces of our own, and what their operators are called in files.
+_WRITTEN = {_DIM_ORDER: "dim_order_ops", _QUANTIZED: "quantized_decomposed"}
 
 
 class EdgeOp:
@@ -25,13 +31,13 @@ class EdgeOp:
     def __init__(self, op: Any) -> None:  # noqa: ANN401 - an operator overload of torch
         namespace, name = op._schema.name.split("::")
         self.op = op
-        self.namespace = "dim_order_ops" if namespace == _OWN_NAMESPACE else namespace
+        self.namespace = _WRITTEN.get(namespace, namespace)
         self.__name__ = f"{self.namespace}.{name}.{op._overloadname}"
         self.__qualname__ = self.__name__
 
-    @property
-    def _schema(self) -> Any:  # noqa: ANN401
-        return self.op._schema
+    @functools.cached_property
+    def _schema(self) -> EdgeSchema:
+        return EdgeSchema(self.op)
 
     @property
     def _op(self) -> Any:  # noqa: ANN401
@@ -48,7 +54,11 @@ class EdgeOp:
         return f"{self.schema_name}.{overload}" if overload else self.schema_name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """Run the overload below."""
+        """Run the overload below; of a function that is traced, such as a pattern, make a node."""
+        tracers: list[Any] = []
+        walk(lambda leaf: _note_tracer(leaf, tracers), (args, kwargs))
+        if tracers:
+            return tracers[0].create_proxy("call_function", self, args, kwargs)
         return self.op(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -56,6 +66,11 @@ class EdgeOp:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _by_name, (self.op._schema.name, self.op._overloadname)
+
+
+def _note_tracer(leaf: Any, tracers: list[Any]) -> None:  # noqa: ANN401
+    if isinstance(leaf, torch.fx.Proxy):
+        tracers.append(leaf.tracer)
 
 
 @functools.cache
@@ -72,20 +87,23 @@ def _by_name(name: str, overload: str) -> EdgeOp:
 class _Level:
     """A step of the path ``ops.edge.namespace.operator.overload``."""
 
-    def __init__(self, below: Any) -> None:  # noqa: ANN401
+    def __init__(self, *below: Any) -> None:  # noqa: ANN401
         self._below = below
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        below = getattr(self._below, name)
-        if isinstance(below, OpOverload):
-            return edge_op(below)
-        return _Level(below)
+        found = [getattr(below, name, None) for below in self._below]
+        known = [below for below in found if below is not None]
+        if not known:
+            return getattr(self._below[0], name)  # raises, and says what is not there
+        if isinstance(known[0], OpOverload):
+            return edge_op(known[0])
+        return _Level(*known)
 
 
 class _Edge:
     def __getattr__(self, name: str) -> _Level:
-        own = _OWN_NAMESPACE if name == "dim_order_ops" else name
-        return _Level(getattr(torch.ops, own))
+        own = [getattr(torch.ops, home) for home, written in _WRITTEN.items() if written == name]
+        return _Level(*own, getattr(torch.ops, name))
 
 
 class _Ops:

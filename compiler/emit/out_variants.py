@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from compiler.edge import quantized
 from compiler.edge.ops import EdgeOp, edge_op
 from compiler.errors import MissingOutVariantsError
 
@@ -28,27 +29,35 @@ class Formal:
 
 @dataclass(frozen=True, slots=True)
 class OutVariant:
-    """A kernel's name, overload, and arguments in order."""
+    """A kernel's name, overload, and arguments in order, and torch's operator of that schema."""
 
     name: str
     overload: str
     arguments: tuple[Formal, ...]
+    op: Any
 
 
 @functools.cache
 def find_out_variant(op: EdgeOp) -> OutVariant | None:
     """Return the overload whose other arguments are the operator's own, in order."""
     wanted = {a.name: str(a.type) for a in op.op._schema.arguments}
-    packet = op.op.overloadpacket
-    for overload in packet.overloads():
-        found: Any = getattr(packet, overload)
+    for found in _overloads(op):
         formals = tuple(
             Formal(a.name, str(a.type), a.default_value, a.is_out) for a in found._schema.arguments
         )
         if _fits(formals, wanted):
             name = edge_op(found).schema_name
-            return OutVariant(name, found._schema.overload_name, formals)
+            return OutVariant(name, found._schema.overload_name, formals, found)
     return None
+
+
+def _overloads(op: EdgeOp) -> Iterator[Any]:
+    packets = [op.op.overloadpacket]
+    if op.namespace == quantized.WRITTEN:  # torch has no forms that write into given memory
+        packets.append(getattr(quantized.own_packets, op.op._schema.name.split("::")[1], None))
+    for packet in packets:
+        if packet is not None:
+            yield from (getattr(packet, overload) for overload in packet.overloads())
 
 
 def _fits(formals: tuple[Formal, ...], wanted: dict[str, str]) -> bool:

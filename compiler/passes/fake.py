@@ -87,7 +87,7 @@ def same_kind(a: Any, b: Any) -> bool:  # noqa: ANN401
         ours: list[Any] = [*cast("Any", a)]
         theirs: list[Any] = [*cast("Any", b)]
         return len(ours) == len(theirs) and all(map(same_kind, ours, theirs))
-    return isinstance(b, type(cast("Any", a))) and str(a) == str(b)
+    return f"{a}" == f"{b}"
 
 
 def _shown(sizes: Iterable[Any]) -> list[Any]:

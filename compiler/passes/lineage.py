@@ -102,7 +102,7 @@ def _restore_lineage(old: Mapping[str, _Old], nodes: list[Node]) -> None:
                 heirs.setdefault(reads, meta)
     for node in nodes:
         if node in new:
-            _inherit(node, heirs.get(node) or _of_an_input(node))
+            inherit(node, heirs.get(node) or _of_an_input(node))
 
 
 def _replaced(
@@ -130,7 +130,8 @@ def _of_an_input(node: Node) -> Mapping[str, Any]:
     return known[0] if known else {}
 
 
-def _inherit(node: Node, meta: Mapping[str, Any]) -> None:
+def inherit(node: Node, meta: Mapping[str, Any]) -> None:
+    """Give a node what it lacks of source lines, origins, debug handle and tag of another."""
     for key in _INHERITED:
         if key in meta:
             node.meta.setdefault(key, meta[key])

@@ -1,0 +1,97 @@
+"""Operators on quantised tensors, as the runtime's quantised kernels have them.
+
+torch has some of them, without the forms that write into given memory; those, and fused operators
+of which torch knows nothing, live in a namespace of our own and are renamed on writing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+NAMESPACE = "etscope_quantized"
+WRITTEN = "quantized_decomposed"
+
+_QUANTIZE = "int quant_min, int quant_max, ScalarType dtype"
+_ROW = "Tensor scales, Tensor? zero_points, int axis"
+_EMBEDDING = (
+    "Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, "
+    "int weight_quant_max, Tensor indices"
+)
+_SUM = ", ".join(
+    f"Tensor {name}, float {name}_scale, int {name}_zero_point, int {name}_quant_min, "
+    f"int {name}_quant_max"
+    for name in "ab"
+)
+_RESULT = "float out_scale, int out_zero_point, int out_quant_min, int out_quant_max"
+_OUT = "*, Tensor(a!) out) -> Tensor(a!)"
+_library: Any = torch.library.Library(NAMESPACE, "DEF")
+for _schema in (
+    f"add({_SUM}, {_RESULT}) -> Tensor",
+    f"add.out({_SUM}, {_RESULT}, {_OUT}",
+    f"embedding_byte({_EMBEDDING}) -> Tensor",
+    f"embedding_byte.out({_EMBEDDING}, {_OUT}",
+    f"quantize_per_tensor.out(Tensor input, float scale, int zero_point, {_QUANTIZE}, {_OUT}",
+    f"quantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, {_QUANTIZE}, "
+    f"{_OUT}",
+    f"quantize_per_channel.out(Tensor input, Tensor scales, Tensor zero_points, int axis, "
+    f"{_QUANTIZE}, {_OUT}",
+    f"dequantize_per_tensor.out(Tensor input, float scale, int zero_point, {_QUANTIZE}, *, "
+    "ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)",
+    f"dequantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, {_QUANTIZE}, "
+    "*, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)",
+    f"dequantize_per_channel.out(Tensor input, {_ROW}, {_QUANTIZE}, *, "
+    "ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)",
+):
+    _library.define(_schema)
+
+
+def quantized(
+    x: torch.Tensor, scale: float, zero_point: int, low: int, high: int, dtype: torch.dtype
+) -> torch.Tensor:
+    """Return numbers as whole multiples of a scale, off by a zero point."""
+    return (torch.round(x / scale) + zero_point).clamp(low, high).to(dtype)
+
+
+def _add(  # noqa: PLR0913 - the arguments of the operator
+    a: torch.Tensor,
+    a_scale: float,
+    a_zero_point: int,
+    a_quant_min: int,
+    a_quant_max: int,
+    b: torch.Tensor,
+    b_scale: float,
+    b_zero_point: int,
+    b_quant_min: int,
+    b_quant_max: int,
+    out_scale: float,
+    out_zero_point: int,
+    out_quant_min: int,
+    out_quant_max: int,
+) -> torch.Tensor:
+    del a_quant_min, a_quant_max, b_quant_min, b_quant_max  # they say what the inputs can be
+    total = (a.float() - a_zero_point) * a_scale + (b.float() - b_zero_point) * b_scale
+    return quantized(total, out_scale, out_zero_point, out_quant_min, out_quant_max, a.dtype)
+
+
+def _embedding_byte(
+    weight: torch.Tensor,
+    weight_scales: torch.Tensor,
+    weight_zero_points: torch.Tensor | None,
+    weight_quant_min: int,
+    weight_quant_max: int,
+    indices: torch.Tensor,
+) -> torch.Tensor:
+    del weight_quant_min, weight_quant_max  # they say what the weight can be
+    rows = weight[indices].to(weight_scales.dtype)
+    if weight_zero_points is not None:
+        rows = rows - weight_zero_points[indices].unsqueeze(-1)
+    return rows * weight_scales[indices].unsqueeze(-1)
+
+
+_library.impl("add", _add, "CompositeExplicitAutograd")
+_library.impl("embedding_byte", _embedding_byte, "CompositeExplicitAutograd")
+own_packets: Any = getattr(torch.ops, NAMESPACE)
+ADD: Any = own_packets.add.default
+EMBEDDING_BYTE: Any = own_packets.embedding_byte.default

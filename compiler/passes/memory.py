@@ -1,0 +1,24 @@
+"""What stands for memory in a graph of out variants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+AllocSpec = tuple[tuple[int, ...], torch.dtype]
+
+
+def alloc(spec: AllocSpec) -> torch.Tensor:
+    """Return memory for a tensor of a shape and an element type."""
+    shape, dtype = spec
+    return torch.empty(shape, dtype=dtype)
+
+
+def view(base: torch.Tensor, size: Sequence[int]) -> torch.Tensor:
+    """Return the same memory under another shape."""
+    return base.view(tuple(size))
+
+
+def free(spec: AllocSpec) -> None:
+    """Mark that memory is not needed any more."""

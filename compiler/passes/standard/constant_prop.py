@@ -1,0 +1,210 @@
+"""Computes at compile time what depends on weights and constants alone."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import (
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputSpec,
+    TensorArgument,
+)
+
+from compiler.delegate.copies import copied_program, rebuilt
+from compiler.edge.dim_order import CLONE_DIM_ORDER, dim_order_of, in_dim_order
+from compiler.edge.ops import EdgeOp, edge_op
+from compiler.edge.templates import nodes_in, walk
+from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult
+from compiler.passes.fake import fake_mode_of
+from compiler.passes.signature import updated_signature
+from compiler.passes.standard.dead_code import without_unused_weights
+from compiler.untyped import aten
+
+Node = torch.fx.Node
+PREFIX = "_prop_tensor_constant"
+_DATA = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+# A constant filled with one number is larger in the file than the operator that fills it.
+_SKIPPED: frozenset[Any] = frozenset((edge_op(aten.full.default), edge_op(aten.full_like.default)))
+_QUANTISED = "quantized_decomposed"
+
+
+class ConstantPropPass(ExportedProgramPassBase):
+    """Replaces nodes whose inputs are all constant by constants; bodies are left alone."""
+
+    def __init__(self, custom_skip_targets: Collection[Any] | None = None) -> None:
+        """Take what is left as it is.
+
+        Args:
+            custom_skip_targets: edge operators; None for ``full`` and quantisation
+        """
+        self._skip_targets = custom_skip_targets
+
+    def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
+        """Return a program without the nodes that could be computed."""
+        made = constant_prop_pass(exported_program, self._skip_targets)
+        return ExportedProgramPassResult(made, made is not exported_program)
+
+
+def constant_prop_pass(
+    exported_program: ExportedProgram,
+    custom_skip_targets: Collection[Any] | None = None,
+    _skip_dim_order: bool = False,
+) -> ExportedProgram:
+    """Return a program in which what depends on constants alone is a constant.
+
+    Args:
+        exported_program: an edge program; it is not changed
+        custom_skip_targets: operators to leave; None for ``full`` and quantisation
+        _skip_dim_order: copy a constant that is returned by ``clone``, not ``_clone_dim_order``
+
+    Returns: the given program if nothing could be computed
+    """
+    program = copied_program(exported_program)
+    known = _computed(program, custom_skip_targets)
+    found = {node: value for node, value in known.items() if node.op == "call_function"}
+    if not found:
+        return exported_program
+    constants = dict(program.constants)
+    specs = _replaced(program.graph, found, constants, program.state_dict)
+    signature = _with_constants(program, specs)
+    _copy_returned(program.graph, set(specs), skip_dim_order=_skip_dim_order)
+    program.graph.eliminate_dead_code(is_impure_node=_is_fixed)
+    signature = updated_signature(signature, program.graph, "constant_prop_pass")
+    root = program.graph_module
+    made = rebuilt(program, root, program.graph, signature=signature, constants=constants)
+    return without_unused_weights(made)
+
+
+def _computed(program: ExportedProgram, skipped: Collection[Any] | None) -> dict[Node, Any]:
+    known: dict[Node, Any] = {}
+    data = _data(program)
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and node.name in data:
+            known[node] = data[node.name]
+        elif _may_compute(node, skipped) and all(i in known for i in node.all_input_nodes):
+            value = _value(node, known)
+            if value is not None:
+                known[node] = value
+    return known
+
+
+def _data(program: ExportedProgram) -> dict[str, torch.Tensor]:
+    signature = program.graph_signature
+    written = {spec.target for spec in signature.output_specs}
+    held: dict[str, Any] = {**program.constants, **program.state_dict}
+    return {
+        spec.arg.name: held[spec.target or ""]
+        for spec in signature.input_specs
+        if spec.kind in _DATA and spec.target not in written
+        if isinstance(held.get(spec.target or ""), torch.Tensor)
+    }
+
+
+def _may_compute(node: Node, skipped: Collection[Any] | None) -> bool:
+    target: Any = node.target
+    if node.op != "call_function":
+        return False
+    if target is operator.getitem:
+        return True
+    if not isinstance(target, EdgeOp) or target.op._schema.is_mutable:
+        return False
+    if torch.Tag.nondeterministic_seeded in target.op.tags:
+        return False
+    if skipped is not None:
+        return target not in skipped
+    return target not in _SKIPPED and target.namespace != _QUANTISED
+
+
+def _value(node: Node, known: Mapping[Node, Any]) -> Any:  # noqa: ANN401
+    def real(leaf: Any) -> Any:  # noqa: ANN401
+        return known[leaf] if isinstance(leaf, Node) else leaf
+
+    args, kwargs = walk(real, (tuple(node.args), dict(node.kwargs)))
+    target: Any = node.target
+    with torch.no_grad():
+        try:
+            value = target(*args, **kwargs)
+        except RuntimeError:  # no kernel here for this element type; the runtime may have one
+            return None
+    return walk(lambda leaf: _plain(leaf, node), value)
+
+
+def _plain(leaf: Any, node: Node) -> Any:  # noqa: ANN401
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    expected: Any = node.meta["val"]
+    order = dim_order_of(expected) if isinstance(expected, torch.Tensor) else None
+    leaf = leaf.detach()
+    if order is not None and tuple(expected.stride()) != tuple(leaf.stride()):
+        return in_dim_order(leaf, order)
+    return leaf
+
+
+def _replaced(
+    graph: torch.fx.Graph,
+    found: Mapping[Node, Any],
+    constants: dict[str, Any],
+    state: Mapping[str, Any],
+) -> dict[Node, InputSpec]:
+    """Put placeholders where computed values are used, and their tensors into the constants."""
+    mode = fake_mode_of(graph.nodes)
+    anchor = next(n for n in graph.nodes if n.op != "placeholder")
+    specs: dict[Node, InputSpec] = {}
+    taken = constants.keys() | state.keys()
+    free = (
+        f"{PREFIX}{i}" for i in range(len(taken) + len(found) + 1) if f"{PREFIX}{i}" not in taken
+    )
+    for node, value in found.items():
+        if not isinstance(value, torch.Tensor) or all(user in found for user in node.users):
+            continue
+        name = next(free)
+        with graph.inserting_before(anchor):
+            new = graph.placeholder(name)
+        fake = mode.from_tensor(value, static_shapes=True)
+        new.meta = {**node.meta, "val": fake}
+        constants[name] = value
+        argument = TensorArgument(name=new.name)
+        specs[new] = InputSpec(InputKind.CONSTANT_TENSOR, argument, name)
+        node.replace_all_uses_with(new, delete_user_cb=lambda user: user not in found)
+    return specs
+
+
+def _with_constants(
+    program: ExportedProgram, specs: Mapping[Node, InputSpec]
+) -> ExportGraphSignature:
+    """Bring the new placeholders in front of the user's inputs, in graph and signature."""
+    signature = program.graph_signature
+    inputs = list(signature.input_specs)
+    users = [place for place, spec in enumerate(inputs) if spec.kind == InputKind.USER_INPUT]
+    if users:
+        name = inputs[users[0]].arg.name
+        anchor = next(node for node in program.graph.nodes if node.name == name)
+        for node in specs:
+            anchor.prepend(node)
+    place = users[0] if users else len(inputs)
+    outputs = [OutputSpec(spec.kind, spec.arg, spec.target) for spec in signature.output_specs]
+    return ExportGraphSignature([*inputs[:place], *specs.values(), *inputs[place:]], outputs)
+
+
+def _copy_returned(graph: torch.fx.Graph, constants: set[Node], *, skip_dim_order: bool) -> None:
+    """Copy constants that the program returns: a constant is no place for a result."""
+    last = next(iter(reversed(graph.nodes)))
+    returned = {node for node in nodes_in(last.args) if node in constants}
+    for node in returned:
+        target = edge_op(aten.clone.default if skip_dim_order else CLONE_DIM_ORDER)
+        order: Any = [*dim_order_of(node.meta["val"])]
+        options = {} if skip_dim_order else {"dim_order": order}
+        with graph.inserting_before(last):
+            copied = graph.call_function(target, (node,), options)
+        copied.meta = dict(node.meta)
+        last.replace_input_with(node, copied)
+
+
+def _is_fixed(node: Node) -> bool:
+    return node.op in ("placeholder", "output")

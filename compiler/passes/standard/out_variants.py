@@ -1,0 +1,86 @@
+"""Shows a program as the runtime sees it: every operator writes into memory allocated before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from compiler.edge.ops import EdgeOp
+from compiler.emit.out_variants import check_out_variants, find_out_variant
+from compiler.passes import memory
+from compiler.passes.base import PassBase, PassResult
+from compiler.passes.lineage import inherit
+from compiler.untyped import aten
+
+Node = torch.fx.Node
+
+
+class ToOutVarPass(PassBase):
+    """Replaces each edge operator by its out variant and an allocation for each result.
+
+    The file is emitted from the edge program itself; this form is there to be read.
+    """
+
+    def __init__(self, ignore_to_out_var_failure: bool = False) -> None:
+        """Take what happens to an operator without an out variant.
+
+        Args:
+            ignore_to_out_var_failure: leave it as it is
+        """
+        self._ignore = ignore_to_out_var_failure
+
+    def call(self, graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401
+        """Change a graph module in place.
+
+        Raises: MissingOutVariantsError naming all operators that have none
+        """
+        for module in graph_module.modules():
+            if isinstance(module, torch.fx.GraphModule):
+                if not self._ignore:
+                    check_out_variants(module.graph.nodes)
+                for node in list(module.graph.nodes):
+                    _replace(module.graph, node)
+                module.recompile()
+        return PassResult(graph_module, True)
+
+
+def _replace(graph: torch.fx.Graph, node: Node) -> None:
+    if node.op != "call_function" or not isinstance(node.target, EdgeOp):
+        return
+    variant = find_out_variant(node.target)
+    if variant is None:
+        return
+    if node.target.op is aten.view_copy.default:
+        _as_view(node)
+        return
+    names = [argument.name for argument in node.target.op._schema.arguments]
+    given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+    value: Any = node.meta["val"]
+    results: list[Any] = [value] if isinstance(value, torch.Tensor) else list(value)
+    with graph.inserting_before(node):
+        places = [_allocation(graph, node, result) for result in results]
+    outs = iter(places)
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for formal in variant.arguments:
+        if formal.is_out:
+            kwargs[formal.name] = places if "List" in formal.kind else next(outs)
+        elif formal.name in given and formal.name in names[: len(node.args)]:
+            args.append(given[formal.name])
+        elif formal.name in given:
+            kwargs[formal.name] = given[formal.name]
+    node.target = variant.op
+    node.args, node.kwargs = tuple(args), kwargs
+
+
+def _allocation(graph: torch.fx.Graph, node: Node, value: Any) -> Node:  # noqa: ANN401
+    shape, dtype = tuple(value.shape), value.dtype
+    new = graph.call_function(memory.alloc, ((shape, dtype),))
+    inherit(new, node.meta)
+    new.meta["val"] = value
+    return new
+
+
+def _as_view(node: Node) -> None:
+    node.target = memory.view
