@@ -200,13 +200,21 @@ def _pack(*columns: NDArray[np.generic]) -> Ints:
     """Return one number a row that is equal exactly where all columns are."""
     packed = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
-        values = column.astype(np.int64)
-        low = int(values.min(initial=0))
-        width = int(values.max(initial=0)) - low + 1
+        values, low, width = _narrow(column.astype(np.int64))
         if int(packed.max(initial=0)) >= (1 << 62) // width:
             packed = np.unique(packed, return_inverse=True)[1].astype(np.int64)
         packed = packed * width + (values - low)
     return packed
+
+
+def _narrow(values: Ints) -> tuple[Ints, int, int]:
+    """Return a column, its smallest number and how many numbers it spans, few enough to pack."""
+    low = int(values.min(initial=0))
+    width = int(values.max(initial=0)) - low + 1
+    if width < 1 << 62:
+        return values, low, width
+    values = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return values, 0, len(values) + 1
 
 
 def _ranks(keys: Ints) -> tuple[Ints, Ints]:

@@ -132,7 +132,7 @@ def _tensors(session: Session, issues: list[Issue]) -> Iterator[Item]:
     runs = max((len(dump.run_data) for dump in session.dumps), default=0)
     for run in range(runs):
         for number, one in enumerate(logged_tensors(session, run)):
-            if one.missing or one.buffer is None:
+            if one.missing or one.buffer is None or one.nbytes is None:
                 missing += 1
                 continue
             place = "output" if one.is_output else f"{one.instruction}_{one.event}"

@@ -14,7 +14,7 @@ from inspector.size_files import SizedFile, session_sizes
 from inspector.size_users import stored_users, users_of, users_text
 from schema.program import Program, instructions
 from schema.program import model as m
-from schema.scalar_type import tensor_nbytes
+from schema.scalar_type import known_nbytes
 
 _MEASURED = ("pte", "ptd")
 _HASHED_BYTES = 64 << 20  # duplicates are looked for where hashing takes no noticeable time
@@ -82,7 +82,7 @@ def _crossing(program: Program | None, method: str) -> str:
     if program is None:
         return ""
     plan = program.plan(method)
-    count = nbytes = 0
+    count = nbytes = unknown = 0
     for _, _, instruction in instructions(plan):
         args = instruction.instr_args
         if not isinstance(args, m.DelegateCall):
@@ -91,8 +91,12 @@ def _crossing(program: Program | None, method: str) -> str:
             value = plan.values[index].val if 0 <= index < len(plan.values) else None
             if isinstance(value, m.Tensor):
                 count += 1
-                nbytes += max(tensor_nbytes(value.scalar_type, value.sizes), 0)
-    return f"{plural(count, 'tensor')} ({nbytes_text(nbytes)}) cross their borders" if count else ""
+                size = known_nbytes(value.scalar_type, value.sizes)
+                nbytes += size or 0
+                unknown += size is None
+    least = "at least " if unknown else ""
+    text = f"{plural(count, 'tensor')} ({least}{nbytes_text(nbytes)}) cross their borders"
+    return text if count else ""
 
 
 def _scattered(entry: MethodDelegation) -> list[Finding]:

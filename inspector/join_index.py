@@ -115,7 +115,7 @@ class JoinIndex:
     def _made(
         self, nodes: tuple[str, ...], steps: tuple[int, ...], events: tuple[int, ...]
     ) -> Related:
-        touched = [self.operands[step] for step in steps if step < len(self.operands)]
+        touched = [self.operands[step] for step in steps if 0 <= step < len(self.operands)]
         graph = self.graph
         owners = (
             ()

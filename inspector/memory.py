@@ -18,7 +18,7 @@ from schema.errors import Issue, Severity
 from schema.identity_cache import identity_cache
 from schema.program import Program, instructions, operator_name
 from schema.program import model as m
-from schema.scalar_type import scalar_type, tensor_nbytes
+from schema.scalar_type import known_nbytes, scalar_type
 
 ALIGNMENT = 16  # of the stock planner
 _LARGEST = 1 << 48  # more than any address space; sums of such sizes still fit int64
@@ -148,8 +148,8 @@ def _planned_values(
         if not isinstance(tensor, m.Tensor) or tensor.allocation_info is None:
             continue
         place = tensor.allocation_info
-        nbytes = tensor_nbytes(tensor.scalar_type, tensor.sizes)
-        if not 0 <= nbytes <= _LARGEST or place.offset > _LARGEST:
+        nbytes = known_nbytes(tensor.scalar_type, tensor.sizes)
+        if nbytes is None or nbytes > _LARGEST or place.offset > _LARGEST:
             message = f"value {index} has an impossible size or place and is left out"
             issues.append(Issue(Severity.ERROR, plan.name, message))
             continue

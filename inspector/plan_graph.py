@@ -12,7 +12,7 @@ from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, Tenso
 from schema.identity_cache import identity_cache
 from schema.program import Program, backend_id, instructions, operator_name
 from schema.program import model as m
-from schema.scalar_type import tensor_nbytes
+from schema.scalar_type import known_nbytes
 
 _CONTROL = {
     m.MoveCall: "move",
@@ -181,7 +181,7 @@ def _value(plan: m.ExecutionPlan, index: int, name: str) -> GraphValue:
     if isinstance(value, m.Tensor):
         meta = TensorMeta(value.scalar_type, value.sizes, value.dim_order)
         constant = value.data_buffer_idx > 0 or _is_external(value)
-        nbytes = tensor_nbytes(value.scalar_type, value.sizes) if constant else None
+        nbytes = known_nbytes(value.scalar_type, value.sizes) if constant else None
         return GraphValue(name, meta, constant=name if constant else "", constant_bytes=nbytes)
     kind = "none" if value is None else type(value).__name__.lower()
     return GraphValue(name, None, kind, literal(plan, index))

@@ -20,7 +20,7 @@ from schema.identity_cache import identity_cache
 from schema.program import Program
 from schema.program import model as m
 from schema.program.tables import PROGRAM
-from schema.scalar_type import tensor_nbytes
+from schema.scalar_type import known_nbytes
 
 _HEADER_END = 8
 
@@ -209,7 +209,7 @@ def _constant_owners(program: Program, kind: str) -> dict[int, tuple[list[str], 
             name = value_name(plan, index)
             label = f"{plan.name} {name}" if several else name
             names, nbytes = owners.get(tensor.data_buffer_idx, ([], 0))
-            nbytes = max(nbytes, tensor_nbytes(tensor.scalar_type, tensor.sizes))
+            nbytes = max(nbytes, known_nbytes(tensor.scalar_type, tensor.sizes) or 0)
             owners[tensor.data_buffer_idx] = ([*names, label], nbytes)
     return owners
 

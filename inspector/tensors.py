@@ -20,7 +20,7 @@ from schema.errors import FormatError
 from schema.etdump import DebugTensor, DebugValue
 from schema.program import Program
 from schema.program import model as m
-from schema.scalar_type import numel, scalar_type, tensor_nbytes, to_float64
+from schema.scalar_type import known_nbytes, numel, scalar_type, to_float64
 
 Array = NDArray[Any]
 
@@ -37,7 +37,7 @@ class StoredTensor:
         dtype: element type name
         sizes: shape
         dim_order: outermost dimension in memory first
-        nbytes: bytes of the shape
+        nbytes: bytes of the shape, None when a size below zero leaves them unknown
         data: its bytes, None when they are not in these files
         missing: why there are no bytes, empty otherwise
         code: number of the element type
@@ -50,7 +50,7 @@ class StoredTensor:
     dtype: str
     sizes: tuple[int, ...]
     dim_order: tuple[int, ...]
-    nbytes: int
+    nbytes: int | None
     data: memoryview | None
     missing: str
     code: int
@@ -83,7 +83,7 @@ class LoggedTensor:
         is_output: whether it is an output of the program
         dtype: element type name
         sizes: shape
-        nbytes: bytes of the shape
+        nbytes: bytes of the shape, None when a size below zero leaves them unknown
         missing: why there are no bytes, empty otherwise
         tensor: where it is
         buffer: the debug buffer, None without one
@@ -95,7 +95,7 @@ class LoggedTensor:
     is_output: bool
     dtype: str
     sizes: tuple[int, ...]
-    nbytes: int
+    nbytes: int | None
     missing: str
     tensor: DebugTensor
     buffer: DebugBuffer | None
@@ -170,7 +170,7 @@ def _stored(
         dtype=scalar_type(tensor.scalar_type).name,
         sizes=tensor.sizes,
         dim_order=tensor.dim_order,
-        nbytes=max(tensor_nbytes(tensor.scalar_type, tensor.sizes), 0),
+        nbytes=known_nbytes(tensor.scalar_type, tensor.sizes),
         data=data,
         missing=missing,
         code=tensor.scalar_type,
@@ -236,7 +236,7 @@ def _of_values(
             is_output=is_output,
             dtype=scalar_type(tensor.scalar_type).name,
             sizes=tensor.sizes,
-            nbytes=max(tensor_nbytes(tensor.scalar_type, tensor.sizes), 0),
+            nbytes=known_nbytes(tensor.scalar_type, tensor.sizes),
             missing=_missing(tensor, buffer),
             tensor=tensor,
             buffer=buffer,

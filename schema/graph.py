@@ -72,11 +72,11 @@ class TensorMeta:
 
     @property
     def nbytes(self) -> int | None:
-        """Return the bytes of a dense tensor, None with symbolic sizes or an unknown type."""
+        """Return the bytes of a dense tensor, None where a size or the type leaves them unknown."""
         item = scalar_type(self.scalar_type).item_bytes
         total = item
         for size in self.sizes:
-            if not isinstance(size, int):
+            if not isinstance(size, int) or size < 0:
                 return None
             total *= size
         return total if item else None

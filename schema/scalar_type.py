@@ -84,6 +84,13 @@ def tensor_nbytes(code: int, sizes: tuple[int, ...]) -> int:
     return numel(sizes) * scalar_type(code).item_bytes
 
 
+def known_nbytes(code: int, sizes: tuple[int, ...]) -> int | None:
+    """Return the bytes of a dense tensor, None when its type or a size below zero hides them."""
+    if min(sizes, default=0) < 0:
+        return None
+    return tensor_nbytes(code, sizes) or (0 if scalar_type(code).item_bytes else None)
+
+
 def to_float64(raw: np.ndarray, code: int) -> np.ndarray | None:
     """Return the values of raw bytes as numpy numbers, None where the type has no value view.
 

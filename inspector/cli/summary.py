@@ -20,6 +20,8 @@ from schema.program import Program, instructions
 from schema.program import model as m
 from schema.scalar_type import scalar_type
 
+_DYNAMISM = {0: "static", 1: "bounded", 2: "unbounded"}
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
@@ -162,13 +164,14 @@ def value_json(plan: m.ExecutionPlan, index: int) -> dict[str, Any]:
     value = plan.values[index].val if 0 <= index < len(plan.values) else None
     if isinstance(value, m.Tensor):
         kind = scalar_type(value.scalar_type).name
+        dynamism = _DYNAMISM.get(value.shape_dynamism)
         return {
             "value": index,
             "type": f"{kind} {list(value.sizes)}",
             "dtype": kind,
             "sizes": list(value.sizes),
             "dim_order": list(value.dim_order),
-            "dynamism": ("static", "bounded", "unbounded")[min(value.shape_dynamism, 2)],
+            **({"dynamism": dynamism} if dynamism else {}),
         }
     return {"value": index, "type": type(value).__name__.lower() if value else "none"}
 

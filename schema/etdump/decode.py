@@ -160,7 +160,16 @@ def _runs(data: memoryview, limit: int, vector: int, notes: Notes) -> tuple[RunD
         if found:
             return found
     notes.extend(damage)
+    _note_shapes(store, notes)
     return tuple(made)
+
+
+def _note_shapes(store: EventStore, notes: Notes) -> None:
+    columns = store.values.columns
+    bad = int((columns.numbers[: int(columns.sizes_count.sum())] < 0).sum())
+    if bad:
+        text = f"logged tensors have {bad} sizes below zero: their bytes are unknown"
+        notes.add(text.replace("1 sizes", "1 size") if bad == 1 else text, Severity.ERROR)
 
 
 def _note_lost(rows: Rows, notes: Notes) -> None:

@@ -18,7 +18,7 @@ from schema.etrecord.budget import Budget
 
 Json: TypeAlias = Any
 MAX_DEPTH = 200  # a graph in a branch in a branch … adds seven levels each time
-_BLOCK = 1 << 22
+_BLOCK = 1 << 20
 _SHORT = 1 << 14  # not worth measuring
 _QUOTE, _SLASH = 34, 92
 _COMMA = 2  # marked like a bracket, without changing the level

@@ -19,6 +19,7 @@ from schema.etrecord.unions import BROKEN, mapping
 T = TypeVar("T")
 FORWARD = "forward"
 _MAX_DIGITS = 18
+_MOST_OUTPUTS = 1 << 16  # of one call; a line is written for each
 Problems: TypeAlias = list[str]
 
 
@@ -52,7 +53,7 @@ def read_delegate_map(tree: Json, problems: Problems) -> DelegateMaps:
 
 def read_count_map(tree: Json, problems: Problems) -> CountMap:
     """Return the number of outputs of each delegate instruction of each method."""
-    return _by_method(tree, _integer, problems, lambda entry: isinstance(entry, int))
+    return _by_method(tree, _count, problems, lambda entry: isinstance(entry, int))
 
 
 def _by_method(
@@ -88,6 +89,13 @@ def _integer(entry: Json) -> int:
     if entry.__class__ is not int:
         raise TypeError(f"a {type(entry).__name__} where a number belongs")
     return entry
+
+
+def _count(entry: Json) -> int:
+    number = _integer(entry)
+    if not 0 <= number <= _MOST_OUTPUTS:
+        raise ValueError(f"{str(number)[:20]} outputs, where 0 to {_MOST_OUTPUTS} are possible")
+    return number
 
 
 def _handles(entry: Json) -> tuple[int, ...]:

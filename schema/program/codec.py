@@ -68,8 +68,23 @@ def _decode(data: memoryview, file: str) -> Program:
     reader = Reader(data, limit, where=file)
     table = reader.root(PROGRAM)
     segments = _segments(data, table, header, issues, file)
-    issues += reader.issues
+    issues += [*reader.issues, *_impossible_shapes(table, file)]
     return Program(table, header, segments, identifier, file, tuple(issues), len(data))
+
+
+def _impossible_shapes(table: m.ProgramTable, file: str) -> list[Issue]:
+    """Return an issue that names the first tensor with a size below zero."""
+    bad = [
+        f"value {index} of {plan.name}, {list(entry.val.sizes)}"
+        for plan in table.execution_plan
+        for index, entry in enumerate(plan.values)
+        if isinstance(entry.val, m.Tensor) and min(entry.val.sizes, default=0) < 0
+    ]
+    if not bad:
+        return []
+    what = "1 tensor has a size" if len(bad) == 1 else f"{len(bad)} tensors have sizes"
+    text = f"{what} below zero, so that its bytes are unknown: first {bad[0]}"
+    return [Issue(Severity.ERROR, file, text.replace("its", "their") if len(bad) > 1 else text)]
 
 
 def _read_header(data: memoryview) -> m.ExtendedHeader | None:

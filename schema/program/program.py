@@ -101,6 +101,9 @@ class Program:
         extra = tensor.extra_tensor_info
         if tensor.data_buffer_idx == 0 or (extra is not None and extra.location == EXTERNAL):
             return None
+        if min(tensor.sizes, default=0) < 0:
+            found = str(list(tensor.sizes))
+            raise FormatError("sizes of zero and more", found, field="sizes", file=self.file)
         nbytes = tensor_nbytes(tensor.scalar_type, tensor.sizes)
         if tensor.allocation_info is not None:
             starts = (self.table.mutable_data_segments or (None,))[0]

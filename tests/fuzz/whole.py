@@ -35,8 +35,8 @@ from inspector.model_graph import graph_names
 from inspector.session import Session
 from schema import identity_cache
 from schema.errors import FormatError
-from tests.fuzz.mutate import mutant
-from tests.fuzz.run import DATA, SECONDS, corpus, time_limit
+from tests.fuzz.memory import Peak, bound_mib
+from tests.fuzz.run import DAMAGES, DATA, SECONDS, corpus, damage_of, time_limit
 from tests.inspector.cli_runs import READING, loaded_once, run, valid
 
 VERBS = (*READING, "extract")
@@ -48,20 +48,31 @@ _LINES, _SELECTED = 400, 40
 def check_case(number: int, seed: int) -> list[str]:
     """Damage one file of the corpus and use the product on it; returns what went wrong."""
     rng = random.Random(f"{seed} {number}")
-    path = rng.choice(corpus())
+    path = rng.choice(damaged_files())
     seed_of_damage = rng.randrange(1 << 40)
     company = company_of(path) if rng.random() <= 1 / 3 else []
-    return check_mutant(path, seed_of_damage, company)
+    return check_mutant(path, seed_of_damage, company, damage_of(rng))
 
 
-def check_mutant(path: Path, seed: int, company: list[Path]) -> list[str]:
+def check_mutant(path: Path, seed: int, company: list[Path], damage: str = "bytes") -> list[str]:
     """Damage a file as the seed says and use the product on it, in company for the verbs."""
-    name, data = mutant(path.read_bytes(), seed)
-    label = f"{path.relative_to(DATA)} seed {seed} ({name}, {len(company)} beside it)"
+    name, data = DAMAGES[damage](path.read_bytes(), seed)
+    label = f"{path.relative_to(DATA)} {damage} seed {seed} ({name}, {len(company)} beside it)"
     with tempfile.TemporaryDirectory() as folder:
         damaged = Path(folder) / path.name
         damaged.write_bytes(data)
-        return [f"{label}: {wrong}" for wrong in (*_verbs([damaged, *company]), *_views(damaged))]
+        files = [damaged, *company]
+        peak = Peak()
+        wrong = [*_verbs(files), *_views(damaged)]
+        taken, bound = peak.mib(), bound_mib(sum(file.stat().st_size for file in files))
+        if taken > bound:
+            wrong.append(f"took {taken:.0f} MiB, of {bound:.0f} that it may")
+    return [f"{label}: {found}" for found in wrong]
+
+
+def damaged_files() -> list[Path]:
+    """Return the files that are damaged; debug buffers too, which mean something in company."""
+    return sorted([*corpus(), *DATA.rglob("*.debug")])
 
 
 def company_of(path: Path) -> list[Path]:

@@ -251,6 +251,9 @@ def test_maps_absent_are_none_and_empty_maps_are_empty() -> None:
         ("delegate_map", b'{"forward": {"1": {}}}', "instruction 1"),
         ("delegate_map", b'{"forward": {"1": {"delegate_map": {"a": 1.5}}}}', "instruction 1"),
         ("instruction_id_to_num_outs_map", b'{"forward": {"1": [2]}}', "number"),
+        ("instruction_id_to_num_outs_map", b'{"forward": {"1": -1}}', "are possible"),
+        ("instruction_id_to_num_outs_map", b'{"forward": {"1": 65537}}', "are possible"),
+        ("instruction_id_to_num_outs_map", b'{"forward": {"1": 1000000000000000000000}}', "are"),
         ("export_graph_id", b'"x"', "not a number"),
     ],
 )
