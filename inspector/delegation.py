@@ -10,8 +10,9 @@ Three sources, best first; ``counting`` says which one was used:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import filterfalse
 
 from inspector import record_maps
 from inspector.delegate_owner import call_nodes, ownership
@@ -19,6 +20,7 @@ from inspector.names import is_compute, op_type
 from inspector.payloads import delegate_payload
 from inspector.session import Session
 from schema.etrecord import DelegateMap, ETRecord
+from schema.etrecord.verdicts import Outcome, Verdict
 from schema.graph import Graph, NodeKind
 from schema.identity_cache import identity_cache
 from schema.payloads import Payload, describe_compile_specs, total_bytes
@@ -80,6 +82,8 @@ class MethodDelegation:
         compute_delegated: nodes inside that compute: no getitem, copies, views or q/dq
         compute_non_delegated: the same outside
         nested_non_delegated: nodes of branches and loop bodies, which the stock tool leaves out
+        verdicts: why each node was delegated or not, as the compiler recorded it; empty when it
+            did not
     """
 
     method: str
@@ -92,6 +96,7 @@ class MethodDelegation:
     compute_delegated: int
     compute_non_delegated: int
     nested_non_delegated: int
+    verdicts: tuple[Verdict, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -108,6 +113,20 @@ def summary_text(subgraphs: int, delegated: int, non_delegated: int) -> str:
         f"Number of delegated nodes: {delegated}\n"
         f"Number of non-delegated nodes: {non_delegated}\n"
     )
+
+
+def verdicts_by_node(verdicts: Iterable[Verdict]) -> dict[str, tuple[Verdict, ...]]:
+    """Return the verdicts on each node, that of the partitioner that took it first."""
+    found: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        found.setdefault(verdict.node, []).append(verdict)
+    return {
+        node: (*filter(_took, given), *filterfalse(_took, given)) for node, given in found.items()
+    }
+
+
+def _took(verdict: Verdict) -> bool:
+    return verdict.outcome is Outcome.DELEGATED
 
 
 @identity_cache
@@ -139,7 +158,10 @@ def _method(
         assert program is not None
         inside, outside, counting = *_payload_sides(session, program, method), "payload"
     delegates = _delegates(session, program, record, method, inside)
-    return _counted(method, counting, inside, outside, graph, delegates)
+    counted = _counted(method, counting, inside, outside, graph, delegates)
+    if record is None:
+        return counted
+    return replace(counted, verdicts=record_maps.verdicts(record, method))
 
 
 Sides = tuple[dict[int, list[tuple[str, str]]], list[tuple[str, str]]]  # (name, operator type)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from schema.errors import FormatError
 from schema.etrecord import DelegateMap, ETRecord
+from schema.etrecord.verdicts import Verdict
 from schema.graph import Graph
 
 Handles = Mapping[int, tuple[int, ...]]
@@ -24,6 +25,14 @@ def delegates(record: ETRecord, method: str) -> Mapping[int, DelegateMap]:
 def output_counts(record: ETRecord, method: str) -> Mapping[int, int]:
     """Return instruction -> number of outputs of delegate calls."""
     return (record.instruction_id_to_num_outs_map or {}).get(method, {})
+
+
+def verdicts(record: ETRecord, method: str) -> tuple[Verdict, ...]:
+    """Return why each node of a method was delegated or not; empty when missing or unreadable."""
+    try:
+        return record.verdicts().get(method, ())
+    except FormatError:
+        return ()
 
 
 def only_method(record: ETRecord) -> str | None:

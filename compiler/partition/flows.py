@@ -44,7 +44,8 @@ def _listed(value: Any) -> list[Any]:  # noqa: ANN401
     several: Any = value if isinstance(value, (list, tuple)) else [value]  # pyright: ignore[reportUnknownVariableType]
     given: list[Any] = [one for one in several if one is not None]
     for partitioner in given:
-        if not callable(getattr(partitioner, "partition", None)):
+        has_one = callable(getattr(partitioner, "partition", None))
+        if not has_one or isinstance(partitioner, (str, bytes, type)):  # texts have a partition too
             raise PartitionError(f"expected a Partitioner, found {type(partitioner).__name__}")
     return sorted(given, key=lambda p: -_priority(p))
 

@@ -33,11 +33,12 @@ def regions(
     groups: Mapping[Node, str] | None = None,
     cuts: Collection[tuple[Node, Node]] = (),
 ) -> list[list[Node]]:
-    """Return connected sets of equally labelled calls that can be contracted all at once.
+    """Return sets of equally labelled calls that can be contracted all at once.
 
     Each node is given a depth: how often a path from the inputs changes between labelled and
     other nodes, or from one label to another. Depths never fall along an edge, so equally deep
-    nodes of a label can be joined. What only feeds deeper nodes is moved down to them first.
+    nodes of a label can be joined; joined are those that read each other or the same value.
+    What only feeds deeper nodes is moved down to them first.
 
     Args:
         graph: in topological order
@@ -63,7 +64,13 @@ def regions(
     }
     cut = {(keys[a], keys[b]) for a, b in cuts if a in keys and b in keys}
     others = {key: [s for s in read[key] if s != key] for key in order}
-    found = _joined(order, others, lambda a, b: classes[a] != classes[b] or (a, b) in cut, classes)
+    depth = _depths(order, others, lambda a, b: classes[a] != classes[b] or (a, b) in cut)
+    joint = _Joint({key: (classes[key], depth[key]) for key in order if classes[key]})
+    for key in order:
+        joint.join([key, *others[key]])
+    for node in graph.nodes:
+        joint.join([keys[user] for user in node.users if user in keys])
+    found = joint.groups()
     return [_with_results(_in_order(nodes, members, group)) for group in found]
 
 
@@ -72,12 +79,11 @@ def sources(node: Node) -> Iterable[Node]:
     return [unit_of(used) for used in node.all_input_nodes if used.op == "call_function"]
 
 
-def _joined(
+def _depths(
     order: Sequence[Hashable],
     read: Mapping[Hashable, Sequence[Hashable]],
     parts: Callable[[Hashable, Hashable], bool],
-    classes: Mapping[Hashable, int],
-) -> list[list[Hashable]]:
+) -> dict[Hashable, int]:
     readers: dict[Hashable, list[Hashable]] = {key: [] for key in order}
     depth: dict[Hashable, int] = {}
     for key in order:
@@ -89,22 +95,36 @@ def _joined(
         below = [depth[r] - parts(key, r) for r in readers[key]]
         if below:
             depth[key] = max(depth[key], min(below))
-    parent: dict[Hashable, Hashable] = {key: key for key in order if classes[key]}
-    for key in parent:
-        for source in read[key]:
-            if classes[source] == classes[key] and depth[source] == depth[key]:
-                parent[_root(parent, source)] = _root(parent, key)
-    found: dict[Hashable, list[Hashable]] = {}
-    for key in parent:
-        found.setdefault(_root(parent, key), []).append(key)
-    return list(found.values())
+    return depth
 
 
-def _root(parent: dict[Hashable, Hashable], key: Hashable) -> Hashable:
-    while parent[key] != key:
-        parent[key] = parent[parent[key]]
-        key = parent[key]
-    return key
+class _Joint:
+    """Keys of the same kind, joined step by step."""
+
+    def __init__(self, kinds: Mapping[Hashable, Hashable]) -> None:
+        self._kinds = kinds
+        self._parent: dict[Hashable, Hashable] = {key: key for key in kinds}
+
+    def join(self, keys: Sequence[Hashable]) -> None:
+        """Join those of the same kind."""
+        first: dict[Hashable, Hashable] = {}
+        for key in keys:
+            kind = self._kinds.get(key)
+            if kind is not None:
+                self._parent[self._root(key)] = self._root(first.setdefault(kind, key))
+
+    def groups(self) -> list[list[Hashable]]:
+        """Return the joined keys in the order they were given."""
+        found: dict[Hashable, list[Hashable]] = {}
+        for key in self._parent:
+            found.setdefault(self._root(key), []).append(key)
+        return list(found.values())
+
+    def _root(self, key: Hashable) -> Hashable:
+        while self._parent[key] != key:
+            self._parent[key] = self._parent[self._parent[key]]
+            key = self._parent[key]
+        return key
 
 
 def _in_order(

@@ -10,6 +10,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
+from compiler.delegate.call import executorch_call_delegate
 from compiler.errors import CompileError, at
 from compiler.partition.interface import TAG
 from compiler.partition.regions import find_cycle, results_taken, unit_of
@@ -57,9 +58,13 @@ def data_of(program: ExportedProgram) -> Data:
 
 
 def tag_of(node: Node) -> str | None:
-    """Return the tag of a node; a ``getitem`` goes where its source goes."""
-    tag = unit_of(node).meta.get(TAG)
-    return tag if tag else None
+    """Return the tag of a node; a ``getitem`` goes where its source goes.
+
+    Calls of delegates have none: what a backend has taken is not given to another one.
+    """
+    unit = unit_of(node)
+    tag = unit.meta.get(TAG)
+    return tag if tag and unit.target is not executorch_call_delegate else None
 
 
 def check_tags(program: ExportedProgram) -> None:

@@ -11,9 +11,11 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
+from compiler.delegate.call import is_lowered_module
 from compiler.edge.ops import EdgeOp
 from compiler.errors import UnsupportedError, at
 from compiler.record.arguments import MAJOR, MINOR, Json, argument, size, tensor_meta
+from compiler.record.lowered import lowered_text
 from compiler.record.metadata import NodeMetadata
 from compiler.untyped import (
     NUMBER_OPERATORS,
@@ -123,12 +125,19 @@ class _Writer:
         graph = _Writer(body, self.metadata).graph()
         return {"as_graph": {"name": node.target, "graph": graph}}
 
+    def _attribute(self, node: torch.fx.Node) -> Json:
+        module: Any = getattr(self.owner, str(node.target))
+        if not is_lowered_module(module):
+            return {"name": "", "arg": self._body(node)}
+        given = lowered_text(module, lambda program: program_json(program, edge=True))
+        return {"name": node.target, "arg": {"as_string": given}}
+
     def _operands(self, node: torch.fx.Node) -> list[Json]:
         """Return the arguments of control flow, which has no schema."""
         found: list[Json] = []
         for value in node.args:
             if isinstance(value, torch.fx.Node) and value.op == "get_attr":
-                found.append({"name": "", "arg": self._body(value)})
+                found.append(self._attribute(value))
                 continue
             kind = "Tensor" if isinstance(value, (list, tuple)) and not value else ""
             found.append({"name": "", "arg": argument(value, kind)})

@@ -25,6 +25,7 @@ from devtools_app.viewmodels.units import (
     format_share,
     format_time,
 )
+from devtools_app.viewmodels.verdicts import verdict_group
 from inspector.delegation import DelegateFacts, analyse_delegation
 from inspector.join_index import Related, join_index
 from inspector.memory import PlannedValue, analyse_memory
@@ -89,7 +90,7 @@ def _operator_sheet(
     units: Units,
 ) -> FactSheet:
     first = nodes[0] if nodes else None
-    groups = [_why(session, first), time_group(rows, units)]
+    groups = [_why(session, method, first), time_group(rows, units)]
     if first is not None:
         groups += [
             tensor_group(first, join_index(session, method), units),
@@ -126,9 +127,12 @@ def _subtitle(node: ModelNode | None, related: Related) -> str:
     return " · ".join(parts)
 
 
-def _why(session: Session, node: ModelNode | None) -> FactGroup:
+def _why(session: Session, method: str, node: ModelNode | None) -> FactGroup:
     if node is None:
         return FactGroup("")
+    verdict = verdict_group(session, method, node)
+    if verdict is not None:
+        return verdict
     if node.delegate is not None:
         name = f"{short_backend(node.backend)} delegate {node.delegate}"
         if "/" in node.name and node.node.debug_handle is None:

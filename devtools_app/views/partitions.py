@@ -22,6 +22,7 @@ from devtools_app.viewmodels.partitions import (
 )
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.tree import TreeOrder
+from devtools_app.viewmodels.verdicts import verdict_table
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside
@@ -33,12 +34,18 @@ from devtools_app.widgets.tree_view import TreeView
 from inspector.join_index import JoinIndex, join_index
 from inspector.session import Session
 
-_BORDER, _CONSTANTS = "boundary", "constants"
+_BORDER, _CONSTANTS, _VERDICTS = "boundary", "constants", "verdicts"
 _NOTHING = Need(
     "Nothing is known about delegation",
     "What was delegated is in the program (.pte) and, by operator and module, in the ETRecord."
     " Open one of them beside the files that are here.",
     "to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])",
+)
+
+_NO_VERDICTS = Need(
+    "No verdicts in the ETRecord",
+    "Records of programs that were compiled here say for every node which partitioner looked at"
+    " it, which rule decided, and why. Records of other compilers do not.",
 )
 
 
@@ -62,7 +69,12 @@ class PartitionsPane(Pane):
         self._made: _Made | None = None
         self._delegate: int | None = None
         self.lists = ToolbarCombo(self.theme, "list", "What to list of the delegate")
-        self.lists.show_choices([("boundary tensors", _BORDER), ("constants", _CONSTANTS)], _BORDER)
+        choices = [
+            ("boundary tensors", _BORDER),
+            ("constants", _CONSTANTS),
+            ("verdicts", _VERDICTS),
+        ]
+        self.lists.show_choices(choices, _BORDER)
         self.lists.activated.connect(lambda _index: self._show_delegate())
         self.table.add_tool(self.lists, right=True)
         side = QSplitter(Qt.Orientation.Vertical)
@@ -118,6 +130,10 @@ class PartitionsPane(Pane):
         if self.lists.currentData() == _CONSTANTS:
             self.table.set_need(Need("No constants in the payload"))
             self.table.show_table(constants_table(parts, index, unit))
+            return
+        if self.lists.currentData() == _VERDICTS:
+            self.table.set_need(_NO_VERDICTS)
+            self.table.show_table(verdict_table(parts, index))
             return
         self.table.set_need(Need("No tensor crosses the border of a delegate"))
         self.table.show_table(boundary_table(parts, index, unit))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
 from typing import Any
 
 from inspector.cli.answer import Answer, Column, Table
@@ -30,6 +31,7 @@ def run(options: Namespace) -> Answer:
     for entry in found:
         lines += _lines(entry)
         tables += [_operators(entry), _delegates(entry)]
+        tables += [_verdicts(entry)] if entry.verdicts else []
     return Answer(data, lines=lines, tables=tables)
 
 
@@ -66,6 +68,7 @@ def method_json(entry: MethodDelegation) -> dict[str, Any]:
             "compute_non_delegated": entry.compute_non_delegated,
             "nested_non_delegated": entry.nested_non_delegated,
         },
+        "verdicts": [{**asdict(one), "outcome": one.outcome.value} for one in entry.verdicts],
     }
 
 
@@ -110,3 +113,28 @@ def _delegates(entry: MethodDelegation) -> Table:
         for one in entry.delegates
     ]
     return Table(f"delegates of {entry.method}", columns, rows)
+
+
+def _verdicts(entry: MethodDelegation) -> Table:
+    columns = (
+        Column("node"),
+        Column("operator"),
+        Column("partitioner"),
+        Column("outcome"),
+        Column("reason"),
+        Column("rule", spare=2),
+        Column("source", spare=1),
+    )
+    rows = [
+        (
+            one.node,
+            one.operator,
+            one.partitioner,
+            one.outcome.value.replace("_", " "),
+            one.reason,
+            one.rule,
+            one.source,
+        )
+        for one in entry.verdicts
+    ]
+    return Table(f"verdicts of {entry.method}", columns, rows)

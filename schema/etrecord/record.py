@@ -21,6 +21,8 @@ from schema.etrecord.maps import (
 from schema.etrecord.members import Roles
 from schema.etrecord.tensor_data import TensorData
 from schema.etrecord.torch_save import SavedTree, Tree, read_torch_save
+from schema.etrecord.verdicts import MEMBER as VERDICTS
+from schema.etrecord.verdicts import Verdicts, decode_verdicts
 from schema.etrecord.zip_index import Member
 from schema.graph import Graph
 
@@ -185,6 +187,15 @@ class ETRecord:
             return SavedTree(None, loaded=False)
         return self._once(f"saved:{name}", lambda: self._saved(name))
 
+    def verdicts(self) -> Verdicts:
+        """Return by method why each node was delegated or not; empty when nobody noted it.
+
+        Raises: FormatError if they cannot be read
+        """
+        if VERDICTS not in self.archive:
+            return {}
+        return self._once("verdicts", lambda: decode_verdicts(self._parse(VERDICTS), self.file))
+
     # ---- everything at once
     def check(self) -> tuple[Issue, ...]:
         """Decode every part and return all issues, those found on opening first."""
@@ -194,6 +205,10 @@ class ETRecord:
                 found += part().issues
             except FormatError as error:
                 found.append(Issue(Severity.ERROR, error.field or self.file, str(error)))
+        try:
+            self.verdicts()
+        except FormatError as error:
+            found.append(Issue(Severity.ERROR, VERDICTS, str(error)))
         return tuple(found)
 
     def verify_checksums(self) -> tuple[Issue, ...]:

@@ -1,0 +1,83 @@
+"""Why nodes were delegated or not: a table of a method, and the words about one node."""
+
+from __future__ import annotations
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.facts import Fact, FactGroup
+from devtools_app.viewmodels.node_text import operator_title
+from devtools_app.viewmodels.partitions import Partitions
+from devtools_app.viewmodels.table import Table, badge_column, text_column
+from inspector.delegation import analyse_delegation, verdicts_by_node
+from inspector.model_graph import ModelNode
+from inspector.session import Session
+from schema.etrecord.verdicts import Outcome, Verdict
+from schema.identity_cache import identity_cache
+
+OUTCOMES = {
+    Outcome.DELEGATED: "delegated",
+    Outcome.REJECTED: "rejected by rule",
+    Outcome.NO_RULE: "no rule for this operator",
+    Outcome.CLAIMED: "claimed earlier",
+    Outcome.CYCLE: "dropped because of a cycle",
+    Outcome.TOO_SMALL: "dropped as too small",
+    Outcome.VETOED: "vetoed by the user",
+    Outcome.DECOMPOSED: "decomposed away",
+}
+
+
+def verdict_table(made: Partitions, delegate: int | None) -> Table:
+    """Return the verdicts on all nodes of a method, or on those that a delegate took."""
+    inside = {name for one in made.facts.delegates if one.index == delegate for name in one.nodes}
+    own = [one for one in made.facts.verdicts if delegate is None or one.node in inside]
+    columns = (
+        text_column("node", [one.node for one in own], mono=True),
+        text_column("operator", [operator_title(one.operator) for one in own]),
+        badge_column("verdict", [OUTCOMES[one.outcome] for one in own]),
+        text_column("reason", [one.reason for one in own], width=48),
+        text_column("partitioner", [one.partitioner for one in own]),
+        text_column("rule", [one.rule for one in own], mono=True),
+        text_column("source", [one.source for one in own], mono=True),
+    )
+    names = _names(made)
+    keys = [_key(made.facts.method, names.get(one.node)) for one in own]
+    return Table(columns, len(own), keys, noun="verdicts")
+
+
+def _names(made: Partitions) -> dict[str, str]:
+    nodes = made.graph.nodes if made.graph is not None else ()
+    return {node.node.name: node.name for node in nodes}
+
+
+def _key(method: str, name: str | None) -> Selection | None:
+    if name is None:
+        return None
+    return Selection(SelectionKind.NODE, method, "compiled", name)
+
+
+@identity_cache
+def _known(session: Session, method: str) -> dict[str, tuple[Verdict, ...]]:
+    for entry in analyse_delegation(session):
+        if entry.method == method:
+            return verdicts_by_node(entry.verdicts)
+    return {}
+
+
+def verdict_group(session: Session, method: str, node: ModelNode) -> FactGroup | None:
+    """Return what partitioners said about a node, None when nobody recorded it."""
+    found = _known(session, method).get(node.node.name)
+    if not found:
+        return None
+    first = found[0]
+    facts = [
+        fact
+        for one in found
+        for fact in (
+            Fact("partitioner", f"{one.partitioner}: {OUTCOMES[one.outcome]}", one.reason),
+            Fact("rule", one.rule, one.rule),
+            *([Fact("because", one.reason, one.reason)] if one is not first else []),
+        )
+    ]
+    notice = OUTCOMES[first.outcome].capitalize()
+    if first.outcome is Outcome.DELEGATED:
+        notice = f"Delegated to {first.backend}"
+    return FactGroup("", tuple(facts), notice=notice, text=f"{first.reason}.")

@@ -1,0 +1,218 @@
+"""Partitioners and backends that break the rules: each is one clear error, nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import compiler
+from compiler import (
+    BackendDetails,
+    CompileSpec,
+    DelegationSpec,
+    Partitioner,
+    PartitionResult,
+    to_backend,
+    to_edge_transform_and_lower,
+)
+from compiler.partition.tags import tag_constant_data, tag_mutated_buffer
+from tests.compiler.delegation import RUBBISH, ByNode, aten, calls, edge, exported
+
+pytestmark = pytest.mark.slow
+
+
+class Net(nn.Module):
+    state: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3))
+        self.register_buffer("state", torch.ones(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = (x + self.weight).sigmoid() * self.weight
+        self.state.add_(y)
+        return y.relu()
+
+
+def _tag(name: str, tag: str = "t") -> Callable[[Any], None]:
+    def act(program: Any) -> None:
+        node = next(n for n in program.graph.nodes if n.name == name)
+        node.meta["delegation_tag"] = tag
+
+    return act
+
+
+def _erase(program: Any) -> None:
+    node = next(n for n in program.graph.nodes if n.name == "aten_relu_default")
+    node.replace_all_uses_with(node.args[0])
+    program.graph.erase_node(node)
+
+
+def _retarget(program: Any) -> None:
+    node = next(n for n in program.graph.nodes if n.name == "aten_relu_default")
+    node.target = aten.neg.default
+
+
+def _reorder(program: Any) -> None:
+    node = next(n for n in program.graph.nodes if n.name == "aten_mul_tensor")
+    node.args = node.args[::-1]
+
+
+def _own_no_copy(program: Any) -> None:
+    tag_constant_data(program)
+    for node in program.graph.nodes:
+        node.meta["no_copy"] = True
+
+
+FAULTS = {
+    "output tagged": (_tag("output"), r"output node output should not be tagged \(with t\)"),
+    "input tagged": (_tag("x"), "non-tensor constants should not be tagged: x has the tag t"),
+    "node erased": (_erase, r"ByNode should not modify the graph module.*relu"),
+    "operator changed": (_retarget, "should not modify the graph module.*aten.neg"),
+    "arguments changed": (_reorder, "should not modify the graph module.*mul"),
+    "constant of two": (
+        _own_no_copy,
+        r"data node \(p_weight\).*\(t\) but has user \(aten_mul_tensor\)",
+    ),
+    "state of two": (tag_mutated_buffer, r"data node \(b_state\).*tag \(None\)"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_partitioner_that_breaks_a_rule_is_one_error_and_changes_nothing(fault: str) -> None:
+    act, message = FAULTS[fault]
+    manager = edge(Net(), torch.randn(3))
+    text = str(manager.exported_program())
+    after = act if act is not tag_mutated_buffer else lambda p: _tag("b_state")(p)
+    choose = ByNode(lambda n: "t" if n.name == "aten_add_tensor" else None, after)
+    with pytest.raises(compiler.PartitionError, match=message):
+        manager.to_backend(choose)
+    assert str(manager.exported_program()) == text
+    assert all("delegation_tag" not in n.meta for n in manager.exported_program().graph.nodes)
+
+
+def test_state_that_is_written_outside_of_its_partition_is_refused() -> None:
+    class Copying(nn.Module):
+        state: torch.Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("state", torch.ones(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.state.relu()
+            self.state.copy_(x.neg())
+            return y
+
+    choose = ByNode(lambda n: "t" if "relu" in n.name else None, _tag("b_state"))
+    with pytest.raises(
+        compiler.PartitionError, match=r"data node \(b_state\).*has user \(aten_copy_default\)"
+    ):
+        edge(Copying(), torch.randn(3)).to_backend(choose)
+
+
+def test_cycle_is_refused_and_shown_with_the_users_line() -> None:
+    manager = edge(lambda x: x.relu().neg().relu() + 1, torch.randn(3))
+    choose = ByNode(lambda n: "part" if "relu" in n.name else None)
+    with pytest.raises(compiler.PartitionCycleError) as found:
+        manager.to_backend(choose)
+    assert "aten_relu_default (part) -> aten_neg_default (not delegated)" in str(found.value)
+    assert "programs.py:" in str(found.value)
+    assert set(found.value.cycle) == {
+        "aten_relu_default",
+        "aten_neg_default",
+        "aten_relu_default_1",
+    }
+
+
+def test_cycle_through_two_partitions_is_refused() -> None:
+    manager = edge(lambda x, y: (x.relu() + y.neg(), y.relu() - x.neg()), *torch.randn(2, 3))
+    tags = {"relu": "a", "add": "a", "neg": "b", "sub": "b"}
+    with pytest.raises(compiler.PartitionCycleError, match=r"partition a, b would form"):
+        manager.to_backend(ByNode(lambda n: tags.get(n.name.split("_")[1])))
+
+
+RESULTS = {
+    "nothing": (lambda _: None, "returned None, not a PartitionResult"),
+    "no tags": (lambda ep: PartitionResult(ep, None), "needs a `partition_tags` field"),  # pyright: ignore[reportArgumentType]
+    "no spec": (lambda ep: PartitionResult(ep, {"t": "NameBackend"}), "not a tag and a Delegation"),  # pyright: ignore[reportArgumentType]
+}
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_partitioner_that_returns_no_result_is_one_error(kind: str) -> None:
+    act, message = RESULTS[kind]
+
+    class Wrong(Partitioner):
+        def partition(self, exported_program: Any) -> Any:
+            return act(exported_program)
+
+    with pytest.raises(compiler.PartitionError, match=message):
+        edge(torch.relu, torch.ones(2)).to_backend(Wrong())
+
+
+def test_partitioner_that_raises_is_not_hidden() -> None:
+    class Raising(Partitioner):
+        def partition(self, exported_program: Any) -> Any:
+            raise LookupError("of its own")
+
+    with pytest.raises(LookupError, match="of its own"):
+        edge(torch.relu, torch.ones(2)).to_backend(Raising())
+
+
+def test_what_is_no_partitioner_is_refused() -> None:
+    program = exported(torch.relu, torch.ones(2))
+    with pytest.raises(compiler.PartitionError, match="expected a Partitioner, found str"):
+        to_edge_transform_and_lower(program, partitioner=["xnnpack"])
+
+    class Wrong(ByNode):
+        def ops_to_not_decompose(self, ep: Any) -> Any:
+            return torch.ops.aten.linear.default
+
+    with pytest.raises(compiler.PartitionError, match="not a list of operators and a filter"):
+        to_edge_transform_and_lower(program, partitioner=Wrong(lambda _: None))
+
+
+def test_backend_that_is_not_there_is_named() -> None:
+    program = edge(torch.relu, torch.ones(2)).exported_program()
+    with pytest.raises(NotImplementedError, match=r"Backend Absent was not found\."):
+        to_backend("Absent", program, [])
+    with pytest.raises(NotImplementedError, match=r"Backend Absent was not found\."):
+        to_backend(program, ByNode(lambda _: "t", t=DelegationSpec("Absent", [])))
+
+
+@pytest.mark.parametrize("rubbish", RUBBISH)
+def test_backend_that_returns_rubbish_is_named_with_its_partition(rubbish: str) -> None:
+    spec = DelegationSpec("NameBackend", [CompileSpec("rubbish", rubbish.encode())])
+    with pytest.raises(compiler.BackendError, match=r"backend NameBackend returned .* partition t"):
+        edge(torch.relu, torch.ones(2)).to_backend(ByNode(lambda _: "t", t=spec))
+
+
+def test_backend_that_raises_is_named_with_the_nodes_and_the_users_line() -> None:
+    spec = DelegationSpec("NameBackend", [CompileSpec("raise", b"out of everything")])
+    manager = edge(lambda x: x.relu(), torch.ones(2))
+    with pytest.raises(compiler.BackendError) as found:
+        manager.to_backend(ByNode(lambda _: "t", t=spec))
+    text = str(found.value)
+    assert "backend NameBackend failed on partition t (aten_relu_default" in text
+    assert "programs.py:" in text
+    assert text.endswith("ValueError: out of everything")
+    assert calls(manager.exported_program()) == ["aten.relu.default"]
+
+
+def test_backend_made_from_a_backend_is_refused() -> None:
+    from tests.compiler.delegation import NameBackend
+
+    with pytest.raises(TypeError, match="doesn't support nested backend, 'NameBackend'"):
+        type("Nested", (NameBackend,), {})
+    assert "Nested" not in [backend.__name__ for backend in BackendDetails.__subclasses__()]
+
+
+def test_to_backend_of_something_else_says_what_it_takes() -> None:
+    with pytest.raises(TypeError, match="a backend id, an ExportedProgram or a Method"):
+        to_backend(3)

@@ -1,0 +1,233 @@
+"""Verdicts: every node has one, with the values that decided; they travel and are shown."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from compiler import (
+    CapabilityBasedPartitioner,
+    DelegationSpec,
+    OperatorSupport,
+    Partitioner,
+    PartitionResult,
+    PartitionRules,
+    SteeredPartitioner,
+    WhyNoPartitionReporter,
+    any_chain,
+    to_edge_transform_and_lower,
+)
+from inspector.cli.main import main
+from inspector.delegation import analyse_delegation
+from inspector.load import load_session
+from schema import etrecord
+from schema.errors import FormatError
+from schema.etrecord.verdicts import MEMBER, Outcome, Verdict, decode_verdicts, encode_verdicts
+from tests.compiler.delegation import ByNode, Only, aten, edge, exported
+from tests.compiler.stock import Stock
+
+pytestmark = pytest.mark.slow
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, i: torch.Tensor) -> Any:
+        y = x.relu() + x.sigmoid().neg()
+        return (*torch.max(y, 1), (i + i).neg())
+
+
+INPUTS = (torch.randn(2, 3), torch.arange(6).reshape(2, 3))
+
+
+class Supported(Partitioner):
+    """Takes float sums, relus and sigmoids, each pair or more."""
+
+    def partition(self, exported_program: Any) -> PartitionResult:
+        floats = ([(torch.float32,), None], {})
+        table = {aten.add.Tensor: floats, "aten.relu.default": None}
+        support = any_chain(OperatorSupport(table), Only(aten.sigmoid.default))
+        tags = {}
+        found = CapabilityBasedPartitioner(exported_program.graph_module, support)
+        for partition in found.propose_partitions():
+            for node in partition.nodes:
+                node.meta["delegation_tag"] = f"tag{partition.id}"
+                tags[f"tag{partition.id}"] = DelegationSpec("NameBackend", [])
+        return PartitionResult(exported_program, tags)
+
+
+def _verdicts(partitioner: Any) -> dict[str, Verdict]:
+    manager = to_edge_transform_and_lower(exported(Net(), *INPUTS), partitioner=partitioner)
+    return {verdict.node: verdict for verdict in manager.verdicts["forward"]}
+
+
+def test_every_call_has_a_verdict_with_reason_rule_and_source() -> None:
+    before = edge(Net(), *INPUTS).exported_program()
+    found = _verdicts(Supported())
+    calls = [node.name for node in before.graph.nodes if node.op == "call_function"]
+    assert sorted(found) == sorted(calls)
+    assert all(v.reason and v.rule and v.partitioner == "Supported" for v in found.values())
+    assert all("test_verdicts.py:" in v.source for v in found.values())
+    handles = {n.name: n.meta["debug_handle"] for n in before.graph.nodes if n.name in calls}
+    assert {name: v.debug_handle for name, v in found.items()} == handles
+
+
+def test_reasons_hold_the_offending_values() -> None:
+    found = _verdicts(Supported())
+    outcomes = {name: verdict.outcome for name, verdict in found.items()}
+    assert outcomes["aten_relu_default"] is Outcome.DELEGATED
+    assert outcomes["aten_sigmoid_default"] is Outcome.TOO_SMALL
+    assert "1 computing node(s), fewer than 2" in found["aten_sigmoid_default"].reason
+    assert outcomes["aten_add_tensor_1"] is Outcome.REJECTED
+    text = found["aten_add_tensor_1"].reason
+    assert "argument 0 of aten.add.Tensor is int64[2, 3], allowed: float32" in text
+    assert found["aten_add_tensor_1"].rule == "OperatorSupport.dtypes"
+    assert outcomes["aten_neg_default"] is Outcome.NO_RULE
+    assert "aten.neg.default" in found["aten_neg_default"].reason
+
+
+def test_partitioner_that_explains_nothing_is_said_to_explain_nothing() -> None:
+    found = _verdicts(ByNode(lambda n: "t" if n.name == "aten_neg_default" else None))
+    assert found["aten_neg_default_1"].outcome is Outcome.REJECTED
+    assert "took 1 of 2 aten.neg.default, not this one; it gives no reason" in (
+        found["aten_neg_default_1"].reason
+    )
+    assert found["aten_relu_default"].outcome is Outcome.NO_RULE
+    assert "no rule for aten.relu.default in ByNode" in found["aten_relu_default"].reason
+
+
+def test_partitioner_that_explains_itself_is_quoted() -> None:
+    class Telling(Partitioner):
+        def partition(self, exported_program: Any) -> PartitionResult:
+            reporter = WhyNoPartitionReporter()
+            for node in exported_program.graph.nodes:
+                if node.op == "call_function":
+                    reporter.report_reject(node, f"rank {node.name} is 2")
+            assert "rank aten_relu_default is 2" in reporter.get_table_report()
+            return PartitionResult(exported_program, {})
+
+    found = _verdicts(Telling())
+    assert found["aten_relu_default"].reason == "rank aten_relu_default is 2"
+    assert {verdict.outcome for verdict in found.values()} == {Outcome.REJECTED}
+
+
+def test_later_partitioner_is_told_who_claimed_a_node() -> None:
+    first = ByNode(lambda n: "t" if "relu" in n.name else None)
+    manager = to_edge_transform_and_lower(
+        exported(Net(), *INPUTS), partitioner=[first, Supported()]
+    )
+    told = [v for v in manager.verdicts["forward"] if v.node == "aten_relu_default"]
+    assert [(v.partitioner, v.outcome) for v in told] == [
+        ("ByNode", Outcome.DELEGATED),
+        ("Supported", Outcome.CLAIMED),
+    ]
+    assert told[1].reason == "claimed earlier by ByNode, in its partition t"
+    both = Counter(verdict.node for verdict in manager.verdicts["forward"])
+    assert set(both.values()) == {2}
+    assert not any("delegate" in name for name in both)
+
+
+def test_verdicts_survive_emission_and_do_not_change_with_later_ones() -> None:
+    manager = edge(Net(), *INPUTS).to_backend(Supported())
+    before = manager.verdicts
+    manager.to_backend(ByNode(lambda _: None))
+    assert manager.verdicts == before
+    assert manager.to_executorch().verdicts == before
+    assert edge(Net(), *INPUTS).verdicts == {"forward": ()}
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rules = PartitionRules(deny_nodes=("aten_relu_default",))
+    manager = edge(Net(), *INPUTS, generate_etrecord=True)
+    delegated = manager.to_backend(SteeredPartitioner(Supported(), rules))
+    folder = tmp_path_factory.mktemp("verdicts")
+    program = delegated.to_executorch()
+    program.get_etrecord().save(folder / "model.etrecord")
+    program.save(folder / "model.pte")
+    return folder / "model.etrecord"
+
+
+def test_record_carries_verdicts_that_are_read_back(record: Path) -> None:
+    found = etrecord.decode(record.read_bytes())
+    assert found.check() == ()
+    verdicts = {v.node: v for v in found.verdicts()["forward"]}
+    assert verdicts["aten_relu_default"].outcome is Outcome.VETOED
+    assert verdicts["aten_relu_default"].rule == "deny_nodes"
+    graph = found.edge_graph()
+    assert graph is not None
+    assert {node.name for node in graph.calls()} <= set(verdicts)
+
+
+def test_command_shows_verdicts(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(record.with_suffix(".pte")), str(record)]
+    assert main(["delegation", *files, "--format", "json"]) == 0
+    entry = json.loads(capsys.readouterr().out)["data"]["methods"]["forward"]
+    relu = next(v for v in entry["verdicts"] if v["node"] == "aten_relu_default")
+    assert relu["outcome"] == "vetoed_by_user"
+    assert relu["operator"] == "aten.relu.default"
+    assert "aten_relu_default is denied" in relu["reason"]
+    main(["delegation", *files])
+    assert "vetoed by user" in capsys.readouterr().out
+
+
+def test_program_alone_has_no_verdicts(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["delegation", str(record.with_suffix(".pte")), "--format", "json"]) == 0
+    entry = json.loads(capsys.readouterr().out)["data"]["methods"]["forward"]
+    assert entry["verdicts"] == []
+
+
+BROKEN: list[Any] = [
+    [],
+    {"version": 1},
+    {"version": 2, "methods": {}},
+    {"version": 1, "methods": {"forward": [{}]}},
+    {"version": 1, "methods": {"forward": [{"node": 3, "outcome": "delegated"}]}},
+    {"version": 1, "methods": {"forward": [{"node": "a", "outcome": "no such"}]}},
+    {"version": 1, "methods": {"forward": [{"outcome": "delegated", "debug_handle": "x"}]}},
+    {"version": 1, "methods": {"forward": "text"}},
+]
+
+
+@pytest.mark.parametrize("tree", BROKEN, ids=range(len(BROKEN)))
+def test_verdicts_of_another_shape_are_one_error(tree: Any) -> None:
+    with pytest.raises(FormatError):
+        decode_verdicts(tree)
+
+
+def test_encoded_verdicts_decode_to_the_same() -> None:
+    one = Verdict("n", "aten.add.Tensor", 3, "P", "r", Outcome.CYCLE, "why", "f.py:1", "b", "t")
+    other = Verdict("m", "aten.add.Tensor", None, "P", "r", Outcome.DECOMPOSED, "ü")
+    given = {"forward": (one, other), "empty": ()}
+    assert decode_verdicts(json.loads(encode_verdicts(given))) == given
+
+
+def test_damaged_verdicts_leave_the_record_readable(record: Path) -> None:
+    data = record.read_bytes().replace(b'"outcome": "vetoed', b'"outcome": "vetOed')
+    found = etrecord.decode(data)
+    assert [issue.where for issue in found.check()] == [MEMBER]
+    assert found.edge_graph() is not None
+    with pytest.raises(FormatError):
+        found.verdicts()
+
+
+def test_session_without_readable_verdicts_has_none(record: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.etrecord"
+    path.write_bytes(
+        record.read_bytes().replace(b'"version": 1, "methods"', b'"version": 7, "methods"')
+    )
+    (entry,) = analyse_delegation(load_session([str(path)]))
+    assert entry.verdicts == ()
+
+
+@pytest.mark.interop
+def test_stock_tool_reads_a_record_with_verdicts(record: Path, stock: Stock) -> None:
+    facts = stock.ask("parse_record", etrecord=str(record))
+    assert "error" not in facts, facts["error"]
+    assert facts["methods"] == ["forward"]
+    assert facts["graphs"] == []
+    assert facts["delegates"] == {"NameBackend": 0} or facts["delegates"] == {}
