@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import QByteArray
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
+from PySide6.QtGui import QAction, QCloseEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -16,6 +16,7 @@ from devtools_app.commands import Commands
 from devtools_app.compiling import Compiling
 from devtools_app.desk import Desk, Notice
 from devtools_app.docks import Docks
+from devtools_app.dropping import Dropping
 from devtools_app.icon_set import app_icon
 from devtools_app.menus import Menus
 from devtools_app.opening import Load, load_later
@@ -96,6 +97,7 @@ class MainWindow(QMainWindow):
     def _build_middle(self) -> None:
         self.setWindowIcon(app_icon())
         self.setAcceptDrops(True)
+        self._dropping = Dropping(self, self.desk.open)
         self.resize(*_FIRST_SIZE)
         self.addToolBar(self.top_bar)
         self.setStatusBar(self.status)
@@ -273,21 +275,9 @@ class MainWindow(QMainWindow):
     @override
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self._dropping.watch(self.windowHandle())
         for host in self.hosts:
             host.refresh()
-
-    @override
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
-            event.acceptProposedAction()
-
-    @override
-    def dropEvent(self, event: QDropEvent) -> None:
-        urls = event.mimeData().urls()
-        paths = tuple(url.toLocalFile() for url in urls if url.isLocalFile())
-        if paths:
-            event.acceptProposedAction()
-            self.desk.open(paths)
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:

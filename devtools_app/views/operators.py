@@ -98,6 +98,8 @@ class OperatorsPane(Pane):
     def _equip(self, panel: ItemPanel) -> None:
         """Bring a panel to the front and put the tools beside its filter."""
         if panel is self._equipped:
+            if self.busy.parentWidget() is self._bar:
+                panel.add_tool(self.busy, right=True)
             return
         self._equipped = panel
         panel.add_tool(self.groups)
@@ -110,6 +112,12 @@ class OperatorsPane(Pane):
     def panel(self) -> TableView | TreeView:
         """Return the table, or the tree while rows are grouped."""
         return self.tree if self.panels.currentWidget() is self.tree else self.table
+
+    @override
+    def show_busy(self) -> None:
+        if self.stack.currentIndex() == 0:  # the line of tools of the panels is not seen yet
+            self.tools.addWidget(self.busy)
+            super().show_busy()
 
     @override
     def show_content(self) -> None:

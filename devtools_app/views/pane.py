@@ -24,6 +24,7 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 
 Work = Callable[[], object]
+_STOPPED = Need("Stopped", "This was given up before it was ready.")
 
 
 class Pane(QWidget):
@@ -51,7 +52,10 @@ class Pane(QWidget):
         self._latest.ready.connect(self._ready)
         self._latest.failed.connect(self._failed)
         self._latest.ended.connect(self.busy.stop)
-        self.busy.cancelled.connect(self._latest.cancel)
+        self.busy.cancelled.connect(self._stop)
+        self.busy.appeared.connect(self.show_busy)
+        self._again = self.empty.add_button("Try again", self._retry)
+        self._again.hide()
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -127,7 +131,11 @@ class Pane(QWidget):
         self._key = None
         self._latest.cancel()
         self._bar.setVisible(tools)
+        self._say(need)
+
+    def _say(self, need: Need, *, again: bool = False) -> None:
         self.empty.show_need(need)
+        self._again.setVisible(again)
         self.stack.setCurrentIndex(0)
 
     # -- work ------------------------------------------------------------------------------
@@ -145,6 +153,19 @@ class Pane(QWidget):
         self.busy.start(self._what)
         self._latest.submit(run)
         return True
+
+    def show_busy(self) -> None:
+        """Make room for the progress of a job that takes long."""
+        self._bar.setVisible(True)
+
+    def _stop(self) -> None:
+        """Give up what is prepared; the same is not begun again before the user says so."""
+        self._latest.cancel()
+        self._say(_STOPPED, again=True)
+
+    def _retry(self) -> None:
+        self._key = None
+        self.show_state(self.state)
 
     def forget(self) -> None:
         """Do the next request even for the same key."""
@@ -168,8 +189,7 @@ class Pane(QWidget):
 
     def _failed(self, error: BaseException) -> None:
         self._key = None
-        self.empty.show_need(Need("This could not be shown", str(error) or type(error).__name__))
-        self.stack.setCurrentIndex(0)
+        self._say(Need("This could not be shown", str(error) or type(error).__name__))
 
     # -- selection -------------------------------------------------------------------------
 

@@ -19,9 +19,11 @@ class Busy(QWidget):
 
     Signals:
         cancelled(): the user does not want to wait any longer
+        appeared(): the job takes long enough to be seen
     """
 
     cancelled = Signal()
+    appeared = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +34,8 @@ class Busy(QWidget):
         set_role(self._text, "role", "muted")
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
-        self._bar.setFixedWidth(120)
+        self._bar.setMinimumWidth(20)  # a narrow panel has to show the button whole
+        self._bar.setMaximumWidth(120)
         self._bar.setAccessibleName("Progress")
         self._cancel = QPushButton("Cancel")
         self._cancel.setAccessibleName("Cancel the job")
@@ -41,6 +44,7 @@ class Busy(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         for part in (self._text, self._bar, self._cancel):
             layout.addWidget(part)
+        layout.setStretch(1, 1)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)
         self.setVisible(False)
@@ -77,4 +81,8 @@ class Busy(QWidget):
         known = talk and self._share >= 0.0
         self._bar.setRange(0, 100 if known else 0)
         self._bar.setValue(round(self._share * 100) if known else -1)
-        self.setVisible(waited >= QUIET_MS)
+        seen = waited >= QUIET_MS
+        appears = seen and self.isHidden()
+        self.setVisible(seen)
+        if appears:
+            self.appeared.emit()

@@ -179,9 +179,8 @@ def test_mapped_file_written_to_while_open_is_said(window, qtbot, folder):
     path = folder / "model.pte"
     open_sample(window, qtbot, (str(path),))
     content = path.read_bytes()
-    with qtbot.waitSignal(window.desk.noticed, timeout=ENDED):
-        with path.open("r+b") as stream:  # cutting it would need the guard
-            stream.write(content)
+    with qtbot.waitSignal(window.desk.noticed, timeout=ENDED), path.open("r+b") as stream:
+        stream.write(content)  # cutting it would need the guard
     assert "written to while it is open" in window.strip.text
     (issue,) = window.store.state.session.issues
     assert issue.where == str(path)

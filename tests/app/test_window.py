@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog, QTabBar
+from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPlainTextEdit, QTabBar, QWidget
 
 from devtools_app import requests
 from devtools_app.app import Mishaps
@@ -65,27 +65,42 @@ def test_window_opens_the_sample_from_its_start_page(window, qtbot):
     assert window.store.state.session.name == "keyword_net"
 
 
-def test_window_takes_dropped_files(window, qtbot):
+def drag(window: MainWindow, data: QMimeData, kind: type[QDropEvent], at: QWidget) -> bool:
+    """Let the system drag something over a widget or drop it there; return whether it is taken."""
+    place = at.mapTo(window, at.rect().center())
+    button, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    place = QPointF(place) if kind is QDropEvent else place
+    event = kind(place, Qt.DropAction.CopyAction, data, button, none)
+    event.ignore()
+    QApplication.sendEvent(window.windowHandle(), event)
+    return event.isAccepted()
+
+
+@pytest.mark.parametrize("where", [QWidget, QLineEdit, QPlainTextEdit])
+def test_window_takes_files_dropped_anywhere(opened, qtbot, where):
+    field = where(opened)
+    field.setGeometry(opened.rect())
+    field.show()
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(path) for path in SAMPLE_FILES])
-    button, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    enter = QDragEnterEvent(window.rect().center(), Qt.DropAction.CopyAction, data, button, none)
-    window.dragEnterEvent(enter)
-    assert enter.isAccepted()
-    drop = QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, data, button, none)
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
-        window.dropEvent(drop)
-    assert len(window.store.state.session.files) == len(SAMPLE_FILES)
+    assert drag(opened, data, QDragEnterEvent, field)
+    assert drag(opened, data, QDragMoveEvent, field)
+    with qtbot.waitSignal(opened.desk.opener.ended, timeout=20_000):
+        assert drag(opened, data, QDropEvent, field)
+    assert len(opened.store.state.session.files) == len(SAMPLE_FILES)
+    assert len(opened.store.state.sessions) == 2
+    if isinstance(field, QLineEdit):
+        assert field.text() == ""
 
 
-def test_window_does_not_take_dropped_text(window):
+@pytest.mark.parametrize("address", ["", "https://example.org/model.pte"])
+def test_window_does_not_take_text_or_addresses(window, address):
     data = QMimeData()
     data.setText("hello")
-    button, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    enter = QDragEnterEvent(window.rect().center(), Qt.DropAction.CopyAction, data, button, none)
-    enter.ignore()
-    window.dragEnterEvent(enter)
-    assert not enter.isAccepted()
+    if address:
+        data.setUrls([QUrl(address)])
+    with_text = window.centralWidget()
+    assert not drag(window, data, QDragEnterEvent, with_text)
 
 
 def test_window_unreadable_file_is_said_in_place_and_can_be_copied(window, qtbot, tmp_path):

@@ -1,0 +1,87 @@
+"""Views whose work takes long: it is seen, can be given up, and can be tried again."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from devtools_app.state import State
+from devtools_app.transitions import add_session
+from devtools_app.views import operators
+from devtools_app.views.pane import Pane
+from devtools_app.views.spec import ViewContext
+from devtools_app.widgets.busy import Busy
+from devtools_app.widgets.empty_state import Need
+from tests.app.sessions import opened
+from tests.app.view_bench import Bench
+
+_SAID = "This plugin does not support propagateSizeHints"
+pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore(_SAID)]
+
+
+class _Held(Pane):
+    """A view whose work takes as long as the test says."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Held")
+        self.gate = threading.Event()
+        self.begun = 0
+        self.set_content(QWidget())
+
+    def show_state(self, state: State) -> None:
+        self.request((state.open_session, state.view), self._work)
+
+    def _work(self) -> str:
+        self.begun += 1
+        self.gate.wait(10)
+        return "done"
+
+    def show_result(self, result: object) -> None:
+        assert result == "done"
+        self.show_content()
+
+
+@pytest.mark.parametrize("kind", [_Held, operators.OperatorsPane])
+def test_pane_that_takes_long_shows_it_even_when_it_was_empty(qtbot, kind, monkeypatch):
+    bench = Bench(qtbot, kind)
+    gate = getattr(bench.pane, "gate", threading.Event())
+    monkeypatch.setattr(operators, "_make", lambda *_args, **_more: gate.wait(10) and None)
+    bench.pane.show_need(Need("Nothing"))
+    bench.store.put(add_session(bench.store.state, opened("corpus/v1.5.1/mm_portable"), ()))
+    bench.pane.show_state(bench.store.state)
+    qtbot.waitUntil(bench.pane.busy.isVisible, timeout=2000)
+    gate.set()
+    bench.settle()
+    assert not bench.pane.busy.isVisible()
+
+
+def test_pane_stopped_by_the_user_can_be_tried_again(qtbot):
+    bench = Bench(qtbot, _Held)
+    pane = bench.pane
+    assert isinstance(pane, _Held)
+    qtbot.waitUntil(lambda: pane.begun == 1)
+    pane.busy.cancelled.emit()
+    assert bench.empty
+    pane.gate.set()
+    bench.store.update(filter_text="conv")
+    qtbot.wait(50)
+    assert pane.begun == 1
+    (again,) = [one for one in pane.empty.findChildren(QPushButton) if one.text() == "Try again"]
+    assert again.isVisible()
+    again.click()
+    bench.settle()
+    assert not bench.empty
+
+
+def test_busy_line_in_a_narrow_panel_shows_its_button_whole(qtbot, theme):
+    busy = Busy()
+    busy.setFixedWidth(200)
+    qtbot.addWidget(busy)
+    busy.start("Preparing")
+    busy._since -= 5.0
+    qtbot.waitUntil(busy.isVisible)
+    qtbot.wait(20)
+    (button,) = busy.findChildren(QPushButton)
+    assert button.width() >= button.sizeHint().width()
