@@ -53,8 +53,10 @@ def test_constant_with_size_below_zero_is_unknown(tmp_path: Path, sizes: tuple[i
     assert "sizes of zero and more" in found.missing
     rows = valid(run("tensors", path, "--format", "json"), "tensors")["data"]["stored"]
     assert next(row for row in rows if row["value"] == index)["bytes"] is None
+    tensor = program.plans[0].values[index].val
+    assert isinstance(tensor, m.Tensor)
     with pytest.raises(FormatError, match="sizes of zero and more"):
-        program.constant_data(program.plans[0].values[index].val)
+        program.constant_data(tensor)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
