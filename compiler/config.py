@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import torch
 
 from compiler.memory.options import MemoryPlanningPass
 
@@ -53,32 +55,69 @@ class EdgeCompileConfig:
         return replace(self, _core_aten_ops_exception_list=listed)
 
 
+def _no_passes() -> list[Any]:
+    return []
+
+
 @dataclass(frozen=True)
 class ExecutorchBackendConfig:
     """How an edge program becomes a file.
 
     Attributes:
+        passes: run over each method before memory is planned
         memory_planning_pass: the planner, or one a method
+        to_out_var_pass: for code written for the stock compiler; what it holds is not used
+        dynamic_memory_planning_mode: likewise: sizes that change are planned at their upper bounds
         emit_stacktrace: write the source lines of each instruction into the program
-        segment_alignment: bytes; where a segment may start in the file
-        constant_tensor_alignment: bytes; where a constant may start in its segment
         extract_delegate_segments: store payloads in segments, which can be mapped, instead of in
             the tables
+        segment_alignment: bytes; where a segment may start in the file
+        constant_tensor_alignment: bytes; where a constant may start in its segment, None for 16
         delegate_alignment: bytes; where a payload may start, None for as segments
+        sym_shape_eval_pass: likewise: upper bounds come from the ranges of the symbols
+        remove_view_copy: let static views share memory instead of copying it
+        external_constants: store all parameters and buffers in a file beside the program, or those
+            for whose placeholder a function returns the name of a file
+        external_mutable_weights: store parameters that are trained in a file beside the program
+        emit_mutable_buffer_names: write the names of buffers that are written; those of buffers
+            without a place always are
+        do_quant_fusion_and_const_prop: run these two passes before memory is planned
+        run_reinplace_pass: let operators write into the memory of inputs that are not read again
+        joint_arena: give the arenas of all methods the size of the largest
     """
 
-    memory_planning_pass: MemoryPlanningPass | Mapping[str, MemoryPlanningPass] = field(
-        default_factory=MemoryPlanningPass
-    )
+    passes: Any = field(default_factory=_no_passes)
+    memory_planning_pass: Any = field(default_factory=MemoryPlanningPass)
+    to_out_var_pass: Any = None
+    dynamic_memory_planning_mode: Any = None
     emit_stacktrace: bool = False
-    segment_alignment: int = 128
-    constant_tensor_alignment: int = 16
     extract_delegate_segments: bool = True
+    segment_alignment: int = 128
+    constant_tensor_alignment: int | None = 16
     delegate_alignment: int | None = None
+    sym_shape_eval_pass: Any = None
+    remove_view_copy: bool = True
+    external_constants: bool | Callable[[torch.fx.Node], str | None] = False
+    external_mutable_weights: bool = False
+    emit_mutable_buffer_names: bool = False
+    do_quant_fusion_and_const_prop: bool = False
+    run_reinplace_pass: bool = False
+    joint_arena: bool = False
 
-    def planning_of(self, method: str) -> MemoryPlanningPass:
+    def __post_init__(self) -> None:
+        """Check the alignments.
+
+        Raises: ValueError naming the one that is no power of two
+        """
+        for name in ("segment_alignment", "constant_tensor_alignment", "delegate_alignment"):
+            value = getattr(self, name)
+            if value is not None and (value < 1 or value & (value - 1)):
+                raise ValueError(f"{name} is a power of two, not {value}")
+
+    def planning_of(self, method: str) -> Any:  # noqa: ANN401 - a MemoryPlanningPass, or alike
         """Return the memory options of a method."""
         planning = self.memory_planning_pass
-        if isinstance(planning, MemoryPlanningPass):
+        if not isinstance(planning, Mapping):
             return planning
-        return planning.get(method) or planning.get("default") or MemoryPlanningPass()
+        named: Mapping[str, Any] = planning  # pyright: ignore[reportUnknownVariableType]
+        return named.get(method) or named.get("default") or MemoryPlanningPass()

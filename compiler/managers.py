@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import IO, Any
+from dataclasses import replace
+from typing import Any
 
 from torch.export import ExportedProgram
 
 from compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from compiler.edge.program import edge_program
-from compiler.emit.program import EmittedProgram, emit_program
+from compiler.emit.program import emit_program
 from compiler.errors import CompileError
-from compiler.files import write_whole
 from compiler.lowering import calls_of, delegate, lower_for
-from compiler.memory.blocks import MemoryPlan
 from compiler.partition.flows import partitioners_by_method
 from compiler.partition.verdicts import verdicts_of
 from compiler.passes.pipeline import passes_by_method, transform_methods
-from compiler.record.record import ETRecord, RecordSource
+from compiler.program_manager import ExecutorchProgramManager
+from compiler.record.record import RecordSource
 from compiler.stages import Observer, StageEvent, Stages
 from schema.etrecord.verdicts import Verdict
 
@@ -147,6 +145,15 @@ class EdgeProgramManager:
             events=(*self.events, *stages.events),
         )
 
+    def _with_passes(
+        self, config: ExecutorchBackendConfig, stages: Stages
+    ) -> Mapping[str, ExportedProgram]:
+        """Return the programs after the passes of a configuration, which no verifier looks at."""
+        if not config.passes:
+            return self._programs
+        unchecked = replace(self._config, _check_ir_validity=False)
+        return transform_methods(self._programs, config.passes, unchecked, stages)
+
     def to_executorch(
         self,
         config: ExecutorchBackendConfig | None = None,
@@ -165,101 +172,15 @@ class EdgeProgramManager:
         """
         stages = Stages(observer, cancelled)
         config = config or ExecutorchBackendConfig()
-        emitted = emit_program(self._programs, self._constants, config, stages)
+        programs = self._with_passes(config, stages)
+        emitted = emit_program(programs, self._constants, config, stages)
         return ExecutorchProgramManager(
             emitted,
-            self._programs,
+            programs,
             self._constants,
             record=self._record,
             events=(*self.events, *stages.events),
         )
-
-
-class ExecutorchProgramManager:
-    """A program file in memory, and what is known about its instructions."""
-
-    def __init__(
-        self,
-        emitted: EmittedProgram,
-        programs: Mapping[str, ExportedProgram],
-        constant_methods: Mapping[str, Any],
-        *,
-        record: RecordSource | None = None,
-        events: tuple[StageEvent, ...] = (),
-    ) -> None:
-        self._emitted = emitted
-        self._programs = dict(programs)
-        self._constants = dict(constant_methods)
-        self._record = record
-        self.events = events
-
-    @property
-    def methods(self) -> set[str]:
-        """Return the names of the methods that compute."""
-        return set(self._programs)
-
-    @property
-    def config_methods(self) -> set[str]:
-        """Return the names of the methods that return constants."""
-        return set(self._constants)
-
-    @property
-    def buffer(self) -> bytes:
-        """Return the bytes of the program file."""
-        return self._emitted.buffer
-
-    @property
-    def debug_handle_map(self) -> dict[str, dict[int, int | list[int]]]:
-        """Return by method the debug handle of each instruction, all those inside a delegate."""
-        return {name: dict(handles) for name, handles in self._emitted.debug_handles.items()}
-
-    @property
-    def delegate_map(self) -> dict[str, dict[int, dict[str, Any]]]:
-        """Return by method the delegate maps of its delegate instructions."""
-        return {name: dict(found.maps) for name, found in self._emitted.delegates.items()}
-
-    @property
-    def verdicts(self) -> dict[str, tuple[Verdict, ...]]:
-        """Return by method why each node was delegated or not."""
-        return {name: verdicts_of(program) for name, program in self._programs.items()}
-
-    def exported_program(self, method_name: str = FORWARD) -> ExportedProgram:
-        """Return the edge program a method was emitted from.
-
-        Raises: KeyError naming the methods there are
-        """
-        return EdgeProgramManager(self._programs).exported_program(method_name)
-
-    @property
-    def memory_plans(self) -> dict[str, MemoryPlan]:
-        """Return by method the plan of its memory."""
-        return dict(self._emitted.memory)
-
-    def write_to_file(self, open_file: IO[bytes]) -> None:
-        """Write the program file; weights are written from where they are."""
-        self._emitted.write_to(open_file)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the program file under a name that ends in ``.pte``, whole or not at all.
-
-        Raises: ValueError if the name ends otherwise
-        """
-        target = Path(path)
-        if target.suffix != ".pte":
-            raise ValueError(f"expected a file name ending in .pte, found {target.name}")
-        write_whole(target, self.write_to_file)
-
-    def get_etrecord(self) -> ETRecord:
-        """Return the ETRecord of this program.
-
-        Raises: RuntimeError if none was asked for
-        """
-        if self._record is None:
-            raise RuntimeError(
-                "no ETRecord was asked for: lower with to_edge(..., generate_etrecord=True)"
-            )
-        emitted = self._emitted
-        return ETRecord(self._record, emitted.debug_handles, emitted.delegates, self.verdicts)
 
 
 def named_programs(programs: Programs) -> dict[str, ExportedProgram]:

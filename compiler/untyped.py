@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import torch
 import torch._prims_common as prims
+import torch.fx.passes.infra.pass_base as pass_base
 import torch.utils._python_dispatch as dispatch
 import torch.utils._sympy.value_ranges as value_ranges
 from torch.export import ExportedProgram
@@ -20,6 +21,7 @@ OpOverloadPacket: type[Any] = _torch._ops.OpOverloadPacket
 HigherOrderOperator: type[Any] = _torch._ops.HigherOrderOperator
 SYMBOLIC: tuple[type[Any], ...] = (torch.SymInt, torch.SymFloat, torch.SymBool)
 DispatchMode: type[Any] = cast("Any", dispatch).TorchDispatchMode
+PassResult: Any = cast("Any", pass_base).PassResult
 PromotionKind: Any = cast("Any", prims).ELEMENTWISE_TYPE_PROMOTION_KIND
 elementwise_dtypes: Callable[..., tuple[torch.dtype, torch.dtype]] = cast(
     "Any", prims

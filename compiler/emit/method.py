@@ -15,6 +15,7 @@ from compiler.delegate.call import executorch_call_delegate
 from compiler.edge.ops import EdgeOp
 from compiler.emit.constants import Segment
 from compiler.emit.delegates import DelegateMaps, DelegateStore, called_module
+from compiler.emit.external import ExternalStore
 from compiler.emit.frames import frames_of
 from compiler.emit.out_variants import Formal, OutVariant, find_out_variant
 from compiler.emit.values import ValueTable, scalar_value
@@ -25,7 +26,7 @@ from compiler.memory.steps import Call, Jump, Label, Move, Raw, Slot, View, resu
 from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, aten
 from schema.program import model as m
 
-_ARENA = 1
+_SEGMENT, _EXTERNAL = 0, 1  # program.fbs TensorDataLocation
 _NUMBER_KERNELS: dict[Any, tuple[str, str]] = {
     aten.sym_size.int: ("aten::sym_size", "int"),
     aten._local_scalar_dense.default: ("aten::_local_scalar_dense", ""),
@@ -53,7 +54,23 @@ class Stores:
 
     constants: Segment
     states: Segment
+    external: ExternalStore = field(default_factory=ExternalStore)
     delegates: DelegateStore = field(default_factory=DelegateStore)
+
+
+@dataclass(frozen=True)
+class EmitOptions:
+    """What else goes into a plan.
+
+    Attributes:
+        stack_traces: the source lines of each instruction
+        tags: file of a constant that is stored elsewhere, by placeholder
+        buffer_names: names of the buffers that are written
+    """
+
+    stack_traces: bool = False
+    tags: Mapping[str, str] = field(default_factory=dict[str, str])
+    buffer_names: bool = False
 
 
 def emit_method(
@@ -62,20 +79,19 @@ def emit_method(
     steps: Schedule,
     memory: MemoryPlan,
     stores: Stores,
-    *,
-    stack_traces: bool = False,
+    options: EmitOptions,
 ) -> EmittedMethod:
     """Return the plan of a method.
 
     Raises: UnsupportedError naming the node the runtime has no value or operator for
     """
-    emission = _Emission(program, steps, memory, stores)
+    emission = _Emission(program, steps, memory, stores, options)
     emission.run()
     chain = m.Chain(
         inputs=(),
         outputs=(),
         instructions=tuple(emission.instructions),
-        stacktrace=tuple(map(frames_of, emission.sources)) if stack_traces else None,
+        stacktrace=tuple(map(frames_of, emission.sources)) if options.stack_traces else None,
     )
     plan = m.ExecutionPlan(
         name=name,
@@ -86,7 +102,7 @@ def emit_method(
         chains=(chain,),
         operators=tuple(m.Operator(*key) for key in emission.operators),
         delegates=tuple(emission.delegates),
-        non_const_buffer_sizes=(0, memory.nbytes),
+        non_const_buffer_sizes=(0, *memory.arena_sizes),
         non_const_buffer_device=None,
     )
     handles = {**emission.debug_handles, **emission.delegate_maps.handles}
@@ -102,8 +118,14 @@ def _containers(program: ExportedProgram) -> m.ContainerMetadata:
 
 class _Emission:
     def __init__(
-        self, program: ExportedProgram, steps: Schedule, memory: MemoryPlan, stores: Stores
+        self,
+        program: ExportedProgram,
+        steps: Schedule,
+        memory: MemoryPlan,
+        stores: Stores,
+        options: EmitOptions,
     ) -> None:
+        self.options = options
         self.program = program
         self.steps = steps
         self.memory = memory
@@ -186,10 +208,15 @@ class _Emission:
         block = self.steps.block_of.get(slot)
         if block is None or not self.steps.blocks[block].planned:
             return None
-        return _ARENA, self.memory.offsets[block]
+        return self.memory.place(block)
 
-    def _tensor(self, slot: Any, buffer: int = 0) -> int:  # noqa: ANN401
-        index = self.table.tensor(self.steps.specs[slot], buffer, self._place(slot))
+    def _tensor(
+        self,
+        slot: Any,  # noqa: ANN401
+        buffer: int = 0,
+        extra: m.ExtraTensorInfo | None = None,
+    ) -> int:
+        index = self.table.tensor(self.steps.specs[slot], buffer, self._place(slot), extra)
         self.index[slot] = index
         return index
 
@@ -203,10 +230,20 @@ class _Emission:
             self.inputs.append(index)
             return
         data = self._data(spec)
+        tag = self.options.tags.get(node.name)
         if node in self.steps.written:
-            self._tensor((node, 0), self.stores.states.add(data, share=False))
+            self._state(node, spec.target, data)
+        elif tag is not None:
+            self.stores.external.add(tag, spec.target, data)
+            self._tensor((node, 0), 0, _extra(spec.target, _EXTERNAL))
         else:
             self._tensor((node, 0), self.stores.constants.add(data))
+
+    def _state(self, node: torch.fx.Node, name: str, data: torch.Tensor) -> None:
+        planned = self._place((node, 0)) is not None
+        named = self.options.buffer_names or not planned
+        buffer = self.stores.states.add(data, share=False) if planned else 0
+        self._tensor((node, 0), buffer, _extra(name, _SEGMENT) if named else None)
 
     def _data(self, spec: Any) -> torch.Tensor:  # noqa: ANN401
         if spec.target in self.program.state_dict:
@@ -295,6 +332,10 @@ class _Emission:
             self.debug_handles[len(self.instructions)] = handle
         self.instructions.append(m.Instruction(call))
         self.sources.append(node)
+
+
+def _extra(name: str, location: int) -> m.ExtraTensorInfo:
+    return m.ExtraTensorInfo(0, name, location, 0, 0)
 
 
 def _example(value: Any) -> m.KernelType:  # noqa: ANN401

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any
@@ -14,12 +14,11 @@ from torch.utils import _pytree as pytree
 from compiler.config import ExecutorchBackendConfig
 from compiler.emit.constants import Segment
 from compiler.emit.delegates import DelegateMaps, PlacedDelegates, place_delegates
-from compiler.emit.method import EmittedMethod, Stores, emit_method
+from compiler.emit.external import external_tags, file_parts
+from compiler.emit.method import EmitOptions, EmittedMethod, Stores, emit_method
 from compiler.emit.out_variants import check_out_variants
 from compiler.emit.values import ValueTable
-from compiler.memory.blocks import MemoryPlan
-from compiler.memory.lifetimes import schedule
-from compiler.memory.planners import plan_blocks
+from compiler.memory.methods import PlannedMethod, plan_methods
 from compiler.memory.specs import spec_of
 from compiler.stages import Stages
 from schema.program import encode_parts
@@ -38,7 +37,8 @@ class EmittedProgram:
             inside a delegate
         delegates: by method, what is known about its delegate instructions
         external: blobs that delegates look up by key in other files, by the name of the file
-        memory: by method, the plan of its memory
+        external_tensors: constants in other files, by the name of the file
+        planned: by method, its steps and the plan of its memory
     """
 
     table: m.ProgramTable
@@ -47,7 +47,8 @@ class EmittedProgram:
     debug_handles: Mapping[str, Mapping[int, int | list[int]]]
     delegates: Mapping[str, DelegateMaps]
     external: Mapping[str, Mapping[str, bytes]]
-    memory: Mapping[str, MemoryPlan]
+    external_tensors: Mapping[str, Mapping[str, torch.Tensor]]
+    planned: Mapping[str, PlannedMethod]
 
     @cached_property
     def buffer(self) -> bytes:
@@ -63,6 +64,16 @@ class EmittedProgram:
         for part in self._parts:
             stream.write(part)
 
+    def files(self) -> dict[str, list[Any]]:
+        """Return by name the files beside the program, as buffers to write one after another."""
+        tags = sorted({*self.external, *self.external_tensors})
+        return {
+            f"{tag.removesuffix('.ptd')}.ptd": file_parts(
+                self.external_tensors.get(tag, {}), self.external.get(tag, {}), self.alignment
+            )
+            for tag in tags
+        }
+
 
 def emit_program(
     programs: Mapping[str, ExportedProgram],
@@ -76,23 +87,24 @@ def emit_program(
         MissingOutVariantsError: operators have no out variant, over all methods
         CompileError: a shape cannot be planned, or a value cannot be written
     """
-    check_out_variants(node for program in programs.values() for node in program.graph.nodes)
-    stores = Stores(Segment(config.constant_tensor_alignment), Segment(1))
+    check_out_variants(_nodes(programs))
+    stores = Stores(Segment(config.constant_tensor_alignment or 16), Segment(1))
     emitted: dict[str, EmittedMethod] = {}
-    memory: dict[str, MemoryPlan] = {}
+    tags = {
+        name: external_tags(
+            program, config.external_constants, trained=config.external_mutable_weights
+        )
+        for name, program in programs.items()
+    }
+    planned = plan_methods(programs, config, tags, stages)
     for name in sorted(programs):
-        options = config.planning_of(name)
-        with stages.stage("plan", name):
-            steps = schedule(programs[name], options)
-            memory[name] = plan_blocks(steps.blocks, options.alignment, options.planners)
         with stages.stage("emit", name):
+            options = EmitOptions(
+                config.emit_stacktrace, tags[name], config.emit_mutable_buffer_names
+            )
+            steps = planned[name].steps
             emitted[name] = emit_method(
-                name,
-                programs[name],
-                steps,
-                memory[name],
-                stores,
-                stack_traces=config.emit_stacktrace,
+                name, programs[name], steps, planned[name].plan, stores, options
             )
     plans = [method.plan for method in emitted.values()]
     plans += [_constant_plan(name, value, stores) for name, value in constant_methods.items()]
@@ -114,8 +126,16 @@ def emit_program(
         debug_handles={name: method.debug_handles for name, method in emitted.items()},
         delegates={name: method.delegates for name, method in emitted.items()},
         external=placed.external,
-        memory=memory,
+        external_tensors=stores.external.files,
+        planned=planned,
     )
+
+
+def _nodes(programs: Mapping[str, ExportedProgram]) -> Iterator[torch.fx.Node]:
+    for program in programs.values():
+        for module in program.graph_module.modules():  # bodies of control flow too
+            if isinstance(module, torch.fx.GraphModule):
+                yield from module.graph.nodes
 
 
 def _table(placed: PlacedDelegates, stores: Stores) -> m.ProgramTable:

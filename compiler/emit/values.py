@@ -36,13 +36,20 @@ class ValueTable:
         self.values.append(m.EValue(value))
         return len(self.values) - 1
 
-    def tensor(self, spec: TensorSpec, buffer: int, place: tuple[int, int] | None) -> int:
+    def tensor(
+        self,
+        spec: TensorSpec,
+        buffer: int,
+        place: tuple[int, int] | None,
+        extra: m.ExtraTensorInfo | None = None,
+    ) -> int:
         """Return the index of a new tensor.
 
         Args:
             spec: shape and type
             buffer: index of its stored bytes, 0 for none
             place: arena and offset, None for constants and memory of the caller's
+            extra: its name, and whether its bytes are in another file
         """
         details = None
         if place is not None:
@@ -59,7 +66,7 @@ class ValueTable:
                 allocation_info=details,
                 layout=0,
                 shape_dynamism=spec.dynamism,
-                extra_tensor_info=None,
+                extra_tensor_info=extra,
             )
         )
 

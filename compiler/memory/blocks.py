@@ -42,19 +42,32 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Places of blocks in one arena.
+    """Places of blocks in arenas.
 
     Attributes:
         offsets: bytes from the start of the arena, one a block; -1 for one without a place
-        nbytes: size of the arena
+        nbytes: size of all arenas
         lower_bound: bytes alive at the busiest instruction: no plan can be smaller
         planner: name of the planner that made it
+        arenas: arena of each block, from 1; empty when all are in the first
+        sizes: bytes of each arena from the first; empty when there is only one
     """
 
     offsets: tuple[int, ...]
     nbytes: int
     lower_bound: int
     planner: str
+    arenas: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+    def place(self, block: int) -> tuple[int, int]:
+        """Return arena and offset of a block."""
+        return (self.arenas[block] if self.arenas else 1), self.offsets[block]
+
+    @property
+    def arena_sizes(self) -> tuple[int, ...]:
+        """Return the bytes of each arena; the first has number 1."""
+        return self.sizes or (self.nbytes,)
 
 
 def aligned(nbytes: int, alignment: int) -> int:
@@ -82,16 +95,19 @@ def verify(blocks: Sequence[Block], plan: MemoryPlan, alignment: int) -> None:
 
     Raises: PlanError naming both blocks
     """
-    events: list[tuple[int, int, int]] = []
-    for index, (block, offset) in enumerate(zip(blocks, plan.offsets, strict=True)):
+    events: dict[int, list[tuple[int, int, int]]] = {}
+    for index, block in enumerate(blocks):
         if not block.planned:
             continue
-        if offset < 0 or offset % alignment or offset + block.nbytes > plan.nbytes:
-            raise PlanError(f"{block.name} at {offset} lies outside {plan.nbytes} bytes")
+        arena, offset = plan.place(index)
+        size = plan.arena_sizes[arena - 1] if 0 < arena <= len(plan.arena_sizes) else 0
+        if offset < 0 or offset % alignment or offset + block.nbytes > size:
+            raise PlanError(f"{block.name} at {offset} lies outside {size} bytes of arena {arena}")
         if block.nbytes:
-            events.append((block.first, 1, index))
-            events.append((block.last + 1, 0, index))
-    _sweep(blocks, plan.offsets, sorted(events))
+            here = events.setdefault(arena, [])
+            here += ((block.first, 1, index), (block.last + 1, 0, index))
+    for here in events.values():
+        _sweep(blocks, plan.offsets, sorted(here))
 
 
 def _sweep(

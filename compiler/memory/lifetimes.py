@@ -16,7 +16,6 @@ from compiler.edge.templates import nodes_in
 from compiler.errors import CompileError, at
 from compiler.memory.blocks import Block, Role
 from compiler.memory.loops import FLOWS
-from compiler.memory.options import MemoryPlanningPass
 from compiler.memory.specs import DYNAMIC_BOUND, TensorSpec, spec_of
 from compiler.memory.steps import (
     Call,
@@ -71,12 +70,27 @@ class Schedule:
         return _resolve(self.stands_for, leaf)
 
 
-def schedule(program: ExportedProgram, options: MemoryPlanningPass) -> Schedule:
+def schedule(
+    program: ExportedProgram,
+    options: Any,  # noqa: ANN401 - a MemoryPlanningPass, or a pass with some of its attributes
+    *,
+    elide_views: bool = True,
+    not_viewed: frozenset[str] = frozenset(),
+) -> Schedule:
     """Return the instructions and blocks of an edge program.
+
+    Args:
+        program: the edge program
+        options: which values get a place
+        elide_views: let static views share memory instead of copying it
+        not_viewed: placeholders whose bytes no other shape may share
 
     Raises: CompileError naming the node whose shape cannot be planned
     """
-    return Scheduling(program, options).run()
+    scheduling = Scheduling(program, options)
+    scheduling.elide_views = elide_views
+    scheduling.not_viewed = not_viewed
+    return scheduling.run()
 
 
 def _resolve(stands_for: Mapping[Slot, Any], leaf: Any) -> Any:  # noqa: ANN401
@@ -89,7 +103,10 @@ def _resolve(stands_for: Mapping[Slot, Any], leaf: Any) -> Any:  # noqa: ANN401
 class Scheduling:
     """Collects the steps and blocks of one method; control flow adds its own through it."""
 
-    def __init__(self, program: ExportedProgram, options: MemoryPlanningPass) -> None:
+    elide_views = True
+    not_viewed: frozenset[str] = frozenset()
+
+    def __init__(self, program: ExportedProgram, options: Any) -> None:  # noqa: ANN401
         self.program = program
         self.options = options
         self.ranges = ranges_of(program)
@@ -208,10 +225,10 @@ class Scheduling:
             return
         spec = self._spec((node, 0), value)
         if kind == InputKind.USER_INPUT:
-            planned = self.options.alloc_graph_input
+            planned = bool(getattr(self.options, "alloc_graph_input", True))
             self._block((node, 0), spec, Role.INPUT, planned=planned, at=0)
         elif node in self.written:
-            planned = self.options.alloc_mutable_buffers
+            planned = bool(getattr(self.options, "alloc_mutable_buffers", True))
             self._block((node, 0), spec, Role.BUFFER, planned=planned, at=0)
 
     def _call(self, node: torch.fx.Node, owner: torch.fx.GraphModule) -> None:
@@ -238,6 +255,8 @@ class Scheduling:
     def _is_static_view(self, node: torch.fx.Node) -> bool:
         base = self.resolve(node.args[0]) if node.args else None
         if node.target not in _SAME_BYTES or node in self.ends or not isinstance(base, tuple):
+            return False
+        if not self.elide_views or base[0].name in self.not_viewed:  # pyright: ignore[reportUnknownMemberType]
             return False
         given, made = self.specs[base], self.specs[node, 0]
         if given.dynamism or made.dynamism or not given.is_contiguous or not made.is_contiguous:
@@ -270,7 +289,7 @@ class Scheduling:
         ends = (*self.written, *self.written.values(), *filter(_is_node, self.outputs))
         for node in ends:
             self.use(self.resolve(node), end)
-        if self.options.alloc_graph_output:
+        if getattr(self.options, "alloc_graph_output", True):
             return
         for node in filter(_is_node, self.outputs):
             index = self.block_of.get(self.resolve(node))

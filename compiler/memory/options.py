@@ -1,33 +1,125 @@
-"""How memory is planned: which values, by which planners, on which boundary."""
+"""How memory is planned: which values, by which algorithm, on which boundary."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
-from compiler.memory.planners import DEFAULT_PLANNERS, Planner
+import torch
+
+from compiler.errors import PlanError
+from compiler.memory.algorithms import (
+    FAST,
+    MemoryPlanningAlgorithmSuite,
+    apply_result,
+)
+from compiler.memory.planners import DEFAULT_PLANNERS, PLANNERS, Planner
+from compiler.memory.tensor_spec import ALIGNMENT, TensorSpec
+from compiler.untyped import PassResult
+
+SPECS, SIZES, PADDING = "planned_specs", "non_const_buffer_sizes", "extra_padding"
 
 
-@dataclass(frozen=True)
 class MemoryPlanningPass:
-    """Options of the memory plan of a method.
+    """Plans the memory of a method; a subclass may choose arenas in `run` and then call ours.
 
     Attributes:
-        memory_planning_algo: the planner; None tries all and keeps the smallest plan
+        memory_planning_algo: an algorithm, a suite of them, or the name of a planner of ours;
+            None tries all of ours and keeps the smallest plan
+        allow_lifetime_and_storage_overlap: accept a plan in which values overlap
         alloc_graph_input: whether inputs get a place, or the caller's memory is used
         alloc_graph_output: whether outputs get a place, or the caller's memory is used
         alloc_mutable_buffers: whether buffers that are written get a place
+        share_mutable_buffers: whether buffers of one name have one place in all methods
         alignment: bytes; where a value may start
     """
 
-    memory_planning_algo: Planner | None = None
-    alloc_graph_input: bool = True
-    alloc_graph_output: bool = True
-    alloc_mutable_buffers: bool = True
-    alignment: int = 16
+    def __init__(  # noqa: PLR0913 - as documented
+        self,
+        memory_planning_algo: Any = None,  # noqa: ANN401 - a function, a suite, or a name
+        allow_lifetime_and_storage_overlap: bool = False,
+        alloc_graph_input: bool = True,
+        alloc_graph_output: bool = True,
+        alloc_mutable_buffers: bool = True,
+        share_mutable_buffers: bool = False,
+        alignment: int = ALIGNMENT,
+    ) -> None:
+        """Hold the options.
+
+        Raises: ValueError if options contradict each other, or a planner is not known
+        """
+        if share_mutable_buffers and not alloc_mutable_buffers:
+            raise ValueError("share_mutable_buffers needs alloc_mutable_buffers")
+        if isinstance(memory_planning_algo, str) and memory_planning_algo not in PLANNERS:
+            known = ", ".join(PLANNERS)
+            raise ValueError(f"no planner {memory_planning_algo!r}; there are {known}")
+        if alignment < 1 or alignment & (alignment - 1):
+            raise ValueError(f"an alignment is a power of two, not {alignment}")
+        self.memory_planning_algo = memory_planning_algo
+        self.allow_lifetime_and_storage_overlap = allow_lifetime_and_storage_overlap
+        self.alloc_graph_input = alloc_graph_input
+        self.alloc_graph_output = alloc_graph_output
+        self.alloc_mutable_buffers = alloc_mutable_buffers
+        self.share_mutable_buffers = share_mutable_buffers
+        self.alignment = alignment
+
+    def run(
+        self,
+        graph_module: torch.fx.GraphModule,
+        graph_signature: Any = None,  # noqa: ANN401 - ExportGraphSignature
+    ) -> Any:  # noqa: ANN401 - a PassResult
+        """Give every spec of a graph of out variants its arena and offset.
+
+        Raises: PlanError if the graph was not made for planning, or the algorithm returns no plan
+        """
+        specs: set[TensorSpec] | None = graph_module.meta.get(SPECS)
+        if specs is None:
+            raise PlanError("only graphs that to_executorch has made can be planned")
+        algorithm = self._algorithm()
+        padding = graph_module.meta.get(PADDING, 0)
+        result: Any = algorithm(self.alignment, specs, graph_module, graph_signature, padding)
+        if hasattr(result, "spec_dict"):
+            result = apply_result(result)
+        if not isinstance(result, list):
+            name = getattr(algorithm, "__name__", type(algorithm).__name__)
+            raise PlanError(f"{name} returned {type(result).__name__}, expected sizes of arenas")
+        graph_module.meta[SIZES] = result
+        return PassResult(graph_module, True)
+
+    def __call__(self, graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401
+        """Run without a signature."""
+        return self.run(graph_module)
+
+    def _algorithm(self) -> Any:  # noqa: ANN401
+        algorithm = self.memory_planning_algo
+        if algorithm is None:
+            return MemoryPlanningAlgorithmSuite()
+        if isinstance(algorithm, str):
+            return next(found for found, name in FAST.items() if name == algorithm)
+        if algorithm in PLANNERS.values():
+            return next(found for found, name in FAST.items() if PLANNERS[name] is algorithm)
+        return algorithm
 
     @property
-    def planners(self) -> tuple[Planner, ...]:
-        """Return the planners to try."""
-        if self.memory_planning_algo is not None:
-            return (self.memory_planning_algo,)
-        return DEFAULT_PLANNERS
+    def planners(self) -> tuple[Planner, ...] | None:
+        """Return the planners to try, None if code of the user plans."""
+        if type(self).run is not MemoryPlanningPass.run:
+            return None
+        algorithm: Any = self.memory_planning_algo
+        if algorithm is None:
+            return DEFAULT_PLANNERS
+        if isinstance(algorithm, str):
+            return (PLANNERS[algorithm],)
+        if algorithm in PLANNERS.values():
+            return (algorithm,)
+        suite = type(algorithm) is MemoryPlanningAlgorithmSuite
+        members: list[Any] = algorithm.algo_list if suite else [algorithm]
+        if all(_is_ours(member) for member in members):
+            return tuple(PLANNERS[FAST[member]] for member in members)
+        return None
+
+
+def _is_ours(algorithm: Any) -> bool:  # noqa: ANN401
+    try:
+        return algorithm in FAST
+    except TypeError:  # not hashable
+        return False

@@ -63,7 +63,7 @@ def lowered(
 def backend_config(job: CompileJob) -> ExecutorchBackendConfig:
     """Return how the program is to be planned and emitted."""
     planner = PLANNERS[job.memory_planner] if job.memory_planner else None
-    return ExecutorchBackendConfig(MemoryPlanningPass(planner))
+    return ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(planner))
 
 
 def verdict_counts(edge: EdgeProgramManager) -> dict[str, dict[str, int]]:

@@ -1,7 +1,7 @@
 """External data: ``.ptd`` files in the layout of today and in that of ExecuTorch 0.6."""
 
 from schema.flat_tensor.decode import decode, header_fields, root_table, sniff
-from schema.flat_tensor.encode import Blob, encode, pack
+from schema.flat_tensor.encode import Blob, encode, encode_parts, pack
 from schema.flat_tensor.model import Entry, FlatTensor, FlatTensorHeader, Segment, TensorLayout
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "TensorLayout",
     "decode",
     "encode",
+    "encode_parts",
     "header_fields",
     "pack",
     "root_table",

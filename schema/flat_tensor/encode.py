@@ -49,7 +49,14 @@ def pack(blobs: Iterable[tuple[str, Blob]]) -> FlatTensor:
 
 
 def encode(data: FlatTensor, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
-    """Return the bytes of external data.
+    """Return the bytes of external data; see `encode_parts`."""
+    return b"".join(encode_parts(data, alignment=alignment))
+
+
+def encode_parts(
+    data: FlatTensor, *, alignment: int = SEGMENT_ALIGNMENT
+) -> list[bytes | memoryview]:
+    """Return external data as buffers to write one behind the other; no segment is copied.
 
     Segments of a file that was read stay where they were in the area, so that alignments wider
     than the default survive; others are laid out one after another.
@@ -60,17 +67,19 @@ def encode(data: FlatTensor, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
     end = _PADDED_HEADER + size
     base = -(-end // alignment) * alignment
     total = max((place.offset + place.size for place in places), default=0)
-    out = bytearray(base + total)
+    out = bytearray(base)
     root = struct.unpack_from("<I", flat)[0] + _PADDED_HEADER
     struct.pack_into("<I4s", out, 0, root, flat[4:8])
     struct.pack_into(
         "<4sIQQQQ", out, HEADER_AT, MAGIC, HEADER_BYTES, _PADDED_HEADER, size, base, total
     )
     out[HEADER_AT + _PADDED_HEADER : end] = flat[HEADER_AT:]
+    parts: list[bytes | memoryview] = [bytes(out)]
+    at = 0
     for place, segment in zip(places, data.segments, strict=True):
-        at = base + place.offset
-        out[at : at + place.size] = segment.data
-    return bytes(out)
+        parts += (bytes(place.offset - at), segment.data)
+        at = place.offset + place.size
+    return parts
 
 
 def _places(segments: tuple[Segment, ...], alignment: int) -> list[DataSegment]:

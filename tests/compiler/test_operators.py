@@ -80,7 +80,7 @@ def _has_results_of_its_own(op: Any) -> bool:
     return not name_of(op).startswith((*_SCALAR_ONLY, *_RETURNS_INPUT)) and not op.is_view
 
 
-@pytest.mark.parametrize("op", filter(_has_results_of_its_own, core_operators()), ids=name_of)
+@pytest.mark.parametrize("op", [*filter(_has_results_of_its_own, core_operators())], ids=name_of)
 def test_functional_core_operator_has_an_out_variant(op: Any) -> None:
     variant = find_out_variant(edge_op(op))
     assert variant is not None

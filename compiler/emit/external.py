@@ -1,0 +1,99 @@
+"""Constants stored in files of their own: tensors by name and blobs of delegates by key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+
+from compiler.emit.constants import Segment, raw_bytes
+from compiler.errors import CompileError
+from compiler.memory.specs import spec_of
+from schema.flat_tensor import FlatTensor, encode_parts
+from schema.flat_tensor.model import Entry, TensorLayout
+from schema.flat_tensor.model import Segment as FileSegment
+
+DEFAULT_TAG = "_default_external_constant"
+Tagging = bool | Callable[[torch.fx.Node], str | None]
+
+
+def external_tags(
+    program: ExportedProgram, constants: Tagging, *, trained: bool = False
+) -> dict[str, str]:
+    """Return the file of each constant that is stored elsewhere, by placeholder.
+
+    Numbers and tensors written in the user's code stay: they are nearer to code than to data.
+
+    Args:
+        program: the edge program
+        constants: all of them, none, or a function that gives the file of a placeholder or None
+        trained: whether parameters with a gradient among the outputs go into the default file
+    """
+    signature = program.graph_signature
+    kinds = {spec.arg.name: spec for spec in signature.input_specs}
+    gradient = getattr(OutputKind, "GRADIENT_TO_PARAMETER", None)
+    learned = {spec.target for spec in signature.output_specs if spec.kind == gradient}
+    tags: dict[str, str] = {}
+    for node in program.graph.nodes:
+        spec = kinds.get(node.name)
+        if spec is None or spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER):
+            continue
+        tag = constants(node) if callable(constants) else DEFAULT_TAG if constants else None
+        if tag is None and trained and spec.target in learned:
+            tag = DEFAULT_TAG
+        if tag is not None:
+            tags[node.name] = tag
+    return tags
+
+
+@dataclass
+class ExternalStore:
+    """Tensors by file and name.
+
+    Attributes:
+        files: the tensors of each file, by name
+    """
+
+    files: dict[str, dict[str, torch.Tensor]] = field(
+        default_factory=dict[str, dict[str, torch.Tensor]]
+    )
+
+    def add(self, tag: str, name: str, tensor: torch.Tensor) -> None:
+        """Put a tensor under its name; one tensor may be put there by several methods.
+
+        Raises: CompileError if another tensor has that name
+        """
+        held = self.files.setdefault(tag, {}).setdefault(name, tensor)
+        if held is not tensor and not torch.equal(held, tensor):
+            raise CompileError(f"two tensors are named {name} in {tag}.ptd")
+
+
+def file_parts(
+    tensors: Mapping[str, torch.Tensor], blobs: Mapping[str, bytes], alignment: int
+) -> list[Any]:
+    """Return a file of tensors and blobs as buffers to write one behind the other."""
+    store = Segment(1)  # tells which contents are equal
+    segments: list[FileSegment] = []
+    place_of: dict[int, int] = {}
+    entries: list[Entry] = []
+
+    def put(entry: int, data: memoryview) -> int:
+        if entry not in place_of:
+            place_of[entry] = len(segments)
+            segments.append(FileSegment(data))
+        return place_of[entry]
+
+    for name, tensor in sorted(tensors.items()):
+        data = raw_bytes(tensor)
+        spec = spec_of(tensor, {})
+        layout = TensorLayout(spec.scalar_type, spec.sizes, spec.dim_order)
+        index = put(store.add(tensor), data)
+        entries.append(Entry(name, index, layout, 0, segments[index].data))
+    for key, blob in sorted(blobs.items()):
+        index = put(-1 - len(segments), memoryview(blob))
+        entries.append(Entry(key, index, None, 0, segments[index].data))
+    return encode_parts(FlatTensor(tuple(entries), tuple(segments)), alignment=alignment)

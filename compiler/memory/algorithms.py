@@ -1,0 +1,159 @@
+"""Documented planning algorithms: specs in, a place for each out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from compiler.errors import PlanError
+from compiler.memory.blocks import Block, aligned
+from compiler.memory.planners import PLANNERS
+from compiler.memory.tensor_spec import TensorSpec
+
+
+@dataclass
+class SpecAllocResult:
+    """Where an algorithm puts a tensor.
+
+    Attributes:
+        mem_id: arena, from 1
+        mem_obj_id: number of the object it shares with others
+        mem_offset: bytes from the start of the arena
+    """
+
+    mem_id: int
+    mem_obj_id: int
+    mem_offset: int
+
+
+@dataclass
+class MemoryAlgoResult:
+    """What an algorithm returns.
+
+    Attributes:
+        spec_dict: the place of each tensor
+        bufsizes: bytes of each arena; entry 0 is reserved and 0
+    """
+
+    spec_dict: dict[TensorSpec, SpecAllocResult] = field(
+        default_factory=dict[TensorSpec, SpecAllocResult]
+    )
+    bufsizes: list[int] = field(default_factory=list[int])
+
+
+Algorithm = Callable[..., Any]
+
+
+def greedy(
+    alignment: int,
+    specs: Collection[TensorSpec],
+    graph_module: torch.fx.GraphModule,
+    graph_signature: Any,  # noqa: ANN401 - ExportGraphSignature or None
+    extra_padding: int = 0,
+) -> MemoryAlgoResult:
+    """Return places with the largest tensors placed first, memory used again."""
+    del graph_module, graph_signature
+    return _planned("greedy", alignment, specs, extra_padding)
+
+
+def interval(
+    alignment: int,
+    specs: Collection[TensorSpec],
+    graph_module: torch.fx.GraphModule,
+    graph_signature: Any,  # noqa: ANN401
+    extra_padding: int = 0,
+) -> MemoryAlgoResult:
+    """Return places with the tensors placed first that take most memory for most time."""
+    del graph_module, graph_signature
+    return _planned("interval", alignment, specs, extra_padding)
+
+
+def naive(
+    alignment: int,
+    specs: Collection[TensorSpec],
+    graph_module: torch.fx.GraphModule,
+    graph_signature: Any,  # noqa: ANN401
+    extra_padding: int = 0,
+) -> MemoryAlgoResult:
+    """Return places one behind the other; nothing is used twice."""
+    del graph_module, graph_signature
+    return _planned("naive", alignment, specs, extra_padding)
+
+
+FAST: dict[Any, str] = {greedy: "greedy", interval: "interval", naive: "naive"}
+"""Names of the planners that these algorithms are."""
+
+
+def _planned(
+    planner: str, alignment: int, specs: Collection[TensorSpec], extra_padding: int
+) -> MemoryAlgoResult:
+    by_arena: dict[int, list[TensorSpec]] = {}
+    for spec in specs:
+        spec.realign(alignment)
+        by_arena.setdefault(spec.mem_id or 1, []).append(spec)
+    result = MemoryAlgoResult({}, [0] * (max(by_arena, default=1) + 1))
+    for arena, members in by_arena.items():
+        blocks = [_block(spec) for spec in members]
+        offsets = PLANNERS[planner](blocks, alignment)
+        for number, (spec, offset) in enumerate(zip(members, offsets, strict=True)):
+            result.spec_dict[spec] = SpecAllocResult(arena, number, offset)
+        ends = [at + aligned(b.nbytes, alignment) for b, at in zip(blocks, offsets, strict=True)]
+        result.bufsizes[arena] = max(ends) + extra_padding
+    return result
+
+
+def _block(spec: TensorSpec) -> Block:
+    first, last = spec.lifetime
+    return Block("", spec.nbytes(), first or 0, last or 0)
+
+
+class MemoryPlanningAlgorithmSuite:
+    """Runs several algorithms and keeps the smallest plan."""
+
+    def __init__(self, algo_list: Sequence[Algorithm] | None = None) -> None:
+        """Hold the algorithms; all of ours if there are none."""
+        self.algo_list: list[Algorithm] = list(algo_list or (greedy, interval, naive))
+
+    def __call__(
+        self,
+        alignment: int,
+        specs: Collection[TensorSpec],
+        graph_module: torch.fx.GraphModule,
+        graph_signature: Any,  # noqa: ANN401
+        extra_padding: int = 0,
+    ) -> list[int]:
+        """Give each spec its place in the smallest plan and return the sizes of the arenas.
+
+        Raises: PlanError if an algorithm returns what is no plan
+        """
+        results = [
+            checked_result(
+                algorithm,
+                algorithm(alignment, specs, graph_module, graph_signature, extra_padding),
+            )
+            for algorithm in self.algo_list
+        ]
+        best = min(results, key=lambda result: sum(result.bufsizes))
+        return apply_result(best)
+
+
+def checked_result(algorithm: Any, result: Any) -> MemoryAlgoResult:  # noqa: ANN401
+    """Return a result that is one.
+
+    Raises: PlanError naming the algorithm
+    """
+    if hasattr(result, "spec_dict") and hasattr(result, "bufsizes"):
+        return result
+    name = getattr(algorithm, "__name__", type(algorithm).__name__)
+    raise PlanError(f"{name} returned {type(result).__name__}, expected a MemoryAlgoResult")
+
+
+def apply_result(result: MemoryAlgoResult) -> list[int]:
+    """Write the places of a result into the specs and return the sizes of the arenas."""
+    for spec, place in result.spec_dict.items():
+        spec.mem_id, spec.mem_obj_id = place.mem_id, place.mem_obj_id
+        spec.mem_offset = place.mem_offset
+    return list(result.bufsizes)

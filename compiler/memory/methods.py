@@ -1,0 +1,97 @@
+"""The plans of all methods of a program: each alone, with shared buffers, or in one arena."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from torch.export import ExportedProgram
+
+from compiler.memory.blocks import MemoryPlan
+from compiler.memory.lifetimes import Schedule, schedule
+from compiler.memory.plan import plan_method, share_buffers, without_shared
+from compiler.stages import Stages
+
+if TYPE_CHECKING:
+    from compiler.config import ExecutorchBackendConfig
+
+
+@dataclass(frozen=True)
+class PlannedMethod:
+    """What a method does and where its values are.
+
+    Attributes:
+        steps: its instructions and blocks of memory
+        plan: the place of each block
+    """
+
+    steps: Schedule
+    plan: MemoryPlan
+
+
+def plan_methods(
+    programs: Mapping[str, ExportedProgram],
+    config: ExecutorchBackendConfig,
+    tags: Mapping[str, Mapping[str, str]],
+    stages: Stages,
+) -> dict[str, PlannedMethod]:
+    """Return the plan of each method.
+
+    Args:
+        programs: edge programs by method
+        config: how to plan
+        tags: by method, the placeholders whose bytes are in other files
+        stages: told of each plan
+
+    Raises: CompileError if a shape cannot be planned, or a plan is not sound
+    """
+    schedules: dict[str, Schedule] = {}
+    plans: dict[str, MemoryPlan] = {}
+    for name in sorted(programs):
+        options = config.planning_of(name)
+        with stages.stage("plan", name):
+            steps = schedules[name] = schedule(
+                programs[name],
+                options,
+                elide_views=config.remove_view_copy,
+                not_viewed=frozenset(tags[name]),
+            )
+            alone = without_shared(steps) if _shares(options) else steps
+            plans[name] = plan_method(programs[name], alone, options)
+    plans |= _shared(programs, config, schedules, plans)
+    if config.joint_arena:
+        plans = _joint(plans)
+    return {name: PlannedMethod(schedules[name], plan) for name, plan in plans.items()}
+
+
+def _shares(options: Any) -> bool:  # noqa: ANN401
+    return bool(getattr(options, "share_mutable_buffers", False))
+
+
+def _shared(
+    programs: Mapping[str, ExportedProgram],
+    config: ExecutorchBackendConfig,
+    schedules: Mapping[str, Schedule],
+    plans: Mapping[str, MemoryPlan],
+) -> dict[str, MemoryPlan]:
+    sharing = {name: config.planning_of(name) for name in programs}
+    sharing = {name: options for name, options in sharing.items() if _shares(options)}
+    if not sharing:
+        return {}
+    names = {
+        name: {
+            spec.arg.name: spec.target or "" for spec in programs[name].graph_signature.input_specs
+        }
+        for name in sharing
+    }
+    alignment = max(int(options.alignment) for options in sharing.values())
+    return share_buffers(plans, {n: schedules[n] for n in sharing}, names, alignment)
+
+
+def _joint(plans: Mapping[str, MemoryPlan]) -> dict[str, MemoryPlan]:
+    """Give all methods arenas of one size, so that a runtime can use the same for all."""
+    count = max(len(plan.arena_sizes) for plan in plans.values())
+    padded = {name: (*p.arena_sizes, *[0] * count)[:count] for name, p in plans.items()}
+    most = tuple(max(sizes) for sizes in zip(*padded.values(), strict=True))
+    return {name: replace(p, sizes=most, nbytes=sum(most)) for name, p in plans.items()}
