@@ -229,6 +229,8 @@ class _Emission:
                 index = self.index[node, 0] = self.table.add(_example(node.meta["val"]))
             self.inputs.append(index)
             return
+        if not node.users:
+            return  # such as the count of batches in a batch norm
         data = self._data(spec)
         tag = self.options.tags.get(node.name)
         if node in self.steps.written:

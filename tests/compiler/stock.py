@@ -24,13 +24,23 @@ class Stock:
         self._folder = folder
         self._process: subprocess.Popen[str] | None = None
 
-    def run(self, buffer: bytes, calls: Sequence[Call], trace: str = "") -> list[list[Any]]:
-        """Return the outputs of each call, made one after the other on one loaded program."""
+    def run(
+        self, buffer: bytes, calls: Sequence[Call], trace: str = "", data: str = ""
+    ) -> list[list[Any]]:
+        """Return the outputs of each call, made one after the other on one loaded program.
+
+        `data` is the path of the file beside it, if there is one.
+        """
         program, inputs, outputs = (self._folder / name for name in ("a.pte", "in.pt", "out.pt"))
         program.write_bytes(buffer)
         torch.save([(method, list(given)) for method, given in calls], inputs)
         answer = self.ask(
-            "run", program=str(program), calls=str(inputs), outputs=str(outputs), trace=trace
+            "run",
+            program=str(program),
+            calls=str(inputs),
+            outputs=str(outputs),
+            trace=trace,
+            data=data,
         )
         assert "error" not in answer, answer["error"]
         return torch.load(outputs)
@@ -57,7 +67,7 @@ class Stock:
         assert "error" not in answer, answer["error"]
         return answer
 
-    def ask(self, verb: str, **arguments: str) -> dict[str, Any]:
+    def ask(self, verb: str, **arguments: str | int) -> dict[str, Any]:
         """Return the answer to one question, `{"error": …}` where the stock tool failed."""
         process = self._process or self._start()
         assert process.stdin is not None
@@ -69,9 +79,12 @@ class Stock:
             return json.loads(answer)
         return {"error": f"the stock runtime's process ended with code {self.close()}"}
 
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", "tests.compiler.stock_server"]
+
     def _start(self) -> subprocess.Popen[str]:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.compiler.stock_server"],
+            self._command(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

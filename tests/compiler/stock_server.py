@@ -37,13 +37,13 @@ def main() -> int:
     return 0
 
 
-def run(program: str, calls: str, outputs: str, trace: str = "") -> dict[str, Any]:
+def run(program: str, calls: str, outputs: str, trace: str = "", data: str = "") -> dict[str, Any]:
     """Call methods one after the other: `calls` holds (method, inputs), `outputs` the results."""
     import torch
     from executorch.extension.pybindings import portable_lib
 
     module = portable_lib._load_for_executorch(
-        program, enable_etdump=bool(trace), debug_buffer_size=1 << 22 if trace else 0
+        program, data or None, enable_etdump=bool(trace), debug_buffer_size=1 << 22 if trace else 0
     )
     results = []
     for method, inputs in torch.load(calls):

@@ -1,0 +1,161 @@
+"""Constants in files beside the program: what is written, read back, and run with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from compiler import (
+    CompileError,
+    ExecutorchBackendConfig,
+    ExecutorchProgramManager,
+    MemoryPlanningPass,
+    to_edge,
+)
+from schema import flat_tensor
+from schema import program as pte
+from schema.program import model as m
+from tests.compiler.compare import assert_equal, calls_of, eager_outputs, exported, module_of
+from tests.compiler.programs import EVERY, Apply
+from tests.compiler.stock import Stock
+
+pytestmark = pytest.mark.slow
+
+
+def _program(name: str, **options: Any) -> ExecutorchProgramManager:
+    sample = EVERY[name]
+    edge = to_edge(exported(sample, module_of(sample)))
+    return edge.to_executorch(ExecutorchBackendConfig(**options))
+
+
+def _tensors(program: ExecutorchProgramManager) -> list[m.Tensor]:
+    plan = pte.decode(program.buffer).plan("forward")
+    return [value.val for value in plan.values if isinstance(value.val, m.Tensor)]
+
+
+def test_all_weights_go_into_one_file_under_their_names(tmp_path: Path) -> None:
+    program = _program("conv_bn", external_constants=True)
+    program.write_tensor_data_to_file(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["_default_external_constant.ptd"]
+    data = flat_tensor.decode((tmp_path / "_default_external_constant.ptd").read_bytes())
+    state = module_of(EVERY["conv_bn"]).state_dict()
+    entries = {entry.key: bytes(entry.data) for entry in data.entries}
+    assert data.issues == ()
+    assert set(entries) == {name for name in state if "num_batches" not in name}
+    assert all(entries[name] == state[name].numpy().tobytes() for name in entries)
+    outside = [t.extra_tensor_info for t in _tensors(program) if t.extra_tensor_info is not None]
+    assert {info.fully_qualified_name for info in outside} == set(entries)
+    assert all(info.location == 1 for info in outside)
+    assert len(program.buffer) < len(_program("conv_bn").buffer)
+
+
+def test_function_says_which_weight_goes_where(tmp_path: Path) -> None:
+    def tag(node: torch.fx.Node) -> str | None:
+        return "weights" if node.name.endswith("weight") else None
+
+    program = _program("conv_bn", external_constants=tag)
+    program.write_tensor_data_to_file(tmp_path)
+    data = flat_tensor.decode((tmp_path / "weights.ptd").read_bytes())
+    assert {entry.key for entry in data.entries} == {"0.weight", "1.weight"}
+    assert program.tensor_data_files == ("weights.ptd",)
+
+
+def test_numbers_and_tensors_in_code_stay_in_the_program() -> None:
+    program = _program("constant_tensor", external_constants=True)
+    assert program.tensor_data_files == ()
+    assert any(tensor.data_buffer_idx for tensor in _tensors(program))
+
+
+def test_equal_weights_of_two_methods_are_one_entry_and_other_ones_an_error() -> None:
+    config = ExecutorchBackendConfig(external_constants=True)
+    one, other = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    x = torch.ones(1, 3)
+    both = {name: torch.export.export(one, (x,)) for name in ("a", "b")}
+    assert to_edge(both).to_executorch(config).tensor_data_files
+    both["b"] = torch.export.export(other, (x,))
+    with pytest.raises(CompileError, match=r"two tensors are named weight in _default"):
+        to_edge(both).to_executorch(config)
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("name", ["conv_bn", "embedding_tied", "gru", "counter"])
+def test_program_with_weights_beside_it_runs_on_the_stock_runtime(
+    name: str, stock: Stock, tmp_path: Path
+) -> None:
+    sample = EVERY[name]
+    wanted = eager_outputs(module_of(sample), calls_of(sample))
+    program = _program(name, external_constants=True)
+    program.write_tensor_data_to_file(tmp_path)
+    files = [str(path) for path in tmp_path.iterdir()]
+    calls = [("forward", inputs) for inputs in calls_of(sample)]
+    found = stock.run(program.buffer, calls, data=files[0] if files else "")
+    assert_equal(found, wanted, sample.tolerance)
+
+
+def test_buffers_that_are_written_are_named_when_asked_or_without_a_place() -> None:
+    def names(**options: Any) -> dict[str, bool]:
+        return {
+            tensor.extra_tensor_info.fully_qualified_name: tensor.allocation_info is not None
+            for tensor in _tensors(_program("counter", **options))
+            if tensor.extra_tensor_info is not None
+        }
+
+    unplanned = MemoryPlanningPass(alloc_mutable_buffers=False)
+    assert names() == {}
+    assert names(emit_mutable_buffer_names=True) == {"total": True, "calls": True}
+    assert names(memory_planning_pass=unplanned) == {"total": False, "calls": False}
+
+
+@pytest.mark.parametrize("alignment", [16, 128, 4096])
+def test_segments_and_constants_start_at_their_alignment(alignment: int) -> None:
+    program = _program(
+        "conv_bn", segment_alignment=4096, constant_tensor_alignment=alignment
+    ).executorch_program
+    assert program.header is not None
+    assert program.header.segment_base_offset % 4096 == 0
+    table = program.table.constant_segment
+    assert table is not None
+    assert all(offset % alignment == 0 for offset in table.offsets)
+
+
+def test_alignment_that_is_no_power_of_two_is_refused() -> None:
+    with pytest.raises(ValueError, match="segment_alignment is a power of two, not 100"):
+        ExecutorchBackendConfig(segment_alignment=100)
+
+
+def test_views_are_copied_when_they_are_not_to_be_removed() -> None:
+    kept = _program("attention", remove_view_copy=False)
+    removed = _program("attention")
+    assert len(kept.executorch_program.plan("forward").chains[0].instructions) > len(
+        removed.executorch_program.plan("forward").chains[0].instructions
+    )
+
+
+def test_passes_of_the_configuration_run_before_planning() -> None:
+    from compiler.passes.base import PassResult
+
+    def sigmoid_for_relu(module: torch.fx.GraphModule) -> Any:
+        from compiler import ops
+
+        for node in module.graph.nodes:
+            if node.target is ops.edge.aten.relu.default:
+                node.target = ops.edge.aten.sigmoid.default
+        return PassResult(module, True)
+
+    program = torch.export.export(Apply(lambda x: x.relu()), (torch.ones(2),))
+    edge = to_edge(program)
+    made = edge.to_executorch(ExecutorchBackendConfig(passes=[sigmoid_for_relu]))
+    plain = edge.to_executorch()
+    named = [p.executorch_program.plan("forward").operators[0].name for p in (made, plain)]
+    assert named == ["aten::sigmoid", "aten::relu"]
+
+
+def test_program_is_printed_with_its_instructions(capsys: pytest.CaptureFixture[str]) -> None:
+    _program("linear").dump_executorch_program(verbose=True)
+    text = capsys.readouterr().out
+    assert "method forward" in text
+    assert "aten::mm.out(" in text
+    assert "float32[" in text
