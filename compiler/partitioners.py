@@ -40,7 +40,13 @@ PARTITIONERS: tuple[NamedPartitioner, ...] = (
         "demo-add-mul",
         "compiler.backends.demo",
         "AddMulPartitionerDemo",
-        "the demonstration backend of the documents: add, mm and mul",
+        "the demonstration backend of the documents: additions and matrix products",
+    ),
+    NamedPartitioner(
+        "demo-all",
+        "compiler.backends.demo",
+        "AllNodesPartitionerDemo",
+        "the whole-graph demonstration: everything, as a program inside the program",
     ),
 )
 

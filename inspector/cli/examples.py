@@ -63,7 +63,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope compile model.py:build -o build",
         "etscope compile model.py:build -o build --python ~/venvs/model/bin/python",
         "etscope compile model.pt2 -o build --memory-planner greedy --force",
-        "etscope compile old.etrecord -o build --partitioner xnnpack --deny-op 'aten.mean.*'",
+        "etscope compile old.etrecord -o build --partitioner demo-add-mul --deny-op 'aten.add.*'",
     ),
     "inspector-cli": (
         "etscope inspector-cli --etdump_path run.etdp",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ def main() -> int:
     faulthandler.enable(file=2)
     try:
         from inspector.worker import lowering
-    except ImportError as error:
-        channel.send("failed", sentence=f"compiling needs torch: {error}")
+    except Exception as error:  # noqa: BLE001 - torch that is not there, or is broken
+        sentence = f"compiling needs torch 2.6 or newer: {type(error).__name__}: {error}"
+        channel.send("failed", sentence=sentence, details=traceback.format_exc())
         return 1
     channel.send("ready", **lowering.known_names())
     request = channel.receive()

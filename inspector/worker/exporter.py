@@ -186,7 +186,7 @@ def tell_what_is_said(say: Say) -> None:
 
 class _Handler(logging.Handler):
     def __init__(self, say: Say) -> None:
-        super().__init__()
+        super().__init__(logging.WARNING)  # torch traces itself on lower levels
         self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -248,7 +248,7 @@ def _warn_of_hidden(file: Path, say: Say) -> None:
     for name in ("compiler", "inspector", "runtime", "schema"):
         ours = name in sys.modules and (_HERE / name).is_dir()
         beside = (file.parent / f"{name}.py").is_file() or (file.parent / name).is_dir()
-        if ours and beside and not (file.parent / name).samefile(_HERE / name):
+        if ours and beside and not _HERE.samefile(file.parent):
             text = (
                 f"the module {name} beside the file is hidden by ETScope's own; --python avoids it"
             )
@@ -296,12 +296,18 @@ def _entries(answer: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:  # noqa: 
     if strange:
         raise AnswerError(f"a dict with {strange[0]!r} was returned; {EXPECTED}")
     entries: dict[str, Any] = {FORWARD: _entry(FORWARD, given)} if "module" in given else {}
-    methods: Mapping[Any, Any] = given.get("methods") or {}
-    for name, one in methods.items():
+    for name, one in _named(given, "methods").items():
         if name in entries or not isinstance(name, str):
             raise AnswerError(f"the method name {name!r} is there twice or is no text")
         entries[name] = _entry(name, one)
-    return entries, given.get("constant_methods") or {}
+    return entries, _named(given, "constant_methods")
+
+
+def _named(given: Mapping[str, Any], part: str) -> Mapping[Any, Any]:
+    found = given.get(part)
+    if found is not None and not _is_mapping(found):
+        raise AnswerError(f"the {part} are a {type(found).__name__}, expected a dict")
+    return {} if found is None else found
 
 
 def _is_list(value: object) -> TypeGuard[tuple[Any, ...] | list[Any]]:
@@ -329,10 +335,7 @@ def _entry(name: str, given: Any) -> Any:  # noqa: ANN401
     if not _is_list(inputs):
         found = type(inputs).__name__
         raise AnswerError(f"the inputs of method {name!r} are a {found}, expected a tuple")
-    kwargs: Any = given.get("kwargs") or {}
-    if not _is_mapping(kwargs):
-        found = type(kwargs).__name__
-        raise AnswerError(f"the kwargs of method {name!r} are a {found}, expected a dict")
+    kwargs = _named(given, "kwargs")
     return _Entry(_module(name, module), tuple(inputs), kwargs, given.get("dynamic_shapes"))
 
 

@@ -9,9 +9,11 @@ from typing import Any
 from torch.export import ExportedProgram
 
 from compiler.config import ExecutorchBackendConfig
-from compiler.managers import EdgeProgramManager, to_edge
+from compiler.managers import EdgeProgramManager, to_edge, to_edge_transform_and_lower
 from compiler.memory.options import MemoryPlanningPass
 from compiler.memory.planners import PLANNERS
+from compiler.partition.rules import Granularity, PartitionRules, TensorRule
+from compiler.partition.steered import SteeredPartitioner
 from compiler.partitioners import (
     PartitionerNameError,
     make_partitioner,
@@ -19,7 +21,7 @@ from compiler.partitioners import (
     partitioner_names,
 )
 from compiler.stages import Observer
-from inspector.jobs.description import CompileJob
+from inspector.jobs.description import CompileJob, Rules
 from inspector.worker.exporter import AnswerError
 
 
@@ -55,9 +57,33 @@ def lowered(
 
     Raises: CompileError; AnswerError for partitioners that nobody knows
     """
-    if job.partitioners:
-        raise AnswerError("the edge manager of this build takes no partitioners")
-    return to_edge(programs, constants, generate_etrecord=True, observer=observe)
+    if not job.partitioners:
+        return to_edge(programs, constants, generate_etrecord=True, observer=observe)
+    rules = _rules(job.rules)
+    found = [SteeredPartitioner(_partitioner(text), rules) for text in job.partitioners]
+    return to_edge_transform_and_lower(
+        programs,
+        partitioner=found,
+        constant_methods=constants,
+        generate_etrecord=True,
+        observer=observe,
+    )
+
+
+def _rules(rules: Rules) -> PartitionRules:
+    dtypes = (TensorRule(dtypes=rules.deny_dtypes),) if rules.deny_dtypes else ()
+    return PartitionRules(
+        deny_ops=rules.deny_ops,
+        allow_ops=rules.allow_ops,
+        deny_nodes=rules.deny_nodes,
+        allow_nodes=rules.allow_nodes,
+        deny_modules=rules.deny_modules,
+        allow_modules=rules.allow_modules,
+        deny_tensors=dtypes,
+        min_nodes=rules.min_nodes,
+        max_partitions=rules.max_partitions,
+        granularity=Granularity(rules.granularity),
+    )
 
 
 def backend_config(job: CompileJob) -> ExecutorchBackendConfig:
@@ -67,5 +93,8 @@ def backend_config(job: CompileJob) -> ExecutorchBackendConfig:
 
 
 def verdict_counts(edge: EdgeProgramManager) -> dict[str, dict[str, int]]:
-    """Return by method how many nodes each outcome has; empty where nothing was partitioned."""
-    return {method: dict(Counter()) for method in sorted(edge.methods)}
+    """Return by method how many verdicts have each outcome; empty where nothing was partitioned."""
+    return {
+        method: dict(Counter(verdict.outcome.value for verdict in verdicts))
+        for method, verdicts in edge.verdicts.items()
+    }

@@ -1,0 +1,309 @@
+"""Compiles in a worker: what it tells, how user code of every kind ends, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inspector.jobs.description import CompileJob, Rules, Source, job_content, job_from
+from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, Stage, Warned
+from inspector.jobs.run import CompileRun
+from inspector.load import load_session
+
+pytestmark = pytest.mark.slow
+
+SOURCES = Path(__file__).with_name("job_sources.py")
+PATIENCE = 100.0  # seconds; a worker loads torch first, on a machine that does other things too
+
+
+def job_of(function: str) -> CompileJob:
+    return CompileJob(Source(str(SOURCES), function))
+
+
+def line_of(name: str) -> int:
+    lines = SOURCES.read_text("utf-8").splitlines()
+    return next(n for n, line in enumerate(lines, 1) if line.endswith(f"# line: {name}"))
+
+
+def compiled(
+    job: CompileJob, folder: Path, *, force: bool = False, timeout: float = PATIENCE
+) -> tuple[Outcome, list[Message]]:
+    """Run a compile to its end."""
+    run = CompileRun(job, folder, force=force, timeout=timeout)
+    heard: list[Message] = []
+    try:
+        while run.outcome is None:
+            heard += run.take(0.1)
+        heard += run.take()
+        return run.outcome, heard
+    finally:
+        run.close()
+
+
+def assert_untouched(folder: Path) -> None:
+    """Nothing is left of a compile that did not finish, visible or hidden."""
+    assert list(folder.parent.iterdir()) == []
+
+
+def test_compile_of_a_function_writes_files_that_belong_together(tmp_path: Path) -> None:
+    outcome, heard = compiled(job_of("every_form"), tmp_path / "deep" / "out")
+    assert outcome.ended is Ended.FINISHED, outcome
+    folder = tmp_path / "deep" / "out"
+    assert {path.name for path in folder.iterdir()} == {
+        "model.pte",
+        "model.etrecord",
+        "compile.json",
+    }
+    assert {path.name for path in tmp_path.rglob(".*")} == set()
+    session = load_session([str(folder)])
+    assert set(session.methods) >= {"forward", "scaled", "exported", "vocabulary"}
+    assert [file.error for file in session.files if file.error] == []
+    assert isinstance(heard[0], Ready)
+    ended = [(one.stage, one.method) for one in heard if isinstance(one, Stage) and one.seconds]
+    for method in ("forward", "scaled"):
+        assert ("export", method) in ended
+        assert ("edge", method) in ended
+        assert ("emit", method) in ended
+    report = json.loads((folder / "compile.json").read_text("utf-8"))
+    assert report["methods"] == ["exported", "forward", "scaled"]
+    assert report["constant_methods"] == ["vocabulary"]
+    assert report["total_ms"] == pytest.approx(sum(one["time_ms"] for one in report["stages"]))
+    sizes = {one["path"]: one["bytes"] for one in report["files"]}
+    assert sizes == {name: (folder / name).stat().st_size for name in sizes}
+
+
+@pytest.mark.parametrize(
+    ("function", "words", "blame"),
+    [
+        ("untraceable", "data-dependent", "failed"),
+        ("returns_nothing", "nothing was returned; expected (module, inputs)", "usage"),
+    ],
+)
+def test_failure_is_one_sentence_with_the_line(
+    function: str, words: str, blame: str, tmp_path: Path
+) -> None:
+    outcome, _ = compiled(job_of(function), tmp_path / "out")
+    assert outcome.ended is Ended.FAILED
+    assert words in outcome.sentence
+    assert (outcome.file, outcome.line) == (str(SOURCES), line_of(function))
+    assert outcome.sentence.startswith(f"{SOURCES}:{line_of(function)}: ")
+    assert outcome.blame == blame
+    assert_untouched(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("function", "words", "line"),
+    [
+        ("crashes", "the process crashed (SIGSEGV) in stage load", "crashes"),
+        ("is_killed", "most likely because memory ran out, in stage load", ""),
+        ("ends_the_process", "ended from inside (exit code 3) in stage load", ""),
+    ],
+)
+def test_crash_is_survived_and_said(function: str, words: str, line: str, tmp_path: Path) -> None:
+    outcome, _ = compiled(job_of(function), tmp_path / "out")
+    assert outcome.ended is Ended.CRASHED
+    assert words in outcome.sentence
+    assert outcome.line == (line_of(line) if line else 0)
+    assert_untouched(tmp_path / "out")
+
+
+@pytest.mark.parametrize("function", ["never", "stubborn"])
+def test_cancel_ends_a_function_that_does_not_end(function: str, tmp_path: Path) -> None:
+    run = CompileRun(job_of(function), tmp_path / "out")
+    try:
+        until = time.monotonic() + PATIENCE
+        while not any(isinstance(one, Log) for one in run.take(0.1)):
+            assert time.monotonic() < until
+        asked = time.monotonic()
+        run.cancel()
+        outcome = run.wait(20)
+        assert outcome is not None
+        assert outcome.ended is Ended.CANCELLED
+        assert outcome.sentence == "cancelled in stage load"
+        assert time.monotonic() - asked < 10
+    finally:
+        run.close()
+    assert_untouched(tmp_path / "out")
+
+
+def test_timeout_ends_a_function_that_does_not_end(tmp_path: Path) -> None:
+    outcome, _ = compiled(job_of("never"), tmp_path / "out", timeout=0.5)
+    assert outcome.ended is Ended.TIMED_OUT
+    assert_untouched(tmp_path / "out")
+
+
+def test_prints_of_every_kind_are_lines_of_the_log_and_no_messages(tmp_path: Path) -> None:
+    outcome, heard = compiled(job_of("prints"), tmp_path / "out")
+    assert outcome.ended is Ended.FINISHED
+    lines = [one.text for one in heard if isinstance(one, Log) and not one.library]
+    assert lines == [
+        "printed by python",
+        "printed by a descriptor",
+        "printed by a child",
+        "printed to stderr",
+    ]
+
+
+def test_flood_of_prints_is_bounded_and_counted(tmp_path: Path) -> None:
+    run = CompileRun(job_of("floods"), tmp_path / "out", timeout=PATIENCE)
+    try:
+        outcome = run.wait(PATIENCE)  # nobody takes what is said meanwhile
+        lines = [one.text for one in run.take() if isinstance(one, Log) and not one.library]
+    finally:
+        run.close()
+    assert outcome is not None
+    assert outcome.ended is Ended.FINISHED
+    assert lines[0] == "(28,000 lines left out)"
+    assert lines[-1] == "line 29999"
+
+
+def test_warnings_of_users_code_have_their_line(tmp_path: Path) -> None:
+    _, heard = compiled(job_of("warns"), tmp_path / "out")
+    warned = [one for one in heard if isinstance(one, Warned)]
+    assert warned == [
+        Warned("UserWarning: careful with these weights", str(SOURCES), line_of("warns"))
+    ]
+
+
+def test_threads_and_children_of_users_code_end_with_the_compile(tmp_path: Path) -> None:
+    outcome, _ = compiled(job_of("leaves_a_thread"), tmp_path / "out")
+    assert outcome.ended is Ended.FINISHED
+    outcome, heard = compiled(job_of("leaves_a_child"), tmp_path / "out", force=True)
+    assert outcome.ended is Ended.FINISHED
+    said = next(one.text for one in heard if isinstance(one, Log))
+    pid = int(said.split()[1])
+    until = time.monotonic() + 10
+    while _alive(pid):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def _alive(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status")
+    return status.exists() and "State:\tZ" not in status.read_text("ascii", "replace")
+
+
+def test_other_interpreter_exports_and_the_program_is_the_same(tmp_path: Path) -> None:
+    compiled(job_of("every_form"), tmp_path / "own")
+    other = replace(job_of("every_form"), python=sys.executable)
+    outcome, heard = compiled(other, tmp_path / "other")
+    assert outcome.ended is Ended.FINISHED, outcome
+    report = json.loads((tmp_path / "other" / "compile.json").read_text("utf-8"))
+    assert report["constant_methods"] == ["vocabulary"]
+    assert report["python"] == sys.executable
+    assert ("export", "scaled") in [(s.stage, s.method) for s in heard if isinstance(s, Stage)]
+    own, others = ((tmp_path / name / "model.pte").stat().st_size for name in ("own", "other"))
+    assert own == others
+    assert {path.name for path in (tmp_path / "other").iterdir()} == {
+        "model.pte",
+        "model.etrecord",
+        "compile.json",
+    }
+
+
+def test_other_interpreter_that_fails_or_crashes_is_said(tmp_path: Path) -> None:
+    outcome, _ = compiled(replace(job_of("raises"), python=sys.executable), tmp_path / "out")
+    assert (outcome.ended, outcome.line) == (Ended.FAILED, line_of("raises"))
+    outcome, _ = compiled(replace(job_of("crashes"), python=sys.executable), tmp_path / "out")
+    assert (outcome.ended, outcome.line) == (Ended.FAILED, line_of("crashes"))
+    assert "crashed (signal 11)" in outcome.sentence
+    outcome, _ = compiled(replace(job_of("good"), python="/bin/false"), tmp_path / "out")
+    assert "/bin/false ended with exit code 1 before it had exported" in outcome.sentence
+    assert_untouched(tmp_path / "out")
+
+
+def test_disk_that_is_full_is_named_and_nothing_is_left(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # the worker inherits it
+    try:
+        outcome, _ = compiled(job_of("good"), tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert outcome.ended is Ended.FAILED
+    assert "model.pte" in outcome.sentence
+    assert "File too large" in outcome.sentence
+    assert_untouched(tmp_path / "out")
+
+
+def test_partitioners_and_rules_decide_what_is_delegated(tmp_path: Path) -> None:
+    job = replace(job_of("products"), partitioners=("demo-add-mul",))
+    outcome, _ = compiled(job, tmp_path / "out")
+    assert outcome.result["verdicts"]["forward"]["delegated"] == 2
+    ruled = replace(job, rules=Rules(deny_ops=("aten.mm.default",)))
+    outcome, _ = compiled(ruled, tmp_path / "out", force=True)
+    assert outcome.result["verdicts"]["forward"]["delegated"] == 1
+    assert outcome.result["verdicts"]["forward"]["vetoed_by_user"] == 1
+    unknown = replace(job, partitioners=("demo-ad-mul",))
+    outcome, heard = compiled(unknown, tmp_path / "other")
+    assert outcome.sentence == "no partitioner 'demo-ad-mul'; did you mean demo-add-mul?"
+    assert not any(isinstance(one, Stage) for one in heard)  # before the user's code is run
+
+
+def test_record_is_compiled_again_to_the_same_program(tmp_path: Path) -> None:
+    compiled(job_of("products"), tmp_path / "first")
+    again = CompileJob(Source(str(tmp_path / "first" / "model.etrecord")))
+    outcome, _ = compiled(again, tmp_path / "second")
+    assert outcome.ended is Ended.FINISHED, outcome
+    first, second = ((tmp_path / name / "model.pte").read_bytes() for name in ("first", "second"))
+    assert first == second
+
+
+def test_worker_started_ahead_is_used(tmp_path: Path) -> None:
+    from inspector.jobs.process import Worker
+
+    worker = Worker()
+    until = time.monotonic() + PATIENCE
+    while worker.ready is None:
+        worker.take(0.1)
+        assert time.monotonic() < until
+    assert "greedy" in worker.ready.planners
+    run = CompileRun(job_of("good"), tmp_path / "out", worker=worker)
+    try:
+        outcome = run.wait(PATIENCE)
+    finally:
+        run.close()
+    assert outcome is not None
+    assert outcome.ended is Ended.FINISHED
+
+
+def test_worker_whose_parent_is_gone_ends_and_cleans_up(tmp_path: Path) -> None:
+    code = f"""
+import os, signal, sys, time
+from pathlib import Path
+from inspector.jobs.description import *
+from inspector.jobs.messages import Log
+from inspector.jobs.run import CompileRun
+run = CompileRun(CompileJob(Source({str(SOURCES)!r}, "never")), Path({str(tmp_path / "out")!r}))
+while not any(isinstance(one, Log) for one in run.take(0.1)):
+    pass
+print(run._worker.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    import subprocess
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    pid = int(done.stdout)
+    until = time.monotonic() + 10
+    while _alive(pid) or os.listdir(tmp_path):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_description_survives_its_way_as_json() -> None:
+    job = CompileJob(
+        Source("model.py", "build"),
+        "/usr/bin/python3",
+        ("forward",),
+        ("demo-all",),
+        Rules(deny_ops=("aten.*",), max_partitions=3, granularity="module"),
+        "greedy",
+        True,
+    )
+    assert job_from(json.loads(json.dumps(job_content(job)))) == job
