@@ -6,6 +6,7 @@ Tensors travel in torch.save files, whose paths the lines name.
 from __future__ import annotations
 
 import collections
+import copy
 import json
 import os
 import sys
@@ -25,7 +26,11 @@ def main() -> int:
         "operators": operators,
         "record": record,
         "arena": arena,
+        "zoo": zoo,
     }
+    from tests.compiler.stock_delegation import VERBS
+
+    verbs |= VERBS
     for line in sys.stdin:
         question = json.loads(line)
         try:
@@ -87,6 +92,38 @@ def arena(exported: str) -> dict[str, Any]:
     buffer = _stock_edge(exported).to_executorch().buffer
     plans = deserialize_pte_binary(buffer).program.execution_plan
     return {plan.name: sum(plan.non_const_buffer_sizes) for plan in plans}
+
+
+def zoo(folder: str) -> dict[str, Any]:
+    """Export the recipes of the corpus zoo: programs, calls, and what eager gives for them."""
+    import importlib
+
+    import torch
+    from torch.utils import _pytree as pytree
+
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../data/zoo"))
+    names: list[str] = []
+    for script in ("control", "keyword_net", "methods", "recurrent", "shapes", "state"):
+        for make in vars(importlib.import_module(script)).values():
+            if getattr(make, "__annotations__", {}) != {"return": "Recipe"}:
+                continue
+            torch.manual_seed(0)
+            recipe = make()
+            home = os.path.join(folder, recipe.name)
+            os.makedirs(home)
+            first = dict(reversed(recipe.runs))
+            exported = recipe.exported or {
+                name: torch.export.export(recipe.model, inputs) for name, inputs in first.items()
+            }
+            for name, program in exported.items():
+                torch.export.save(program, os.path.join(home, f"{name}.pt2"))
+            modules = {name: program.module() for name, program in exported.items()}
+            with torch.no_grad():
+                wanted = [pytree.tree_leaves(modules[name](*given)) for name, given in recipe.runs]
+            runs = [(name, pytree.tree_leaves(given)) for name, given in recipe.runs]
+            torch.save((runs, copy.deepcopy(wanted)), os.path.join(home, "runs.pt"))
+            names.append(recipe.name)
+    return {"names": names}
 
 
 def _stock_edge(exported: str) -> Any:
