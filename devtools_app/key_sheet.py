@@ -26,7 +26,8 @@ LOCAL_KEYS = {
     "Tables and trees": (
         ("↑ ↓", "move; the other views follow"),
         ("Return", "go to the row in its view"),
-        ("S", "sort by the column of the cursor"),
+        ("S", "sort by the column of the cursor; a tree by the next column"),
+        ("Shift+S", "sort a tree the other way round"),
         ("Ctrl+C", "copy the selected rows, unrounded"),
         ("← →", "close and open a node of a tree"),
     ),
@@ -35,6 +36,20 @@ LOCAL_KEYS = {
         ("Wheel", "zoom at the pointer"),
         ("F", "go to the selection"),
         ("Space", "fit everything"),
+    ),
+    "Graph": (
+        ("Return", "open or close a box"),
+        ("Shift+E  Shift+C", "open all boxes, close all"),
+        ("Shift+M", "leave the boxes of modules out"),
+        ("Shift+R", "open the boxes around the selection"),
+        ("F3  Shift+F3", "next and previous match"),
+    ),
+    "Other views": (
+        ("E", "operators: every event of the trace"),
+        ("[  ]", "timeline: run before, run after"),
+        ("Shift+D", "size: find duplicates"),
+        ("Ctrl+Return", "source: open in editor"),
+        ("Ctrl+G", "structure: go to an offset"),
     ),
     "Bookmarks": (("Ctrl+1 … Ctrl+0", "go to a bookmark"),),
 }

@@ -14,6 +14,8 @@ from devtools_app.viewmodels.table import Column, ColumnKind, Table, Total, full
 from devtools_app.viewmodels.tree import TOP, Tree
 from devtools_app.viewmodels.units import Formatter, as_number
 
+_NOTHING = ("", "—")  # what text columns say where there is nothing to say
+
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
@@ -48,7 +50,8 @@ def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
     labels = [factors.labels[code] for code in cast("list[int]", codes.tolist())]
     counts = np.bincount(groups, minlength=len(codes))
     first = table.columns[0]
-    heads = [f"{label}  ({count:,})" for label, count in zip(labels, counts, strict=True)]
+    names = [f"no {table.columns[by].title}" if one in _NOTHING else one for one in labels]
+    heads = [f"{label}  ({count:,})" for label, count in zip(names, counts, strict=True)]
     leaves = [first.text(first.values[row]) for row in shown.tolist()]
     name = replace(text_column(first.title, [*heads, *leaves], mono=first.mono), width=first.width)
     rest = [_with_totals(column, groups, len(codes), shown) for column in table.columns[1:]]

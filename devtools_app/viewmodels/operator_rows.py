@@ -23,7 +23,8 @@ from schema.identity_cache import identity_cache
 from schema.program import instructions
 
 Floats = NDArray[np.float64]
-OUTER = ("OPERATOR_CALL", "DELEGATE_CALL", "JF_CALL", "MOVE_CALL", "FREE_CALL")
+_CALL = "DELEGATE_CALL"
+OUTER = ("OPERATOR_CALL", _CALL, "JF_CALL", "MOVE_CALL", "FREE_CALL")
 UNATTRIBUTED = "unattributed"
 
 
@@ -58,6 +59,11 @@ class OperatorRow:
     passes: int
     kind: str
     share: float | None
+
+    @property
+    def in_delegate(self) -> bool:
+        """Return whether the time was spent by a delegate, also by one nothing is known of."""
+        return bool(self.link.backend) or self.kind in ("inner", "rest") or self.label == _CALL
 
 
 @identity_cache

@@ -152,7 +152,7 @@ def event_selection(
 def _backend(row: OperatorRow) -> str:
     if row.kind == UNATTRIBUTED:
         return UNATTRIBUTED
-    return backend_words(row.link.backend, inside=row.kind in ("inner", "rest"))
+    return backend_words(row.link.backend, inside=row.in_delegate)
 
 
 def _nodes(row: OperatorRow) -> str:
@@ -163,7 +163,7 @@ def _nodes(row: OperatorRow) -> str:
 
 
 def _delegate(row: OperatorRow) -> str:
-    return row.delegate or ("unknown" if row.kind in ("inner", "rest") else "—")
+    return row.delegate or ("unknown" if row.in_delegate else "—")
 
 
 def backend_words(backend: str, *, inside: bool) -> str:

@@ -19,6 +19,7 @@ from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.node_times import method_runs
 from devtools_app.viewmodels.operator_rows import UNATTRIBUTED, OperatorRow, operator_rows
 from devtools_app.viewmodels.timeline import Timeline
+from devtools_app.viewmodels.timeline_events import UNKNOWN_DELEGATE
 from devtools_app.viewmodels.units import Quantity
 from inspector.model_graph import short_backend
 from inspector.session import Session
@@ -106,15 +107,27 @@ def flame(session: Session, method: str) -> tuple[TimelineData, NDArray[np.int64
 
 
 def _path(method: str, row: OperatorRow) -> list[Step]:
-    colour = backend_index(row.link.backend) if row.link.backend else NOT_DELEGATED
+    colour = _colour(row)
     path: list[Step] = [(method or "method", PLAIN)]
     if row.kind == UNATTRIBUTED:
         return [*path, (row.label, PLAIN)]
-    if row.delegate:
-        path.append((row.delegate, colour))
+    path += [(call, colour) for call in _call(row)]
     parts = row.module.split(".") if row.module else []
     path += [(part, PLAIN) for part in parts]
     return [*path, (row.label, colour)]
+
+
+def _colour(row: OperatorRow) -> int:
+    if row.link.backend:
+        return backend_index(row.link.backend)
+    return UNKNOWN_DELEGATE if row.in_delegate else NOT_DELEGATED
+
+
+def _call(row: OperatorRow) -> tuple[str, ...]:
+    """Return the bar of the delegate call around a row; a trace alone knows no backend."""
+    if row.delegate:
+        return (row.delegate,)
+    return (f"delegate call {row.instruction}",) if row.kind in ("inner", "rest") else ()
 
 
 def _by_module(rows: Sequence[OperatorRow]) -> Callable[[OperatorRow], tuple[int, ...]]:
@@ -135,10 +148,9 @@ def _by_module(rows: Sequence[OperatorRow]) -> Callable[[OperatorRow], tuple[int
 
 
 def _parts(row: OperatorRow) -> tuple[str, ...]:
-    inside = (row.delegate,) if row.delegate else ()
     modules = tuple(row.module.split(".")) if row.module else ()
     unique = "" if row.event is None else str(row.event)
-    return (*inside, *modules, f"event {unique}")
+    return (*_call(row), *modules, f"event {unique}")
 
 
 def flame_timeline(session: Session, method: str) -> Timeline | None:
@@ -152,6 +164,8 @@ def flame_timeline(session: Session, method: str) -> Timeline | None:
         if row.link.backend
     }
     legend = [LegendEntry(name, Swatch.FILL, colour) for colour, name in owners.items()]
+    if bool((data.colour == UNKNOWN_DELEGATE).any()):
+        legend.append(LegendEntry("delegate, backend unknown", Swatch.FILL, UNKNOWN_DELEGATE))
     if bool((data.colour == NOT_DELEGATED).any()):
         legend.append(LegendEntry("not delegated", Swatch.FILL, NOT_DELEGATED))
     legend.append(LegendEntry("modules", Swatch.FILL, PLAIN))

@@ -56,6 +56,7 @@ class OperatorsPane(Pane):
         super().__init__(context, "Operators")
         self._made: _Made | None = None
         self._shape: tuple[str, ...] = ()
+        self._tree_shape: tuple[str, ...] = ()
         self._told = Selection()
         self._filtered = ""
         self._equipped: ItemPanel | None = None
@@ -157,8 +158,7 @@ class OperatorsPane(Pane):
         if made.tree is None:
             self._show_table(made)
         else:
-            self._equip(self.tree)
-            self.tree.show_tree(made.tree, open_levels=0)
+            self._show_tree(made, made.tree)
         self._filtered = self.state.filter_text
         self.panel.set_filter_text(self._filtered)
         runs = made.rows.runs
@@ -177,6 +177,16 @@ class OperatorsPane(Pane):
             self.table.model.set_sort(())
             if made.rows.runs:
                 self.table.sort_by(titles.index("p50"), descending=True)
+
+    def _show_tree(self, made: _Made, tree: TreeOrder) -> None:
+        self._equip(self.tree)
+        titles = tuple(column.title for column in made.rows.table.columns)
+        self.tree.show_tree(tree, open_levels=0)
+        if titles != self._tree_shape:
+            self._tree_shape = titles
+            self.tree.model.set_sort(())
+            if made.rows.runs:
+                self.tree.sort_by(titles.index("p50"), descending=True)
 
     def _offer_groups(self, made: _Made) -> None:
         titles = [column.title for column in made.rows.table.columns]

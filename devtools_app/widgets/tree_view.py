@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QTreeView
 from typing_extensions import override
 
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.theme import Theme
+from devtools_app.viewmodels.row_order import SortKey
 from devtools_app.viewmodels.table import ColumnKind, Table
 from devtools_app.viewmodels.tree import Tree, TreeOrder, empty_tree
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
@@ -26,7 +27,11 @@ _NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)
 
 
 class TreeView(ItemPanel):
-    """Shows a Tree; see ItemPanel for its signals. A row is a node."""
+    """Shows a Tree; see ItemPanel for its signals. A row is a node.
+
+    Keys: arrows move, open and close, Return activates, S sorts by the next column and Shift+S the
+    other way round (a tree has no cursor in a column).
+    """
 
     def __init__(self, theme: Theme, name: str, name_width: int = _TREE_WIDTH) -> None:
         self._name_width = name_width
@@ -139,6 +144,10 @@ class TreeView(ItemPanel):
         head.setStretchLastSection(True)
         head.setAccessibleName(f"{self.name} headings")
         head.sectionClicked.connect(self._heading_clicked)
+        for keys, pressed in (("S", self._sort_next), ("Shift+S", self._sort_back)):
+            shortcut = QShortcut(QKeySequence(keys), tree)
+            shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
+            shortcut.activated.connect(pressed)
         # not currentChanged: Tab alone gives a view a current row, which nobody chose
         tree.selectionModel().selectionChanged.connect(self._selected)
         tree.activated.connect(lambda index: self.row_activated.emit(self._model.node(index)))
@@ -179,6 +188,22 @@ class TreeView(ItemPanel):
             usual = max(heading, min(usual, metrics.averageCharWidth() * column.width))
         least = longest + _PAD if longest + _PAD <= _SHORT else _LEAST_TEXT
         return ColumnWidth(min(usual, max(least, heading)), usual, max(usual, longest + _PAD))
+
+    def sort_by(self, column: int, *, descending: bool) -> None:
+        """Sort siblings by a column."""
+        self._model.set_sort((SortKey(column, descending),))
+
+    def _sort_next(self) -> None:
+        now = self._model.sort_keys
+        column = now[0].column + 1 if now else 1
+        columns = self.rows.columns
+        if columns:
+            column %= len(columns)
+            self.sort_by(column, descending=columns[column].kind in _NUMBERS)
+
+    def _sort_back(self) -> None:
+        for key in self._model.sort_keys[:1]:
+            self.sort_by(key.column, descending=not key.descending)
 
     def _heading_clicked(self, column: int) -> None:
         now = self._model.sort_keys

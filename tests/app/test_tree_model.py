@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QPersistentModelIndex, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QTreeView
 
 from devtools_app.qtmodels.cells import make_looks
 from devtools_app.qtmodels.tree_model import TreeModel
@@ -28,6 +29,7 @@ from devtools_app.viewmodels.tree import (
     tree_from_paths,
 )
 from devtools_app.viewmodels.units import Quantity
+from devtools_app.widgets.tree_view import TreeView
 from tests.app.tables import operators
 
 pytestmark = pytest.mark.gui
@@ -152,7 +154,7 @@ def test_group_rows_adds_up_and_keeps_order():
     shown = order.rows([SortKey(2, descending=True)])
     tree = group_rows(order, 1, shown)
     names = [tree.rows.text(node, 0) for node in range(tree.rows.length)]
-    assert names[:4] == ["act  (2)", "conv1  (2)", "  (1)", "head  (1)"]
+    assert names[:4] == ["act  (2)", "conv1  (2)", "no module  (1)", "head  (1)"]
     assert tree.rows.keys[:2] == [GroupKey("act"), GroupKey("conv1")]
     time, size, join = (tree.columns[n].values for n in (2, 3, 5))
     assert time[:4].tolist() == [548e3, 293e3, 182e3, 56e3]
@@ -169,6 +171,34 @@ def test_group_rows_time_equals_time_of_its_rows():
         tree = group_rows(order, by, order.rows())
         heads = tree.columns[2].values[tree.parents < 0]
         assert math.isclose(np.nansum(heads), np.nansum(table.columns[2].values))
+
+
+def test_group_rows_without_a_name_are_named_so():
+    table = Table(
+        (text_column("operator", ["a", "b", "c"]), text_column("module", ["", "—", "m"])), 3
+    )
+    order = RowOrder(table)
+    tree = group_rows(order, 1, order.rows())
+    heads = [tree.rows.text(row, 0) for row in range(3)]
+    assert heads == ["no module  (1)", "no module  (1)", "m  (1)"]
+
+
+def test_tree_is_sorted_by_keyboard(qtbot, theme):
+    order = RowOrder(operators())
+    view = TreeView(theme, "operators by module")
+    qtbot.addWidget(view)
+    view.show_tree(group_rows(order, 1, order.rows()))
+    columns = view.rows.columns
+    grid = view.findChild(QTreeView)
+    with qtbot.waitActive(view):
+        view.show()
+    grid.setFocus()
+    for column in (*range(1, len(columns)), 0):
+        qtbot.keyClick(grid, Qt.Key.Key_S)
+        assert view.model.sort_keys[0].column == column
+    before = view.model.sort_keys[0].descending
+    qtbot.keyClick(grid, Qt.Key.Key_S, Qt.KeyboardModifier.ShiftModifier)
+    assert view.model.sort_keys[0].descending is not before
 
 
 def test_group_rows_of_nothing_is_empty():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devtools_app.viewmodels.canvas_data import TimelineData
+from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, TimelineData
 from devtools_app.viewmodels.timeline import (
     absolute_runs,
     aligned_runs,
@@ -96,6 +96,26 @@ def test_flame_is_as_wide_as_the_method(folder: str) -> None:
             continue
         _no_overlaps(made.data)
         assert made.data.end.max() == pytest.approx(time.method_ms * 1e6, rel=1e-6)
+
+
+@pytest.mark.parametrize("folder", TRACED)
+def test_flame_of_a_trace_alone_shows_what_delegates_did_as_such(folder: str) -> None:
+    whole = opened(folder)
+    alone = Session("trace", tuple(file for file in whole.files if file.kind == "etdump"))
+    times = analyse_profile(alone).methods
+    made = flame_timeline(alone, times[0].method if times else "")
+    if made is None or len(times) != 1:
+        pytest.skip("several methods in one trace")
+    data = made.data
+    leaves = made.rows >= 0
+    width = data.end - data.start
+    plain = leaves & (data.colour == NOT_DELEGATED) & ~data.unattributed
+    runs = times[0].runs
+    if runs == _runs(alone, times[0].method):
+        wanted = (times[0].operators_ms + times[0].control_ms) * 1e6
+        assert float(width[plain].sum()) == pytest.approx(wanted, rel=1e-6, abs=1e-3)
+    words = [entry.label for entry in made.legend]
+    assert ("delegate, backend unknown" in words) is (times[0].delegates_ms > 0)
 
 
 def _runs(session: Session, method: str) -> int:
