@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
 from devtools_app import transitions
 from devtools_app.about import AboutDialog
+from devtools_app.compile_command import CompileCommand
 from devtools_app.desk import Notice
 from devtools_app.editor import EditorError, default_template, editor_command
 from devtools_app.key_sheet import KeySheet
@@ -56,6 +57,7 @@ class Commands:
 
     Attributes:
         dialogs: asks for paths
+        compiles: File > Compile…
     """
 
     def __init__(self, window: MainWindow) -> None:
@@ -63,6 +65,7 @@ class Commands:
         self._store = window.store
         self._desk = window.desk
         self.dialogs = Dialogs()
+        self.compiles = CompileCommand(window, lambda: self.dialogs)
 
     def handlers(self) -> dict[str, Callable[[], object]]:
         """Return the handler of each action of the table."""
@@ -71,6 +74,7 @@ class Commands:
             "open_folder": self.open_folder,
             "add_files": self.add_files,
             "sample": lambda: self._desk.open((str(SAMPLE),)),
+            "compile": self.compiles.ask,
             "reload": self._desk.reload,
             "watch": self.watch,
             "close_session": lambda: self._desk.close(self._store.state.current),

@@ -82,6 +82,11 @@ class AddSourceRoot:
 
 
 @dataclass(frozen=True, slots=True)
+class AskCompile:
+    """Ask the user what to compile."""
+
+
+@dataclass(frozen=True, slots=True)
 class SetNote:
     """Replace the notes about a session."""
 
@@ -106,6 +111,7 @@ Request = (
     | CloseSession
     | OpenSource
     | AddSourceRoot
+    | AskCompile
     | SetNote
     | Say
 )

@@ -27,6 +27,7 @@ class Router:
             requests.CloseSession: lambda one: window.desk.close(one.session),
             requests.OpenSource: lambda one: window.commands.open_source(one.file, one.line),
             requests.AddSourceRoot: lambda _one: window.commands.add_source_root(),
+            requests.AskCompile: lambda _one: window.bound["compile"].trigger(),
             requests.SetNote: self._set_note,
             requests.Say: lambda one: window.status.say(one.text),
         }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QStandardPaths
 
+from devtools_app.compile_form import CompileForm, form_from
 from devtools_app.json_file import (
     DamagedFileError,
     as_object,
@@ -56,6 +57,7 @@ class Settings:
         layout: of the docks, base64 of Qt's bytes
         view: view in front
         overlay: what colour means
+        last_compile: what was compiled last, and how
     """
 
     theme: Mode = Mode.SYSTEM
@@ -71,6 +73,7 @@ class Settings:
     layout: str = ""
     view: str = ""
     overlay: str = "time"
+    last_compile: CompileForm = field(default_factory=CompileForm)
 
     def session_options(self) -> SessionOptions:
         """Return how sessions are to be read."""
@@ -120,6 +123,7 @@ def settings_from(content: dict[str, object]) -> Settings:
         layout=get_text(content, "layout"),
         view=get_text(content, "view"),
         overlay=get_text(content, "overlay", "time"),
+        last_compile=form_from(get_object(content, "last_compile")),
     )
 
 

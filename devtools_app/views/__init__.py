@@ -24,6 +24,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("node", "Node", Area.RIGHT, "node"),
     entry("notes", "Notes", Area.RIGHT, "notes"),
     entry("operators", "Operators", Area.BOTTOM, "operators"),
+    entry("compile", "Compile", Area.BOTTOM, "play", without_session=True, action="compile"),
     entry("issues", "Issues", Area.BOTTOM, "issues"),
     entry("log", "Log", Area.BOTTOM, "log", without_session=True),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from PySide6.QtWidgets import QWidget
 
+from devtools_app.compiling import Compiling
 from devtools_app.requests import Ask
 from devtools_app.state import State
 from devtools_app.store import Store
@@ -40,12 +41,14 @@ class ViewContext:
         theme: colours, fonts and icons; connect ``theme.changed`` where they are used
         ask: hands a request to the window
         log: the messages of the program
+        compiling: the compile that runs or ran last
     """
 
     store: Store
     theme: Theme
     ask: Ask
     log: LogStore
+    compiling: Compiling = field(default_factory=Compiling)
 
 
 @runtime_checkable

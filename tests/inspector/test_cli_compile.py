@@ -183,7 +183,7 @@ def test_terminal_sees_what_will_run_and_one_line_a_stage(tmp_path: Path) -> Non
         command, stdout=subprocess.PIPE, stderr=follower, env=environment
     ) as process:
         os.close(follower)
-        shown = _all_of(leader)
+        shown = _all_of(leader).replace("\r\x1b[K", "\x1b[K")
     assert process.returncode == 0
     assert f"this runs the Python code in {SOURCES}" in shown.splitlines()[0]
     assert "Ctrl+C cancels" in shown  # on the line that is drawn again and again

@@ -1,0 +1,309 @@
+"""The dialog that asks what to compile; it says which files of code will be run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path, PurePath
+from typing import Protocol
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.compile_form import CompileForm
+from devtools_app.theme import Theme, set_role
+from devtools_app.widgets.dialog_buttons import dialog_buttons
+from inspector.jobs.messages import Ready
+from inspector.jobs.python_file import functions_of
+
+_SOURCES = "Python, exported programs, records (*.py *.pt2 *.etrecord);;All (*)"
+_SMALLEST_OF_ALL = "the smallest of all plans"
+
+
+class AsksForPaths(Protocol):
+    """Asks the user for files and folders."""
+
+    def open_files(self, parent: QWidget, title: str, filters: str) -> tuple[str, ...]:
+        """Return chosen files."""
+        ...
+
+    def open_folder(self, parent: QWidget, title: str) -> str:
+        """Return a chosen folder, empty for none."""
+        ...
+
+
+class CompileDialog(QDialog):
+    """Edits a CompileForm; Compile hands it over, Cancel changes nothing.
+
+    Signals:
+        wanted(form): compile this
+    """
+
+    wanted = Signal(object)
+
+    def __init__(
+        self, theme: Theme, form: CompileForm, dialogs: AsksForPaths, parent: QWidget
+    ) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._dialogs = dialogs
+        self.setWindowTitle("Compile")
+        self.setAccessibleName("Compile")
+        self._source = _line("Source", "model.py, model.pt2 or model.etrecord")
+        self._function = QComboBox()
+        self._function.setEditable(True)
+        self._function.setAccessibleName("Function")
+        self._python = _line("Interpreter", "the one ETScope runs in")
+        self._methods = _line("Methods", "all")
+        self._partitioners = QPlainTextEdit()
+        self._partitioners.setAccessibleName("Partitioners")
+        self._partitioners.setPlaceholderText("none: portable kernels only")
+        self._partitioners.setTabChangesFocus(True)
+        self._partitioners.setMaximumHeight(58)
+        self._hint = _muted(
+            "one a line, first choice first: NAME, NAME:option=value, file.py:Class"
+        )
+        self._deny_ops = _line("Operators to keep out", "aten.convolution.default aten.mean.*")
+        self._deny_nodes = _line("Nodes to keep out", "")
+        self._min_nodes = QSpinBox()
+        self._min_nodes.setRange(1, 1_000_000)
+        self._min_nodes.setAccessibleName("Smallest partition")
+        self._planner = QComboBox()
+        self._planner.setAccessibleName("Memory planner")
+        self._planner.addItem(_SMALLEST_OF_ALL, "")
+        self._external = QCheckBox("Constants in a .ptd beside the program")
+        self._folder = _line("Output folder", "")
+        self._replace = QCheckBox("Replace files in the folder")
+        for box in (self._external, self._replace):
+            box.setAccessibleName(box.text())
+        self._runs = _Notice(theme)
+        self._problem = QLabel()
+        self._problem.setWordWrap(True)
+        set_role(self._problem, "role", "bad")
+        self._lay_out()
+        self._fill(form)
+        self._wire()
+        self._changed()
+
+    @property
+    def runs(self) -> str:
+        """Return what is said about code that will be run, empty when none will."""
+        return self._runs.text
+
+    @property
+    def problem(self) -> str:
+        """Return why it cannot be started, empty when it can."""
+        return self._problem.text()
+
+    def form(self) -> CompileForm:
+        """Return what the fields say."""
+        return CompileForm(
+            source=self._source.text().strip(),
+            function=self._function.currentText().strip(),
+            python=self._python.text().strip(),
+            methods=self._methods.text().strip(),
+            partitioners=self._partitioners.toPlainText().strip(),
+            deny_ops=self._deny_ops.text().strip(),
+            deny_nodes=self._deny_nodes.text().strip(),
+            min_nodes=self._min_nodes.value(),
+            planner=str(self._planner.currentData()),
+            external_constants=self._external.isChecked(),
+            folder=self._folder.text().strip(),
+            replace=self._replace.isChecked(),
+        )
+
+    def show_names(self, ready: Ready) -> None:
+        """Offer the names that a worker knows."""
+        for name in ready.planners:
+            if self._planner.findData(name) < 0:
+                self._planner.addItem(name, name)
+        if ready.partitioners:
+            names = ", ".join(name for name in ready.partitioners if name.islower())
+            self._hint.setText(f"one a line, first choice first: {names}, or file.py:Class")
+
+    def show_problem(self, sentence: str) -> None:
+        """Say why it cannot be started."""
+        self._problem.setText(sentence)
+
+    def _fill(self, form: CompileForm) -> None:
+        self._source.setText(form.source)
+        self._offer_functions()
+        self._function.setCurrentText(form.function)
+        self._python.setText(form.python)
+        self._methods.setText(form.methods)
+        self._partitioners.setPlainText(form.partitioners)
+        self._deny_ops.setText(form.deny_ops)
+        self._deny_nodes.setText(form.deny_nodes)
+        self._min_nodes.setValue(form.min_nodes)
+        if form.planner:
+            self._planner.addItem(form.planner, form.planner)
+            self._planner.setCurrentIndex(self._planner.count() - 1)
+        self._external.setChecked(form.external_constants)
+        self._folder.setText(form.folder)
+        self._replace.setChecked(form.replace)
+
+    def _wire(self) -> None:
+        self._source.textChanged.connect(self._source_changed)
+        for line in (self._python, self._methods, self._deny_ops, self._deny_nodes, self._folder):
+            line.textChanged.connect(self._changed)
+        self._function.currentTextChanged.connect(self._changed)
+        self._partitioners.textChanged.connect(self._changed)
+        self._replace.toggled.connect(self._changed)
+
+    def _lay_out(self) -> None:
+        rows = QFormLayout()
+        rows.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+        rows.setVerticalSpacing(8)
+        rows.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        rows.addRow("Source", _beside(self._source, "Choose the source", self._choose_source))
+        rows.addRow("Function", self._function)
+        rows.addRow(
+            "Interpreter", _beside(self._python, "Choose the interpreter", self._choose_python)
+        )
+        rows.addRow("Methods", self._methods)
+        rows.addRow("Partitioners", self._partitioners)
+        rows.addRow("", self._hint)
+        rows.addRow("Keep operators out", self._deny_ops)
+        rows.addRow("Keep nodes out", self._deny_nodes)
+        rows.addRow("Smallest partition", self._min_nodes)
+        rows.addRow("Memory planner", self._planner)
+        rows.addRow("Constants", self._external)
+        rows.addRow(
+            "Output folder", _beside(self._folder, "Choose the folder", self._choose_folder)
+        )
+        rows.addRow("", self._replace)
+        for line in (self._source, self._python, self._deny_ops, self._deny_nodes, self._folder):
+            line.setFont(self._theme.mono())
+        self._partitioners.setFont(self._theme.mono())
+        kinds = QDialogButtonBox.StandardButton
+        buttons = dialog_buttons(self, kinds.Ok | kinds.Cancel)
+        self._ok = buttons.button(kinds.Ok)
+        self._ok.setText("Compile")
+        self._ok.setAccessibleName("Compile")
+        buttons.accepted.connect(self._accept)
+        layout = QVBoxLayout(self)
+        layout.setSpacing(10)
+        layout.addLayout(rows)
+        layout.addStretch(1)
+        layout.addWidget(self._runs)
+        layout.addWidget(self._problem)
+        layout.addWidget(buttons)
+        self.resize(640, 620)
+
+    def _source_changed(self) -> None:
+        self._offer_functions()
+        self._changed()
+
+    def _offer_functions(self) -> None:
+        source = self._source.text().strip()
+        names = functions_of(source) if source.endswith(".py") else ()
+        written = self._function.currentText()
+        blocked = self._function.blockSignals(True)
+        self._function.clear()
+        self._function.addItems(names)
+        self._function.setCurrentText(written if written and not names else "")
+        if names:
+            self._function.setCurrentText(written if written in names else names[0])
+        self._function.blockSignals(blocked)
+
+    def _changed(self) -> None:
+        form = self.form()
+        for field in (self._function, self._python):
+            field.setEnabled(form.is_python)
+        self._runs.say(form.runs())
+        problem = form.problem()
+        self._ok.setEnabled(not problem)
+        self.show_problem(problem if form.source else "")
+
+    def _choose_source(self) -> None:
+        paths = self._dialogs.open_files(self, "What to compile", _SOURCES)
+        if not paths:
+            return
+        self._source.setText(paths[0])
+        if not self._folder.text():
+            self._folder.setText(str(Path(paths[0]).with_name(f"{PurePath(paths[0]).stem}_build")))
+
+    def _choose_python(self) -> None:
+        paths = self._dialogs.open_files(self, "A Python interpreter with torch", "All (*)")
+        if paths:
+            self._python.setText(paths[0])
+
+    def _choose_folder(self) -> None:
+        folder = self._dialogs.open_folder(self, "Folder for the compiled files")
+        if folder:
+            self._folder.setText(folder)
+
+    def _accept(self) -> None:
+        if not self.form().problem():
+            self.wanted.emit(self.form())
+
+
+class _Notice(QFrame):
+    """Says that code will be run, before it is."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("notice")
+        icon = QLabel()
+        icon.setPixmap(theme.icon("warning", "warn").pixmap(16, 16))
+        self._text = QLabel()
+        self._text.setWordWrap(True)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(12, 6, 12, 6)
+        layout.addWidget(icon)
+        layout.addWidget(self._text, 1)
+
+    @property
+    def text(self) -> str:
+        """Return what it says, empty while it is hidden."""
+        return "" if self.isHidden() else self._text.text()
+
+    def say(self, files: tuple[str, ...]) -> None:
+        """Name the files whose code will be run; hide when there are none."""
+        self.setVisible(bool(files))
+        words = f"This runs the Python code in {' and '.join(files)}, with your rights."
+        self._text.setText(words if files else "")
+        self.setAccessibleName(self._text.text())
+
+
+def _line(name: str, example: str) -> QLineEdit:
+    line = QLineEdit()
+    line.setAccessibleName(name)
+    line.setPlaceholderText(example)
+    return line
+
+
+def _muted(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setWordWrap(True)
+    set_role(label, "role", "muted")
+    return label
+
+
+def _beside(line: QLineEdit, name: str, pressed: Callable[[], object]) -> QWidget:
+    """Return a line with a button that chooses what goes into it."""
+    button = QPushButton("Choose…")
+    button.setAccessibleName(name)
+    button.setAutoDefault(False)
+    button.clicked.connect(lambda: pressed())
+    box = QWidget()
+    layout = QHBoxLayout(box)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.addWidget(line, 1)
+    layout.addWidget(button)
+    return box

@@ -1,0 +1,116 @@
+"""What the compile dialog asks for, remembered from one time to the next."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from devtools_app.json_file import get_bool, get_int, get_text
+from inspector.jobs.description import (
+    CompileJob,
+    Rules,
+    Source,
+    SourceKind,
+)
+from inspector.jobs.output_folder import FolderError, check_folder
+
+_MOST_NODES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CompileForm:
+    """The fields of the dialog as the user left them.
+
+    Attributes:
+        source: file
+        function: in a Python file
+        python: interpreter that runs it, empty for our own
+        methods: names, separated by spaces; empty for all
+        partitioners: one a line, first choice first
+        deny_ops: names or patterns, separated by spaces
+        deny_nodes: likewise
+        min_nodes: smallest partition
+        planner: name, empty for the smallest of all plans
+        external_constants: whether constants get a file of their own
+        folder: where the files go
+        replace: whether files in it may be replaced
+    """
+
+    source: str = ""
+    function: str = ""
+    python: str = ""
+    methods: str = ""
+    partitioners: str = ""
+    deny_ops: str = ""
+    deny_nodes: str = ""
+    min_nodes: int = 1
+    planner: str = ""
+    external_constants: bool = False
+    folder: str = ""
+    replace: bool = False
+
+    @property
+    def is_python(self) -> bool:
+        """Return whether a function is to be run."""
+        return Source(self.source).kind is SourceKind.PYTHON
+
+    def problem(self) -> str:
+        """Return what is missing or wrong as one sentence, empty when it can be compiled."""
+        if not self.source:
+            return "Choose a Python file, a .pt2 file or an ETRecord."
+        if not os.path.isfile(self.source):
+            return f"{self.source} is not there."
+        if self.is_python and not self.function.isidentifier():
+            return "Name the function that returns the module and its example inputs."
+        if not self.folder:
+            return "Choose a folder for the files."
+        try:
+            check_folder(Path(self.folder), force=self.replace)
+        except FolderError as error:
+            if error.usage and "--force" in str(error):
+                return "The folder is not empty: choose another or allow to replace files in it."
+            return f"{error}."
+        return ""
+
+    def runs(self) -> tuple[str, ...]:
+        """Return the files whose Python code a compile would run."""
+        own = (self.source,) if self.source and self.is_python else ()
+        lines = self.partitioners.splitlines()
+        others = (line.strip().partition(".py:")[0] + ".py" for line in lines if ".py:" in line)
+        return tuple(dict.fromkeys((*own, *others)))
+
+    def job(self) -> CompileJob:
+        """Return the compile that is asked for."""
+        lines = (line.strip() for line in self.partitioners.splitlines())
+        return CompileJob(
+            Source(os.path.abspath(self.source), self.function if self.is_python else ""),
+            self.python if self.is_python else "",
+            tuple(self.methods.split()),
+            tuple(line for line in lines if line),
+            Rules(
+                deny_ops=tuple(self.deny_ops.split()),
+                deny_nodes=tuple(self.deny_nodes.split()),
+                min_nodes=self.min_nodes,
+            ),
+            self.planner,
+            self.external_constants,
+        )
+
+
+def form_from(content: dict[str, object]) -> CompileForm:
+    """Return the form in a JSON object; what is missing or odd becomes empty."""
+    return CompileForm(
+        source=get_text(content, "source"),
+        function=get_text(content, "function"),
+        python=get_text(content, "python"),
+        methods=get_text(content, "methods"),
+        partitioners=get_text(content, "partitioners"),
+        deny_ops=get_text(content, "deny_ops"),
+        deny_nodes=get_text(content, "deny_nodes"),
+        min_nodes=min(_MOST_NODES, max(1, get_int(content, "min_nodes", 1))),
+        planner=get_text(content, "planner"),
+        external_constants=get_bool(content, "external_constants", False),
+        folder=get_text(content, "folder"),
+        replace=get_bool(content, "replace", False),
+    )

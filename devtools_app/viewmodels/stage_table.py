@@ -1,0 +1,54 @@
+"""The stages of a compile as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
+from devtools_app.viewmodels.units import Quantity
+from inspector.jobs.messages import Ended, Outcome, Stage
+
+_TONES = {"done": "good", "running": "accent", "cancelled": "warn"}
+
+
+def stage_table(stages: Sequence[Stage], running_seconds: float, outcome: Outcome | None) -> Table:
+    """Return stage, method, state, time and nodes.
+
+    Args:
+        stages: in their order; the last one may not have ended
+        running_seconds: how long that one has been running
+        outcome: how the compile ended, None while it runs
+    """
+    times = [running_seconds if one.seconds is None else one.seconds for one in stages]
+    state = badge_column(
+        "state",
+        [_state(one, outcome) for one in stages],
+        tone=lambda value: _TONES.get(str(value), "bad"),
+    )
+    return Table(
+        (
+            text_column("stage", [one.stage for one in stages], width=12),
+            text_column("method", [one.method for one in stages], width=14),
+            state,
+            number_column("time", [seconds * 1e9 for seconds in times], Quantity.TIME),
+            text_column("nodes", [_count(one.nodes) for one in stages], width=8),
+        ),
+        len(stages),
+        keys=[(one.stage, one.method) for one in stages],
+        noun="stages",
+    )
+
+
+def _count(nodes: int | None) -> str:
+    """Return a number; nothing for a stage that leaves no graph, where none is missing."""
+    return "" if nodes is None else f"{nodes:,}"
+
+
+def _state(stage: Stage, outcome: Outcome | None) -> str:
+    if stage.seconds is not None:
+        return "done"
+    if outcome is None:
+        return "running"
+    if outcome.ended is Ended.FINISHED:
+        return "done"
+    return outcome.ended.value

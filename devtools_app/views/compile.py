@@ -1,0 +1,252 @@
+"""The compile that runs or ran last: its stages with times, what was printed, how it ended."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.compiling import KEPT_LINES, Compile
+from devtools_app.requests import AskCompile, OpenSource
+from devtools_app.state import State
+from devtools_app.theme import set_role
+from devtools_app.viewmodels.stage_table import stage_table
+from devtools_app.viewmodels.table import Table
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.elided_label import ElidedLabel
+from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.table_view import TableView
+from inspector.jobs.messages import Ended, Outcome
+
+_EMPTY = Need(
+    "Nothing was compiled yet",
+    "A function that returns a PyTorch module and its inputs, a .pt2 file or an ETRecord becomes a"
+    " program and a record, which open here.",
+    "etscope compile model.py:build -o build",
+)
+
+
+_LONGEST = 280  # characters; the rest is in the tip and in what is copied
+
+
+class CompileView(QWidget):
+    """Follows the compile, not the state; errors lead to the line of the user's code."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__()
+        self._theme = context.theme
+        self._ask = context.ask
+        self._compiling = context.compiling
+        self._shown: Compile | None = None
+        self._title = ElidedLabel()
+        self._title.setAccessibleName("What is compiled")
+        self._cancel = _button("Cancel", "Cancel the compile", self._compiling.cancel)
+        self._again = _button("Compile…", "Compile something", lambda: self._ask(AskCompile()))
+        self._error = _ErrorLine(context)
+        self._table = TableView(context.theme, "stages of the compile")
+        self._table.hide_tools()
+        self._log = QPlainTextEdit()
+        self._log.setObjectName("plain")
+        self._log.setReadOnly(True)
+        self._log.setMaximumBlockCount(KEPT_LINES)
+        self._log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._log.setAccessibleName("Printed while compiling, and warnings")
+        self._log.setPlaceholderText("What the code prints, and warnings, appear here.")
+        self._empty = EmptyState(context.theme, _EMPTY)
+        self._empty.add_button("Compile…", lambda: self._ask(AskCompile()))
+        self._pages = QStackedWidget()
+        self._lay_out()
+        self._compiling.changed.connect(self._refresh)
+        self._compiling.printed.connect(self._print)
+        context.theme.changed.connect(self._restyle)
+        self._restyle()
+        self._print(list(self._compiling.lines))
+        self._refresh()
+
+    @property
+    def stages(self) -> Table:
+        """Return the stages as they are shown."""
+        return self._table.rows
+
+    @property
+    def printed(self) -> str:
+        """Return what was printed and warned of, as it is shown."""
+        return self._log.toPlainText()
+
+    @property
+    def error(self) -> str:
+        """Return why the compile did not finish, empty while nothing is wrong."""
+        return self._error.text
+
+    def show_state(self, state: State) -> None:
+        """Do nothing: the compile tells by itself how it goes."""
+
+    def _lay_out(self) -> None:
+        bar = QHBoxLayout()
+        bar.setContentsMargins(12, 6, 12, 6)
+        bar.addWidget(self._title, 1)
+        bar.addWidget(self._cancel)
+        bar.addWidget(self._again)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setChildrenCollapsible(False)
+        split.addWidget(self._table)
+        split.addWidget(self._log)
+        split.setSizes([560, 440])
+        page = QWidget()
+        inside = QVBoxLayout(page)
+        inside.setContentsMargins(0, 0, 0, 0)
+        inside.setSpacing(0)
+        inside.addLayout(bar)
+        inside.addWidget(self._error)
+        inside.addWidget(split, 1)
+        self._pages.addWidget(self._empty)
+        self._pages.addWidget(page)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._pages)
+
+    def _restyle(self) -> None:
+        self._log.setFont(self._theme.mono())
+
+    def _refresh(self) -> None:
+        found = self._compiling.current
+        self._pages.setCurrentIndex(0 if found is None else 1)
+        if found is None:
+            return
+        before = self._shown
+        self._shown = found
+        if before is None or before.job is not found.job:
+            self._log.clear()
+            self._print(list(self._compiling.lines))
+        self._title.setText(_title(found))
+        self._cancel.setVisible(found.running)
+        self._cancel.setEnabled(not found.cancelling)
+        self._again.setVisible(not found.running)
+        self._table.show_table(stage_table(found.stages, found.stage_seconds, found.outcome))
+        self._show_warnings(before, found)
+        self._error.show_outcome(found.outcome)
+
+    def _show_warnings(self, before: Compile | None, found: Compile) -> None:
+        seen = len(before.warnings) if before is not None and before.job is found.job else 0
+        for warning in found.warnings[seen:]:
+            place = f"{warning.file}:{warning.line}: " if warning.file else ""
+            self._log.appendPlainText(f"warning: {place}{warning.text}")
+
+    def _print(self, lines: list[str]) -> None:
+        if lines:
+            self._log.appendPlainText("\n".join(lines))
+
+
+class _ErrorLine(QFrame):
+    """Why a compile did not finish, with a way to the line and something to copy."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__()
+        self._ask = context.ask
+        self._theme = context.theme
+        self._outcome: Outcome | None = None
+        self.setObjectName("notice")
+        self._icon = QLabel()
+        self._text = QLabel()
+        self._text.setWordWrap(True)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._go = _button("", "Open the line in the editor", self._open)
+        self._go.setProperty("link", "true")
+        self._copy = _button("Copy", "Copy the error with its details", self._copy_all)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(12, 6, 8, 6)
+        layout.addWidget(self._icon)
+        layout.addWidget(self._text, 1)
+        layout.addWidget(self._go)
+        layout.addWidget(self._copy)
+        context.theme.changed.connect(self._restyle)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """Return what it says, empty while it is hidden."""
+        return "" if self.isHidden() else self._text.text()
+
+    def show_outcome(self, outcome: Outcome | None) -> None:
+        """Show how a compile ended; nothing when it runs or finished."""
+        if outcome is self._outcome:
+            return
+        self._outcome = outcome
+        bad = outcome is not None and outcome.ended is not Ended.FINISHED
+        self.setVisible(bad)
+        if outcome is None or not bad:
+            return
+        sentence = _without_place(outcome)
+        self._text.setText(sentence if len(sentence) <= _LONGEST else f"{sentence[:_LONGEST]}…")
+        self._text.setToolTip(sentence)
+        self.setAccessibleName(f"error: {outcome.sentence}")
+        self._go.setVisible(bool(outcome.file and outcome.line))
+        self._go.setText(f"{PurePath(outcome.file).name}:{outcome.line}")
+        self._copy.setVisible(outcome.ended is not Ended.CANCELLED)
+        self._restyle()
+
+    def _open(self) -> None:
+        if self._outcome is not None:
+            self._ask(OpenSource(self._outcome.file, self._outcome.line))
+
+    def _copy_all(self) -> None:
+        if self._outcome is not None:
+            parts = (self._outcome.sentence, self._outcome.details)
+            QGuiApplication.clipboard().setText("\n\n".join(part for part in parts if part))
+
+    def _restyle(self) -> None:
+        if self._outcome is None:
+            return
+        cancelled = self._outcome.ended is Ended.CANCELLED
+        icon, tone = ("warning", "warn") if cancelled else ("error", "bad")
+        self._icon.setPixmap(self._theme.icon(icon, tone).pixmap(16, 16))
+        set_role(self, "tone", "warning" if cancelled else "error")
+
+
+def _without_place(outcome: Outcome) -> str:
+    """Return the sentence without the file and line it begins with: the link says them."""
+    place = f"{outcome.file}:{outcome.line}: "
+    text = (
+        outcome.sentence.removeprefix(place) if outcome.file and outcome.line else outcome.sentence
+    )
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _title(found: Compile) -> str:
+    source = found.job.source
+    name = PurePath(source.path).name
+    what = f"{name}:{source.function}" if source.function else name
+    if found.running:
+        verb = "Cancelling" if found.cancelling else "Compiling"
+        return f"{verb} {what} · {found.stages[-1].stage} · {found.seconds:.1f} s"
+    assert found.outcome is not None
+    if found.outcome.ended is Ended.FINISHED:
+        return f"Compiled {what} into {found.folder} in {found.seconds:.1f} s"
+    return f"{what}: {found.outcome.ended.value} after {found.seconds:.1f} s"
+
+
+def _button(text: str, name: str, pressed: object) -> QPushButton:
+    button = QPushButton(text)
+    button.setAccessibleName(name)
+    button.setToolTip(name)
+    assert callable(pressed)
+    button.clicked.connect(lambda: pressed())
+    return button
+
+
+SPEC = ViewSpec(
+    "compile", "Compile", Area.BOTTOM, CompileView, "play", without_session=True, action="compile"
+)

@@ -1,0 +1,264 @@
+"""File > Compile…: what the dialog asks and says, the panel while it runs, what opens then."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel, QPushButton
+
+from devtools_app.compile_dialog import CompileDialog
+from devtools_app.compile_form import CompileForm, form_from
+from devtools_app.requests import OpenSource
+from devtools_app.settings import Settings, settings_content, settings_from
+from devtools_app.viewmodels.stage_table import stage_table
+from devtools_app.views.compile import CompileView
+from devtools_app.window import MainWindow
+from inspector.jobs.messages import Ended, Outcome, Ready, Stage
+from tests.app.conftest import interactive
+
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
+
+SOURCES = Path(__file__).parents[1] / "compiler" / "job_sources.py"
+PATIENCE = 100_000  # ms; a worker loads torch first
+
+
+class Paths:
+    """Answers where a person would choose."""
+
+    def __init__(self, files: tuple[str, ...] = (), folder: str = "") -> None:
+        self.files, self.folder = files, folder
+
+    def open_files(self, _parent, _title, _filters) -> tuple[str, ...]:
+        return self.files
+
+    def open_folder(self, _parent, _title) -> str:
+        return self.folder
+
+
+@pytest.fixture
+def window(make_window) -> MainWindow:
+    return make_window()
+
+
+def form(function: str, folder: Path) -> CompileForm:
+    return CompileForm(source=str(SOURCES), function=function, folder=str(folder))
+
+
+def panel(window: MainWindow) -> CompileView:
+    found = window.docks.by_name["compile"].host.view
+    assert isinstance(found, CompileView)
+    return found
+
+
+def ask(window: MainWindow, wanted: CompileForm) -> CompileDialog:
+    """Open the dialog as File > Compile… does, with these fields."""
+    settings = window.desk.settings
+    window.desk.put_settings(replace(settings, last_compile=wanted))
+    window.bound["compile"].trigger()
+    dialog = window.commands.compiles.dialog
+    assert dialog is not None
+    assert dialog.isVisible()
+    return dialog
+
+
+def press(dialog: CompileDialog, name: str) -> None:
+    button = next(b for b in dialog.findChildren(QPushButton) if b.accessibleName() == name)
+    assert button.isEnabled()
+    button.click()
+
+
+def finish(window: MainWindow, qtbot) -> Outcome:
+    qtbot.waitUntil(lambda: not window.compiling.running, timeout=PATIENCE)
+    current = window.compiling.current
+    assert current is not None
+    assert current.outcome is not None
+    return current.outcome
+
+
+def test_compile_from_the_menu_opens_what_it_made(window, qtbot, tmp_path) -> None:
+    folder = tmp_path / "out"
+    dialog = ask(window, form("prints", folder))
+    qtbot.keyClick(dialog, Qt.Key.Key_Return)
+    assert not dialog.isVisible()
+    assert window.docks.by_name["compile"].isVisible()
+    assert window.compiling.running
+    outcome = finish(window, qtbot)
+    assert outcome.ended is Ended.FINISHED, outcome
+    qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
+    paths = {Path(path).name for path in window.store.state.open_session.paths}
+    assert paths == {"model.pte", "model.etrecord"}
+    view = panel(window)
+    table = view.stages
+    assert [str(value) for value in table.columns[0].values][:2] == ["load", "export"]
+    assert set(table.columns[2].values) == {"done"}
+    assert "printed by python" in view.printed
+    assert window.desk.settings.last_compile.function == "prints"
+    again = ask(window, replace(form("good", folder), replace=True))
+    press(again, "Compile")
+    assert finish(window, qtbot).ended is Ended.FINISHED
+    qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=20_000)
+    assert len(window.store.state.sessions) == 1  # read again, not opened twice
+
+
+def test_error_leads_to_the_line_of_the_user(window, qtbot, tmp_path, monkeypatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(
+        window.commands, "open_source", lambda file, line: asked.append(OpenSource(file, line))
+    )
+    press(ask(window, form("raises", tmp_path / "out")), "Compile")
+    outcome = finish(window, qtbot)
+    assert outcome.ended is Ended.FAILED
+    view = panel(window)
+    assert view.error == "ValueError: deliberate: no weights"
+    button = next(b for b in view.findChildren(QPushButton) if "job_sources.py:" in b.text())
+    button.click()
+    assert asked == [OpenSource(str(SOURCES), outcome.line)]
+    next(b for b in view.findChildren(QPushButton) if b.text() == "Copy" and b.isVisible()).click()
+    assert "Traceback" in QGuiApplication.clipboard().text()
+    assert window.store.state.session is None
+    assert list(tmp_path.glob("out*")) == []
+
+
+def test_cancel_ends_an_endless_function_while_the_window_goes_on(window, qtbot, tmp_path) -> None:
+    press(ask(window, form("stubborn", tmp_path / "out")), "Compile")
+    view = panel(window)
+    qtbot.waitUntil(lambda: "begun" in view.printed, timeout=PATIENCE)
+    assert window.commands.compiles.dialog is not None
+    window.bound["compile"].trigger()  # shows the panel, asks nothing
+    assert not window.commands.compiles.dialog.isVisible()
+    cancel = next(
+        b for b in view.findChildren(QPushButton) if b.accessibleName() == "Cancel the compile"
+    )
+    started = time.monotonic()
+    qtbot.keyClick(cancel, Qt.Key.Key_Space)
+    assert time.monotonic() - started < 0.5
+    assert finish(window, qtbot).ended is Ended.CANCELLED
+    assert view.error == "Cancelled in stage load"
+    assert list(tmp_path.glob("*out*")) == []
+
+
+def test_crash_is_shown_and_the_window_goes_on(window, qtbot, tmp_path) -> None:
+    press(ask(window, form("crashes", tmp_path / "out")), "Compile")
+    outcome = finish(window, qtbot)
+    assert outcome.ended is Ended.CRASHED
+    assert panel(window).error == "The process crashed (SIGSEGV) in stage load"
+    assert set(panel(window).stages.columns[2].values) == {"crashed"}
+
+
+def test_window_that_closes_ends_the_worker(window, qtbot, tmp_path) -> None:
+    press(ask(window, form("never", tmp_path / "out")), "Compile")
+    qtbot.waitUntil(lambda: bool(window.compiling.lines), timeout=PATIENCE)
+    window.close()
+    assert not window.compiling.running
+    assert list(tmp_path.glob("*out*")) == []
+
+
+# -- the dialog alone ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def dialog(qtbot, theme, tmp_path):
+    parent = QLabel()
+    qtbot.addWidget(parent)
+
+    def make(given: CompileForm, paths: Paths | None = None) -> CompileDialog:
+        found = CompileDialog(theme, given, paths or Paths(), parent)
+        found.show()
+        return found
+
+    return make
+
+
+def test_dialog_says_which_code_it_runs(dialog, tmp_path) -> None:
+    shown = dialog(form("good", tmp_path / "out"))
+    assert shown.runs == f"This runs the Python code in {SOURCES}, with your rights."
+    record = dialog(CompileForm(source=str(tmp_path / "model.etrecord")))
+    assert record.runs == ""
+    own = dialog(CompileForm(source="model.etrecord", partitioners="demo-all\nmine.py:Mine:a=1"))
+    assert own.runs == "This runs the Python code in mine.py, with your rights."
+
+
+def test_dialog_offers_the_functions_of_the_file(dialog, tmp_path) -> None:
+    paths = Paths((str(SOURCES),), str(tmp_path))
+    shown = dialog(CompileForm(), paths)
+    press(shown, "Choose the source")
+    found = shown.form()
+    assert (found.source, found.function) == (str(SOURCES), "good")
+    assert found.folder == str(SOURCES.with_name("job_sources_build"))
+    press(shown, "Choose the folder")
+    assert shown.form().folder == str(tmp_path)
+
+
+def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:
+    given = CompileForm(
+        str(SOURCES),
+        "products",
+        "/usr/bin/python3",
+        "forward",
+        "demo-all\ndemo-add-mul",
+        "aten.add.*",
+        "aten_mm_default",
+        3,
+        "greedy",
+        True,
+        str(tmp_path),
+        True,
+    )
+    shown = dialog(given)
+    shown.show_names(Ready(("demo-all", "Demo"), ("naive", "greedy")))
+    assert shown.form() == given
+    kept = settings_from(settings_content(Settings(last_compile=given)))
+    assert kept.last_compile == given
+    assert form_from({"min_nodes": -3, "source": 7}) == CompileForm()
+    job = given.job()
+    assert job.partitioners == ("demo-all", "demo-add-mul")
+    assert (job.rules.deny_ops, job.rules.min_nodes) == (("aten.add.*",), 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"source": ""}, "Choose a Python file"),
+        ({"source": "/not/there.py"}, "/not/there.py is not there."),
+        ({"function": "a b"}, "Name the function"),
+        ({"folder": ""}, "Choose a folder"),
+        ({"folder": str(SOURCES.parent)}, "The folder is not empty"),
+        ({"folder": str(SOURCES)}, "is a file, not a folder."),
+    ],
+)
+def test_dialog_says_what_is_missing_and_does_not_start(changes, words, dialog, tmp_path) -> None:
+    given = replace(form("good", tmp_path / "out"), **changes)
+    assert words in given.problem()
+    shown = dialog(given)
+    button = next(b for b in shown.findChildren(QPushButton) if b.accessibleName() == "Compile")
+    assert not button.isEnabled()
+    assert shown.problem == (given.problem() if given.source else "")
+
+
+def test_dialog_every_field_has_a_name_and_is_reached_by_tab(dialog, tmp_path, qtbot) -> None:
+    shown = dialog(form("good", tmp_path / "out"))
+    fields = interactive(shown)
+    named = [
+        f
+        for f in fields
+        if f.accessibleName()
+        or (f.parentWidget() is not None and f.parentWidget().accessibleName())
+    ]
+    assert named == fields
+    assert len(fields) > 12
+
+
+def test_stage_table_says_what_runs_and_what_ended() -> None:
+    stages = (Stage("load", "", 0.5), Stage("export", "forward"))
+    running = stage_table(stages, 1.5, None)
+    assert list(running.columns[2].values) == ["done", "running"]
+    assert list(running.columns[3].values) == [0.5e9, 1.5e9]
+    ended = stage_table(stages, 1.5, Outcome(Ended.CRASHED))
+    assert list(ended.columns[2].values) == ["done", "crashed"]
+    done = stage_table((Stage("edge", "forward", 0.1, 1234),), 0.0, Outcome(Ended.FINISHED))
+    assert list(done.columns[4].values) == ["1,234"]
