@@ -1,0 +1,87 @@
+"""The runtime: its registries, and the door through which programs are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+
+from runtime.backends import BACKENDS
+from runtime.delegates import BackendRegistry
+from runtime.loading import Data, decode_program, load_data_files, read
+from runtime.program import Program
+from runtime.registry import KernelRegistry
+from runtime.tracer import DebugLevel, EventTracer
+
+
+class Verification(Enum):
+    """How much of a program is checked when it is loaded.
+
+    Every index and size is checked before it is used at either level; the names are kept.
+    """
+
+    Minimal = "minimal"
+    InternalConsistency = "internal consistency"
+
+
+class Runtime:
+    """Loads programs.
+
+    Attributes:
+        backend_registry: the backends there are
+        operator_registry: the kernels there are
+
+    Args:
+        operators: names of the built-in kernels to offer, as in a selective build; None for all
+    """
+
+    def __init__(self, *, operators: Collection[str] | None = None) -> None:
+        self.backend_registry = BackendRegistry(BACKENDS)
+        self.operator_registry = KernelRegistry(operators)
+
+    @staticmethod
+    @lru_cache(maxsize=1)
+    def get() -> Runtime:
+        """Return the one runtime of this process."""
+        return Runtime()
+
+    def load_program(
+        self,
+        data: Data,
+        *,
+        verification: Verification = Verification.InternalConsistency,
+        enable_etdump: bool = False,
+        debug_buffer_size: int = 0,
+        data_path: Path | str | Sequence[Path | str] | None = None,
+        tracer: EventTracer | None = None,
+    ) -> Program:
+        """Load a program.
+
+        Args:
+            data: path, bytes or file object of a ``.pte`` or ``.bpte``
+            verification: kept for its name; everything is checked
+            enable_etdump: record loads and runs
+            debug_buffer_size: anything but 0 records intermediate values too; the buffer grows as
+                needed, the size itself is no limit
+            data_path: one or several ``.ptd`` files
+            tracer: records in place of one made here, with levels and filters of its own
+
+        Raises: ExecutionError for a file that is no program; TypeError for data of another type
+        """
+        del verification
+        buffer, file = read(data)
+        paths = [data_path] if isinstance(data_path, Path | str) else list(data_path or ())
+        if tracer is None and enable_etdump:
+            tracer = _tracer(debug_buffer_size)
+        return Program(
+            decode_program(buffer, file),
+            self.operator_registry,
+            self.backend_registry,
+            data_files=load_data_files(paths),
+            tracer=tracer,
+        )
+
+
+def _tracer(debug_buffer_size: int) -> EventTracer:
+    return EventTracer(DebugLevel.INTERMEDIATE if debug_buffer_size else DebugLevel.NONE)

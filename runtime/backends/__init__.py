@@ -1,0 +1,9 @@
+"""The backends that run in this process: one file each, one line in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from runtime.delegates import BackendInterface
+
+BACKENDS: dict[str, Callable[[], BackendInterface]] = {}

@@ -1,0 +1,125 @@
+"""The documented error codes, and the one exception that carries them.
+
+Source: runtime/core/error.h; the runtime's frequently asked questions for the remedies
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ErrorCode(IntEnum):
+    """What went wrong, with the documented numbers."""
+
+    Ok = 0x00
+    Internal = 0x01
+    InvalidState = 0x02
+    EndOfMethod = 0x03
+    AlreadyLoaded = 0x04
+    NotSupported = 0x10
+    NotImplemented = 0x11
+    InvalidArgument = 0x12
+    InvalidType = 0x13
+    OperatorMissing = 0x14
+    RegistrationExceedingMaxKernels = 0x15
+    RegistrationAlreadyRegistered = 0x16
+    NotFound = 0x20
+    MemoryAllocationFailed = 0x21
+    AccessFailed = 0x22
+    InvalidProgram = 0x23
+    InvalidExternalData = 0x24
+    OutOfResources = 0x25
+    DelegateInvalidCompatibility = 0x30
+    DelegateMemoryAllocationFailed = 0x31
+    DelegateInvalidHandle = 0x32
+
+
+_REMEDIES = {
+    ErrorCode.InvalidState: "Finish or reset the run in progress first.",
+    ErrorCode.EndOfMethod: "Reset the method to step through it again.",
+    ErrorCode.NotSupported: "Give inputs within the shapes the program was exported with, or "
+    "export it with dynamic shapes and a larger upper bound.",
+    ErrorCode.InvalidArgument: "Compare the inputs with the method's metadata: number, element "
+    "type and rank must be those of export.",
+    ErrorCode.InvalidType: "Pass tensors and numbers of the types in the method's metadata.",
+    ErrorCode.OperatorMissing: "Register a kernel for each of these operators, or lower the "
+    "program so that it does not use them.",
+    ErrorCode.NotFound: "Register the backend before loading, or lower the program without it.",
+    ErrorCode.MemoryAllocationFailed: "The program asks for more memory than there is, or its "
+    "planned buffers are smaller than its tensors: compile it again.",
+    ErrorCode.AccessFailed: "Check the path and the permissions of the file.",
+    ErrorCode.InvalidProgram: "The file is damaged or was not written by an ExecuTorch compiler: "
+    "compile it again.",
+    ErrorCode.InvalidExternalData: "Load the program together with the .ptd file that was saved "
+    "beside it.",
+    ErrorCode.OutOfResources: "The run was ended before it used up the machine.",
+    ErrorCode.DelegateInvalidCompatibility: "Compile the program again for this backend's version.",
+}
+
+
+class ExecutionError(RuntimeError):
+    """A program that cannot be loaded or run; reads as one sentence with its code and a remedy.
+
+    Attributes:
+        code: the documented error code
+        reason: what went wrong, one sentence
+        remedy: what to do about it, empty when nothing is known
+        method: which method, empty outside of one
+        instruction: index in its chain, None outside of instructions
+        operator: full name of the operator or backend, empty when there is none
+        source: line of Python the instruction came from, empty when the program does not say
+    """
+
+    def __init__(self, code: ErrorCode, reason: str, *, remedy: str | None = None) -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+        self.remedy = _REMEDIES.get(code, "") if remedy is None else remedy
+        self.method = ""
+        self.instruction: int | None = None
+        self.operator = ""
+        self.source = ""
+
+    def located(
+        self,
+        *,
+        method: str = "",
+        instruction: int | None = None,
+        operator: str = "",
+        source: str = "",
+    ) -> ExecutionError:
+        """Return self with those places filled in that are still unknown."""
+        self.method = self.method or method
+        if self.instruction is None:
+            self.instruction = instruction
+        self.operator = self.operator or operator
+        self.source = self.source or source
+        return self
+
+    @property
+    def place(self) -> str:
+        """Return where it happened in words, empty when that is unknown."""
+        words = [f"method {self.method!r}"] if self.method else []
+        if self.instruction is not None:
+            words.append(f"instruction {self.instruction}")
+        if self.operator:
+            words.append(self.operator)
+        if self.source:
+            words.append(self.source)
+        return ", ".join(words)
+
+    def __str__(self) -> str:
+        head = f"{self.place}: " if self.place else ""
+        end = "" if self.reason.endswith((".", "!")) else "."
+        tail = f" {self.remedy}" if self.remedy else ""
+        return f"{head}{self.reason}{end} ({self.code.name} 0x{self.code:02x}){tail}"
+
+
+def invalid_program(reason: str) -> ExecutionError:
+    """Return the error of a program whose tables contradict themselves."""
+    return ExecutionError(ErrorCode.InvalidProgram, reason)
+
+
+def invalid_argument(reason: str) -> ExecutionError:
+    """Return the error of arguments that do not fit."""
+    return ExecutionError(ErrorCode.InvalidArgument, reason)

@@ -1,0 +1,64 @@
+"""Data with names: blobs inside a program and in ``.ptd`` files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from runtime.errors import ErrorCode, ExecutionError
+from schema import flat_tensor
+from schema.program import Program as ProgramFile
+from schema.program import model as m
+
+
+class NamedDataMap:
+    """Bytes by key; files given later do not hide keys of earlier ones."""
+
+    def __init__(self, files: Iterable[flat_tensor.FlatTensor], inside: ProgramFile) -> None:
+        self._entries: dict[str, flat_tensor.Entry] = {}
+        for file in files:
+            for entry in file.entries:
+                self._entries.setdefault(entry.key, entry)
+        self._inside: Mapping[str, memoryview] = inside.named_data_map()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries or key in self._inside
+
+    def keys(self) -> tuple[str, ...]:
+        """Return all keys, those of files first."""
+        return tuple({**dict.fromkeys(self._entries), **dict.fromkeys(self._inside)})
+
+    def data(self, key: str) -> memoryview:
+        """Return the bytes of a key.
+
+        Raises: ExecutionError InvalidExternalData naming the key that is missing
+        """
+        if key in self._entries:
+            return self._entries[key].data
+        if key in self._inside:
+            return self._inside[key]
+        raise _bad(f"no external data has the key {key!r}")
+
+    def tensor_data(self, tensor: m.Tensor, key: str, nbytes: int) -> memoryview:
+        """Return the bytes of an external tensor, whose layout must be the program's.
+
+        Raises: ExecutionError InvalidExternalData
+        """
+        data = self.data(key)
+        entry = self._entries.get(key)
+        layout = entry.layout if entry is not None else None
+        if layout is not None:
+            found = (layout.scalar_type, layout.sizes, layout.dim_order)
+            wanted = (tensor.scalar_type, tensor.sizes, tensor.dim_order)
+            if found != wanted:
+                raise _bad(
+                    f"external tensor {key!r} has type {found[0]}, sizes {list(found[1])} and "
+                    f"dim_order {list(found[2])}; the program wants type {wanted[0]}, sizes "
+                    f"{list(wanted[1])} and dim_order {list(wanted[2])}"
+                )
+        if len(data) < nbytes:
+            raise _bad(f"external tensor {key!r} has {len(data)} bytes where {nbytes} are needed")
+        return data[:nbytes]
+
+
+def _bad(reason: str) -> ExecutionError:
+    return ExecutionError(ErrorCode.InvalidExternalData, reason)

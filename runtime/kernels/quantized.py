@@ -1,0 +1,350 @@
+"""Kernels on quantised numbers: quantise, choose parameters, look up, multiply.
+
+Source: quantized_decomposed operators of the stock quantised library. Quantising multiplies by the
+reciprocal of the scale in float32 and rounds half to even.
+"""
+
+# ruff: noqa: PLR0913 - the arguments are those of the operators
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from runtime.errors import invalid_argument
+from runtime.kernels.rule import Rule, result
+
+Tensor = torch.Tensor
+_OUT = "Tensor(a!) out) -> Tensor(a!)"
+_PARAMS = "Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"
+_EMBEDDING = (
+    "(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, "
+    "int weight_quant_max, Tensor indices, "
+)
+
+
+def _rounded(values: Tensor, scale: Tensor, zero: Tensor, low: int, high: int) -> Tensor:
+    steps = torch.round(values.float() * (1.0 / scale.float())) + zero
+    return steps.clamp(low, high)
+
+
+def _quantize(
+    values: Tensor, scale: float, zero: int, low: int, high: int, dtype: torch.dtype
+) -> Tensor:
+    return _quantize_by(values, torch.tensor(scale), torch.tensor(zero), low, high, dtype)
+
+
+def _quantize_by(
+    values: Tensor, scale: Tensor, zero: Tensor, low: int, high: int, dtype: torch.dtype
+) -> Tensor:
+    return _rounded(values, scale.reshape(()), zero.reshape(()), low, high).to(dtype)
+
+
+def _dequantize(
+    values: Tensor,
+    scale: float,
+    zero: int,
+    low: int,
+    high: int,
+    dtype: torch.dtype,
+    *,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    return _dequantize_by(
+        values, torch.tensor(scale), torch.tensor(zero), low, high, dtype, out_dtype=out_dtype
+    )
+
+
+def _dequantize_by(
+    values: Tensor,
+    scale: Tensor,
+    zero: Tensor,
+    low: int,
+    high: int,
+    dtype: torch.dtype,
+    *,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    del low, high, dtype
+    return _real(values, scale.reshape(()), zero.reshape(()), out_dtype)
+
+
+def _real(values: Tensor, scale: Tensor, zero: Tensor, dtype: torch.dtype | None) -> Tensor:
+    centred = (values.to(torch.int64) - zero.to(torch.int64)).to(torch.float32)
+    return (centred * scale.float()).to(dtype or torch.float32)
+
+
+def _along(parameter: Tensor, rank: int, axis: int) -> Tensor:
+    axis += rank if axis < 0 else 0
+    if not 0 <= axis < rank:
+        raise invalid_argument(f"axis {axis} of a tensor of {rank} dimensions")
+    return parameter.reshape([-1 if dim == axis else 1 for dim in range(rank)])
+
+
+def _quantize_channels(
+    values: Tensor,
+    scales: Tensor,
+    zeros: Tensor,
+    axis: int,
+    low: int,
+    high: int,
+    dtype: torch.dtype,
+) -> Tensor:
+    scale, zero = (_along(entry, values.dim(), axis) for entry in (scales, zeros))
+    return _rounded(values, scale, zero, low, high).to(dtype)
+
+
+def _dequantize_channels(
+    values: Tensor,
+    scales: Tensor,
+    zeros: Tensor | None,
+    axis: int,
+    low: int,
+    high: int,
+    dtype: torch.dtype,
+    *,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    del low, high, dtype
+    zeros = torch.zeros_like(scales, dtype=torch.int64) if zeros is None else zeros
+    scale, zero = (_along(entry, values.dim(), axis) for entry in (scales, zeros))
+    return _real(values, scale, zero, out_dtype)
+
+
+def _quantize_tokens(
+    values: Tensor, scales: Tensor, zeros: Tensor, low: int, high: int, dtype: torch.dtype
+) -> Tensor:
+    shape = (*values.shape[:-1], 1)
+    return _rounded(values, scales.reshape(shape), zeros.reshape(shape), low, high).to(dtype)
+
+
+def _dequantize_tokens(
+    values: Tensor,
+    scales: Tensor,
+    zeros: Tensor,
+    low: int,
+    high: int,
+    dtype: torch.dtype,
+    output_dtype: torch.dtype,
+) -> Tensor:
+    del low, high, dtype
+    shape = (*values.shape[:-1], 1)
+    return _real(values, scales.reshape(shape), zeros.reshape(shape), output_dtype)
+
+
+def _qparams(least: Tensor, most: Tensor, low: int, high: int, eps: float) -> tuple[Tensor, Tensor]:
+    least, most = least.double().clamp(max=0), most.double().clamp(min=0)
+    scale = (most - least) / (high - low)
+    scale = torch.where(scale.float() == 0, torch.full_like(scale, 0.1), scale).clamp(min=eps)
+    from_low, from_high = low - least / scale, high - most / scale
+    near_low = low + (least / scale).abs() < high + (most / scale).abs()
+    zero = torch.where(near_low, from_low, from_high)
+    zero = torch.where(zero < low, torch.full_like(zero, low), zero)
+    zero = torch.where(zero > high, torch.full_like(zero, high), torch.round(zero))
+    return scale, zero.to(torch.int64)
+
+
+def _choose_qparams(
+    values: Tensor, low: int, high: int, eps: float, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    del dtype
+    if not values.numel():
+        raise invalid_argument("quantisation parameters of a tensor without elements")
+    scale, zero = _qparams(values.min(), values.max(), low, high, eps)
+    return scale.reshape(1), zero.reshape(1)
+
+
+def _choose_token_qparams(values: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    del dtype
+    least, most = values.amin(-1, keepdim=True), values.amax(-1, keepdim=True)
+    return _qparams(least, most, -128, 127, torch.finfo(torch.float32).eps)
+
+
+def _add(
+    a: Tensor,
+    a_scale: float,
+    a_zero: int,
+    a_low: int,
+    a_high: int,
+    b: Tensor,
+    b_scale: float,
+    b_zero: int,
+    b_low: int,
+    b_high: int,
+    out_scale: float,
+    out_zero: int,
+    out_low: int,
+    out_high: int,
+) -> Tensor:
+    del a_low, a_high, b_low, b_high
+    left = _dequantize(a, a_scale, a_zero, 0, 0, a.dtype)
+    right = _dequantize(b, b_scale, b_zero, 0, 0, b.dtype)
+    return _quantize(left + right, out_scale, out_zero, out_low, out_high, a.dtype)
+
+
+def _grouped(weight: Tensor, scales: Tensor, zeros: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Return scales and zero points spread over the columns of a weight."""
+    groups = scales.shape[1] if scales.dim() == 2 else 1
+    if weight.shape[1] % groups:
+        raise invalid_argument(f"{weight.shape[1]} columns in {groups} groups")
+    width = weight.shape[1] // groups
+
+    def spread(entry: Tensor) -> Tensor:
+        return entry.reshape(-1, groups).repeat_interleave(width, 1)
+
+    return spread(scales), None if zeros is None else spread(zeros)
+
+
+def _looked_up(weight: Tensor, scales: Tensor, zeros: Tensor | None, indices: Tensor) -> Tensor:
+    scale, zero = _grouped(weight, scales, zeros)
+    flat = indices.reshape(-1).long()
+    rows = weight[flat].float()
+    if zero is not None:
+        rows = rows - zero[flat].float()
+    return (rows * scale[flat].float()).reshape(*indices.shape, weight.shape[1])
+
+
+def _embedding_byte(
+    weight: Tensor,
+    scales: Tensor,
+    zeros: Tensor | None,
+    low: int,
+    high: int,
+    indices: Tensor,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    del low, high
+    return _looked_up(weight, scales, zeros, indices).to(dtype or scales.dtype)
+
+
+def _unpacked(weight: Tensor, bits: int) -> Tensor:
+    """Return packed columns one by one, lowest bits last within a byte for 4 bits, first for 2."""
+    mask, half = (1 << bits) - 1, 1 << (bits - 1)
+    raw = weight.view(torch.uint8).to(torch.int64)
+    shifts = (4, 0) if bits == 4 else (0, 2, 4, 6)
+    parts = [((raw >> shift) & mask) - half for shift in shifts]
+    return torch.stack(parts, -1).reshape(weight.shape[0], -1)
+
+
+def _embedding_4bit(
+    weight: Tensor,
+    scales: Tensor,
+    zeros: Tensor | None,
+    low: int,
+    high: int,
+    indices: Tensor,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    return _embedding_byte(_unpacked(weight, 4), scales, zeros, low, high, indices, dtype=dtype)
+
+
+def _embedding_2bit(
+    weight: Tensor,
+    scales: Tensor,
+    zeros: Tensor | None,
+    low: int,
+    high: int,
+    indices: Tensor,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    return _embedding_byte(_unpacked(weight, 2), scales, zeros, low, high, indices, dtype=dtype)
+
+
+def _mixed_mm(values: Tensor, weight: Tensor, scales: Tensor, zeros: Tensor | None) -> Tensor:
+    del zeros
+    return values @ (weight.to(values.dtype) * scales.to(values.dtype).reshape(-1, 1))
+
+
+def _mixed_linear(
+    values: Tensor,
+    weight: Tensor,
+    scales: Tensor,
+    zeros: Tensor | None,
+    dtype: torch.dtype | None = None,
+) -> Any:  # noqa: ANN401 - a tensor
+    del zeros
+    scale, _ = _grouped(weight, scales, None)
+    real = (weight.float() * scale.float()).to(values.dtype)
+    return torch.nn.functional.linear(values, real).to(dtype or values.dtype)
+
+
+_RANGE = "int quant_min, int quant_max, ScalarType dtype, *, "
+_Q = "quantized_decomposed::"
+TABLE: dict[str, Rule] = {
+    _Q + "add.out": result(
+        _add,
+        "(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, "
+        "float b_scale, int b_zero_point, int b_quant_min, int b_quant_max, float out_scale, "
+        "int out_zero_point, int out_quant_min, int out_quant_max, *, " + _OUT,
+    ),
+    _Q + "choose_qparams.Tensor_out": result(
+        _choose_qparams,
+        "(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype, *, " + _PARAMS,
+    ),
+    _Q + "choose_qparams_per_token_asymmetric.out": result(
+        _choose_token_qparams, "(Tensor input, ScalarType dtype, *, " + _PARAMS
+    ),
+    _Q + "dequantize_per_channel.out": result(
+        _dequantize_channels,
+        "(Tensor input, Tensor scales, Tensor? zero_points, int axis, "
+        + _RANGE
+        + "ScalarType? out_dtype=None, "
+        + _OUT,
+    ),
+    _Q + "dequantize_per_tensor.Tensor_out": result(
+        _dequantize_by,
+        "(Tensor input, Tensor scale, Tensor zero_point, "
+        + _RANGE
+        + "ScalarType? out_dtype=None, "
+        + _OUT,
+    ),
+    _Q + "dequantize_per_tensor.out": result(
+        _dequantize,
+        "(Tensor input, float scale, int zero_point, "
+        + _RANGE
+        + "ScalarType? out_dtype=None, "
+        + _OUT,
+    ),
+    _Q + "dequantize_per_token.out": result(
+        _dequantize_tokens,
+        "(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, "
+        "ScalarType dtype, ScalarType output_dtype, *, " + _OUT,
+    ),
+    _Q + "embedding_2bit.dtype_out": result(
+        _embedding_2bit, _EMBEDDING + "ScalarType? dtype=None, *, " + _OUT
+    ),
+    _Q + "embedding_2bit.out": result(_embedding_2bit, _EMBEDDING + "*, " + _OUT),
+    _Q + "embedding_4bit.dtype_out": result(
+        _embedding_4bit, _EMBEDDING + "ScalarType? dtype=None, *, " + _OUT
+    ),
+    _Q + "embedding_4bit.out": result(_embedding_4bit, _EMBEDDING + "*, " + _OUT),
+    _Q + "embedding_byte.dtype_out": result(
+        _embedding_byte, _EMBEDDING + "*, ScalarType? dtype=None, " + _OUT
+    ),
+    _Q + "embedding_byte.out": result(_embedding_byte, _EMBEDDING + "*, " + _OUT),
+    _Q + "mixed_linear.out": result(
+        _mixed_linear,
+        "(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, "
+        "ScalarType? dtype=None, *, " + _OUT,
+    ),
+    _Q + "mixed_mm.out": result(
+        _mixed_mm,
+        "(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, *, "
+        + _OUT,
+    ),
+    _Q + "quantize_per_channel.out": result(
+        _quantize_channels,
+        "(Tensor input, Tensor scales, Tensor zero_points, int axis, " + _RANGE + _OUT,
+    ),
+    _Q + "quantize_per_tensor.Tensor_out": result(
+        _quantize_by, "(Tensor input, Tensor scale, Tensor zero_point, " + _RANGE + _OUT
+    ),
+    _Q + "quantize_per_tensor.out": result(
+        _quantize, "(Tensor input, float scale, int zero_point, " + _RANGE + _OUT
+    ),
+    _Q + "quantize_per_token.out": result(
+        _quantize_tokens, "(Tensor input, Tensor scales, Tensor zero_points, " + _RANGE + _OUT
+    ),
+}

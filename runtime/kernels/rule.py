@@ -1,0 +1,184 @@
+"""What a line of a kernel table says, and what it becomes once its schema is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import torch
+
+from runtime.errors import ErrorCode, ExecutionError
+from runtime.tensors import dtype_of
+from runtime.untyped import parse_schema
+
+_torch_ops: Any = torch.ops
+
+
+class Style(Enum):
+    """How a kernel hands over its result.
+
+    Attributes:
+        RESULT: it returns tensors, which are stored in the out arguments
+        OUT: it is given the slots of the out arguments behind its inputs and fills them
+        IN_PLACE: it writes to its first input and has no out argument
+        NUMBER: it returns a number, a value of its own
+        SLOTS: it is given values and slots in the order that its schema's letters say
+    """
+
+    RESULT = "result"
+    OUT = "out"
+    IN_PLACE = "in place"
+    NUMBER = "number"
+    SLOTS = "slots"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of a kernel table.
+
+    Attributes:
+        style: how the result is handed over
+        run: the kernel
+        schema: text of the out variant's schema where torch has none; for prims a letter for each
+            argument: v a value, r the slot of a tensor that is read, s of one that is written
+        traced: whether the stock runtime logs this kernel as native_call; prims are not
+    """
+
+    style: Style
+    run: Callable[..., Any]
+    schema: str = ""
+    traced: bool = True
+
+
+def result(run: Callable[..., Any], schema: str = "") -> Rule:
+    """Return the rule of a kernel that returns its results."""
+    return Rule(Style.RESULT, run, schema)
+
+
+def fills(run: Callable[..., Any], schema: str = "") -> Rule:
+    """Return the rule of a kernel that is given the slots of its results."""
+    return Rule(Style.OUT, run, schema)
+
+
+def in_place(run: Callable[..., Any]) -> Rule:
+    """Return the rule of a kernel that writes to its first input."""
+    return Rule(Style.IN_PLACE, run)
+
+
+def number(run: Callable[..., Any], arguments: int) -> Rule:
+    """Return the rule of a prim on that many values, which returns a number."""
+    return Rule(Style.NUMBER, run, "v" * arguments, traced=False)
+
+
+Convert = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An input of a kernel.
+
+    Attributes:
+        name: as in the schema
+        keyword: whether it is passed by name
+        convert: turns the value of the program into what torch takes, None for as it is
+        tensor: whether it is one tensor
+        tensor_list: whether it is a list of tensors
+    """
+
+    name: str
+    keyword: bool
+    convert: Convert | None
+    tensor: bool
+    tensor_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel ready to be bound.
+
+    Attributes:
+        name: full name of the operator
+        rule: the line of the table it came from
+        inputs: its inputs in the order of the schema
+        outs: number of out arguments
+        out_is_list: whether the one out argument is a list of tensors
+    """
+
+    name: str
+    rule: Rule
+    inputs: tuple[Argument, ...]
+    outs: int
+    out_is_list: bool
+
+    @property
+    def event_name(self) -> str:
+        """Return the name of its event in a trace, empty for prims."""
+        return f"native_call_{self.name.partition('::')[2]}" if self.rule.traced else ""
+
+
+def made_kernel(name: str, rule: Rule) -> Kernel:
+    """Return the kernel of a rule.
+
+    Raises: ExecutionError InvalidArgument for a schema that no kernel can have
+    """
+    if rule.style in (Style.NUMBER, Style.SLOTS):
+        inputs = tuple(
+            Argument(str(place), False, None, letter == "s", False)
+            for place, letter in enumerate(rule.schema)
+        )
+        return Kernel(name, rule, inputs, 0, False)
+    schema = schema_of(name, rule)
+    arguments: list[Any] = list(schema.arguments)
+    outs = [entry for entry in arguments if entry.is_out]
+    inputs = tuple(_argument(entry) for entry in arguments if not entry.is_out)
+    is_list = len(outs) == 1 and str(outs[0].type) == "List[Tensor]"
+    return Kernel(name, rule, inputs, len(outs), is_list)
+
+
+def schema_of(name: str, rule: Rule) -> Any:  # noqa: ANN401 - torch's schema has no type
+    """Return the schema of an operator, torch's own or the rule's."""
+    if rule.schema:
+        return parse_schema(name + rule.schema)
+    namespace, _, rest = name.partition("::")
+    operator, _, overload = rest.partition(".")
+    packet = getattr(getattr(_torch_ops, namespace), operator)
+    return getattr(packet, overload or "default")._schema
+
+
+def _argument(entry: Any) -> Argument:  # noqa: ANN401 - torch's argument has no type
+    kind = str(entry.real_type if hasattr(entry, "real_type") else entry.type)
+    return Argument(
+        entry.name,
+        bool(entry.kwarg_only),
+        _CONVERT.get(kind.removeprefix("Optional[").removesuffix("]").removesuffix("?")),
+        kind in ("Tensor", "Optional[Tensor]", "Tensor?"),
+        kind.startswith(("List[Tensor", "List[Optional[Tensor", "Tensor[]", "Tensor?[]")),
+    )
+
+
+_MEMORY_FORMATS = {
+    0: torch.contiguous_format,
+    1: torch.preserve_format,
+    2: torch.channels_last,
+    3: torch.channels_last_3d,
+}
+
+
+def _memory_format(value: int) -> torch.memory_format:
+    if value not in _MEMORY_FORMATS:
+        raise ExecutionError(ErrorCode.InvalidArgument, f"memory format {value} is not known")
+    return _MEMORY_FORMATS[value]
+
+
+def _nothing(_value: object) -> None:
+    return None
+
+
+_CONVERT: dict[str, Convert] = {
+    "ScalarType": dtype_of,
+    "MemoryFormat": _memory_format,
+    "Layout": _nothing,
+    "Device": _nothing,
+}

@@ -1,0 +1,114 @@
+"""The delegates of a method: initialised when it is loaded, each called by instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from runtime.binding import Step
+from runtime.delegates import (
+    BackendExecutionContext,
+    BackendInitContext,
+    BackendInterface,
+    BackendRegistry,
+    DelegateTracer,
+)
+from runtime.errors import ErrorCode, ExecutionError, invalid_program
+from runtime.external import NamedDataMap
+from runtime.tracer import EventTracer
+from runtime.values import ValueTable
+from schema.errors import FormatError
+from schema.program import Program as ProgramFile
+from schema.program import model as m
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A delegate of a plan, ready to run.
+
+    Attributes:
+        name: id of its backend
+        backend: the backend
+        handle: what the backend keeps of it
+    """
+
+    name: str
+    backend: BackendInterface
+    handle: Any
+
+
+@dataclass(slots=True)
+class Place:
+    """Where the run is: read by whoever logs from inside an instruction."""
+
+    chain: int = -1
+    instruction: int = 0
+
+
+def load_partitions(
+    plan: m.ExecutionPlan, program: ProgramFile, backends: BackendRegistry, data: NamedDataMap
+) -> list[Partition]:
+    """Return the delegates of a plan, each initialised by its backend.
+
+    Raises: ExecutionError NotFound for backends that are not there, all named at once
+    """
+    unknown = sorted({entry.id for entry in plan.delegates} - {*backends.registered_backend_names})
+    if unknown:
+        known = ", ".join(backends.registered_backend_names) or "none"
+        raise ExecutionError(
+            ErrorCode.NotFound,
+            f"the program needs {', '.join(unknown)}; registered backends are {known}",
+        )
+    context = BackendInitContext(plan.name, data)
+    return [_loaded(entry, program, backends, context) for entry in plan.delegates]
+
+
+def _loaded(
+    entry: m.BackendDelegate,
+    program: ProgramFile,
+    backends: BackendRegistry,
+    context: BackendInitContext,
+) -> Partition:
+    backend = backends.backend(entry.id)
+    if not backend.is_available():
+        raise ExecutionError(ErrorCode.NotFound, f"backend {entry.id} cannot run on this machine")
+    specs = {spec.key: bytes(spec.value) for spec in entry.compile_specs}
+    try:
+        processed = program.delegate_data(entry)
+        return Partition(entry.id, backend, backend.init(context, processed, specs))
+    except FormatError as error:
+        raise invalid_program(str(error)) from None
+    except ExecutionError as error:
+        raise error.located(operator=entry.id) from None
+    except Exception as error:
+        raise ExecutionError(
+            ErrorCode.DelegateInvalidCompatibility, f"{type(error).__name__}: {error}"
+        ).located(operator=entry.id) from error
+
+
+def delegate_step(
+    call: m.DelegateCall,
+    partition: Partition,
+    table: ValueTable,
+    tracer: Callable[[], EventTracer | None],
+    place: tuple[str, Place],
+) -> Step:
+    """Return the step that runs a partition."""
+    run = partial(_execute, call.args, partition, table, tracer, place)
+    return Step("DELEGATE_CALL", run, logged=call.args, operator=partition.name)
+
+
+def _execute(
+    args: tuple[int, ...],
+    partition: Partition,
+    table: ValueTable,
+    tracer: Callable[[], EventTracer | None],
+    place: tuple[str, Place],
+) -> None:
+    method, at = place
+    inner = DelegateTracer(tracer(), (at.chain, at.instruction))
+    context = BackendExecutionContext(inner, method, table)
+    values = [table.resolve(table.items[index]) for index in args]
+    partition.backend.execute(context, partition.handle, values)

@@ -1,0 +1,135 @@
+"""A program, whose methods are loaded one by one and share its constants and state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from runtime.delegates import BackendRegistry
+from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.external import NamedDataMap
+from runtime.memory import Arenas, SharedArenas
+from runtime.meta import MethodMeta
+from runtime.method import Method
+from runtime.partition import load_partitions
+from runtime.registry import KernelRegistry
+from runtime.tracer import EventTracer, clock
+from runtime.values import TableBuilder
+from schema import flat_tensor
+from schema.program import Program as ProgramFile
+
+
+class Program:
+    """A loaded program.
+
+    It is immutable and may be shared by threads; methods are loaded once and kept.
+
+    Attributes:
+        file: the tables of the program
+        tracer: records loads and runs, None where nothing is recorded
+    """
+
+    def __init__(
+        self,
+        file: ProgramFile,
+        kernels: KernelRegistry,
+        backends: BackendRegistry,
+        *,
+        data_files: Sequence[flat_tensor.FlatTensor] = (),
+        tracer: EventTracer | None = None,
+    ) -> None:
+        self.file = file
+        self.tracer = tracer
+        self._kernels = kernels
+        self._backends = backends
+        self._data = NamedDataMap(data_files, file)
+        self._shared = SharedArenas(file.plans)
+        self._methods: dict[str, Method] = {}
+
+    @property
+    def method_names(self) -> set[str]:
+        """Return the names of all methods."""
+        return {plan.name for plan in self.file.plans}
+
+    def num_methods(self) -> int:
+        """Return the number of methods."""
+        return len(self.file.plans)
+
+    def get_method_name(self, index: int) -> str:
+        """Return the name of a method by its place in the program.
+
+        Raises: ExecutionError InvalidArgument
+        """
+        if not 0 <= index < len(self.file.plans):
+            raise invalid_argument(f"there is no method {index}")
+        return self.file.plans[index].name
+
+    def load_method(self, name: str) -> Method:
+        """Return a method, loaded the first time it is asked for.
+
+        Raises: KeyError for a method that is not there; ExecutionError if it cannot be loaded
+        """
+        if name not in self._methods:
+            self._methods[name] = self.fresh_method(name)
+        return self._methods[name]
+
+    def fresh_method(self, name: str) -> Method:
+        """Return a method with memory and state of its own.
+
+        Raises: KeyError for a method that is not there; ExecutionError if it cannot be loaded
+        """
+        plan = self.file.plan(name)
+        start = clock()
+        try:
+            table = TableBuilder(plan, self.file, Arenas(plan, self._shared), self._data).build()
+            partitions = load_partitions(plan, self.file, self._backends, self._data)
+            method = Method(plan, table, self._kernels, partitions, self.tracer)
+        except ExecutionError as error:
+            raise error.located(method=name) from None
+        if self.tracer is not None:
+            self.tracer.need_block("Default")
+            self.tracer.profile("Method::init", start, clock())
+            self.tracer.profile("Program::load_method", start, clock())
+        return method
+
+    def unload_method(self, name: str) -> bool:
+        """Let go of a method that is loaded; return whether it was."""
+        method = self._methods.pop(name, None)
+        if method is not None:
+            method.close()
+        return method is not None
+
+    def is_method_loaded(self, name: str) -> bool:
+        """Return whether a method is loaded."""
+        return name in self._methods
+
+    def metadata(self, method_name: str) -> MethodMeta:
+        """Return what the program says about a method, which need not be loaded.
+
+        Raises: ExecutionError InvalidArgument for a method that is not there
+        """
+        try:
+            return MethodMeta(self.file.plan(method_name))
+        except KeyError as error:
+            raise invalid_argument(str(error.args[0])) from None
+
+    method_meta = metadata
+
+    def has_etdump(self) -> bool:
+        """Return whether loads and runs are recorded."""
+        return self.tracer is not None
+
+    def write_etdump_result_to_file(
+        self, etdump_path: str | Path, debug_buffer_path: str | Path | None = None
+    ) -> None:
+        """Write what was recorded so far.
+
+        Raises: ExecutionError InvalidState if the program was loaded without recording
+        """
+        if self.tracer is None:
+            raise ExecutionError(
+                ErrorCode.InvalidState,
+                "nothing was recorded",
+                remedy="Load the program with enable_etdump=True.",
+            )
+        self.tracer.write(etdump_path, debug_buffer_path)

@@ -1,0 +1,111 @@
+"""Which kernels a runtime has: those built in, and those that its user registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.kernels import TABLE, built_in
+from runtime.kernels.rule import Kernel, made_kernel, result
+from runtime.untyped import parse_schema
+
+_ALLOWED = (
+    "Tensor",
+    "int",
+    "bool",
+    "float",
+    "str",
+    "Scalar",
+    "ScalarType",
+    "MemoryFormat",
+    "Device",
+    "SymInt",
+)
+
+
+class KernelRegistry:
+    """Looks up kernels by the full name of their operator.
+
+    Args:
+        only: names of the built-in kernels to offer, as a selective build does; None for all
+    """
+
+    def __init__(self, only: Collection[str] | None = None) -> None:
+        self._only = None if only is None else frozenset(only)
+        self._custom: dict[str, Kernel] = {}
+
+    @property
+    def operator_names(self) -> set[str]:
+        """Return the names of all operators there are kernels for."""
+        inside = TABLE if self._only is None else self._only.intersection(TABLE)
+        return {*inside, *self._custom}
+
+    def find(self, name: str) -> Kernel | None:
+        """Return the kernel of an operator, None when there is none."""
+        if name in self._custom:
+            return self._custom[name]
+        if self._only is not None and name not in self._only:
+            return None
+        return built_in(name)
+
+    def register(self, schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Return a decorator that registers a function as the kernel of an out variant.
+
+        The function takes the arguments of the schema without the out arguments, and returns what
+        is to be stored in them.
+
+        Args:
+            schema: as in ``my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)``
+
+        Raises: ExecutionError for a schema that is not allowed or a name that is taken
+        """
+        name = checked_name(schema)
+        if name in self.operator_names:
+            raise ExecutionError(
+                ErrorCode.RegistrationAlreadyRegistered, f"{name} has a kernel already"
+            )
+
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+            rule = result(function, schema[schema.index("(") :])
+            self._custom[name] = made_kernel(name, rule)
+            return function
+
+        return decorate
+
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """Return those names that no kernel has, sorted."""
+        return sorted({name for name in names if self.find(name) is None})
+
+
+def checked_name(schema: str) -> str:
+    """Return the full name in a schema that a custom kernel may have.
+
+    Raises: ExecutionError InvalidArgument with the rule that it breaks
+    """
+    try:
+        parsed = parse_schema(schema)
+    except RuntimeError as error:
+        raise invalid_argument(f"{schema!r} is no schema: {str(error).splitlines()[0]}") from None
+    if "::" not in parsed.name:
+        raise invalid_argument(f"{parsed.name!r} has no namespace")
+    arguments: list[Any] = list(parsed.arguments)
+    outs = [entry for entry in arguments if entry.is_out]
+    if not outs or arguments[-len(outs) :] != outs or not all(out.kwarg_only for out in outs):
+        raise invalid_argument("a custom kernel has its out arguments last and keyword-only")
+    for entry in arguments:
+        kind = _plain(str(getattr(entry, "real_type", entry.type)))
+        if kind not in _ALLOWED:
+            raise invalid_argument(f"argument {entry.name!r} is of type {kind}")
+    for entry in parsed.returns:
+        if str(entry.type) != "Tensor":
+            raise invalid_argument(f"it returns {entry.type}; only tensors can be returned")
+    return f"{parsed.name}.{parsed.overload_name}" if parsed.overload_name else parsed.name
+
+
+def _plain(kind: str) -> str:
+    for wrapper in ("Optional[", "List["):
+        while kind.startswith(wrapper):
+            kind = kind[len(wrapper) :].removesuffix("]")
+    kind = kind.rstrip("?").removesuffix("[]").rstrip("?")
+    return "Scalar" if kind == "number" else kind

@@ -1,0 +1,218 @@
+"""Walks the bound instructions of a method, with and without recording what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from runtime.binding import Step
+from runtime.errors import ErrorCode, ExecutionError
+from runtime.partition import Place
+from runtime.tracer import DebugLevel, EventTracer, ProfilingLevel, clock
+from runtime.values import ValueTable
+from schema.program import model as m
+
+DEFAULT_BUDGET = 10_000_000  # instructions, as the stock runtime's
+
+
+class Runner:
+    """Runs the chains of a method one after the other.
+
+    Attributes:
+        budget: instructions that one run may take
+        in_progress: whether a run was begun and has not ended
+    """
+
+    def __init__(
+        self, plan: m.ExecutionPlan, chains: Sequence[list[Step]], place: Place, table: ValueTable
+    ) -> None:
+        self.budget = DEFAULT_BUDGET
+        self.in_progress = False
+        self._plan = plan
+        self._chains = chains
+        self._place = place
+        self._table = table
+        self._at = [0, 0]
+        self._calls = [[step.call for step in chain] for chain in chains]
+        self._jumps = [any(step.event == "JF_CALL" for step in chain) for chain in chains]
+
+    def run(self, tracer: EventTracer | None, outputs: Callable[[], list[Any]]) -> None:
+        """Run everything; log times and values where there is a tracer.
+
+        Raises: ExecutionError naming the instruction that failed, InvalidState during a run
+        """
+        if self.in_progress:
+            raise self._state("The method is in the middle of a run.")
+        self.in_progress = True
+        try:
+            with torch.no_grad():
+                if tracer is None:
+                    self._run_plain()
+                else:
+                    self._run_traced(tracer, outputs)
+        finally:
+            self.in_progress = False
+            self._at = [0, 0]
+
+    def _run_plain(self) -> None:
+        left = self.budget
+        for number, calls in enumerate(self._calls):
+            self._place.chain = number
+            if self._jumps[number]:
+                left = self._run_jumping(number, left)
+            else:
+                left = self._spend(left, len(calls), number, 0)
+                self._run_straight(number, calls)
+
+    def _run_straight(self, number: int, calls: Sequence[Callable[[], int | None]]) -> None:
+        index = 0
+        place = self._place
+        try:
+            for index, call in enumerate(calls):
+                place.instruction = index
+                call()
+        except Exception as error:
+            raise self._failed(error, number, index) from error
+
+    def _run_jumping(self, number: int, left: int) -> int:
+        calls, place = self._calls[number], self._place
+        index = 0
+        try:
+            while index < len(calls) and left > 0:
+                left -= 1
+                place.instruction = index
+                target = calls[index]()
+                index = index + 1 if target is None else target
+        except Exception as error:
+            raise self._failed(error, number, index) from error
+        if index < len(calls):
+            raise self._exhausted(number, index)
+        return left
+
+    def _run_traced(self, tracer: EventTracer, outputs: Callable[[], list[Any]]) -> None:
+        tracer.create_event_block("Execute")
+        with tracer.scope("Method::execute"):
+            left = self.budget
+            for number, chain in enumerate(self._chains):
+                index = 0
+                while index < len(chain):
+                    left = self._spend(left, 1, number, index)
+                    index = self._traced_step(tracer, number, index)
+        if tracer.debug_level >= DebugLevel.OUTPUTS:
+            for value in outputs():
+                tracer.log_value(value, output=True)
+
+    def _traced_step(self, tracer: EventTracer, number: int, index: int) -> int:
+        step = self._chains[number][index]
+        self._place.chain, self._place.instruction = number, index
+        start = clock()
+        try:
+            target = step.call()
+        except Exception as error:
+            raise self._failed(error, number, index) from error
+        end = clock()
+        if step.logged and tracer.debug_level >= DebugLevel.INTERMEDIATE:
+            self._log_values(tracer, step, number, index)
+        if tracer.profiling_level >= ProfilingLevel.ALL_EVENTS:
+            if step.inner:
+                tracer.rows.append((step.inner, number, index, start, end))
+            tracer.rows.append((step.event, number, index, start, end))
+        return index + 1 if target is None else target
+
+    def _log_values(self, tracer: EventTracer, step: Step, number: int, index: int) -> None:
+        if tracer.only.takes(index, step.operator):
+            for value in step.logged:
+                item = self._table.resolve(self._table.items[value])
+                tracer.log_value(item, number, index)
+
+    def step(self, tracer: EventTracer | None) -> None:
+        """Run the next instruction.
+
+        Raises: ExecutionError EndOfMethod when there is none left
+        """
+        while self._at[0] < len(self._chains) and self._at[1] >= len(self._chains[self._at[0]]):
+            self._at = [self._at[0] + 1, 0]
+        if self._at[0] >= len(self._chains):
+            self.in_progress = False
+            raise ExecutionError(ErrorCode.EndOfMethod, "there is no instruction left").located(
+                method=self._plan.name
+            )
+        if tracer is not None and not self.in_progress:
+            tracer.create_event_block("Execute")
+        self.in_progress = True
+        with torch.no_grad():
+            self._at[1] = self._one(tracer, *self._at)
+
+    def _one(self, tracer: EventTracer | None, number: int, index: int) -> int:
+        if tracer is not None:
+            return self._traced_step(tracer, number, index)
+        self._place.chain, self._place.instruction = number, index
+        try:
+            target = self._calls[number][index]()
+        except Exception as error:
+            raise self._failed(error, number, index) from error
+        return index + 1 if target is None else target
+
+    def reset(self) -> None:
+        """Go back to the first instruction.
+
+        Raises: ExecutionError InvalidState before the end was reached
+        """
+        at = self._at
+        ended = at[0] >= len(self._chains) or (
+            at[0] == len(self._chains) - 1 and at[1] >= len(self._chains[at[0]])
+        )
+        if not ended:
+            raise self._state("Cannot reset until EndOfMethod has been reached.")
+        self._at = [0, 0]
+        self.in_progress = False
+
+    def _spend(self, left: int, count: int, number: int, index: int) -> int:
+        if count > left:
+            raise self._exhausted(number, index)
+        return left - count
+
+    def _exhausted(self, number: int, index: int) -> ExecutionError:
+        return self._failed(
+            ExecutionError(
+                ErrorCode.InvalidProgram,
+                f"the run took more than {self.budget:,} instructions; it loops without end, or "
+                "needs a larger instruction budget",
+                remedy="",
+            ),
+            number,
+            index,
+        )
+
+    def _state(self, reason: str) -> ExecutionError:
+        return ExecutionError(ErrorCode.InvalidState, reason).located(method=self._plan.name)
+
+    def _failed(self, error: Exception, number: int, index: int) -> ExecutionError:
+        """Return what a kernel raised as an error of the program, with its place."""
+        if not isinstance(error, ExecutionError):
+            error = _translated(error)
+        step = self._chains[number][index] if index < len(self._chains[number]) else None
+        return error.located(
+            method=self._plan.name,
+            instruction=index,
+            operator=step.operator if step is not None else "",
+            source=self._source(number, index),
+        )
+
+    def _source(self, number: int, index: int) -> str:
+        traces = self._plan.chains[number].stacktrace or ()
+        frames = traces[index].items if index < len(traces) else ()
+        return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+
+
+def _translated(error: Exception) -> ExecutionError:
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+        return ExecutionError(ErrorCode.MemoryAllocationFailed, text)
+    if isinstance(error, NotImplementedError) or "not implemented for" in str(error):
+        return ExecutionError(
+            ErrorCode.NotSupported, text, remedy="The kernel does not take this element type."
+        )
+    return ExecutionError(ErrorCode.InvalidArgument, text)

@@ -1,0 +1,201 @@
+"""Tensors of a method: element types, layouts, and the rules by which they are resized."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import torch
+
+from runtime.errors import ErrorCode, ExecutionError, invalid_program
+from runtime.untyped import dtype_named
+from schema.scalar_type import BY_CODE, numel, scalar_type
+
+MAX_RANK = 16  # kTensorDimensionLimit
+_MOST_ELEMENTS = 1 << 58  # strides and bytes of any element type stay within 64 bits
+
+_BY_CODE = {code: dtype_named(kind.name) for code, kind in BY_CODE.items()}
+CODE_OF: dict[torch.dtype, int] = {
+    dtype: code for code, dtype in _BY_CODE.items() if dtype is not None
+}
+
+
+class TensorShapeDynamism(IntEnum):
+    """Whether a tensor may change its sizes."""
+
+    STATIC = 0
+    DYNAMIC_BOUND = 1
+    DYNAMIC_UNBOUND = 2
+
+
+def dtype_of(code: int) -> torch.dtype:
+    """Return torch's element type of a number in a program.
+
+    Raises: ExecutionError InvalidType for a number torch has no type for
+    """
+    dtype = _BY_CODE.get(code)
+    if dtype is None:
+        name = scalar_type(code).name
+        raise ExecutionError(ErrorCode.InvalidType, f"element type {code} ({name}) is not known")
+    return dtype
+
+
+def strides_of(sizes: Sequence[int], dim_order: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a dense tensor, in elements.
+
+    Args:
+        sizes: size of each dimension
+        dim_order: dimensions, outermost first
+    """
+    strides = [0] * len(sizes)
+    step = 1
+    for dim in reversed(dim_order):
+        strides[dim] = step
+        step *= max(sizes[dim], 1)
+    return tuple(strides)
+
+
+def dim_order_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Return the dimensions of a dense tensor, outermost first."""
+    strides = tensor.stride()
+    if tensor.is_contiguous():
+        return tuple(range(len(strides)))
+    return tuple(sorted(range(len(strides)), key=lambda dim: (-strides[dim], dim)))
+
+
+def check_shape(sizes: Sequence[int], dim_order: Sequence[int]) -> None:
+    """Refuse shapes that no tensor can have.
+
+    Raises: ExecutionError InvalidProgram, MemoryAllocationFailed
+    """
+    if len(sizes) > MAX_RANK:
+        raise invalid_program(f"a tensor has {len(sizes)} dimensions, at most {MAX_RANK} can be")
+    if min(sizes, default=0) < 0:
+        raise invalid_program(f"a tensor has the negative sizes {list(sizes)}")
+    if numel(tuple(max(size, 1) for size in sizes)) > _MOST_ELEMENTS:
+        raise ExecutionError(
+            ErrorCode.MemoryAllocationFailed, f"a tensor has the sizes {list(sizes)}"
+        )
+    if sorted(dim_order) != list(range(len(sizes))):
+        raise invalid_program(
+            f"dim_order {list(dim_order)} is no order of the dimensions of sizes {list(sizes)}"
+        )
+
+
+def as_bytes(tensor: torch.Tensor) -> memoryview:
+    """Return the bytes of a dense tensor in storage order."""
+    flat = tensor.detach().as_strided((tensor.numel(),), (1,))
+    raw: Any = flat.contiguous().view(torch.uint8)
+    return memoryview(raw.numpy())
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A tensor value: the tensor all users hold, and what may be done to it.
+
+    Attributes:
+        tensor: one object for the life of the method; resizing changes it in place
+        index: number in the plan's value table
+        code: element type, number of the file
+        dim_order: dimensions, outermost first; kept by every resize
+        dynamism: whether it may be resized
+        capacity: elements it may have
+        base: all its elements where they were planned, None while nothing is planned
+        constant: whether it is read-only
+        viewed: the tensor whose memory this one shows, None where it has its own
+        planned: whether its memory comes from the plan
+    """
+
+    tensor: torch.Tensor
+    index: int
+    code: int
+    dim_order: tuple[int, ...]
+    dynamism: int
+    capacity: int
+    base: torch.Tensor | None
+    constant: bool
+    planned: bool
+    viewed: Slot | None = None
+
+    @property
+    def read_only(self) -> bool:
+        """Return whether its bytes are a constant's."""
+        return self.constant or (self.viewed is not None and self.viewed.constant)
+
+    def resize(self, sizes: Sequence[int]) -> None:
+        """Change the sizes within what the plan allows.
+
+        Raises: ExecutionError NotSupported with the documented messages
+        """
+        tensor = self.tensor
+        if tuple(sizes) == tensor.shape:
+            return
+        if len(sizes) != tensor.dim():
+            raise _refused(
+                "Attempted to change the tensor rank which is immutable: "
+                f"old={tensor.dim()}, new={len(sizes)}"
+            )
+        if self.dynamism == TensorShapeDynamism.STATIC:
+            raise _refused(
+                "Attempted to resize a static tensor. "
+                f"Expected shape {list(tensor.shape)}, but received {list(sizes)}."
+            )
+        wanted = numel(tuple(sizes))
+        if self._bounded and wanted > self.capacity:
+            raise _refused(
+                f"Attempted to resize a bounded tensor with a maximum capacity of {self.capacity} "
+                f"elements to {wanted} elements."
+            )
+        self._reshape(tuple(sizes), wanted)
+
+    @property
+    def _bounded(self) -> bool:
+        return self.dynamism == TensorShapeDynamism.DYNAMIC_BOUND or self.planned
+
+    def _reshape(self, sizes: tuple[int, ...], wanted: int) -> None:
+        strides = strides_of(sizes, self.dim_order)
+        if not self._bounded and wanted > self.tensor.untyped_storage().nbytes() // max(
+            self.tensor.element_size(), 1
+        ):
+            fresh = torch.empty(wanted, dtype=self.tensor.dtype)
+            self.tensor.set_(fresh.untyped_storage(), 0, sizes, strides)
+        else:
+            self.tensor.as_strided_(sizes, strides)
+
+    def store(self, result: torch.Tensor) -> None:
+        """Write a kernel's result into this tensor, resized to it.
+
+        Raises: ExecutionError where the shape or the element type does not fit
+        """
+        tensor = self.tensor
+        if result.shape != tensor.shape:
+            self.resize(result.shape)
+        if result.dtype is not tensor.dtype and not torch.can_cast(result.dtype, tensor.dtype):
+            raise ExecutionError(
+                ErrorCode.InvalidArgument,
+                f"the result is {result.dtype}, which cannot be stored as {tensor.dtype}",
+            )
+        tensor.copy_(result)
+
+    def share(self, source: torch.Tensor) -> None:
+        """Let this tensor be another one's memory, which must have this one's layout."""
+        self.tensor.set_(
+            source.untyped_storage(), source.storage_offset(), source.shape, source.stride()
+        )
+
+    def place(self, base: torch.Tensor) -> None:
+        """Give a tensor without planned memory elements to hold, as many as it may have."""
+        sizes = tuple(self.tensor.shape)
+        strides = strides_of(sizes, self.dim_order)
+        self.tensor.set_(base.untyped_storage(), base.storage_offset(), sizes, strides)
+
+    def free(self) -> None:
+        """Drop the memory of a tensor that is not planned."""
+        if not self.planned and not self.constant:
+            self.tensor.set_(torch.empty(0, dtype=self.tensor.dtype).untyped_storage())
+
+
+def _refused(reason: str) -> ExecutionError:
+    return ExecutionError(ErrorCode.NotSupported, reason)

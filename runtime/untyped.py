@@ -1,0 +1,38 @@
+"""Names of torch that have no full types or no public name, in one place."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_torch: Any = torch
+aten: Any = torch.ops.aten
+parse_schema: Callable[[str], Any] = _torch._C.parse_schema
+_frombuffer: Callable[..., torch.Tensor] = _torch.frombuffer
+
+
+def dtype_named(name: str) -> torch.dtype | None:
+    """Return torch's element type of this name, None where torch has none."""
+    found = getattr(_torch, name, None)
+    return found if isinstance(found, torch.dtype) else None
+
+
+def from_buffer(buffer: object, dtype: torch.dtype, count: int, offset: int = 0) -> torch.Tensor:
+    """Return a one-dimensional tensor over bytes, which need not be aligned; at least one element.
+
+    Raises: ValueError if the buffer is too short
+    """
+    return _frombuffer(buffer, dtype=dtype, count=count, offset=offset)
+
+
+def _say_once() -> None:
+    # torch warns about the first read-only buffer of a process; ours are constants, never written
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from_buffer(b"\0", torch.uint8, 1)
+
+
+_say_once()
