@@ -24,6 +24,7 @@ from devtools_app.state import NOTHING
 from devtools_app.theme import BASE_SIZE, Mode
 from devtools_app.view_host import ViewHost
 from devtools_app.views.spec import CanDraw, CanExport, CanFind, CanStep
+from devtools_app.widgets.files import ask_save
 from devtools_app.workspace import SUFFIX
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class Dialogs:
 
     def save_file(self, parent: QWidget, title: str, suggested: str, filters: str) -> str:
         """Return where to write, empty for nowhere; asks before a file is replaced."""
-        return QFileDialog.getSaveFileName(parent, title, suggested, filters)[0]
+        path = ask_save(parent, title, suggested, filters)
+        return "" if path is None else str(path)
 
 
 class Commands:
@@ -145,8 +147,7 @@ class Commands:
         suggested = f"{one.session.name if one else 'workspace'}{SUFFIX}"
         name = self.dialogs.save_file(self._window, "Save workspace", suggested, _WORKSPACES)
         if name:
-            path = Path(name)
-            self._save_workspace(path if path.suffix else path.with_suffix(SUFFIX))
+            self._save_workspace(Path(name))
 
     def _save_workspace(self, path: Path) -> None:
         if self._desk.save_workspace(path, self._window.docks.save()):
@@ -180,7 +181,8 @@ class Commands:
             else:
                 save_picture(host.view, Path(name))
         except OSError as error:
-            self._window.notice(Notice(f"The picture cannot be written: {error}", "error"))
+            reason = f"{name}: {error.strerror or error}"
+            self._window.notice(Notice(f"The picture cannot be written. {reason}", "error"))
             return
         self._window.status.say(f"Exported {name}")
 

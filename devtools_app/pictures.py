@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QRect
+from PySide6.QtCore import QBuffer, QIODevice, QPoint, QRect
 from PySide6.QtGui import QColor, QPainter, QPixmap
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
+
+from devtools_app.widgets.files import write_binary_file
 
 _FINENESS = 2.0
 
@@ -24,17 +27,20 @@ def save_picture(widget: QWidget, path: Path) -> None:
     pixmap.setDevicePixelRatio(_FINENESS)
     pixmap.fill(QColor(widget.palette().window().color()))
     widget.render(pixmap, QPoint())
-    if not pixmap.save(str(path), "PNG"):
-        raise OSError(f"{path} cannot be written")
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not pixmap.save(buffer, "PNG"):
+        raise OSError(errno.ENOMEM, "the picture is too large", str(path))
+    write_binary_file(path, buffer.data().data())
 
 
 def _save_svg(widget: QWidget, path: Path) -> None:
-    with path.open("wb"):  # Qt draws into the void when it cannot write
-        pass
+    buffer = QBuffer()
     generator = QSvgGenerator()
-    generator.setFileName(str(path))
+    generator.setOutputDevice(buffer)
     generator.setSize(widget.size())
     generator.setViewBox(QRect(QPoint(), widget.size()))
     generator.setTitle(widget.accessibleName() or "ETScope")
     with QPainter(generator) as painter:
         widget.render(painter, QPoint())
+    write_binary_file(path, buffer.data().data())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
-from PySide6.QtCore import QFile, QIODevice, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QBuffer, QIODevice, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QImage, QPainter, QPaintEvent, QPen
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QSizePolicy, QWidget
 from typing_extensions import override
 
+from devtools_app.widgets.files import write_binary_file
 from devtools_app.widgets.paint_theme import CanvasColours, qcolor
 
 _MARGIN = 24
@@ -154,23 +156,21 @@ class Canvas(QWidget):
             _save(self.render_to_image(scale, size, extras=extras), path)
 
     def _write_svg(self, path: str | Path, size: QSize, *, extras: bool) -> None:
+        buffer = QBuffer()
         generator = QSvgGenerator()
-        generator.setFileName(str(path))
+        generator.setOutputDevice(buffer)
         generator.setSize(size)
         generator.setViewBox(QRect(0, 0, size.width(), size.height()))
         generator.setTitle(self.accessibleName())
         generator.setDescription(self.accessible_summary())
-        painter = QPainter()
-        if not painter.begin(generator):
-            raise OSError(f"could not write the drawing {path}")
-        try:
+        with QPainter(generator) as painter:
             self._paint_picture(painter, size, extras=extras)
-        finally:
-            painter.end()
+        write_binary_file(Path(path), buffer.data().data())
 
 
 def _save(image: QImage, path: str | Path) -> None:
-    file = QFile(str(path))
-    opened = file.open(QIODevice.OpenModeFlag.WriteOnly)
-    if not opened or not image.save(file, "PNG"):  # pyright: ignore[reportCallIssue, reportArgumentType]  # the stub wants bytes, Qt takes str
-        raise OSError(f"could not write the picture {path}: {file.errorString()}")
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not image.save(buffer, "PNG"):  # pyright: ignore[reportCallIssue, reportArgumentType]  # the stub wants bytes, Qt takes str
+        raise OSError(errno.ENOMEM, "the picture is too large", str(path))
+    write_binary_file(Path(path), buffer.data().data())
