@@ -40,7 +40,8 @@ _MEMORY_FORMATS = {
     aten.empty.memory_format: "_empty_dim_order",
 }
 _NUMBERS = ("aten::sym_", "aten::_local_scalar_dense")
-_NUMBER_MODULES = frozenset(("_operator", "builtins", "math", "torch"))
+_NUMBER_MODULES = frozenset(("_operator", "math"))
+_NUMBER_FUNCTIONS: frozenset[Any] = frozenset((abs, round, pow, min, max))
 _SHOWN = 10
 
 
@@ -220,7 +221,10 @@ def _fault_of_other(target: Any) -> str:  # noqa: ANN401
         )
     if target is operator.getitem or isinstance(target, HigherOrderOperator):
         return ""
-    if getattr(target, "__module__", None) in _NUMBER_MODULES:
+    name, home = getattr(target, "__name__", ""), getattr(target, "__module__", None)
+    if home in _NUMBER_MODULES or target in _NUMBER_FUNCTIONS:
+        return ""
+    if home == "torch" and name.startswith("sym_"):
         return ""
     return f"{target} is no operator of an edge program"
 

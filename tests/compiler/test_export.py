@@ -1,0 +1,194 @@
+"""The front end: modules in, exported programs out, errors at the user's own line."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.export import Dim
+
+import compiler
+from compiler import ExportError, TrainingModeWarning, export, ops, to_edge
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)  # torch logs every failed trace
+    yield
+    logging.disable(logging.NOTSET)
+
+
+class Nested(nn.Module):
+    def forward(self, pair: Any, *, table: Any, scale: float = 2.0) -> Any:
+        first, (second, third) = pair
+        return {"sum": first + second * scale, "rest": [third + table["bias"], scale]}
+
+
+class Sum(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x + y
+
+
+def test_nested_inputs_and_outputs_flatten_and_come_back() -> None:
+    x = torch.randn(3)
+    kwargs = {"table": {"bias": x}, "scale": 3.0}
+    program = export(Nested().eval(), ((x, (x, x)),), kwargs)
+    manager = to_edge(program)
+    found = manager.exported_program().module()((x, (x, x)), **kwargs)
+    assert found["sum"].allclose(x * 4)
+    assert found["rest"][1] == 3.0
+    assert manager.to_executorch().buffer
+
+
+def test_shared_dynamic_dimension_guards_inputs() -> None:
+    size = Dim("rows", min=1, max=10)
+    shapes = {"x": {0: size}, "y": {0: size}}
+    program = export(Sum().eval(), (torch.ones(3, 3), torch.ones(3, 3)), dynamic_shapes=shapes)
+    module: Any = program.module()
+    assert module(torch.ones(2, 3), torch.ones(2, 3)).shape == (2, 3)
+    with pytest.raises(AssertionError, match=r"<= 10|Guard failed"):
+        module(torch.ones(15, 3), torch.ones(15, 3))
+    with pytest.raises(AssertionError, match="Guard failed"):
+        module(torch.ones(3, 3), torch.ones(2, 3))
+    plan = to_edge(program).to_executorch().memory_plans["forward"]
+    small = {"x": {0: Dim("rows", min=1, max=5)}, "y": {0: Dim("rows", min=1, max=5)}}
+    fewer = export(Sum().eval(), (torch.ones(3, 3), torch.ones(3, 3)), dynamic_shapes=small)
+    assert to_edge(fewer).to_executorch().memory_plans["forward"].nbytes < plan.nbytes
+
+
+def test_dimension_that_is_a_formula_of_another_is_kept() -> None:
+    half = Dim("half", min=2, max=8)
+
+    class Halves(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x.reshape(-1, 2).sum(1) + y
+
+    program = export(
+        Halves().eval(),
+        (torch.ones(8), torch.ones(4)),
+        dynamic_shapes=({0: 2 * half}, {0: half}),
+    )
+    assert program.module()(torch.ones(12), torch.ones(6)).shape == (6,)
+    assert to_edge(program).to_executorch().buffer
+
+
+def test_exported_program_is_exported_again_after_an_edit() -> None:
+    first = export(nn.Sequential(nn.Linear(3, 2), nn.ReLU()).eval(), (torch.randn(1, 3),))
+    module: Any = first.module()
+    for node in module.graph.nodes:
+        if node.target is torch.ops.aten.relu.default:
+            node.target = torch.ops.aten.sigmoid.default
+    module.recompile()
+    second = export(module, (torch.randn(1, 3),))
+    targets = [n.target for n in to_edge(second).exported_program().graph.nodes]
+    assert ops.edge.aten.sigmoid.default in targets
+    assert len(list(export(first, (torch.randn(1, 3),)).graph.nodes)) == len(first.graph.nodes)
+
+
+def test_training_mode_warns_and_names_the_layers() -> None:
+    module = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5), nn.BatchNorm1d(2))
+    with pytest.warns(TrainingModeWarning, match="Sequential is in training mode; it .* 1, 2"):
+        export(module, (torch.randn(4, 2),))
+    assert module.training
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        export(module.eval(), (torch.randn(4, 2),))
+
+
+class Branches(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.sum() > 0:  # the line
+            return x
+        return -x
+
+
+class Opens(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return open(x)  # the line
+
+
+class Multiplies(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x)  # the line
+
+
+class Views(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # the line
+        return x.view(6, 1)
+
+
+def _line(module: nn.Module) -> str:
+    lines, first = inspect.getsourcelines(type(module))
+    (found,) = (first + at for at, line in enumerate(lines) if "# the line" in line)
+    return f"test_export.py:{found}"
+
+
+_rows = Dim("rows", min=1, max=10)
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "reason"),
+    [
+        (Branches(), {}, "GuardOnDataDependentSymNode: Could not guard"),
+        (Opens(), {}, "TypeError: expected str"),
+        (Opens(), {"strict": True}, "open"),
+        (Multiplies(), {}, "must have same reduction dim"),
+        (Views(), {"dynamic_shapes": ({0: _rows},)}, "specialized it to be a constant"),
+        (Views(), {"dynamic_shapes": {"z": {0: _rows}}}, r"must be the arg names \['x'\]"),
+    ],
+)
+def test_error_has_reason_and_the_line_of_the_user(module: Any, options: Any, reason: str) -> None:
+    with pytest.raises(ExportError, match=reason) as caught:
+        export(module.eval(), (torch.randn(3, 2),), **options)
+    assert caught.value.line.endswith(_line(module))
+    assert _line(module) in str(caught.value)
+    assert "torch.export" not in str(caught.value).split(" at ")[-1]
+
+
+def test_input_that_does_not_match_is_said() -> None:
+    with pytest.raises(ExportError, match="missing a required argument: 'y'"):
+        export(Sum().eval(), (torch.randn(2),))
+    with pytest.raises(ExportError, match=r"expected a tuple of example inputs, found Tensor"):
+        export(Sum().eval(), torch.randn(2))
+    with pytest.raises(ExportError, match=r"expected a torch.nn.Module, found function"):
+        export(lambda x: x, (torch.randn(2),))
+
+
+def test_contexts_around_the_export_are_honoured() -> None:
+    class Attends(nn.Module):
+        def forward(self, q: torch.Tensor) -> torch.Tensor:
+            return nn.functional.scaled_dot_product_attention(q, q, q)
+
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    with sdpa_kernel([SDPBackend.MATH]), torch.no_grad():
+        program = export(Attends().eval(), (torch.randn(1, 2, 3, 4),))
+    graph = to_edge(program).exported_program().graph
+    assert not any("scaled_dot" in str(node.target) for node in graph.nodes)
+
+
+def test_source_line_of_a_layer_is_where_the_user_calls_it() -> None:
+    program = export(Multiplies().eval(), (torch.randn(2, 4),))
+    (node, *_) = (n for n in program.graph.nodes if n.op == "call_function")
+    from compiler.errors import source_line
+
+    assert source_line(node).endswith(_line(Multiplies()))
+
+
+def test_every_documented_name_is_there() -> None:
+    for name in compiler._HOME:
+        assert getattr(compiler, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        compiler.nothing  # noqa: B018

@@ -1,0 +1,111 @@
+"""Passes and element types beside the stock compiler, which runs in a process of its own."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from compiler import ops, to_edge
+from compiler.edge.dtype_rules import _LETTERS, _RULES, dtype_rule_of
+from compiler.passes.export_pass import ExportPass
+from tests.compiler.programs import Apply
+from tests.compiler.stock import ROOT
+from tests.compiler.tutorial_passes import passes_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.interop]
+
+
+def _program() -> torch.export.ExportedProgram:
+    inputs = (torch.randn(2, 3), torch.randn(3, 3), torch.randn(2, 3))
+    return torch.export.export(Apply(lambda x, w, y: ((x.relu() @ w).sin() + y).relu()), inputs)
+
+
+def _formals(name: str) -> tuple[list[str], list[str]]:
+    packet, _, overload = name.partition(".")
+    op = getattr(getattr(torch.ops.aten, packet), overload or "default")
+    inputs = [a.name for a in op._schema.arguments if "Tensor" in str(a.type)]
+    return inputs, [r.name or f"__ret_{i}" for i, r in enumerate(op._schema.returns)]
+
+
+def _operators() -> dict[str, list[str]]:
+    found = {name: _formals(name) for name in _RULES}
+    return {name: [*i, *o] for name, (i, o) in found.items() if len(i) + len(o) <= 4}
+
+
+@pytest.fixture(scope="module")
+def stock_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    path = tmp_path_factory.mktemp("passes") / "program.pt2"
+    torch.export.save(_program(), path)
+    letters = {letter: str(dtype).removeprefix("torch.") for letter, dtype in _LETTERS.items()}
+    questions = json.dumps({"letters": letters, "operators": _operators()})
+    return _ask(path, questions)
+
+
+def _ask(path: Path, questions: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.compiler.stock_passes", str(path), questions],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", ["OneToOne", "OneToMany", "OneToNone", "Local"])
+def test_tutorial_pass_gives_the_graph_that_the_stock_base_gives(
+    name: str, stock_answers: dict[str, Any]
+) -> None:
+    changed = to_edge(_program()).transform([passes_of(ops, ExportPass)[name]])
+    nodes = [n for n in changed.exported_program().graph.nodes if n.op == "call_function"]
+    found = [
+        [n.target.__name__, n.meta["debug_handle"], str(tuple(n.meta["val"].shape))] for n in nodes
+    ]
+    assert found == stock_answers["graphs"][name]
+
+
+def test_element_types_are_those_of_the_stock_tables(stock_answers: dict[str, Any]) -> None:
+    tables = stock_answers["dtypes"]
+    assert len(tables) > 100
+    different: dict[str, set[str]] = {}
+    for name, accepted in tables.items():
+        inputs, results = _formals(name)
+        rule = dtype_rule_of(_overload(name))
+        assert rule is not None
+        width = len(inputs) + len(results)
+        choices = _LETTERS if width <= 3 else "bylf"
+        ours = {
+            "".join(given)
+            for given in itertools.product(choices, repeat=width)
+            if rule.accepts(
+                {n: _LETTERS[g] for n, g in zip(inputs, given, strict=False)},
+                [_LETTERS[g] for g in given[len(inputs) :]],
+            )
+        }
+        odd = {given for given in ours ^ set(accepted) if not _is_known(given)}
+        if odd:
+            different[name] = odd
+    assert different == {}
+
+
+def _overload(name: str) -> Any:
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.aten, packet), overload or "default")
+
+
+def _is_known(given: str) -> bool:
+    """Return whether our rule differs on purpose.
+
+    The stock tables let float16 and bfloat16 mix, which torch promotes to float32, and leave out
+    uint16 in places where torch computes with it.
+    """
+    return "u" in given or {"h", "g"} <= set(given)
