@@ -9,8 +9,9 @@ from typing import Any, cast
 
 from inspector.anonymise_names import Names, is_path_like, without_paths
 from schema.errors import FormatError
-from schema.etrecord import ETRecord, encode, replace_members
-from schema.etrecord.members import COUNTS, DELEGATES, GRAPH_ID, HANDLES, MARKER
+from schema.etrecord import ETRecord, TensorData, encode, replace_members
+from schema.etrecord.members import COUNTS, DELEGATES, GRAPH_ID, HANDLES, MARKER, SIDE_FILES
+from schema.etrecord.torch_write import write_zeros
 
 Json = Any
 _MAPS = (MARKER, GRAPH_ID, HANDLES, DELEGATES, COUNTS)
@@ -21,14 +22,19 @@ _TENSOR_FILES = ("original_state_dict", "original_constants", "state_dict", "con
 
 
 def anonymous_record(record: ETRecord, names: Names) -> bytes:
-    """Return the record with its graphs and maps only.
+    """Return the record with its graphs and maps; weights are zeros of the same layout.
 
-    Tensors, inputs, outputs and members no release is known to write are left out.
+    Inputs, outputs and members no release is known to write are left out. The stock tool asks
+    for three files beside each graph, so examples are there and empty.
     """
-    kept = {*_MAPS, *record.program_names}
+    sides = {f"{name}{suffix}" for name in record.program_names for suffix in SIDE_FILES}
+    kept = {*_MAPS, *record.program_names, *sides}
     changes: dict[str, bytes | None] = {
         member.name: None for member in record.members if member.name not in kept
     }
+    for name in sorted(sides):
+        if name in record.archive:
+            changes[name] = _zero_tensors(record, name, names)
     for name in record.program_names:
         try:
             tree = json.loads(bytes(record.read(name)))
@@ -37,6 +43,21 @@ def anonymous_record(record: ETRecord, names: Names) -> bytes:
             continue
         changes[name] = json.dumps(_Graph(tree, names).anonymous()).encode()
     return encode(replace_members(record, changes))
+
+
+def _zero_tensors(record: ETRecord, name: str, names: Names) -> bytes:
+    """Return zeros under other names, nothing for what is not a dictionary of tensors."""
+    try:
+        tree = record.saved(name).value
+        if not isinstance(tree, dict):
+            return b""
+        items = cast("dict[object, object]", tree).items()
+        found = {
+            names.qualified(str(key)): one for key, one in items if isinstance(one, TensorData)
+        }
+        return write_zeros(found)
+    except (FormatError, ValueError):
+        return b""
 
 
 class _Graph:

@@ -18,6 +18,7 @@ from inspector.session import Session
 from inspector.size_files import session_sizes
 from inspector.tensors import stored_tensors
 from schema.bundled import BundledProgram
+from schema.etrecord import ETRecord, tensors
 from schema.program import model as m
 from tests.inspector.cli_runs import LONE, SESSIONS, run, valid
 from tests.inspector.sessions import DATA, label, session
@@ -116,15 +117,23 @@ def test_copy_has_no_names_paths_or_values(path: Path, tmp_path: Path) -> None:
     for data in new.external:
         assert not any(any(entry.data) for entry in data.entries)
     if new.record is not None:
-        kept = {member.name for member in new.record.members}
-        assert not any(
-            "state_dict" in name or "constants" in name or "puts" in name for name in kept
-        )
+        _assert_blank(new.record)
     if isinstance(new.bundled, BundledProgram):
         for suite in new.bundled.method_test_suites:
             for case in suite.test_cases:
-                tensors = (getattr(one.val, "data", b"") for one in case.inputs)
-                assert not any(any(data) for data in tensors)
+                inputs = (getattr(one.val, "data", b"") for one in case.inputs)
+                assert not any(any(data) for data in inputs)
+
+
+def _assert_blank(record: ETRecord) -> None:
+    kept = {member.name for member in record.members}
+    assert not kept & {"reference_outputs", "representative_inputs"}
+    for name in record.program_names:
+        assert not len(record.read(f"{name}_example_inputs"))
+        for suffix in ("state_dict", "constants"):
+            saved = record.saved(f"{name}_{suffix}")
+            assert saved.issues == ()
+            assert not any(any(tensor.data or b"") for tensor in tensors(saved.value))
 
 
 def _secrets(one: Session) -> set[bytes]:

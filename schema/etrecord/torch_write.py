@@ -1,0 +1,130 @@
+"""Writes torch.save files of named tensors whose elements are all zero, without torch.
+
+Source: torch/serialization.py (members, persistent ids), torch/_utils.py (``_rebuild_*``), pickle
+protocol 2.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from schema.etrecord.dtypes import STORAGE_TYPES
+from schema.etrecord.tensor_data import TensorData, span_elements
+from schema.etrecord.zip_write import Content, write_archive
+from schema.scalar_type import scalar_type
+
+Key: TypeAlias = "tuple[int, str | None]"  # element type and name
+_PREFIX = "archive"
+_UNTYPED = "UntypedStorage"
+_STORAGES = {code: name for name, code in STORAGE_TYPES.items() if name != _UNTYPED}
+_MARK, _TUPLE, _EMPTY_TUPLE, _REDUCE, _PERSISTENT = b"(", b"t", b")", b"R", b"Q"
+_PROTOCOL, _STOP, _EMPTY_DICT, _SET_ITEMS = b"\x80\x02", b".", b"}", b"u"
+
+
+def write_zeros(tensors: Mapping[str, TensorData]) -> bytes:
+    """Return a torch.save file of a dictionary of tensors of the same layout, full of zeros.
+
+    Tensors that share a storage share it still. One that was saved without bytes is written as
+    one zero that is repeated, so that it costs nothing here either.
+
+    Raises: ValueError if a tensor is of a type that torch has no storage for
+    """
+    storages = _storages(tensors.values())
+    numbers = {key: number for number, key in enumerate(storages)}
+    body = b"".join(
+        _text(name) + _tensor(tensor, numbers[_key(tensor)], storages[_key(tensor)])
+        for name, tensor in tensors.items()
+    )
+    pickled = _PROTOCOL + _EMPTY_DICT + _MARK + body + _SET_ITEMS + _STOP
+    return write_archive(_members(pickled, storages))
+
+
+def _members(pickled: bytes, storages: Mapping[Key, int]) -> Iterator[Content]:
+    yield Content(f"{_PREFIX}/data.pkl", pickled)
+    yield Content(f"{_PREFIX}/byteorder", b"little")
+    for number, ((code, _), elements) in enumerate(storages.items()):
+        nbytes = elements * scalar_type(code).item_bytes
+        yield Content(f"{_PREFIX}/data/{number}", bytes(nbytes))
+    yield Content(f"{_PREFIX}/version", b"3\n")
+
+
+def _key(tensor: TensorData) -> Key:
+    """Return what tensors with one storage have in common; without bytes there is none to share."""
+    shared = tensor.data is not None and tensor.storage_key
+    return tensor.scalar_type, tensor.storage_key if shared else None
+
+
+def _storages(tensors: Iterable[TensorData]) -> dict[Key, int]:
+    """Return the elements of each storage."""
+    found: dict[Key, int] = {}
+    for tensor in tensors:
+        if not scalar_type(tensor.scalar_type).item_bytes:
+            raise ValueError(f"no storage holds elements of type {tensor.dtype}")
+        offset, strides = _place(tensor)
+        elements = offset + span_elements(tensor.sizes, strides)
+        found[_key(tensor)] = max(found.get(_key(tensor), 0), elements)
+    return found
+
+
+def _place(tensor: TensorData) -> tuple[int, tuple[int, ...]]:
+    if tensor.data is None or not tensor.storage_key:
+        return 0, (0,) * len(tensor.sizes)
+    return tensor.storage_offset, tensor.strides
+
+
+def _tensor(tensor: TensorData, number: int, elements: int) -> bytes:
+    """Return the opcodes that make a tensor or parameter."""
+    offset, strides = _place(tensor)
+    layout = _number(offset) + _numbers(tensor.sizes) + _numbers(strides)
+    layout += _flag(tensor.requires_grad) + _hooks()
+    kind = scalar_type(tensor.scalar_type)
+    name = _STORAGES.get(kind.code, "")
+    if name:
+        storage = _storage(_global("torch", name), number, elements)
+        made = _call("torch._utils", "_rebuild_tensor_v2", storage + layout)
+    else:
+        untyped = _global("torch.storage", _UNTYPED)
+        storage = _storage(untyped, number, elements * kind.item_bytes)
+        dtype = _global("torch", kind.name)
+        made = _call("torch._utils", "_rebuild_tensor_v3", storage + layout + dtype)
+    if not tensor.is_parameter:
+        return made
+    grad = _flag(tensor.requires_grad) + _hooks()
+    return _call("torch._utils", "_rebuild_parameter", made + grad)
+
+
+def _storage(kind: bytes, number: int, count: int) -> bytes:
+    identity = _text("storage") + kind + _text(str(number)) + _text("cpu") + _number(count)
+    return _MARK + identity + _TUPLE + _PERSISTENT
+
+
+def _call(module: str, name: str, arguments: bytes) -> bytes:
+    return _global(module, name) + _MARK + arguments + _TUPLE + _REDUCE
+
+
+def _global(module: str, name: str) -> bytes:
+    return f"c{module}\n{name}\n".encode("ascii")
+
+
+def _hooks() -> bytes:
+    return _global("collections", "OrderedDict") + _EMPTY_TUPLE + _REDUCE
+
+
+def _flag(value: bool) -> bytes:
+    return b"\x88" if value else b"\x89"
+
+
+def _text(text: str) -> bytes:
+    raw = text.encode("utf-8", "replace")
+    return b"X" + struct.pack("<I", len(raw)) + raw
+
+
+def _number(value: int) -> bytes:
+    raw = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
+    return b"\x8a" + bytes((len(raw),)) + raw
+
+
+def _numbers(values: tuple[int, ...]) -> bytes:
+    return _MARK + b"".join(map(_number, values)) + _TUPLE
