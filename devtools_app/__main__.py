@@ -10,7 +10,7 @@ EXTRA_VERBS = {
     "open": "the window, with these files open; the same without a verb",
     "screenshot": "any view as a picture, without a screen",
 }
-_OPEN_HELP = """usage: etscope [open] [--watch] [FILE ...]
+_OPEN_HELP = """usage: etscope [open] [--watch] [--source-time-scale UNIT] [FILE ...]
 
 The window, with these files open as one session.
 
@@ -20,11 +20,14 @@ positional arguments:
 options:
   -h, --help  show this help message and exit
   --watch     open them again when they change
+  --source-time-scale {ns,us,ms,s,cycles}
+              unit of ETDump ticks; default: what the preferences say
 
 examples:
   etscope model.pte model.etrecord run.etdp run.debug
   etscope open runs/mobilenet --watch
 """
+_SCALE, _UNITS = "--source-time-scale", ("ns", "us", "ms", "s", "cycles")
 _USAGE, _INTERRUPTED = 2, 130
 _BAD_QT = (6, 12)
 _GOOD_PYTHON = (3, 12)
@@ -58,7 +61,9 @@ def _main(arguments: list[str]) -> int:
         sys.stdout.write(_OPEN_HELP)
         return 0
     watch = "--watch" in arguments
-    paths = [argument for argument in arguments if argument != "--watch"]
+    paths, tick = _without_scale([one for one in arguments if one != "--watch"])
+    if tick is None:
+        return _refuse(f"{_SCALE} needs one of {', '.join(_UNITS)}")
     unknown = [argument for argument in paths if argument.startswith("-")]
     if unknown:
         return _refuse(f"unknown option {unknown[0]}; etscope --help lists what there is")
@@ -67,13 +72,28 @@ def _main(arguments: list[str]) -> int:
         return _refuse(reason)
     from devtools_app.app import run
 
-    return run(paths, watch=watch)
+    return run(paths, watch=watch, tick=tick)
+
+
+def _without_scale(arguments: list[str]) -> tuple[list[str], str | None]:
+    """Return the other arguments and the unit that was said; None for none that there is."""
+    rest: list[str] = []
+    tick: str | None = ""
+    left = iter(arguments)
+    for one in left:
+        name, equals, value = one.partition("=")
+        if name != _SCALE:
+            rest.append(one)
+            continue
+        said = value if equals else next(left, "")
+        tick = said if said in _UNITS else None
+    return rest, tick
 
 
 def _opens_window(first: str) -> bool:
     """Return whether the first argument is no verb and no question for the command line."""
     if first.startswith("-"):
-        return first == "--watch"
+        return first == "--watch" or first.partition("=")[0] == _SCALE
     if first == "open" or os.sep in first or "." in os.path.basename(first):
         return True
     from inspector.cli import VERBS  # not before: it imports the readers

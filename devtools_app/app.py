@@ -87,12 +87,13 @@ def _end(number: int, _frame: FrameType | None) -> None:
     QApplication.exit(128 + number)
 
 
-def run(paths: Sequence[str], *, watch: bool = False) -> int:
+def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     """Show the window with some files open and return when it is closed.
 
     Args:
         paths: files and folders that belong together, or a workspace
         watch: reload files when they change, for this run
+        tick: unit of the ticks of traces, for this run; empty for what the preferences say
     """
     qInstallMessageHandler(log_qt_message)
     app = make_application()
@@ -115,6 +116,8 @@ def run(paths: Sequence[str], *, watch: bool = False) -> int:
     QTimer.singleShot(0, warming.start)
     if watch:
         window.desk.watch_for_now()
+    if tick:
+        window.desk.take_tick_for_now(tick)
     if paths:
         window.desk.open(tuple(paths))
     # lets Python look at signals such as Ctrl+C while Qt waits for events

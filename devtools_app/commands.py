@@ -131,8 +131,7 @@ class Commands:
 
     def watch(self) -> None:
         """Switch reloading of changed files on or off."""
-        settings = self._desk.settings
-        self._desk.put_settings(replace(settings, watch=not settings.watch))
+        self._desk.set_watch(not self._desk.watching)
 
     def save_workspace(self) -> None:
         """Save where the workspace came from, else ask."""
@@ -188,14 +187,14 @@ class Commands:
 
     def preferences(self) -> None:
         """Open the preferences."""
-        dialog = Preferences(self._window.theme, self._desk.settings, self._window)
+        dialog = Preferences(self._window.theme, self._desk.preferences, self._window)
         dialog.applied.connect(self.take_preferences)
         dialog.open()
 
     def take_preferences(self, settings: Settings) -> None:
         """Use what the dialog says, without losing what changed while it was open."""
         recents = self._desk.settings.recents
-        self._desk.put_settings(replace(settings, recents=recents))
+        self._desk.put_preferences(replace(settings, recents=recents))
 
     def split(self) -> None:
         """Show a second view beside the first, or put it away."""

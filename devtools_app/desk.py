@@ -6,6 +6,7 @@ import logging
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
 
@@ -33,6 +34,9 @@ from devtools_app.workspace import (
 )
 from schema.errors import Issue
 from schema.identity_cache import clear as forget_derived
+
+if TYPE_CHECKING:
+    from inspector.session import SessionOptions
 
 _LOG = logging.getLogger(__name__)
 
@@ -88,6 +92,8 @@ class Desk(QObject):
         self._settings = settings_file.load()
         self._restoring: Restoring | None = None
         self._absent = Workspace()
+        self._watch_now = False
+        self._tick_now = ""
         self._due: set[str] = set()
         self._losses: dict[str, Notice] = {}
         self.workspace_path: Path | None = None
@@ -116,12 +122,51 @@ class Desk(QObject):
         if settings.watch != old.watch:
             self._watcher.set_on(settings.watch)
         state = replace(self._store.state, units=settings.units)
-        self._store.put(with_options(state, settings.session_options()))
+        self._store.put(with_options(state, self._options()))
         self.settings_changed.emit(settings)
+
+    @property
+    def watching(self) -> bool:
+        """Return whether changed files are read again by themselves."""
+        return self._settings.watch or self._watch_now
+
+    def set_watch(self, on: bool) -> None:
+        """Watch files or do not, and remember it."""
+        self._watch_now = False
+        self.put_settings(replace(self._settings, watch=on))
+        self._watcher.set_on(on)
+        self.settings_changed.emit(self._settings)
 
     def watch_for_now(self) -> None:
         """Watch files until the window closes, without remembering it."""
+        self._watch_now = True
         self._watcher.set_on(True)
+        self.settings_changed.emit(self._settings)
+
+    def take_tick_for_now(self, tick: str) -> None:
+        """Take ticks of traces for this unit until the preferences say another one."""
+        self._tick_now = tick
+        if (
+            self._store.state.sessions
+        ):  # options import the readers, which a start need not wait for
+            self._store.put(with_options(self._store.state, self._options()))
+
+    @property
+    def preferences(self) -> Settings:
+        """Return the settings as they hold now, with what was said for this run only."""
+        return replace(self._settings, tick=self._tick_now or self._settings.tick)
+
+    def put_preferences(self, settings: Settings) -> None:
+        """Use what the dialog says; what was said for this run stays so unless it was changed."""
+        if self._tick_now and settings.tick == self._tick_now:
+            settings = replace(settings, tick=self._settings.tick)
+        else:
+            self._tick_now = ""
+        self.put_settings(settings)
+        self._store.put(with_options(self._store.state, self._options()))
+
+    def _options(self) -> SessionOptions:
+        return self.preferences.session_options()
 
     def open(self, paths: tuple[str, ...], *, pair: bool = False) -> None:
         """Open files and folders together as one session; a workspace opens what it names.
@@ -209,7 +254,7 @@ class Desk(QObject):
             return
         self._restoring = Restoring(workspace, path)
         targets = tuple(Target(paths, label=name) for name, paths in workspace.sessions)
-        self.opener.open(targets, self._settings.session_options())
+        self.opener.open(targets, self._options())
 
     def save_workspace(self, path: Path, layout: str) -> bool:
         """Write the workspace; return whether that worked."""
@@ -231,7 +276,7 @@ class Desk(QObject):
 
     def _start(self, targets: tuple[Target, ...]) -> None:
         self._restoring = None
-        self.opener.open(targets, self._settings.session_options())
+        self.opener.open(targets, self._options())
 
     def _state_changed(self, old: State, new: State) -> None:
         if old.sessions != new.sessions:

@@ -221,7 +221,7 @@ class MainWindow(QMainWindow):
         self.bound["forward"].setEnabled(bool(state.future))
         self.bound["split"].setEnabled(len(self.centre_specs) > 1)
         self.bound["split"].setChecked(bool(state.split_view))
-        self.bound["watch"].setChecked(self.desk.settings.watch)
+        self.bound["watch"].setChecked(self.desk.watching)
         self.bound["full_screen"].setChecked(self.isFullScreen())
         self.bound["sample"].setVisible(SAMPLE.is_dir())
 

@@ -39,7 +39,12 @@ def windows(monkeypatch) -> list:
     from devtools_app import app
 
     calls = []
-    monkeypatch.setattr(app, "run", lambda paths, watch=False: calls.append((paths, watch)) or 0)
+
+    def run(paths, watch=False, tick=""):
+        calls.append((paths, watch, tick) if tick else (paths, watch))
+        return 0
+
+    monkeypatch.setattr(app, "run", run)
     return calls
 
 
@@ -52,11 +57,20 @@ def windows(monkeypatch) -> list:
         (["x.pte", "y.etdp"], (["x.pte", "y.etdp"], False)),
         (["open", "x.pte", "--watch"], (["x.pte"], True)),
         ([str(SAMPLE)], ([str(SAMPLE)], False)),
+        (["--source-time-scale", "us"], ([], False, "us")),
+        (["x.etdp", "--source-time-scale=cycles", "--watch"], (["x.etdp"], True, "cycles")),
     ],
 )
 def test_main_opens_the_window(windows, arguments, call):
     assert entry.main(arguments) == 0
     assert windows == [call]
+
+
+@pytest.mark.parametrize("said", [[], ["fortnights"], ["="], ["x.pte"]])
+def test_main_needs_a_unit_that_there_is(windows, capsys, said):
+    assert entry.main(["x.pte", "--source-time-scale", *said]) == 2
+    assert "ns, us, ms, s, cycles" in capsys.readouterr().err
+    assert windows == []
 
 
 @pytest.mark.parametrize("verb", sorted(VERBS))

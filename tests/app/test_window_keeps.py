@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
@@ -132,8 +133,6 @@ def test_window_odd_layout_leaves_the_usual_one(window, qtbot, layout):
 
 
 def test_window_preferences_reach_units_and_sessions(opened):
-    from dataclasses import replace
-
     from devtools_app.state import Units
 
     settings = replace(opened.desk.settings, units=Units("ms", "KiB"), tick="us", font_size=16)
@@ -143,6 +142,35 @@ def test_window_preferences_reach_units_and_sessions(opened):
     assert state.session.options.source_time_scale == "us"
     assert state.sessions[0].revision == 1
     assert opened.theme.size == 16
+
+
+def test_window_unit_for_this_run_is_not_remembered(opened, settings_file):
+    desk = opened.desk
+    desk.take_tick_for_now("us")
+    options = opened.store.state.session.options
+    assert (options.source_time_scale, options.time_scale_assumed) == ("us", False)
+    assert desk.preferences.tick == "us"
+    desk.put_preferences(replace(desk.preferences, font_size=15))
+    assert opened.store.state.session.options.source_time_scale == "us"
+    assert (settings_file.load().tick, settings_file.load().font_size) == ("", 15)
+    desk.put_preferences(replace(desk.preferences, tick=""))
+    assert opened.store.state.session.options.time_scale_assumed
+    desk.put_preferences(replace(desk.preferences, tick="ms"))
+    assert settings_file.load().tick == "ms"
+    assert opened.store.state.session.options.source_time_scale == "ms"
+
+
+def test_window_watching_for_this_run_is_shown_and_not_remembered(opened, settings_file):
+    assert not opened.bound["watch"].isChecked()
+    opened.desk.watch_for_now()
+    assert opened.bound["watch"].isChecked()
+    opened.desk.put_settings(replace(opened.desk.settings, font_size=15))
+    assert not settings_file.load().watch
+    opened.bound["watch"].trigger()
+    assert not opened.bound["watch"].isChecked()
+    assert not opened.desk.watching
+    opened.bound["watch"].trigger()
+    assert settings_file.load().watch
 
 
 def test_window_text_size_by_keys(window, qtbot):
