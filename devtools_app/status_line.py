@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QStatusBar
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStatusBar, QWidget
 
 from devtools_app.computed import Computed
 from devtools_app.state import State
@@ -40,14 +40,23 @@ class StatusLine(QStatusBar):
         self._unit = Badge(theme)
         self.busy = Busy()
         self.setSizeGripEnabled(False)
-        self.addWidget(self._time)
-        self.addWidget(self._unit)
+        self.addWidget(self._together(self._time, self._unit))
         for part in (self.busy, self._arena, self._job):
             self.addPermanentWidget(part)
         self._computed.ready.connect(self._known)
         self._computed.failed.connect(self._failed)
         theme.changed.connect(self._refresh)
         self._refresh()
+
+    def _together(self, *parts: QWidget) -> QWidget:
+        """Put parts into one: a status bar hides what it holds while it says something, and a part
+        that shows itself then would be drawn over the words."""
+        whole = QWidget()
+        line = QHBoxLayout(whole)
+        line.setContentsMargins(0, 0, 0, 0)
+        for part in parts:
+            line.addWidget(part)
+        return whole
 
     def show_state(self, state: State) -> None:
         """Show the numbers of the method of a state."""

@@ -203,6 +203,18 @@ def test_window_export_without_table_says_so(opened):
 # -- keyboard ---------------------------------------------------------------------------------
 
 
+def test_status_line_says_a_sentence_alone(opened, qtbot):
+    unit = opened.status._unit
+    qtbot.waitUntil(unit.isVisible)
+    opened.status.say("Ctrl+1 comes back here")
+    opened.router.select(node("a"))
+    qtbot.wait(20)
+    assert opened.status.currentMessage()
+    assert not unit.isVisible()
+    opened.status.clearMessage()
+    assert unit.isVisible()
+
+
 def test_actions_have_unique_keys_and_all_are_on_the_sheet():
     keys = [key for spec in ACTIONS for key in spec.keys]
     keys += [f"Ctrl+{n}" for n in range(10)] + [f"Alt+{n}" for n in range(1, 10)]
