@@ -49,8 +49,11 @@ class StatusLine(QStatusBar):
         self._refresh()
 
     def _together(self, *parts: QWidget) -> QWidget:
-        """Put parts into one: a status bar hides what it holds while it says something, and a part
-        that shows itself then would be drawn over the words."""
+        """Return one widget of several.
+
+        A status bar hides what it holds while it says something; a part of it that shows itself
+        meanwhile would be drawn over the words.
+        """
         whole = QWidget()
         line = QHBoxLayout(whole)
         line.setContentsMargins(0, 0, 0, 0)
