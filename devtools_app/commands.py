@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -38,19 +39,26 @@ _PICTURES = "PNG picture (*.png);;SVG drawing (*.svg)"
 
 
 class Dialogs:
-    """Asks for paths; replaced in tests, which have nobody to ask."""
+    """Asks for paths; replaced in tests, which have nobody to ask.
+
+    Args:
+        folder: where to begin, empty for where the last dialog ended
+    """
+
+    def __init__(self, folder: Callable[[], str] = str) -> None:
+        self._folder = folder
 
     def open_files(self, parent: QWidget, title: str, filters: str) -> tuple[str, ...]:
         """Return chosen files, none when the user thought better of it."""
-        return tuple(QFileDialog.getOpenFileNames(parent, title, "", filters)[0])
+        return tuple(QFileDialog.getOpenFileNames(parent, title, self._folder(), filters)[0])
 
     def open_folder(self, parent: QWidget, title: str) -> str:
         """Return a chosen folder, empty for none."""
-        return QFileDialog.getExistingDirectory(parent, title)
+        return QFileDialog.getExistingDirectory(parent, title, self._folder())
 
     def save_file(self, parent: QWidget, title: str, suggested: str, filters: str) -> str:
         """Return where to write, empty for nowhere; asks before a file is replaced."""
-        path = ask_save(parent, title, suggested, filters)
+        path = ask_save(parent, title, os.path.join(self._folder(), suggested), filters)
         return "" if path is None else str(path)
 
 
@@ -66,7 +74,7 @@ class Commands:
         self._window = window
         self._store = window.store
         self._desk = window.desk
-        self.dialogs = Dialogs()
+        self.dialogs = Dialogs(self._desk.folder)
         self.compiles = CompileCommand(window, lambda: self.dialogs)
 
     def handlers(self) -> dict[str, Callable[[], object]]:

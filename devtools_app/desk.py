@@ -234,6 +234,15 @@ class Desk(QObject):
         self._store.put(close_session(self._store.state, session))
         forget_derived()
 
+    def folder(self) -> str:
+        """Return the folder of what is shown, else of what was open last; empty if it is gone."""
+        one = self._store.state.open_session
+        lately = self._settings.recents[0] if self._settings.recents else ()
+        for path in (one.paths if one is not None else lately)[:1]:
+            folder = path if os.path.isdir(path) else os.path.dirname(path)
+            return folder if os.path.isdir(folder) else ""
+        return ""
+
     def show(self, session: str) -> None:
         """Show another session."""
         self._store.put(show_session(self._store.state, session))

@@ -203,6 +203,24 @@ def test_window_export_without_table_says_so(opened):
 # -- keyboard ---------------------------------------------------------------------------------
 
 
+def test_window_dialogs_begin_beside_what_is_shown(opened, monkeypatch, make_window):
+    asked = []
+    for name in ("getOpenFileNames", "getExistingDirectory", "getSaveFileName"):
+        answer = "" if name == "getExistingDirectory" else ("", "")
+        monkeypatch.setattr(
+            QFileDialog, name, lambda *args, found=answer: asked.append(args[2]) or found
+        )
+    for name in ("open", "open_folder", "add_files", "export_picture", "save_workspace_as"):
+        opened.bound[name].trigger()
+    assert len(asked) == 5
+    assert all(one.startswith(str(SAMPLE)) for one in asked)
+    opened.close()
+    asked.clear()
+    later = make_window(views=RECORDER_VIEWS)
+    later.bound["open"].trigger()
+    assert asked == [str(SAMPLE)]
+
+
 def test_status_line_says_a_sentence_alone(opened, qtbot):
     unit = opened.status._unit
     qtbot.waitUntil(unit.isVisible)
