@@ -48,6 +48,12 @@ PARTITIONERS: tuple[NamedPartitioner, ...] = (
         "AllNodesPartitionerDemo",
         "the whole-graph demonstration: everything, as a program inside the program",
     ),
+    NamedPartitioner(
+        "xnnpack",
+        "compiler.backends.xnnpack",
+        "XnnpackPartitioner",
+        "XNNPACK, the kernels for processors of the stock runtime",
+    ),
 )
 
 

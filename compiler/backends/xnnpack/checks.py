@@ -1,0 +1,318 @@
+"""Constraints of rules: each returns why a node cannot be taken, empty when it can.
+
+A reason names the offending value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from compiler.backends.xnnpack.facts import (
+    Facts,
+    argument,
+    is_symbolic,
+    is_tensor,
+    numbers,
+    op_of,
+    rank_of,
+    shape_of,
+    value_of,
+)
+from compiler.partition.regions import results_taken
+from compiler.untyped import aten
+
+Node = torch.fx.Node
+Check = Callable[[Node, Facts], str]
+MAX_RANK = 6  # XNN_MAX_TENSOR_DIMS
+_SIGNAL, _IMAGE = 3, 4  # dimensions of a batch
+
+
+def plain_sum(node: Node, facts: Facts) -> str:
+    """The second operand must not be scaled."""
+    del facts
+    alpha = argument(node, "alpha")
+    return "" if alpha is None or alpha == 1 else f"alpha is {alpha}, only 1 can be written"
+
+
+def whole_division(node: Node, facts: Facts) -> str:
+    """The dimension of a softmax must be the last, and its result of the operand's type."""
+    del facts
+    dim, rank = argument(node, "dim"), rank_of(node)
+    if dim not in (-1, rank - 1):
+        return f"dim is {dim} of {rank} dimensions, only the last one can be written"
+    return "half_to_float is set" if argument(node, "half_to_float") else ""
+
+
+def square(node: Node, facts: Facts) -> str:
+    """The exponent must be 2."""
+    del facts
+    power = argument(node, "exponent")
+    return "" if power == 2 else f"the exponent is {power}, only 2 can be written"
+
+
+def exact_gelu(node: Node, facts: Facts) -> str:
+    """The payload has the form with the error function, and not in float16."""
+    del facts
+    form = argument(node, "approximate")
+    if form != "none":
+        return f"approximate is {form!r}, and the payload has only the exact form"
+    return "float16 is not supported" if value_of(node).dtype is torch.float16 else ""
+
+
+def plain_elu(node: Node, facts: Facts) -> str:
+    """Only alpha can be chosen."""
+    del facts
+    for name in ("scale", "input_scale"):
+        if argument(node, name) != 1:
+            return f"{name} is {argument(node, name)}, only 1 can be written"
+    return ""
+
+
+def numeric_bounds(node: Node, facts: Facts) -> str:
+    """A clamp must bound something, from below to above."""
+    del facts
+    low, high = argument(node, "min"), argument(node, "max")
+    given = [bound for bound in (low, high) if bound is not None]
+    if not all(isinstance(bound, (int, float)) for bound in given):
+        return f"the bounds {low} and {high} are not both known"
+    return f"min {low} is above max {high}" if given != sorted(given) else ""
+
+
+def simple_division(node: Node, facts: Facts) -> str:
+    """A division of whole numbers, or a rounded one, cannot be written."""
+    del facts
+    mode = argument(node, "rounding_mode")
+    return f"rounding_mode is {mode!r}" if mode else ""
+
+
+def several_parts(node: Node, facts: Facts) -> str:
+    """A concatenation needs two parts."""
+    del facts
+    count = len(argument(node, "tensors"))
+    return "" if count > 1 else f"it joins {count} tensor, at least 2 are needed"
+
+
+def positive_padding(node: Node, facts: Facts) -> str:
+    """Padding must not crop."""
+    del facts
+    given = list(argument(node, "pad"))
+    wrong = [size for size in given if is_symbolic(size) or size < 0]
+    return f"pad is {given}, negative or symbolic sizes cannot be written" if wrong else ""
+
+
+def unit_step(node: Node, facts: Facts) -> str:
+    """A slice must have step 1 and sizes that are known."""
+    del facts
+    step = argument(node, "step")
+    if step != 1:
+        return f"step is {step}, only 1 can be written"
+    given: Any = node.args[0]
+    for each, what in ((given, "the operand"), (node, "the result")):
+        if any(is_symbolic(size) or size == 0 for size in shape_of(each)):
+            return f"{what} has the shape {list(shape_of(each))}, sizes must be known and not 0"
+    start = argument(node, "start")
+    return (
+        f"start is {start}, which is not known" if start is not None and is_symbolic(start) else ""
+    )
+
+
+def one_unknown(node: Node, facts: Facts) -> str:
+    """At most one size of a reshaped value can be inferred."""
+    del facts
+    found = [str(size) for size in shape_of(node) if is_symbolic(size)]
+    if len(found) > 1:
+        return f"sizes {', '.join(found)} are only known at run time, one can be inferred"
+    return ""
+
+
+def average(node: Node, facts: Facts) -> str:
+    """Windows must be whole or divide by what of them is inside."""
+    del facts
+    size = numbers(argument(node, "kernel_size"), 2)
+    if argument(node, "ceil_mode"):
+        return "ceil_mode is set"
+    if argument(node, "count_include_pad") and any(numbers(argument(node, "padding"), 2)):
+        return f"padding {argument(node, 'padding')} counts into the mean, which cannot be written"
+    divisor = argument(node, "divisor_override")
+    if divisor is not None and divisor != size[0] * size[1]:
+        return f"divisor_override is {divisor}, windows have {size[0] * size[1]} elements"
+    return _window(node, size)
+
+
+def maximum_pool(node: Node, facts: Facts) -> str:
+    """Windows must overlap or touch, and have more than one element."""
+    del facts
+    size = numbers(argument(node, "kernel_size"), 2)
+    stride = numbers(argument(node, "stride") or size, 2)
+    if stride[0] > size[0] or stride[1] > size[1]:
+        return f"stride {list(stride)} is larger than the kernel {list(size)}"
+    if argument(node, "ceil_mode") and any(map(is_symbolic, shape_of(node)[2:])):
+        return f"ceil_mode is set and the result is {list(shape_of(node))}, sizes must be known"
+    return _window(node, size) or _only_values(node)
+
+
+def _window(node: Node, size: tuple[int, ...]) -> str:
+    if rank_of(node) != _IMAGE:
+        return f"the operand has {rank_of(node)} dimensions, only 4 can be written"
+    if size[0] * size[1] == 1:
+        return "the kernel is [1, 1], which the kernels refuse"
+    return ""
+
+
+def _only_values(node: Node) -> str:
+    wrong = [user.name for user in results_taken(node) if user.args[1] != 0]
+    wrong += [u.name for u in node.users if u not in results_taken(node)] * _has_several(node)
+    return f"{wrong[0]} reads more than its values" if wrong else ""
+
+
+def _has_several(node: Node) -> bool:
+    return isinstance(node.meta.get("val"), (tuple, list))
+
+
+def mean_of_images(node: Node, facts: Facts) -> str:
+    """The mean must go over the height and the width of images."""
+    given: Any = node.args[0]
+    rank = rank_of(given)
+    if rank != _IMAGE:
+        return f"the operand has {rank} dimensions, only 4 can be written"
+    if argument(node, "dtype") is not None:
+        return f"dtype is {argument(node, 'dtype')}"
+    dims = sorted(dim % rank for dim in numbers(argument(node, "dim"), 1) or range(rank))
+    if dims != [2, 3]:
+        return f"dims are {dims}, only [2, 3] can be written"
+    return "" if argument(node, "keepdim") else one_unknown(node, facts)
+
+
+def largest_of_images(node: Node, facts: Facts) -> str:
+    """The maximum must go over height or width, and nobody may ask where it is."""
+    given: Any = node.args[0]
+    dim = argument(node, "dim")
+    if rank_of(given) != _IMAGE:
+        return f"the operand has {rank_of(given)} dimensions, only 4 can be written"
+    if dim % _IMAGE not in (2, 3):
+        return f"dim is {dim}, only 2 and 3 can be written"
+    size = shape_of(given)[dim]
+    if is_symbolic(size) or size == 1:
+        return f"the dimension has size {size}, it must be known and more than 1"
+    return _only_values(node) or ("" if argument(node, "keepdim") else one_unknown(node, facts))
+
+
+def exact_scale(node: Node, facts: Facts) -> str:
+    """The factor of a resize must be what the sizes say: the kernels only know those."""
+    del facts
+    given: Any = node.args[0]
+    if any(map(is_symbolic, (*shape_of(node), *shape_of(given)[2:]))):
+        return f"the result is {list(shape_of(node))}, sizes must be known"
+    factors = argument(node, "scale_factors")
+    if factors is None or argument(node, "align_corners"):
+        return ""
+    for size, made, factor in zip(shape_of(given)[2:], shape_of(node)[2:], factors, strict=True):
+        if size * factor != made:
+            return f"scale factor {factor} of size {size} gives {made}, another factor"
+    return ""
+
+
+def known_slope(node: Node, facts: Facts) -> str:
+    """The slope of a prelu must be a constant."""
+    slope: Any = node.args[1]
+    if not facts.is_constant(slope):
+        return f"its weight {slope} is not a static parameter"
+    return one_unknown(node, facts) if rank_of(node) == _SIGNAL else ""
+
+
+def same_type(node: Node, facts: Facts) -> str:
+    """A copy must not change the element type."""
+    del facts
+    given: Any = node.args[0]
+    first, second = value_of(given).dtype, value_of(node).dtype
+    return "" if first == second else f"it converts {first} to {second}"
+
+
+def inference_norm(node: Node, facts: Facts) -> str:
+    """The numbers of a batch norm must be constants, and only its first result read."""
+    for given in node.args[1:5]:
+        if given is not None and not facts.is_constant(given):
+            return f"{given} is not a static parameter"
+    return _only_values(node)
+
+
+def image_convolution(node: Node, facts: Facts) -> str:
+    """Weights must be constants and the convolution go over one or two dimensions."""
+    weight: Any = node.args[1]
+    dims = rank_of(weight) - 2
+    if dims not in (1, 2):
+        return f"it goes over {dims} dimensions, only 1 and 2 can be written"
+    given: Any = node.args[0]
+    unknown = [str(size) for size in shape_of(given) if is_symbolic(size)]
+    if dims == 1 and len(unknown) > 1:
+        return f"sizes {', '.join(unknown)} of a signal are symbolic, one can be inferred"
+    return _static(node, facts, (1, 2))
+
+
+def linear_layer(node: Node, facts: Facts) -> str:
+    """Weight and bias must be constants, and a sum of products plain."""
+    if op_of(node) is not aten.addmm.default:
+        return _static(node, facts, (1, 2))
+    for name in ("alpha", "beta"):
+        if argument(node, name) != 1:
+            return f"{name} is {argument(node, name)}, only 1 can be written"
+    return vector_bias(node, facts) or _static(node, facts, (2, 0))
+
+
+def vector_bias(node: Node, facts: Facts) -> str:
+    """What a product of matrices is added to must be one number a column."""
+    del facts
+    if op_of(node) is not aten.addmm.default:
+        return ""
+    bias: Any = node.args[0]
+    sizes = shape_of(bias)
+    last = shape_of(node)[-1]
+    if sizes not in ((last,), (1, last)):
+        return f"the summand {bias} has the shape {list(sizes)}, not one number a column"
+    return ""
+
+
+def _static(node: Node, facts: Facts, places: tuple[int, int]) -> str:
+    for place, what in zip(places, ("weight", "bias"), strict=True):
+        given: Any = node.args[place] if place < len(node.args) else None
+        if given is None:
+            continue
+        known = facts.weight(given) if what == "weight" else facts.is_constant(given)
+        if not known:
+            return f"its {what} {given} is not a static parameter"
+    return ""
+
+
+def common(node: Node, dtypes: frozenset[torch.dtype]) -> str:
+    """Return what keeps any node out: element types, sizes, ranks."""
+    given = [n for n in node.all_input_nodes if n.op != "get_attr"]
+    reference: torch.dtype | None = None
+    for each in (*given, node):
+        if not is_tensor(each) and each is not node:
+            if isinstance(each.meta.get("val"), (tuple, list)):
+                continue
+            return f"{each.name} is no tensor"
+        value = value_of(each)
+        where = "its result" if each is node else each.name
+        found = _wrong(value, dtypes)
+        if found:
+            return f"{where} {found}"
+        if each is not node and value.dtype != (reference or value.dtype):
+            return f"operands are {reference} and {value.dtype}"
+        reference = reference or value.dtype
+    return ""
+
+
+def _wrong(value: torch.Tensor, dtypes: frozenset[torch.dtype]) -> str:
+    if value.dtype not in dtypes:
+        return f"is {str(value.dtype).removeprefix('torch.')}"
+    if value.dim() > MAX_RANK:
+        return f"has {value.dim()} dimensions, more than {MAX_RANK}"
+    sizes: tuple[Any, ...] = tuple(value.shape)
+    if any(not is_symbolic(size) and size == 0 for size in sizes):
+        return f"is empty: {list(sizes)}"
+    unknown = [str(size) for size in sizes if is_symbolic(size) and size.node.hint is None]
+    return f"has sizes that depend on data: {', '.join(unknown)}" if unknown else ""

@@ -1,0 +1,67 @@
+"""Which function writes which operator, and the payload of a whole graph."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from torch.export import ExportedProgram
+
+from compiler.backends.xnnpack import images, operators
+from compiler.backends.xnnpack.facts import op_of
+from compiler.backends.xnnpack.lowering import Lowering
+from compiler.backends.xnnpack.steps import BATCH_NORM
+from compiler.delegate.interface import PreprocessResult
+from compiler.errors import UnsupportedError, at
+from compiler.partition.reasons import operator_of
+from compiler.untyped import aten
+
+EMITTERS = MappingProxyType(
+    {
+        **dict.fromkeys(operators.UNARY, operators.unary),
+        **dict.fromkeys(operators.BINARY, operators.binary),
+        aten._prelu_kernel.default: operators.prelu,
+        aten._softmax.default: operators.softmax,
+        aten.addmm.default: images.linear,
+        aten.avg_pool2d.default: images.pool,
+        aten.bmm.default: images.bmm,
+        aten.cat.default: operators.cat,
+        aten.clamp.default: operators.clamp,
+        aten.constant_pad_nd.default: operators.pad,
+        aten.convolution.default: images.convolution,
+        aten.elu.default: operators.elu,
+        aten.hardtanh.default: operators.clamp,
+        aten.leaky_relu.default: operators.leaky_relu,
+        aten.linear.default: images.linear,
+        aten.max.dim: images.largest,
+        aten.max_pool2d.default: images.pool,
+        aten.max_pool2d_with_indices.default: images.pool,
+        aten.mean.dim: images.mean,
+        aten.mm.default: images.linear,
+        aten.permute_copy.default: operators.permute,
+        aten.prelu.default: operators.prelu,
+        aten.relu.default: operators.clamp,
+        aten.slice_copy.Tensor: operators.slices,
+        aten.unsqueeze_copy.default: operators.view,
+        aten.upsample_bilinear2d.vec: images.resize,
+        aten.view_copy.default: operators.view,
+        BATCH_NORM: operators.norm,
+    }
+)
+"""By operator, what writes it; copies and activations may vanish before."""
+
+
+def written(program: ExportedProgram) -> PreprocessResult:
+    """Return the payload of a graph, with debug handles by the place of each node.
+
+    Raises: UnsupportedError naming an operator the payload has no node for
+    """
+    lowering = Lowering(program)
+    for node, step in lowering.steps.made.items():
+        emit = EMITTERS.get(op_of(node))
+        if emit is None:
+            name = operator_of(node)
+            raise UnsupportedError(f"{name} has no node in an XNNPACK payload, {at(node)}")
+        emit(lowering, step)
+    lowering.finish()
+    payload, handles, blobs = lowering.writer.finish()
+    return PreprocessResult(payload, handles, blobs)

@@ -1,0 +1,186 @@
+"""One graph into one payload: values where they are needed, steps in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.backends.xnnpack.facts import is_symbolic, is_tensor, shape_of, static_size, value_of
+from compiler.backends.xnnpack.layout import (
+    Layout,
+    boundary,
+    in_layout,
+    in_memory,
+    moves_data,
+    plain,
+    transposition,
+)
+from compiler.backends.xnnpack.placement import Placement
+from compiler.backends.xnnpack.steps import Step, Steps
+from compiler.backends.xnnpack.writer import DATATYPES, PayloadWriter
+from schema.payloads.xnnpack import model as m
+from schema.payloads.xnnpack import nodes as n
+
+Node = torch.fx.Node
+
+
+class Lowering:
+    """Writes the payload of a graph; what a step needs is asked for by node and layout.
+
+    Attributes:
+        steps: the graph
+        writer: the payload
+    """
+
+    def __init__(self, program: ExportedProgram) -> None:
+        self.steps = Steps(program)
+        self._home = Placement(self.steps).home
+        self.writer = PayloadWriter(len(self.steps.inputs) + len(self.steps.outputs))
+        self._ids: dict[tuple[Node, Layout], int] = {}
+        self._tensors: dict[tuple[Node, Layout], int] = {}
+        self._leaving: dict[tuple[Node, Layout], int] = {}
+        self._left: set[int] = set()
+        self._enter()
+
+    def _enter(self) -> None:
+        for place, node in enumerate(self.steps.inputs):
+            if not is_tensor(node):
+                continue  # a size: its place stays empty
+            layout = self._home[node]
+            dims = self._dims(node, layout)
+            self._ids[node, layout] = self.writer.value(
+                self.datatype(node), dims, external=place, flags=m.EXTERNAL_INPUT
+            )
+        for place, node in enumerate(self.steps.outputs, len(self.steps.inputs)):
+            key = self.steps.root(node), boundary(value_of(node))
+            if key[0] in self.steps.made:
+                self._leaving.setdefault(key, place)
+
+    def home(self, node: Node) -> Layout:
+        """Return the layout a value is made in."""
+        return self._home[self.steps.root(node)]
+
+    def datatype(self, node: Node) -> int:
+        """Return the number of a value's element type in the file."""
+        return DATATYPES[value_of(node).dtype]
+
+    def _dims(self, node: Node, layout: Layout) -> tuple[int, ...]:
+        return tuple(map(static_size, in_memory(shape_of(node), layout)))
+
+    def result(self, node: Node) -> int:
+        """Define the value of a step, in its home, and return its id."""
+        return self._defined(node, self._home[node])
+
+    def _defined(self, root: Node, layout: Layout) -> int:
+        external = self._leaving.get((root, layout), m.NO_VALUE)
+        leaves = external != m.NO_VALUE
+        if leaves:
+            self._left.add(external)
+        self._ids[root, layout] = self.writer.value(
+            self.datatype(root),
+            self._dims(root, layout),
+            external=external,
+            flags=m.EXTERNAL_OUTPUT if leaves else 0,
+        )
+        return self._ids[root, layout]
+
+    def operand(self, node: Node, layout: Layout | None = None) -> int:
+        """Return the id of a value in a layout, None for the one it is in."""
+        root = self.steps.root(node)
+        if self.steps.is_constant(root):
+            wanted = layout or plain(value_of(node).dim())
+            return self.constant(root, self.steps.constant(root), wanted)
+        wanted = layout or self._home[root]
+        if (root, wanted) not in self._ids:
+            self._convert(root, wanted)
+        return self._ids[root, wanted]
+
+    def constant(self, node: Node, tensor: torch.Tensor, layout: Layout) -> int:
+        """Return the id of a constant in a layout; one of lower rank is spread as by torch."""
+        rank = max((d for d in layout), default=-1) + 1
+        key = node, layout
+        if key not in self._tensors:
+            whole = tensor.reshape((1,) * (rank - tensor.dim()) + tuple(tensor.shape))
+            self._tensors[key] = self.fixed(in_layout(whole, layout))
+        return self._tensors[key]
+
+    def fixed(self, tensor: torch.Tensor) -> int:
+        """Add a constant as it lies in memory and return the id of its value."""
+        place = self.writer.constant(tensor)
+        return self.writer.value(DATATYPES[tensor.dtype], tuple(tensor.shape), constant=place)
+
+    def fixed_in(self, tensor: torch.Tensor, layout: Layout) -> int:
+        """Add a constant in a layout and return the id of its value."""
+        return self.fixed(in_layout(tensor, layout))
+
+    def inner(self, like: Node, dims: Sequence[int]) -> int:
+        """Add a value that only the payload knows, of a node's element type."""
+        return self.writer.value(self.datatype(like), dims)
+
+    def _convert(self, root: Node, wanted: Layout) -> None:
+        sizes, home = shape_of(root), self._home[root]
+        ident = self._ids[root, home]
+        same = self._dims(root, home) == self._dims(root, wanted)
+        if same and not moves_data(sizes, home, wanted) and not any(map(is_symbolic, sizes)):
+            self._ids[root, wanted] = ident
+            return
+        self.rearrange(root, ident, (home, wanted), lambda: self._defined(root, wanted))
+
+    def rearrange(
+        self,
+        like: Node,
+        ident: int,
+        layouts: tuple[Layout, Layout],
+        define: Callable[[], int],
+        handles: Sequence[int] = (),
+    ) -> None:
+        """Add what brings a value into another layout: a transposition, a reshape, or both.
+
+        Args:
+            like: a node of that value's sizes
+            ident: the value
+            layouts: it has, and gets
+            define: defines what is made of it
+            handles: debug handles of the operator this is done for
+        """
+        sizes, (source, wanted) = shape_of(like), layouts
+        layout = source
+        if moves_data(sizes, source, wanted):
+            order, layout = transposition(source, wanted)
+            made = define() if layout == wanted else self.inner(like, self._dims(like, layout))
+            form = n.StaticTranspose("StaticTranspose", len(order), order, ident, made)
+            self.writer.node(form, handles)
+            ident = made
+        if layout != wanted or layout == source:
+            self.reshape(in_memory(sizes, wanted), ident, define(), handles)
+
+    def reshape(
+        self, sizes: Sequence[Any], source: int, made: int, handles: Sequence[int] = ()
+    ) -> None:
+        """Add a reshape; a size that is only known at run time is inferred."""
+        shape = tuple(0 if is_symbolic(size) else size for size in sizes)
+        form = n.StaticReshape("StaticReshape", len(shape), shape, source, made)
+        self.writer.node(form, handles)
+
+    def finish(self) -> None:
+        """Let every result leave that no step has made in its place."""
+        for place, node in enumerate(self.steps.outputs, len(self.steps.inputs)):
+            layout = boundary(value_of(node))
+            source = self.operand(node, layout)
+            if place in self._left:
+                continue
+            made = self.writer.value(
+                self.datatype(node),
+                self._dims(node, layout),
+                external=place,
+                flags=m.EXTERNAL_OUTPUT,
+            )
+            self.writer.node(n.Unary("Copy", source, made))
+            self._left.add(place)
+
+    def add(self, step: Step, form: n.NodeForm) -> None:
+        """Add the node of a step."""
+        self.writer.node(form, step.handles, step.bounds)

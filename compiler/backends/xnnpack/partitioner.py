@@ -1,0 +1,229 @@
+"""The partitioners of XNNPACK: which nodes go to it, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, final
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx.passes.infra.partitioner import Partition
+
+from compiler.backends.xnnpack.backend import XnnpackBackend
+from compiler.backends.xnnpack.checks import common
+from compiler.backends.xnnpack.configs import (
+    ALL_PARTITIONER_CONFIGS,
+    FLOAT_TYPES,
+    XNNPartitionerConfig,
+)
+from compiler.backends.xnnpack.facts import Facts, is_transposition, op_of
+from compiler.backends.xnnpack.precision import ConfigPrecisionType
+from compiler.delegate.call import executorch_call_delegate
+from compiler.partition.interface import (
+    TAG,
+    DelegationSpec,
+    NodeFilter,
+    Partitioner,
+    PartitionResult,
+)
+from compiler.partition.patterns import generate_grouped_partitions_from_list_of_nodes
+from compiler.partition.reasons import note, operator_of
+from compiler.partition.regions import follows_source
+from compiler.partition.tags import tag_constant_data
+from compiler.untyped import aten
+from schema.etrecord.verdicts import Outcome
+
+Node = torch.fx.Node
+Precisions = ConfigPrecisionType | Sequence[ConfigPrecisionType] | None
+_ACTIVATIONS = frozenset((aten.relu.default, aten.hardtanh.default))
+
+
+class XnnpackPartitioner(Partitioner):
+    """Gives to XNNPACK what its rules take, in the largest partitions there are."""
+
+    def __init__(
+        self,
+        configs: Sequence[XNNPartitionerConfig] | None = None,
+        config_precisions: Precisions = None,
+        per_op_mode: bool = False,
+        verbose: bool = False,
+        *,
+        force_non_static_weights_for_f32_linear: bool = False,
+        enable_bf16: bool = False,
+    ) -> None:
+        """Choose rules.
+
+        Args:
+            configs: rules to use, None for all
+            config_precisions: precisions to use, None for all; a rule without one of them is off
+            per_op_mode: one partition for each operator and what goes along with it
+            verbose: taken as documented; reasons are verdicts, whatever it is
+            force_non_static_weights_for_f32_linear: weights of linear layers stay outside
+            enable_bf16: take bfloat16 linear layers too
+        """
+        super().__init__()
+        del verbose
+        self.per_op_mode = per_op_mode
+        self.force_non_static_weights = force_non_static_weights_for_f32_linear
+        self.enable_bf16 = enable_bf16
+        self.delegation_spec = DelegationSpec(XnnpackBackend.__name__, [])
+        self.configs = tuple(ALL_PARTITIONER_CONFIGS if configs is None else configs)
+        self._by_op = {op: rule for rule in self.configs for op in rule.ops}
+        self.precisions = _listed(config_precisions)
+
+    def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:
+        """Return the operators to keep whole where a rule takes them."""
+        facts = Facts(ep)
+        kept = [rule.keep for rule in self.configs if rule.keep is not None]
+
+        def wanted(node: Node) -> bool:
+            return self._taken_whole(node, facts)
+
+        return kept, wanted
+
+    def _taken_whole(self, node: Node, facts: Facts) -> bool:
+        rule = self._by_op.get(node.target)
+        if rule is None:
+            return False
+        known = all(
+            n.op == "placeholder" or n.meta.get("val") is not None
+            for n in node.args
+            if isinstance(n, Node)
+        )
+        return known and not self._refusal(rule, node, facts)
+
+    def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Tag the nodes that rules take, and the constants they read."""
+        tags: dict[str, DelegationSpec] = {}
+        groups = self._groups(exported_program)
+        for partition in self._partitions(exported_program, groups):
+            tag = f"tag{partition.id}"
+            tags[tag] = self.delegation_spec
+            for node in partition.nodes:
+                node.meta[TAG] = tag
+        if not self.force_non_static_weights:
+            tag_constant_data(exported_program)
+        else:
+            _tag_all_but_weights(exported_program)
+        return PartitionResult(exported_program, tags)
+
+    def _partitions(
+        self, program: ExportedProgram, groups: list[list[Node]]
+    ) -> Iterable[Partition]:
+        if self.per_op_mode:
+            return [Partition(id=i, nodes=nodes) for i, nodes in enumerate(groups)]
+        return generate_grouped_partitions_from_list_of_nodes(program.graph_module, groups)
+
+    def _groups(self, program: ExportedProgram) -> list[list[Node]]:
+        """Return sets of nodes that go together; a node is in one of them."""
+        facts, groups = Facts(program), list[list[Node]]()
+        home: dict[Node, list[Node]] = {}
+        for node in program.graph.nodes:
+            if node.op != "call_function" or follows_source(node) or node in home:
+                continue
+            if node.target is executorch_call_delegate:
+                continue
+            rule = self._by_op.get(op_of(node))
+            refusal = "" if rule is None else self._refusal(rule, node, facts)
+            if rule is None:
+                text = f"no rule for {operator_of(node)} in {type(self).__name__}"
+                note(node, type(self).__name__, Outcome.NO_RULE, text)
+            elif refusal:
+                note(node, rule.name, Outcome.REJECTED, f"{operator_of(node)}: {refusal}")
+            else:
+                _join([node, *self._along(rule, node)], home, groups)
+        return [group for group in groups if group]
+
+    def _refusal(self, rule: XNNPartitionerConfig, node: Node, facts: Facts) -> str:
+        if not rule.precisions & self.precisions:
+            names = ", ".join(one.name for one in rule.supported_precision_types())
+            return f"{rule.name} takes {names}, which is switched off"
+        found = common(node, self._types(rule))
+        for check in rule.checks:
+            if found:
+                break
+            if self.force_non_static_weights and rule.weight is not None and _is_linear(rule):
+                continue
+            found = check(node, facts)
+        return found
+
+    def _types(self, rule: XNNPartitionerConfig) -> frozenset[torch.dtype]:
+        wide = self.enable_bf16 and _is_linear(rule)
+        return FLOAT_TYPES | {torch.bfloat16} if wide else FLOAT_TYPES
+
+    def _along(self, rule: XNNPartitionerConfig, node: Node) -> list[Node]:
+        """Return what goes along with a layer: a transposed weight, and its activation."""
+        if rule.weight is None:
+            return []
+        weight: Any = node.args[rule.weight]
+        along = [weight] if is_transposition(weight) and len(weight.users) == 1 else []
+        users = list(node.users)
+        if len(users) == 1 and op_of(users[0]) in _ACTIVATIONS:
+            along.append(users[0])
+        return along
+
+
+def _listed(given: Precisions) -> frozenset[ConfigPrecisionType]:
+    if isinstance(given, ConfigPrecisionType):
+        return frozenset((given,))
+    return frozenset(given or ConfigPrecisionType)
+
+
+def _is_linear(rule: XNNPartitionerConfig) -> bool:
+    return rule.name in ("LinearConfig", "AddmmConfig", "MMConfig")
+
+
+def _join(nodes: list[Node], home: dict[Node, list[Node]], groups: list[list[Node]]) -> None:
+    """Put nodes into one group, with those they are in a group with already."""
+    group: list[Node] = []
+    groups.append(group)
+    for node in nodes:
+        for each in [node] if node not in home else [*home[node]]:
+            if home.get(each) is not group:
+                group.append(each)
+        if node in home:
+            home[node].clear()
+        for each in group:
+            home[each] = group
+
+
+def _tag_all_but_weights(program: ExportedProgram) -> None:
+    """Tag constants that no linear layer has for its weight or bias."""
+    layers = (aten.linear.default, aten.addmm.default, aten.mm.default)
+    tag_constant_data(program)
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and any(op_of(user) in layers for user in node.users):
+            node.meta.pop(TAG, None)
+
+
+@final
+class XnnpackDynamicallyQuantizedPartitioner(XnnpackPartitioner):
+    """Takes what is quantised while the program runs."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - those of the base
+        """Take options of ``XnnpackPartitioner`` except for precisions.
+
+        Raises: ValueError if precisions are given
+        """
+        if "config_precisions" in options:
+            raise ValueError(
+                "XnnpackDynamicallyQuantizedPartitioner takes DYNAMIC_QUANT only, and no "
+                f"config_precisions: {options['config_precisions']}"
+            )
+        super().__init__(config_precisions=ConfigPrecisionType.DYNAMIC_QUANT, **options)
+
+
+@final
+class XnnpackFloatingPointPartitioner(XnnpackPartitioner):
+    """Takes what is not quantised."""
+
+    def __init__(self) -> None:
+        super().__init__(config_precisions=ConfigPrecisionType.FP32)
+
+
+@final
+class XnnpackQuantizedPartitioner(XnnpackPartitioner):
+    """Takes what was quantised before."""
+
+    def __init__(self) -> None:
+        super().__init__(config_precisions=ConfigPrecisionType.STATIC_QUANT)

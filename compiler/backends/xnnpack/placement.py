@@ -1,0 +1,177 @@
+"""Where images lie with their channels last, so that as little as possible is transposed.
+
+Convolutions and pools want and give channels last, views and matrix products the plain layout.
+Everything in between takes either: what of it hangs together gets the layout that moves the
+fewest elements at its border. A permutation reads and writes any layout for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from enum import Enum
+
+import torch
+
+from compiler.backends.xnnpack.facts import (
+    argument,
+    numbers,
+    op_of,
+    rank_of,
+    shape_of,
+    static_size,
+    value_of,
+)
+from compiler.backends.xnnpack.layout import (
+    UNIT,
+    Layout,
+    boundary,
+    channels_last,
+    moves_data,
+    plain,
+)
+from compiler.backends.xnnpack.steps import Step, Steps
+from compiler.untyped import aten
+
+Node = torch.fx.Node
+
+
+class Want(Enum):
+    """Which layouts a step takes and gives."""
+
+    LAST = "channels last"
+    PLAIN = "plain"
+    EITHER = "either, the same for all"
+    FREE = "any, for what it reads and what it makes"
+
+
+_LAST = frozenset(
+    (
+        aten.convolution.default,
+        aten.avg_pool2d.default,
+        aten.max_pool2d.default,
+        aten.max_pool2d_with_indices.default,
+        aten.mean.dim,
+        aten.max.dim,
+        aten.upsample_bilinear2d.vec,
+        aten.prelu.default,
+        aten._prelu_kernel.default,
+    )
+)
+_PLAIN = frozenset(
+    (
+        aten.linear.default,
+        aten.addmm.default,
+        aten.mm.default,
+        aten.bmm.default,
+        aten.view_copy.default,
+        aten.unsqueeze_copy.default,
+        aten._softmax.default,
+    )
+)
+
+_REDUCTIONS = frozenset((aten.mean.dim, aten.max.dim))
+_IMAGE = 4  # dimensions of a batch of images
+
+
+def wants(step: Step, steps: Steps) -> Want:
+    """Return which layouts a step takes."""
+    op, node = op_of(step.node), step.node
+    if op is aten.permute_copy.default:
+        return Want.FREE
+    if op in _LAST or op in _PLAIN:
+        return Want.LAST if op in _LAST else Want.PLAIN
+    rank = rank_of(node)
+    either = rank in (3, 4) and all(rank_of(n) == rank for n in steps.operands(node))
+    return Want.EITHER if either else Want.PLAIN
+
+
+class Placement:
+    """The layout of each value.
+
+    Attributes:
+        home: by value, the layout it is made in
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self.home: dict[Node, Layout] = {n: boundary(value_of(n)) for n in _tensors(steps.inputs)}
+        self._region: dict[Node, Node] = {}
+        kinds = {node: wants(step, steps) for node, step in steps.made.items()}
+        for node, kind in kinds.items():
+            self._enter(node, kind)
+        self._choose(kinds)
+
+    def _enter(self, node: Node, kind: Want) -> None:
+        if kind in (Want.EITHER, Want.FREE):
+            self._region[node] = node
+        else:
+            self.home[node] = made_in(node, kind)
+        if kind is Want.EITHER:
+            for source in self._steps.operands(node):
+                if source in self._region:
+                    self._region[self._find(source)] = self._find(node)
+
+    def _find(self, node: Node) -> Node:
+        while self._region[node] is not node:
+            self._region[node] = self._region[self._region[node]]
+            node = self._region[node]
+        return node
+
+    def _choose(self, kinds: dict[Node, Want]) -> None:
+        """Give each region the layout that moves the fewest elements at its border."""
+        costs, steps = _Costs(), self._steps
+        for node, kind in kinds.items():
+            for source in steps.operands(node):
+                if kind is Want.EITHER and source in self.home:
+                    costs.add(self._find(node), source, self.home[source])
+                elif kind in (Want.LAST, Want.PLAIN) and source in self._region:
+                    costs.add(self._find(source), source, _layout(kind, rank_of(source)))
+        for output in steps.outputs:
+            root = steps.root(output)
+            if root in self._region:
+                costs.add(self._find(root), root, boundary(value_of(output)))
+        for node in self._region:
+            self.home[node] = _layout(costs.best(self._find(node)), rank_of(node))
+
+
+class _Costs:
+    """Elements moved at the borders of regions, for each layout a region could have."""
+
+    def __init__(self) -> None:
+        self._moved: dict[tuple[Node, Want], int] = {}
+        self._seen: set[tuple[Node, Node, Layout]] = set()
+
+    def add(self, region: Node, value: Node, other: Layout) -> None:
+        """Count a value that has, or is wanted in, a given layout at the border of a region."""
+        if (region, value, other) in self._seen:
+            return
+        self._seen.add((region, value, other))
+        sizes = shape_of(value)
+        for kind in (Want.LAST, Want.PLAIN):
+            if moves_data(sizes, _layout(kind, rank_of(value)), other):
+                count = math.prod(map(static_size, sizes))
+                self._moved[region, kind] = self._moved.get((region, kind), 0) + count
+
+    def best(self, region: Node) -> Want:
+        """Return the cheaper layout of a region, the plain one of equals."""
+        last, plainly = (self._moved.get((region, kind), 0) for kind in (Want.LAST, Want.PLAIN))
+        return Want.LAST if last < plainly else Want.PLAIN
+
+
+def made_in(node: Node, kind: Want) -> Layout:
+    """Return the layout a step makes its value in; reduced dimensions stay in memory."""
+    if op_of(node) in _REDUCTIONS and rank_of(node) < _IMAGE:
+        dims = numbers(argument(node, "dim"), 1)
+        left = iter(range(rank_of(node)))
+        names = [UNIT if d in {x % _IMAGE for x in dims} else next(left) for d in range(_IMAGE)]
+        return tuple(names[d] for d in channels_last(_IMAGE))
+    return _layout(kind, rank_of(node))
+
+
+def _layout(kind: Want, rank: int) -> Layout:
+    return channels_last(rank) if kind is Want.LAST else plain(rank)
+
+
+def _tensors(nodes: Iterable[Node]) -> list[Node]:
+    return [node for node in nodes if isinstance(node.meta.get("val"), torch.Tensor)]

@@ -1,0 +1,13 @@
+"""The precisions a rule can be about."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class ConfigPrecisionType(Enum):
+    """Plain numbers, or numbers quantised before or while a program runs."""
+
+    FP32 = 1
+    STATIC_QUANT = 2
+    DYNAMIC_QUANT = 3

@@ -1,0 +1,111 @@
+"""Writes a payload: values, nodes, and constants by the hash of their content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from compiler.delegate.named_data import NamedDataStore, NamedDataStoreOutput
+from compiler.emit.constants import raw_bytes
+from schema.payloads.xnnpack import model as m
+from schema.payloads.xnnpack.codec import encode
+from schema.payloads.xnnpack.nodes import NodeForm
+
+DATATYPES = {torch.float32: 1, torch.float16: 2, torch.bfloat16: 14}
+_ALIGNMENT = 16
+
+
+class PayloadWriter:
+    """Collects the nodes and values of one delegate; ids are places in the list of values."""
+
+    def __init__(self, num_externs: int) -> None:
+        """Begin a payload.
+
+        Args:
+            num_externs: inputs and results of the delegate
+        """
+        self._num_externs = num_externs
+        self._values: list[m.XValue] = []
+        self._nodes: list[m.XNode] = []
+        self._handles: dict[int, tuple[int, ...]] = {}
+        self._constants: list[m.ConstantDataOffset] = [m.ConstantDataOffset(named_key="")]
+        self._places: dict[str, int] = {}
+        self._blobs = NamedDataStore()
+        self._ends: dict[int, list[int]] = {m.EXTERNAL_INPUT: [], m.EXTERNAL_OUTPUT: []}
+
+    def value(
+        self,
+        datatype: int,
+        dims: Sequence[int],
+        *,
+        quantisation: m.QuantParams | None = None,
+        constant: int = 0,
+        external: int = m.NO_VALUE,
+        flags: int = 0,
+    ) -> int:
+        """Add a value and return its id.
+
+        Args:
+            datatype: number in the file
+            dims: sizes in the order of memory
+            quantisation: None for plain numbers
+            constant: place of its data, 0 for a value that is computed or given
+            external: place among the arguments of the delegate call
+            flags: 1 external input, 2 external output
+        """
+        ident = len(self._values)
+        tensor = m.TensorValue(
+            datatype, len(dims), tuple(dims), constant, external, flags, id_out=ident
+        )
+        whole = tensor if quantisation is None else m.QuantizedTensorValue(tensor, quantisation)
+        self._values.append(m.XValue(whole))
+        if flags:
+            self._ends[flags].append(ident)
+        return ident
+
+    def constant(self, tensor: torch.Tensor, prefix: str = "") -> int:
+        """Keep the bytes of a tensor and return their place; equal bytes are kept once."""
+        data = bytes(raw_bytes(tensor.contiguous()))
+        key = prefix + hashlib.sha256(data).hexdigest()
+        if key not in self._places:
+            self._places[key] = len(self._constants)
+            self._constants.append(m.ConstantDataOffset(m.NAMED_OFFSET, len(data), key))
+            self._blobs.add_named_data(key, data, _ALIGNMENT)
+        return self._places[key]
+
+    def node(
+        self,
+        form: NodeForm,
+        handles: Sequence[int] = (),
+        bounds: tuple[float, float] | None = None,
+    ) -> None:
+        """Add a node.
+
+        Args:
+            form: what it does
+            handles: debug handles of the operators it stands for, the main one first; none for
+                a node that no operator of the program made
+            bounds: of its result
+        """
+        limits = None if bounds is None else m.OutputMinMax(*bounds)
+        if handles:
+            self._handles[len(self._nodes)] = tuple(dict.fromkeys(handles))
+        main = handles[0] if handles else m.INSERTED_HANDLE
+        self._nodes.append(m.XNode(form, main, limits))
+
+    def finish(self) -> tuple[bytes, dict[int, tuple[int, ...]], NamedDataStoreOutput]:
+        """Return the payload, debug handles by the place of the node, and the constants by key."""
+        table = m.GraphTable(
+            version="0",
+            xnodes=tuple(self._nodes),
+            xvalues=tuple(self._values),
+            num_externs=self._num_externs,
+            input_ids=tuple(self._ends[m.EXTERNAL_INPUT]),
+            output_ids=tuple(self._ends[m.EXTERNAL_OUTPUT]),
+            constant_data=tuple(self._constants),
+        )
+        blobs: Any = self._blobs.get_named_data_store_output()
+        return encode(m.XNNGraph(table)), dict(self._handles), blobs

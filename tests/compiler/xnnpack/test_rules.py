@@ -1,0 +1,55 @@
+"""Each rule: what it takes runs on the stock kernels as in eager, what it refuses has a reason."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from compiler import to_edge_transform_and_lower
+from compiler.backends.xnnpack import XnnpackPartitioner
+from compiler.backends.xnnpack.configs import ALL_PARTITIONER_CONFIGS
+from compiler.managers import EdgeProgramManager
+from schema.etrecord.verdicts import Outcome
+from tests.compiler.stock import Stock
+from tests.compiler.xnnpack.cases import REFUSED, TAKEN, Case
+
+pytestmark = pytest.mark.slow
+
+
+def lowered(case: Case) -> EdgeProgramManager:
+    program = torch.export.export(case.module.eval(), case.inputs, dynamic_shapes=case.dynamic)
+    return to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner())
+
+
+def left(manager: EdgeProgramManager) -> list[str]:
+    """Return what was not delegated, and why."""
+    verdicts = manager.verdicts["forward"]
+    return [f"{v.operator}: {v.reason}" for v in verdicts if v.outcome is not Outcome.DELEGATED]
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_a_rule_takes_runs_on_the_stock_kernels_as_in_eager(name: str, stock: Stock) -> None:
+    managers = [lowered(case) for case in TAKEN[name]]
+    assert [left(manager) for manager in managers] == [[]] * len(managers)
+    programs = [
+        (manager.to_executorch().buffer, case.inputs)
+        for manager, case in zip(managers, TAKEN[name], strict=True)
+    ]
+    for case, found in zip(TAKEN[name], stock.run_each(programs), strict=True):
+        wanted = case.module(*case.inputs)
+        assert not isinstance(found, str), found
+        torch.testing.assert_close(found[0], wanted.detach(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_rule_refuses_has_a_verdict_with_the_offending_value(name: str) -> None:
+    for case in REFUSED[name]:
+        manager = lowered(case)
+        found = [v for v in manager.verdicts["forward"] if v.outcome is Outcome.REJECTED]
+        assert any(case.reason in v.reason for v in found), (case.reason, manager.verdicts)
+        assert all(v.rule in {r.name for r in ALL_PARTITIONER_CONFIGS} for v in found)
+
+
+def test_every_rule_but_those_of_quantisation_has_a_case() -> None:
+    assert {r.name for r in ALL_PARTITIONER_CONFIGS if not r.quantising} == set(TAKEN)
