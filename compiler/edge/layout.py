@@ -10,18 +10,12 @@ from typing import Any
 
 import torch
 
-from compiler.edge.dim_order import is_contiguous
+from compiler.edge.dim_order import dim_order_of, is_contiguous
 from compiler.edge.templates import tensors_in
 from compiler.untyped import aten
 
-_ANY_ORDER = frozenset(
-    (
-        aten.convolution.default,
-        aten.max_pool2d_with_indices.default,
-        aten.clone.default,
-        aten._to_copy.default,
-    )
-)
+_WINDOWS = frozenset((aten.convolution.default, aten.max_pool2d_with_indices.default))
+_ANY_ORDER = _WINDOWS | {aten.clone.default, aten._to_copy.default}
 
 
 def takes_layouts(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
@@ -33,6 +27,18 @@ def takes_layouts(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
         return False
     first = given[0]
     return all(t.shape == first.shape and t.stride() == first.stride() for t in given[1:])
+
+
+def changes_order(op: Any, args: tuple[Any, ...], out: Any) -> bool:  # noqa: ANN401
+    """Return whether a result lies in memory in another order than the first operand.
+
+    Torch takes the order of the weights, and one channel or pixel makes orders look alike; the
+    stock kernels of windows want one order for what they read and what they write.
+    """
+    if op not in _WINDOWS:
+        return False
+    order = dim_order_of(args[0])
+    return any(dim_order_of(tensor) != order for tensor in tensors_in(out))
 
 
 def scalar_overload(op: Any, args: tuple[Any, ...]) -> Any:  # noqa: ANN401

@@ -108,7 +108,11 @@ class Recorder(DispatchMode):
             op, args = scalar, (args[0], _number(args[1]), *args[2:])
         elif not layout.takes_layouts(op, args):
             args = self._contiguous(args)
-        return self._computed(op, args, kwargs, op(*args, **kwargs))
+        out = op(*args, **kwargs)
+        if layout.changes_order(op, args, out):
+            args = (self._as_contiguous(args[0]), *args[1:])
+            out = walk(_fresh, out)
+        return self._computed(op, args, kwargs, out)
 
     def _functional(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         twin = functional_twin(op)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812  torch's own habit
 
-from tests.compiler import nets
+from tests.compiler import more_nets, nets
 
 Function = Callable[..., Any]
 
@@ -265,6 +265,34 @@ SAMPLES: dict[str, Sample] = {
 NETS: dict[str, Sample] = {
     "mobile_net": Sample(nets.mobile_net, (torch.randn(1, 3, 64, 64),), tolerance=1e-4),
     "res_net": Sample(nets.res_net, (torch.randn(1, 3, 64, 64),), tolerance=1e-4),
+    "cached_decoder": Sample(
+        more_nets.CachedDecoder,
+        (torch.tensor([[3]]), torch.tensor([0])),
+        tuple((torch.tensor([[step]]), torch.tensor([step])) for step in (1, 2)),
+    ),
+    "depthwise_two_heads": Sample(
+        more_nets.DepthwiseTwoHeads, (torch.randn(1, 3, 16, 16),), tolerance=1e-4
+    ),
+    "depthwise_channels_last": Sample(
+        lambda: more_nets.DepthwiseTwoHeads().to(memory_format=torch.channels_last),
+        (torch.randn(1, 3, 16, 16).to(memory_format=torch.channels_last),),
+        tolerance=1e-4,
+    ),
+    "gated_counts": Sample(
+        more_nets.GatedCounts, (torch.randn(2, 5, 6), torch.rand(2, 5) > 0.3), tolerance=1e-4
+    ),
+    "half_net": Sample(lambda: conv_bn().half(), (IMAGE.half(),), tolerance=8e-3),
+    "mobile_net_v3": Sample(more_nets.mobile_net_v3, (torch.randn(1, 3, 32, 32),), tolerance=1e-4),
+    "speech": Sample(
+        more_nets.SpeechNet, (torch.randn(2, 4, 8), *torch.zeros(2, 2, 2, 6)), tolerance=1e-4
+    ),
+    "small_vit": Sample(more_nets.SmallViT, (torch.randn(2, 3, 32, 32),), tolerance=1e-4),
+    "transformer_bfloat16": Sample(
+        lambda: nets.transformer().bfloat16(),
+        (torch.randn(1, 7, 32, dtype=torch.bfloat16),),
+        tolerance=4e-2,
+    ),
+    "u_net": Sample(more_nets.UNet, (torch.randn(1, 2, 16, 16),), tolerance=1e-4),
     "transformer": Sample(nets.transformer, (torch.randn(2, 7, 32),), tolerance=1e-4),
 }
 EVERY = {**SAMPLES, **NETS}

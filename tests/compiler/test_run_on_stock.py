@@ -22,7 +22,8 @@ from tests.compiler.stock import Stock
 
 pytestmark = pytest.mark.slow
 
-EQUAL = ("conv_bn", "integers", "layer_norm", "pools", "softmax", "mobile_net", "res_net")
+# Not integers: the stock kernel of the remainder is wrong, so that ours is made of others.
+EQUAL = ("conv_bn", "layer_norm", "pools", "softmax", "mobile_net", "res_net")
 # The stock lowering decomposes while views are still views, so it copies more and batches more.
 FEWER = ("attention", "gru", "lstm", "transformer")
 

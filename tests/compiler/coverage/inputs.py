@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 aten: Any = torch.ops.aten
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -43,14 +44,28 @@ def name_of(op: Any) -> str:
     return op.name().removeprefix("aten::")
 
 
-def arguments_of(op: Any, dtype: torch.dtype) -> Arguments:
-    """Return positional and keyword arguments of one call; the same whenever asked."""
+def channels_last_of(op: Any) -> Arguments:
+    """Return the arguments of one call on images whose channels are innermost in memory."""
+
+    def lay_out(leaf: Any) -> Any:
+        if isinstance(leaf, torch.Tensor) and leaf.dim() == 4:
+            return leaf.contiguous(memory_format=torch.channels_last)
+        return leaf
+
+    return pytree.tree_map(lay_out, arguments_of(op, torch.float32, (2, 3, 4, 5)))
+
+
+def arguments_of(op: Any, dtype: torch.dtype, shape: tuple[int, ...] = (2, 3, 4)) -> Arguments:
+    """Return positional and keyword arguments of one call; the same whenever asked.
+
+    The shape is that of tensors about which a table says nothing.
+    """
     torch.manual_seed(0)
     make = _BY_NAME.get(name_of(op))
     if make is not None:
         args = make(functools.partial(values, dtype))
         return (args, {}) if isinstance(args, tuple) else (args.pop("args"), args)
-    return _from_schema(op, dtype)
+    return _from_schema(op, dtype, shape)
 
 
 def values(dtype: torch.dtype, *shape: int, least: int = -4) -> torch.Tensor:
@@ -62,13 +77,13 @@ def values(dtype: torch.dtype, *shape: int, least: int = -4) -> torch.Tensor:
     return torch.randint(max(least, torch.iinfo(dtype).min), 6, shape).to(dtype)
 
 
-def _from_schema(op: Any, dtype: torch.dtype) -> Arguments:
+def _from_schema(op: Any, dtype: torch.dtype, shape: tuple[int, ...]) -> Arguments:
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for formal in op._schema.arguments:
         if formal.kwarg_only and formal.has_default_value():
             continue
-        value = _default(formal, dtype, first=not positional)
+        value = _default(formal, dtype, shape, first=not positional)
         if formal.kwarg_only:
             named[formal.name] = value
         else:
@@ -76,16 +91,16 @@ def _from_schema(op: Any, dtype: torch.dtype) -> Arguments:
     return tuple(positional), named
 
 
-def _default(formal: Any, dtype: torch.dtype, *, first: bool) -> Any:
+def _default(formal: Any, dtype: torch.dtype, shape: tuple[int, ...], *, first: bool) -> Any:
     kind = str(formal.type)
     if formal.name == "dim":
         return [1] if "List" in kind else 1
     if formal.has_default_value() and "Tensor" not in kind:
         return formal.default_value
     if "List[Tensor]" in kind:
-        return [values(dtype, 2, 3, 4), values(dtype, 2, 3, 4)]
+        return [values(dtype, *shape), values(dtype, *shape)]
     if "Tensor" in kind:
-        return values(dtype, 2, 3, 4, least=-4 if first else 1)
+        return values(dtype, *shape, least=-4 if first else 1)
     return {"number": 2, "bool": False, "Optional[str]": "floor"}[kind]
 
 

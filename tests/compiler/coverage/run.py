@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from compiler import CompileError, EdgeCompileConfig, to_edge
-from tests.compiler.coverage.inputs import arguments_of, name_of
+from tests.compiler.coverage.inputs import Arguments, arguments_of, channels_last_of, name_of
 from tests.compiler.stock import Stock
 
 _RANDOM = {"rand", "randn", "randperm", "empty.memory_format", "empty_strided"}
@@ -67,7 +68,7 @@ class Compiled:
 
 def cells_of(op: Any, dtypes: tuple[torch.dtype, ...], stock: Stock) -> dict[torch.dtype, Cell]:
     """Return what became of an operator, by element type."""
-    made = {dtype: _compiled(op, dtype) for dtype in dtypes}
+    made = {dtype: _compiled(op, lambda d=dtype: arguments_of(op, d)) for dtype in dtypes}
     ready = {dtype: found for dtype, found in made.items() if isinstance(found, Compiled)}
     answers = stock.run_each([(found.buffer, found.inputs) for found in ready.values()])
     ran = {
@@ -82,9 +83,20 @@ def _cell(found: Compiled | Cell) -> Cell:
     return found
 
 
-def _compiled(op: Any, dtype: torch.dtype) -> Compiled | Cell:
+def channels_last_cells(ops: Sequence[Any], stock: Stock) -> dict[str, Cell]:
+    """Return what became of operators on images whose channels are innermost, by name."""
+    made = {op: _compiled(op, lambda op=op: channels_last_of(op)) for op in ops}
+    ready = [(op, found) for op, found in made.items() if isinstance(found, Compiled)]
+    answers = stock.run_each([(found.buffer, found.inputs) for _, found in ready])
+    cells = {name_of(op): found for op, found in made.items() if isinstance(found, Cell)}
+    for (op, found), answer in zip(ready, answers, strict=True):
+        cells[name_of(op)] = _judged(op, found.wanted, answer)
+    return cells
+
+
+def _compiled(op: Any, arguments: Callable[[], Arguments]) -> Compiled | Cell:
     try:
-        args, kwargs = arguments_of(op, dtype)
+        args, kwargs = arguments()
         call = Call(op, args, kwargs)
         inputs = tuple(x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor))
         wanted = pytree.tree_leaves(call(*(x.clone() for x in inputs)))
