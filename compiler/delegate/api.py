@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch.export import ExportedProgram
 
 from compiler.delegate.copies import copied_program
-from compiler.delegate.extract import Region, extract, owner_of
-from compiler.delegate.insert import with_delegates
+from compiler.delegate.extract import Region, extract, owner_of, owner_of_body
+from compiler.delegate.insert import body_with_delegates, with_delegates
 from compiler.delegate.interface import (
     CompileSpec,
     PreprocessResult,
@@ -27,6 +28,7 @@ from compiler.partition.interface import (
 )
 from compiler.partition.reasons import collecting
 from compiler.partition.tags import (
+    Data,
     PartitionError,
     check_cycles,
     check_tags,
@@ -120,18 +122,44 @@ def lower_methods(
 
 
 @dataclass(frozen=True)
+class PartedGraph:
+    """A graph, or a body of control flow, and the regions a partitioner made of it.
+
+    Attributes:
+        module: tagged
+        own: its regions, in order
+        bodies: of its control flow, by name
+    """
+
+    module: torch.fx.GraphModule
+    own: tuple[Region, ...]
+    bodies: Mapping[str, PartedGraph]
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """Return all regions, those of bodies behind its own."""
+        inner = (region for body in self.bodies.values() for region in body.regions)
+        return (*self.own, *inner)
+
+
+@dataclass(frozen=True)
 class Parted:
     """A program and the regions a partitioner made of it.
 
     Attributes:
         program: a copy of the edge program, tagged
-        regions: in the order of the graph
+        graph: its graph with the regions
         verdicts: all that led here
     """
 
     program: ExportedProgram
-    regions: tuple[Region, ...]
+    graph: PartedGraph
     verdicts: tuple[Any, ...]
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """Return all regions, those of bodies of control flow last."""
+        return self.graph.regions
 
 
 def part(program: ExportedProgram, partitioner: Partitioner) -> Parted:
@@ -144,9 +172,9 @@ def part(program: ExportedProgram, partitioner: Partitioner) -> Parted:
         result = _partitioned(partitioner, copied)
     tagged = result.tagged_exported_program
     check_unchanged(partitioner, program, tagged)
-    check_tags(tagged)
     verdicts = judge(tagged, partitioner, result.partition_tags, reasons)
-    return Parted(tagged, tuple(_regions(tagged, result)), (*verdicts_of(program), *verdicts))
+    graph = _parted(tagged, tagged.graph_module, result.partition_tags, outermost=True)
+    return Parted(tagged, graph, (*verdicts_of(program), *verdicts))
 
 
 def _partitioned(partitioner: Partitioner, program: ExportedProgram) -> PartitionResult:
@@ -168,18 +196,30 @@ def _partitioned(partitioner: Partitioner, program: ExportedProgram) -> Partitio
     return result
 
 
-def _regions(program: ExportedProgram, result: PartitionResult) -> list[Region]:
-    calls = [node for node in program.graph.nodes if node.op == "call_function"]
+def _parted(
+    program: ExportedProgram,
+    module: torch.fx.GraphModule,
+    tags: Mapping[str, DelegationSpec],
+    *,
+    outermost: bool,
+) -> PartedGraph:
+    data = data_of(program) if outermost else Data({}, frozenset())
+    check_tags(module.graph, data)
+    calls = [node for node in module.graph.nodes if node.op == "call_function"]
     group_of = {n: tag_of(n) for n in calls}
-    tagged = {
-        n: tag for n, tag in group_of.items() if tag is not None and tag in result.partition_tags
-    }
-    check_cycles(program.graph, tagged)
-    groups: dict[str, list[Any]] = {}
+    tagged = {n: tag for n, tag in group_of.items() if tag is not None and tag in tags}
+    check_cycles(module.graph, tagged)
+    groups: dict[str, list[torch.fx.Node]] = {}
     for node, tag in tagged.items():
         groups.setdefault(tag, []).append(node)
-    owner = owner_of(program, data_of(program))
-    return [extract(owner, tag, result.partition_tags[tag], nodes) for tag, nodes in groups.items()]
+    owner = owner_of(program, data) if outermost else owner_of_body(program, module.graph)
+    bodies = {
+        name: _parted(program, child, tags, outermost=False)
+        for name, child in module.named_children()
+        if isinstance(child, torch.fx.GraphModule)
+    }
+    regions = [extract(owner, tag, tags[tag], nodes) for tag, nodes in groups.items()]
+    return PartedGraph(module, tuple(regions), bodies)
 
 
 def backend_of(region: Region) -> Any:  # noqa: ANN401
@@ -197,9 +237,18 @@ def _module(region: Region, result: Any) -> LoweredBackendModule:  # noqa: ANN40
 
 def finished(parted: Parted, modules: Sequence[LoweredBackendModule]) -> ExportedProgram:
     """Return the program that calls the lowered modules."""
-    made = with_delegates(parted.program, list(zip(parted.regions, modules, strict=True)))
+    left = iter(modules)
+    own = [(region, next(left)) for region in parted.graph.own]
+    bodies = {name: _finished_body(body, left) for name, body in parted.graph.bodies.items()}
+    made = with_delegates(parted.program, own, bodies)
     give_verdicts(made, parted.verdicts)
     return made
+
+
+def _finished_body(body: PartedGraph, left: Iterator[LoweredBackendModule]) -> torch.fx.GraphModule:
+    own = [(region, next(left)) for region in body.own]
+    bodies = {name: _finished_body(inner, left) for name, inner in body.bodies.items()}
+    return body_with_delegates(body.module, own, bodies)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,9 @@ from torch.export.graph_signature import (
 )
 from torch.utils import _pytree as pytree
 
+from compiler.delegate.copies import copied_root
 from compiler.delegate.whole import argument_of
+from compiler.edge.templates import nodes_in
 from compiler.partition.interface import TAG, DelegationSpec
 from compiler.partition.tags import Data, PartitionError
 from compiler.untyped import ranges_of
@@ -86,6 +88,13 @@ def owner_of(program: ExportedProgram, data: Data) -> Owner:
     return Owner(program, data, updates, frozenset(ends))
 
 
+def owner_of_body(program: ExportedProgram, body: torch.fx.Graph) -> Owner:
+    """Return what regions of a body of control flow are taken from: all it reads are inputs."""
+    given: Any = body.output_node().args[0]
+    ends = frozenset(nodes_in(given))
+    return Owner(program, Data({}, frozenset()), {}, ends)
+
+
 def extract(owner: Owner, tag: str, spec: DelegationSpec, nodes: Sequence[Node]) -> Region:
     """Return the region of some calls; the graph they are in stays as it is.
 
@@ -97,6 +106,8 @@ def extract(owner: Owner, tag: str, spec: DelegationSpec, nodes: Sequence[Node])
     """
     inside = set(nodes)
     read = dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in inside)
+    homes = [n for n in read if n.op == "get_attr"]  # bodies of its control flow go along
+    read = [n for n in read if n.op != "get_attr"]
     owned = [n for n in read if _is_owned(owner, n)]
     owned.sort(key=lambda n: _ORDER.index(owner.data.specs[n.name].kind))
     inputs = [n for n in read if n not in owned]
@@ -110,7 +121,7 @@ def extract(owner: Owner, tag: str, spec: DelegationSpec, nodes: Sequence[Node])
         frozenset(n.name for n in owned),
         tuple(results),
         updates,
-        _program(owner, (owned, inputs), nodes, (updates, results)),
+        _program(owner, (owned, inputs), [*homes, *nodes], (updates, results)),
     )
 
 
@@ -175,7 +186,7 @@ def _program(
     targets = [specs[node.name].target for node in owned]
     source: Any = owner.program
     return ExportedProgram(
-        root=torch.nn.Module(),
+        root=_root(nodes),
         graph=graph,
         graph_signature=signature,
         state_dict={t: v for t, v in source.state_dict.items() if t in targets},
@@ -184,6 +195,21 @@ def _program(
         constants={t: v for t, v in source.constants.items() if t in targets},
         verifiers=list(source.verifiers),
     )
+
+
+def _root(nodes: Sequence[Node]) -> torch.nn.Module:
+    """Return a module with copies of the bodies that nodes name."""
+    root = torch.nn.Module()
+    for node in nodes:
+        if node.op == "get_attr":
+            setattr(root, str(node.target), getattr(copied_root(_owner(node)), str(node.target)))
+    return root
+
+
+def _owner(node: Node) -> torch.nn.Module:
+    owner = node.graph.owning_module
+    assert owner is not None  # graphs of programs and of their bodies belong to a module
+    return owner
 
 
 def _input(node: Node) -> InputSpec:

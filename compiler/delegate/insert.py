@@ -21,14 +21,50 @@ Node = torch.fx.Node
 Lowered = tuple[Region, torch.nn.Module]
 
 
-def with_delegates(program: ExportedProgram, lowered: Sequence[Lowered]) -> ExportedProgram:
+def body_with_delegates(
+    body: torch.fx.GraphModule, lowered: Sequence[Lowered], bodies: Mapping[str, torch.nn.Module]
+) -> torch.fx.GraphModule:
+    """Return a body of control flow that calls lowered modules in place of their regions.
+
+    Args:
+        body: with the nodes of the regions; it stays as it is
+        lowered: regions and their modules
+        bodies: what the bodies inside it have become
+    """
+    root = _root(body, bodies)
+    given: Any = body.graph.output_node().args[0]
+    several = isinstance(given, (list, tuple))
+    results: list[Any] = [*given] if several else [given]
+    graph, _ = delegated_graph(body.graph, root, lowered, results)
+    if not several:
+        last = graph.output_node()
+        shown: Any = last.args[0]
+        last.args = (shown[0],)
+    made = torch.fx.GraphModule(root, graph)
+    made.meta = dict(body.meta)
+    return made
+
+
+def _root(module: torch.fx.GraphModule, bodies: Mapping[str, torch.nn.Module]) -> torch.nn.Module:
+    root = copied_root(module)
+    for name, body in bodies.items():
+        setattr(root, name, body)
+    return root
+
+
+def with_delegates(
+    program: ExportedProgram,
+    lowered: Sequence[Lowered],
+    bodies: Mapping[str, torch.nn.Module],
+) -> ExportedProgram:
     """Return a program that calls lowered modules in place of their regions.
 
     Args:
         program: with the nodes of the regions; it stays as it is
         lowered: regions and their modules
+        bodies: what the bodies of its control flow have become
     """
-    root = copied_root(program.graph_module)
+    root = _root(program.graph_module, bodies)
     shown = _results(program, {name for region, _ in lowered for name in region.updates})
     graph, made = delegated_graph(program.graph, root, lowered, [value for value, _ in shown])
     owned = {name for region, _ in lowered for name in region.owned}
@@ -71,10 +107,15 @@ def delegated_graph(
     for key in order:
         if isinstance(key, str):
             building.call(*keys[key])
-        elif isinstance(key, Node) and key.op != "output":
+        elif isinstance(key, Node) and key.op != "output" and not _goes_inside(key, group_of):
             building.copy(key)
     building.output(graph.output_node(), results)
     return building.graph, building.made
+
+
+def _goes_inside(node: Node, group_of: Mapping[Node, str]) -> bool:
+    """Return whether a node names a body that only regions run."""
+    return node.op == "get_attr" and all(user in group_of for user in node.users)
 
 
 class _Building:

@@ -91,4 +91,3 @@ def _lines(graph_module: torch.fx.GraphModule, indent: str) -> list[str]:
                 *_lines(inside, f"{indent}    "),
             ]
     return lines
-

@@ -37,9 +37,9 @@ class Reason:
 
 @dataclass
 class Reasons:
-    """What was noted while one partitioner ran, by the name of the node; the last word counts."""
+    """What was noted while one partitioner ran, by node; the last word counts."""
 
-    by_node: dict[str, Reason] = field(default_factory=dict[str, Reason])
+    by_node: dict[Node, Reason] = field(default_factory=dict[Node, Reason])
 
 
 _current: ContextVar[Reasons | None] = ContextVar("reasons", default=None)
@@ -67,8 +67,8 @@ def note(node: Node, rule: str, outcome: Outcome, text: str, *, weak: bool = Fal
         weak: leave a reason that is there as it is
     """
     reasons = _current.get()
-    if reasons is not None and not (weak and node.name in reasons.by_node):
-        reasons.by_node[node.name] = Reason(rule, outcome, text)
+    if reasons is not None and not (weak and node in reasons.by_node):
+        reasons.by_node[node] = Reason(rule, outcome, text)
 
 
 def operator_of(node: Node) -> str:

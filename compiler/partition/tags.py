@@ -67,13 +67,16 @@ def tag_of(node: Node) -> str | None:
     return tag if tag and unit.target is not executorch_call_delegate else None
 
 
-def check_tags(program: ExportedProgram) -> None:
+def check_tags(graph: torch.fx.Graph, data: Data) -> None:
     """Check the rules for tagged nodes that are no calls.
+
+    Args:
+        graph: of a program, or a body of its control flow
+        data: the weights, buffers and constants of the program; a body has none
 
     Raises: PartitionError naming the node, its tag and the user that breaks the rule
     """
-    data = data_of(program)
-    for node in program.graph.nodes:
+    for node in graph.nodes:
         tag = node.meta.get(TAG)
         if not tag or node.op == "call_function":
             continue

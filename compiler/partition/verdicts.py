@@ -42,22 +42,26 @@ def judge(
 
     Nodes that an earlier partitioner took get one too. Calls of delegates get none.
     """
-    nodes = [n for n in calls_in(program.graph_module) if not _is_of_delegate(n)]
-    judging = _Judging(name_of(partitioner), tags, reasons, nodes)
+    paths = {n: path for n, path in calls_in(program.graph_module) if not _is_of_delegate(n)}
+    nodes = list(paths)
+    judging = _Judging(name_of(partitioner), tags, reasons, paths)
     taken = {v.node: v for v in verdicts_of(program) if v.outcome is Outcome.DELEGATED}
     claimed = [judging.claimed(verdict) for verdict in taken.values()]
     return (*(judging.verdict(node) for node in nodes), *claimed)
 
 
-def calls_in(module: torch.fx.GraphModule) -> Iterator[Node]:
-    """Yield the calls of a graph and of the branches and bodies inside it."""
+def calls_in(module: torch.fx.GraphModule, path: str = "") -> Iterator[tuple[Node, str]]:
+    """Yield the calls of a graph and of the branches and bodies inside it, with their names.
+
+    The name of a node inside a body follows that of the body, as in ``true_graph_0/aten_add``.
+    """
     for node in module.graph.nodes:
         if node.op == "call_function":
-            yield node
+            yield node, f"{path}{node.name}"
         elif node.op == "get_attr":
             inner = getattr(module, str(node.target), None)
             if isinstance(inner, torch.fx.GraphModule):
-                yield from calls_in(inner)
+                yield from calls_in(inner, f"{path}{node.target}/")
 
 
 def _is_of_delegate(node: Node) -> bool:
@@ -70,12 +74,14 @@ class _Judging:
         partitioner: str,
         tags: Mapping[str, DelegationSpec],
         reasons: Reasons,
-        nodes: list[Node],
+        paths: Mapping[Node, str],
     ) -> None:
+        nodes = list(paths)
+        self._paths = paths
         self._partitioner = partitioner
         self._tags = tags
         self._reasons = reasons.by_node
-        self._sizes = Counter(tag_of(node) for node in nodes)
+        self._sizes = Counter((node.graph, tag_of(node)) for node in nodes)
         self._kinds = Counter(operator_of(node) for node in nodes)
         self._taken = Counter(operator_of(node) for node in nodes if tag_of(node) in tags)
 
@@ -83,11 +89,12 @@ class _Judging:
         tag = tag_of(node)
         if tag is not None and tag in self._tags:
             return self._delegated(node, tag, self._tags[tag].backend_id)
-        reason = self._reasons.get(unit_of(node).name) or self._untold(node, tag)
+        reason = self._reasons.get(unit_of(node)) or self._untold(node, tag)
         return self._made(node, reason)
 
     def _delegated(self, node: Node, tag: str, backend: str) -> Verdict:
-        text = f"one of {self._sizes[tag]} node(s) of partition {tag}, which goes to {backend}"
+        size = self._sizes[node.graph, tag]
+        text = f"one of {size} node(s) of partition {tag}, which goes to {backend}"
         reason = Reason(self._partitioner, Outcome.DELEGATED, text)
         return self._made(node, reason, backend, tag)
 
@@ -106,7 +113,7 @@ class _Judging:
     def _made(self, node: Node, reason: Reason, backend: str = "", tag: str = "") -> Verdict:
         handle = unit_of(node).meta.get("debug_handle")
         return Verdict(
-            node=node.name,
+            node=self._paths[node],
             operator=operator_of(node),
             debug_handle=handle if isinstance(handle, int) else None,
             partitioner=self._partitioner,
