@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devtools_app.compile_dialog import AsksForPaths, CompileDialog
 from devtools_app.compile_form import CompileForm
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
+    from devtools_app.compile_dialog import AsksForPaths, CompileDialog
     from devtools_app.window import MainWindow
 
 PANEL = "compile"
@@ -37,6 +37,8 @@ class CompileCommand:
 
     def ask(self) -> None:
         """Open the dialog; while a compile runs, show that instead."""
+        from devtools_app.compile_dialog import CompileDialog
+
         compiling = self._window.compiling
         if compiling.running:
             self._window.show_view(PANEL)

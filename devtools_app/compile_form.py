@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from devtools_app.json_file import get_bool, get_int, get_text
-from inspector.jobs.description import (
-    CompileJob,
-    Rules,
-    Source,
-    SourceKind,
-)
-from inspector.jobs.output_folder import FolderError, check_folder
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.jobs.description import CompileJob
 
 _MOST_NODES = 1_000_000
 
@@ -53,10 +50,12 @@ class CompileForm:
     @property
     def is_python(self) -> bool:
         """Return whether a function is to be run."""
-        return Source(self.source).kind is SourceKind.PYTHON
+        return self.source.endswith(".py")
 
     def problem(self) -> str:
         """Return what is missing or wrong as one sentence, empty when it can be compiled."""
+        from inspector.jobs.output_folder import FolderError, check_folder
+
         if not self.source:
             return "Choose a Python file, a .pt2 file or an ETRecord."
         if not os.path.isfile(self.source):
@@ -82,6 +81,8 @@ class CompileForm:
 
     def job(self) -> CompileJob:
         """Return the compile that is asked for."""
+        from inspector.jobs.description import CompileJob, Rules, Source
+
         lines = (line.strip() for line in self.partitioners.splitlines())
         return CompileJob(
             Source(os.path.abspath(self.source), self.function if self.is_python else ""),

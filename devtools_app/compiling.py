@@ -6,15 +6,17 @@ import time
 from collections import deque
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from devtools_app.compile_form import CompileForm
-from inspector.jobs.description import PROGRAM, RECORD, CompileJob
-from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, Stage, Warned
-from inspector.jobs.output_folder import FolderError
-from inspector.jobs.process import Worker
-from inspector.jobs.run import CompileRun
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.jobs.description import CompileJob
+    from inspector.jobs.messages import Message, Outcome, Ready, Stage, Warned
+    from inspector.jobs.process import Worker
+    from inspector.jobs.run import CompileRun
 
 KEPT_LINES = 2000
 _POLL_MS = 50
@@ -37,7 +39,7 @@ class Compile:
 
     job: CompileJob
     folder: str
-    stages: tuple[Stage, ...] = (Stage("start"),)
+    stages: tuple[Stage, ...]
     seconds: float = 0.0
     stage_seconds: float = 0.0
     warnings: tuple[Warned, ...] = ()
@@ -92,6 +94,8 @@ class Compiling(QObject):
 
     def warm(self) -> None:
         """Start a worker ahead: it loads torch while the user fills in the dialog."""
+        from inspector.jobs.process import Worker
+
         if self._warm is None and self._run is None:
             try:
                 self._warm = Worker()
@@ -112,6 +116,10 @@ class Compiling(QObject):
         Args:
             form: source, options and folder
         """
+        from inspector.jobs.messages import Stage
+        from inspector.jobs.output_folder import FolderError
+        from inspector.jobs.run import CompileRun
+
         if self._run is not None:
             return "A compile is running; cancel it first."
         worker, self._warm = self._warm, None
@@ -122,7 +130,7 @@ class Compiling(QObject):
             return f"{error}."
         self._began = self._stage_began = time.monotonic()
         self.lines.clear()
-        self._current = Compile(form.job(), form.folder)
+        self._current = Compile(form.job(), form.folder, (Stage("start"),))
         self._watch()
         self.changed.emit()
         return ""
@@ -164,6 +172,8 @@ class Compiling(QObject):
             self.known.emit(ready)
 
     def _poll_run(self, run: CompileRun, current: Compile) -> None:
+        from inspector.jobs.messages import Ended
+
         outcome = run.outcome  # before the messages, of which there are no more afterwards
         current = self._heard(current, run.take())
         now = time.monotonic()
@@ -182,6 +192,8 @@ class Compiling(QObject):
             self.finished.emit(_files(current.folder, outcome))
 
     def _heard(self, current: Compile, messages: list[Message]) -> Compile:
+        from inspector.jobs.messages import Log, Ready, Stage, Warned
+
         lines = [message.text for message in messages if isinstance(message, Log)]
         for message in messages:
             if isinstance(message, Stage):
@@ -206,6 +218,8 @@ def _with_stage(stages: tuple[Stage, ...], stage: Stage) -> tuple[Stage, ...]:
 
 def _files(folder: str, outcome: Outcome) -> tuple[str, ...]:
     """Return the files to open together."""
+    from inspector.jobs.description import PROGRAM, RECORD
+
     made = [str(file["path"]) for file in outcome.result["files"]]
     data = sorted(name for name in made if name.endswith(".ptd"))
     return tuple(str(Path(folder).absolute() / name) for name in (PROGRAM, RECORD, *data))

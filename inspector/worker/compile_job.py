@@ -196,9 +196,7 @@ def _pass_on(line: bytes, heard: Heard) -> bool:
 
 def _write(program: ExecutorchProgramManager, folder: Path) -> None:
     _save(folder / PROGRAM, program.write_to_file)
-    write_external = getattr(program, "write_tensor_data_to_file", None)
-    if write_external is not None:
-        write_external(str(folder))
+    program.write_tensor_data_to_file(folder)
     _save(folder / RECORD, program.get_etrecord().write_to_file)
 
 

@@ -88,8 +88,10 @@ def _rules(rules: Rules) -> PartitionRules:
 
 def backend_config(job: CompileJob) -> ExecutorchBackendConfig:
     """Return how the program is to be planned and emitted."""
-    planner = PLANNERS[job.memory_planner] if job.memory_planner else None
-    return ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(planner))
+    return ExecutorchBackendConfig(
+        memory_planning_pass=MemoryPlanningPass(job.memory_planner or None),
+        external_constants=job.external_constants,
+    )
 
 
 def verdict_counts(edge: EdgeProgramManager) -> dict[str, dict[str, int]]:

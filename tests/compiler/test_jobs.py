@@ -246,6 +246,16 @@ def test_partitioners_and_rules_decide_what_is_delegated(tmp_path: Path) -> None
     assert not any(isinstance(one, Stage) for one in heard)  # before the user's code is run
 
 
+def test_constants_go_into_a_file_beside_the_program_when_asked(tmp_path: Path) -> None:
+    job = replace(job_of("good"), external_constants=True, memory_planner="naive")
+    outcome, _ = compiled(job, tmp_path / "out")
+    made = {file["path"]: file["bytes"] for file in outcome.result["files"]}
+    assert [name for name in made if name.endswith(".ptd")]
+    assert outcome.result["memory"]["forward"]["planner"] == "naive"
+    session = load_session([str(tmp_path / "out")])
+    assert [file.error for file in session.files if file.error] == []
+
+
 def test_record_is_compiled_again_to_the_same_program(tmp_path: Path) -> None:
     compiled(job_of("products"), tmp_path / "first")
     again = CompileJob(Source(str(tmp_path / "first" / "model.etrecord")))
