@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,6 +31,21 @@ class EdgeCompileConfig:
     _skip_dim_order: bool = False
     _core_aten_ops_exception_list: Sequence[Any] = field(default_factory=_no_operators)
     preserve_ops: Sequence[Any] = field(default_factory=_no_operators)
+
+    def __post_init__(self) -> None:
+        """Check the operators that are kept whole.
+
+        Raises: ValueError naming one that is a view: its result would share memory
+        """
+        for op in self.preserve_ops:
+            if getattr(op, "is_view", False):
+                raise ValueError(f"Cannot preserve operator {op} because it is a view.")
+            if op._schema.is_mutable:
+                warnings.warn(
+                    f"Preserving the writing operator {op} does nothing: writes are taken out "
+                    "before operators are decomposed",
+                    stacklevel=3,
+                )
 
     @property
     def check_ir_validity(self) -> bool:
@@ -83,6 +99,7 @@ class ExecutorchBackendConfig:
             without a place always are
         do_quant_fusion_and_const_prop: run these two passes before memory is planned
         run_reinplace_pass: let operators write into the memory of inputs that are not read again
+        reinplace_extra_ops: edge operators that may do so, beside ``index_put``
         joint_arena: give the arenas of all methods the size of the largest
     """
 
@@ -102,6 +119,7 @@ class ExecutorchBackendConfig:
     emit_mutable_buffer_names: bool = False
     do_quant_fusion_and_const_prop: bool = False
     run_reinplace_pass: bool = False
+    reinplace_extra_ops: frozenset[Any] | None = None
     joint_arena: bool = False
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from compiler.lowering import calls_of, delegate, lower_for
 from compiler.partition.flows import partitioners_by_method
 from compiler.partition.verdicts import verdicts_of
 from compiler.passes.pipeline import passes_by_method, transform_methods
+from compiler.passes.table import passes_before_planning
 from compiler.program_manager import ExecutorchProgramManager
 from compiler.record.record import RecordSource
 from compiler.stages import Observer, StageEvent, Stages
@@ -149,10 +150,11 @@ class EdgeProgramManager:
         self, config: ExecutorchBackendConfig, stages: Stages
     ) -> Mapping[str, ExportedProgram]:
         """Return the programs after the passes of a configuration, which no verifier looks at."""
-        if not config.passes:
-            return self._programs
         unchecked = replace(self._config, _check_ir_validity=False)
-        return transform_methods(self._programs, config.passes, unchecked, stages)
+        programs = self._programs
+        for passes in passes_before_planning(config):
+            programs = transform_methods(programs, passes, unchecked, stages)
+        return programs
 
     def to_executorch(
         self,

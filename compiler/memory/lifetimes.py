@@ -29,6 +29,7 @@ from compiler.memory.steps import (
     results_of,
     slot_of,
 )
+from compiler.passes.memory import IN_PLACE_OF
 from compiler.untyped import HigherOrderOperator, aten, ranges_of
 
 _SAME_BYTES = frozenset(
@@ -247,10 +248,24 @@ class Scheduling:
             if base in self.block_of:
                 self.block_of[node, 0] = self.block_of[base]
             return
+        shared = self._place_of_input(node)
+        if shared is not None:
+            self.block_of[node, 0] = shared
         for index, value in enumerate(results_of(node)):
             if isinstance(value, torch.Tensor):
                 self._block((node, index), self.specs[node, index], Role.TEMPORARY, at=self.now)
         self.add(Call(node))
+
+    def _place_of_input(self, node: torch.fx.Node) -> int | None:
+        """Return the block of the argument that a node is marked to be written over."""
+        place = node.meta.get(IN_PLACE_OF)
+        if place is None or node in filter(_is_node, self.outputs):
+            return None
+        base = self.resolve(node.args[place])
+        block = self.block_of.get(base) if isinstance(base, tuple) else None  # pyright: ignore[reportUnknownArgumentType]
+        if block is None or not self.blocks[block].planned:
+            return None
+        return block if self.specs[base] == self.specs[node, 0] else None
 
     def _is_static_view(self, node: torch.fx.Node) -> bool:
         base = self.resolve(node.args[0]) if node.args else None

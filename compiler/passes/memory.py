@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+IN_PLACE_OF = "in_place_of"  # in a node's metadata: number of the argument it is written over
 AllocSpec = tuple[tuple[int, ...], torch.dtype]
 
 

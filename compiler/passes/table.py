@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from compiler.config import ExecutorchBackendConfig
+
 # name: module and class; the module is imported when the pass is asked for
 STANDARD_PASSES: dict[str, tuple[str, str]] = {
     "constant_folding": ("constant_prop", "ConstantPropPass"),
@@ -29,3 +31,15 @@ def standard_pass(name: str, **options: Any) -> Any:  # noqa: ANN401
         raise KeyError(f"no pass {name!r}; there are {', '.join(sorted(STANDARD_PASSES))}")
     module, made = STANDARD_PASSES[name]
     return getattr(importlib.import_module(f"compiler.passes.standard.{module}"), made)(**options)
+
+
+def passes_before_planning(config: ExecutorchBackendConfig) -> list[Any]:
+    """Return what is to run over edge programs before memory is planned, in groups, in order."""
+    groups: list[Any] = []
+    if config.do_quant_fusion_and_const_prop:
+        groups.append([standard_pass("quant_fusion"), standard_pass("constant_folding")])
+    if config.passes:
+        groups.append(config.passes)
+    if config.run_reinplace_pass:
+        groups.append([standard_pass("reinplace", more=config.reinplace_extra_ops or ())])
+    return groups

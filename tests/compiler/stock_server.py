@@ -44,8 +44,8 @@ def main() -> int:
 
 def run(program: str, calls: str, outputs: str, trace: str = "", data: str = "") -> dict[str, Any]:
     """Call methods one after the other: `calls` holds (method, inputs), `outputs` the results."""
-    import torch
     import executorch.kernels.quantized  # noqa: F401  registers kernels
+    import torch
     from executorch.extension.pybindings import portable_lib
 
     module = portable_lib._load_for_executorch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import subprocess
@@ -12,11 +13,13 @@ from typing import Any
 import pytest
 import torch
 
-from compiler import ops, to_edge
+from compiler import ExecutorchBackendConfig, ops, to_edge
 from compiler.edge.dtype_rules import _LETTERS, _RULES, dtype_rule_of
 from compiler.passes.export_pass import ExportPass
+from schema import program as pte
+from tests.compiler.compare import assert_equal, eager_outputs
 from tests.compiler.programs import Apply
-from tests.compiler.stock import ROOT
+from tests.compiler.stock import ROOT, Stock
 from tests.compiler.tutorial_passes import passes_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.interop]
@@ -109,3 +112,70 @@ def _is_known(given: str) -> bool:
     uint16 in places where torch computes with it.
     """
     return "u" in given or {"h", "g"} <= set(given)
+
+
+class Cache(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(400, 3))
+
+    def forward(self, place: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+        self.cache.index_put_((place,), row.neg())
+        return self.cache.neg().index_put((place,), row).sum(0)
+
+
+def test_result_written_over_an_input_is_right_and_takes_less_memory(stock: Stock) -> None:
+    calls = [(torch.tensor([at % 2 + 1]), torch.randn(1, 3)) for at in range(3)]
+    wanted = eager_outputs(Cache().eval(), list(calls))
+    manager = to_edge(torch.export.export(Cache().eval(), calls[0]))
+    plain = manager.to_executorch()
+    config = ExecutorchBackendConfig(run_reinplace_pass=True)
+    over = manager.to_executorch(config)
+    assert over.memory_plans["forward"].nbytes < plain.memory_plans["forward"].nbytes - 4000
+    found = stock.run(over.buffer, [("forward", given) for given in calls])
+    assert_equal(found, wanted, 1e-6)
+
+
+class Sums(torch.nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        q = torch.ops.quantized_decomposed
+        x = q.dequantize_per_tensor(a, 0.1, 3, 0, 255, torch.uint8)
+        y = q.dequantize_per_tensor(b, 0.2, 4, 0, 255, torch.uint8)
+        return q.quantize_per_tensor(x + y, 0.3, 5, 0, 255, torch.uint8)
+
+
+class Embeds(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.randint(-100, 100, (10, 4), dtype=torch.int8))
+        self.register_buffer("scales", torch.rand(10) + 0.1)
+        self.register_buffer("zeros", torch.randint(0, 5, (10,)))
+
+    def forward(self, places: torch.Tensor) -> torch.Tensor:
+        weight = torch.ops.quantized_decomposed.dequantize_per_channel(
+            self.rows, self.scales, self.zeros, 0, -128, 127, torch.int8
+        )
+        return torch.nn.functional.embedding(places, weight)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("kind", [Sums, Embeds])
+def test_quantised_operators_run_on_the_stock_kernels(
+    kind: type[torch.nn.Module], fused: bool, stock: Stock
+) -> None:
+    importlib.import_module("torch.ao.quantization.fx._decomposed")
+    module = kind().eval()
+    bytes_of = [torch.randint(0, 200, (4, 5), dtype=torch.uint8) for _ in range(2)]
+    given = tuple(bytes_of) if kind is Sums else (torch.tensor([1, 7]),)
+    config = ExecutorchBackendConfig(do_quant_fusion_and_const_prop=fused)
+    program = to_edge(torch.export.export(module, given)).to_executorch(config)
+    names = [o.name for o in pte.decode(program.buffer).plan("forward").operators]
+    if fused:
+        one = "add" if kind is Sums else "embedding_byte"
+        assert names == [f"quantized_decomposed::{one}"]
+    found = stock.run(program.buffer, [("forward", given)])
+    wanted = eager_outputs(module, [given])
+    if kind is Sums:  # the kernel rounds halves away from zero, torch to even
+        assert int((found[0][0].int() - wanted[0][0].int()).abs().max()) <= 1
+    else:
+        assert_equal(found, wanted, 1e-6)

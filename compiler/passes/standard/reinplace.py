@@ -1,7 +1,7 @@
 """Lets an operator write its result over an input that nobody reads afterwards.
 
-The graph stays functional: a mark in the metadata says whose memory the result takes, and the
-memory plan gives both one place.
+The graph stays functional: a mark in the metadata says over which argument the result is written,
+and the memory plan gives both one place.
 """
 
 from __future__ import annotations
@@ -19,24 +19,28 @@ from compiler.edge.ops import edge_op
 from compiler.edge.templates import nodes_in
 from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult
 from compiler.passes.fake import same_kind
+from compiler.passes.memory import IN_PLACE_OF
 from compiler.untyped import OpOverload, aten
 
 Node = torch.fx.Node
-IN_PLACE_OF = "in_place_of"  # number of the argument whose memory the result takes
 DEFAULT_INPLACEABLE_OPS: frozenset[Any] = frozenset((edge_op(aten.index_put.default),))
 
 
 class ReinplacePass(ExportedProgramPassBase):
     """Marks the results that take the memory of an input."""
 
-    def __init__(self, ops_to_inplace: Collection[Any] | None = None) -> None:
+    def __init__(
+        self, ops_to_inplace: Collection[Any] | None = None, more: Collection[Any] = ()
+    ) -> None:
         """Take the operators.
 
         Args:
             ops_to_inplace: edge operators that may write over their first argument; None for
                 ``index_put``
+            more: further ones
         """
-        self._operators = ops_to_inplace
+        listed = DEFAULT_INPLACEABLE_OPS if ops_to_inplace is None else ops_to_inplace
+        self._operators = frozenset((*listed, *more))
 
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         """Change the metadata of a program."""

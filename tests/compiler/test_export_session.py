@@ -1,0 +1,237 @@
+"""The session: stages in order, what each left, and recipes that are combined."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from compiler import EdgeCompileConfig, ExecutorchBackendConfig, ExportPass, ops
+from compiler.backends.demo import AddMulPartitionerDemo
+from compiler.session import (
+    ExportRecipe,
+    ExportSession,
+    LoweringRecipe,
+    Mode,
+    QuantizationRecipe,
+    Stage,
+    StageType,
+    export,
+)
+from schema import program as pte
+from tests.compiler.test_passes import ReluToSigmoid
+
+pytestmark = pytest.mark.slow
+_S = StageType
+
+
+class Sums(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return (x + y).relu()
+
+
+_INPUTS = [(torch.randn(2, 3), torch.randn(2, 3)), (torch.randn(2, 3), torch.randn(2, 3))]
+
+
+def _operators(session: ExportSession, method: str = "forward") -> list[str]:
+    plan = pte.decode(session.get_pte_buffer()).plan(method)
+    return [operator.name for operator in plan.operators]
+
+
+def test_module_goes_through_all_stages_to_a_file(tmp_path: Path) -> None:
+    session = export(Sums().eval(), _INPUTS, ExportRecipe(strict=False), generate_etrecord=True)
+    assert list(session.get_stage_artifacts()) == [
+        _S.SOURCE_TRANSFORM,
+        _S.QUANTIZE,
+        _S.TORCH_EXPORT,
+        _S.TO_EDGE_TRANSFORM_AND_LOWER,
+        _S.TO_EXECUTORCH,
+    ]
+    assert all("duration_ms" in a.context for a in session.get_stage_artifacts().values())
+    assert _operators(session) == ["aten::add", "aten::relu"]
+    session.save_to_pte(str(tmp_path / "sums"))
+    assert (tmp_path / "sums.pte").read_bytes() == session.get_pte_buffer()
+    assert session.get_example_input() is _INPUTS[0]
+    assert session.get_exported_program().graph
+    record = tmp_path / "sums.etrecord"
+    session.get_etrecord().save(record)
+    assert record.stat().st_size
+
+
+def test_recipe_lowers_transforms_and_configures(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[str] = []
+
+    def passes(name: str, program: Any) -> list[Any]:
+        seen.append(name)
+        return [ReluToSigmoid()]
+
+    def edited(name: str, program: Any) -> Any:
+        seen.append(f"aten {name}")
+        return program
+
+    recipe = ExportRecipe(
+        name="demo",
+        aten_transform_passes=[edited],
+        lowering_recipe=LoweringRecipe(
+            partitioners=[AddMulPartitionerDemo()],
+            edge_transform_passes=[passes],
+            edge_manager_transform_passes=[lambda manager: [ExportPass()]],
+            edge_compile_config=EdgeCompileConfig(_check_ir_validity=True),
+        ),
+        executorch_backend_config=ExecutorchBackendConfig(emit_stacktrace=True),
+        strict=False,
+    )
+    session = export({"one": Sums().eval()}, {"one": _INPUTS}, recipe)
+    assert seen == ["aten one", "one"]
+    assert _operators(session, "one") == ["aten::sigmoid"]
+    chain = pte.decode(session.get_pte_buffer()).plan("one").chains[0]
+    assert chain.stacktrace is not None
+    session.print_delegation_info()
+    text = capsys.readouterr().out
+    assert "Method one\nTotal delegated subgraphs: 1\nNumber of delegated nodes: 1" in text
+    rows = {tuple(line.split()) for line in text.splitlines()}
+    assert {("aten.add.Tensor", "1", "0"), ("aten.sigmoid.default", "0", "1")} <= rows
+
+
+def test_exported_program_and_path_need_no_inputs(tmp_path: Path) -> None:
+    program = torch.export.export(Sums().eval(), _INPUTS[0])
+    path = tmp_path / "sums.pt2"
+    torch.export.save(program, path)
+    for given in (program, str(path), {"forward": program}):
+        session = export(given, constant_methods={"version": 3})
+        assert _S.TORCH_EXPORT not in session.get_stage_artifacts()
+        assert session.get_executorch_program_manager().config_methods == {"version"}
+        with pytest.raises(RuntimeError, match="torch_export has not run"):
+            session.get_exported_program()
+
+
+def test_stages_may_be_chosen_and_replaced() -> None:
+    stages = [_S.TORCH_EXPORT, _S.TO_EDGE, _S.TO_BACKEND, _S.TO_EXECUTORCH]
+    recipe = ExportRecipe(
+        pipeline_stages=stages,
+        strict=False,
+        lowering_recipe=LoweringRecipe(partitioners=[AddMulPartitionerDemo()]),
+    )
+    session = ExportSession(Sums().eval(), _INPUTS, recipe)
+    told: list[Any] = []
+
+    class Watching(Stage):
+        stage_type = _S.TO_EDGE
+        valid_predecessor_stages = [_S.TORCH_EXPORT]  # noqa: RUF012 - as documented
+        can_start_pipeline = False
+
+        def run(self, artifact: Any) -> None:
+            told.append(artifact.data)
+            inner = ExportSession(artifact.data)
+            inner.export()
+            self._artifact = artifact.copy_with_new_data(inner.get_edge_program_manager())
+
+    session.register_stage(_S.TO_EDGE, Watching())
+    session.export()
+    assert list(told[0]) == ["forward"]
+    assert list(session.get_stage_artifacts()) == stages
+    targets = [n.target for n in session.get_edge_program_manager().exported_program().graph.nodes]
+    assert ops.edge.aten.relu.default in targets
+    assert ops.edge.aten.add.Tensor not in targets
+
+
+@pytest.mark.parametrize(
+    ("stages", "reason"),
+    [
+        ([_S.TO_EDGE, _S.TORCH_EXPORT], "Invalid transition from to_edge to torch_export"),
+        ([_S.TO_BACKEND], "cannot start a pipeline"),
+        ([_S.TORCH_EXPORT, _S.TO_EXECUTORCH], "it may follow"),
+    ],
+)
+def test_stages_that_cannot_follow_each_other_are_refused(stages: Any, reason: str) -> None:
+    session = ExportSession(Sums().eval(), _INPUTS, ExportRecipe(pipeline_stages=stages))
+    with pytest.raises(ValueError, match=reason):
+        session.export()
+
+
+def test_models_and_inputs_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="example_inputs are required"):
+        ExportSession(Sums())
+    with pytest.raises(TypeError, match="Unsupported model type"):
+        ExportSession(3, _INPUTS)
+    with pytest.raises(ValueError, match="Example inputs for method b not found"):
+        export({"b": Sums().eval()}, {"a": _INPUTS})
+    program = torch.export.export(Sums().eval(), _INPUTS[0])
+    with pytest.raises(ValueError, match=r"Cannot run QUANTIZE stage\(s\) with an ExportedProgram"):
+        export(program, export_recipe=ExportRecipe(pipeline_stages=[_S.QUANTIZE]))
+
+
+def test_combined_recipe_has_the_parts_of_all_and_refuses_conflicts() -> None:
+    def first(name: str, program: Any) -> list[Any]:
+        return []
+
+    def second(name: str, program: Any) -> list[Any]:
+        return []
+
+    one = ExportRecipe("one", lowering_recipe=LoweringRecipe(edge_transform_passes=[first]))
+    two = ExportRecipe("two", lowering_recipe=LoweringRecipe(edge_transform_passes=[second]))
+    both = ExportRecipe.combine([one, two])
+    assert both.name == "one_two"
+    assert both.lowering_recipe is not None
+    assert both.lowering_recipe.edge_transform_passes == [first, second]
+    assert one.lowering_recipe is not None
+    assert one.lowering_recipe.edge_transform_passes == [first]
+    with pytest.raises(ValueError, match="conflicting 'mode'"):
+        ExportRecipe.combine([one, ExportRecipe("three", mode=Mode.DEBUG)])
+    with pytest.raises(ValueError, match="cannot be empty"):
+        ExportRecipe.combine([])
+
+
+def _add_quantizer() -> Any:
+    home: Any = importlib.import_module("torchao.quantization.pt2e.quantizer")
+    observers: Any = importlib.import_module("torchao.quantization.pt2e")
+    spec = home.QuantizationSpec(
+        dtype=torch.uint8,
+        observer_or_fake_quant_ctr=observers.MinMaxObserver,
+        quant_min=0,
+        quant_max=255,
+        qscheme=torch.per_tensor_affine,
+    )
+
+    class AddQuantizer(home.Quantizer):
+        def annotate(self, model: Any) -> Any:
+            for node in model.graph.nodes:
+                if node.target is torch.ops.aten.add.Tensor:
+                    node.meta["quantization_annotation"] = home.QuantizationAnnotation(
+                        input_qspec_map=dict.fromkeys(node.args, spec),
+                        output_qspec=spec,
+                        _annotated=True,
+                    )
+            return model
+
+        def validate(self, model: Any) -> None:
+            pass
+
+    return AddQuantizer()
+
+
+def test_quantizer_of_a_recipe_calibrates_with_all_inputs_and_fuses() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torchao, about itself
+        seen: list[str] = []
+        recipe = ExportRecipe(
+            quantization_recipe=QuantizationRecipe(
+                quantizers=[_add_quantizer()],
+                pre_prepare_passes=[lambda graph: (seen.append("before"), graph)[1]],
+                post_convert_passes=[lambda graph: (seen.append("after"), graph)[1]],
+            ),
+            executorch_backend_config=ExecutorchBackendConfig(do_quant_fusion_and_const_prop=True),
+            strict=False,
+        )
+        module = Sums().eval()
+        session = export(module, _INPUTS, recipe)
+    assert seen == ["before", "after"]
+    assert "quantized_decomposed::add" in _operators(session)
+    lowered: Any = session.get_edge_program_manager().exported_program().module()
+    for given in _INPUTS:
+        assert (lowered(*given) - module(*given)).abs().max() < 0.1
