@@ -41,8 +41,13 @@ class Menus(QObject):
         name = QLabel("ETScope")
         name.setContentsMargins(14, 0, 6, 0)
         self._window.menuBar().setCornerWidget(name, Qt.Corner.TopLeftCorner)
-        self._theme.changed.connect(lambda: name.setFont(self._theme.sans(strong=True)))
-        name.setFont(self._theme.sans(FontSize.NORMAL, strong=True))
+
+        def restyle() -> None:
+            name.setFont(self._theme.sans(FontSize.NORMAL, strong=True))
+            name.adjustSize()  # a menu bar asks its corner for the size only once
+
+        self._theme.changed.connect(restyle)
+        restyle()
 
     def _fill(self, actions: Actions) -> None:
         for menu_name, menu in self._menus.items():

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
 from typing_extensions import override
 
 from devtools_app.state import OVERLAYS, State
 from devtools_app.theme import Theme
-from devtools_app.widgets.badge import paint_key
+from devtools_app.widgets.badge import key_width, paint_key
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
+
+_KEY = "Ctrl P"
+_ROOM = 28  # around the words
 
 
 class GotoButton(QPushButton):
@@ -21,13 +24,19 @@ class GotoButton(QPushButton):
         self._theme = theme
         self.setObjectName("goto")
         self.setAccessibleName("Find node, operator or module")
-        self.setMinimumWidth(270)
+        theme.changed.connect(self._fit)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.setFont(self._theme.sans())
+        words = QFontMetrics(self._theme.sans()).horizontalAdvance(self.text())
+        self.setMinimumWidth(max(270, words + key_width(_KEY, self._theme) + _ROOM))
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         with QPainter(self) as painter:
-            paint_key(painter, self.rect().toRectF(), "Ctrl P", self._theme)
+            paint_key(painter, self.rect().toRectF(), _KEY, self._theme)
 
 
 class TopBar(QToolBar):
@@ -67,7 +76,6 @@ class TopBar(QToolBar):
             lambda: self.overlay_chosen.emit(str(self._overlay.currentData()))
         )
         self._find.clicked.connect(self.find_pressed)
-        theme.changed.connect(lambda: self._find.setFont(theme.sans()))
 
     def show_state(self, state: State) -> None:
         """Show what is open and chosen."""

@@ -158,7 +158,11 @@ def crosses_boundary(source: ModelNode, target: ModelNode) -> bool:
 
 
 def cluster_infos(
-    graph: ModelGraph, scene: SceneGraph, times: NodeTimes, found: Clusters
+    graph: ModelGraph,
+    scene: SceneGraph,
+    times: NodeTimes,
+    found: Clusters,
+    time_unit: str = "auto",
 ) -> Mapping[ClusterPath, ClusterInfo]:
     """Return title and facts of every cluster."""
     calls = [found.regions[path].delegate if path else None for path in scene.tree.paths]
@@ -176,17 +180,17 @@ def cluster_infos(
         count = int(scene.tree.count[number])
         infos[path] = ClusterInfo(
             found.titles[path],
-            _detail(count, ns, times, quiet=region.kind == QUANTISED),
+            _detail(count, ns, times, time_unit, quiet=region.kind == QUANTISED),
             owner,
             None if np.isnan(times.share(ns)) else times.share(ns),
         )
     return infos
 
 
-def _detail(count: int, ns: float, times: NodeTimes, *, quiet: bool) -> str:
+def _detail(count: int, ns: float, times: NodeTimes, time_unit: str, *, quiet: bool) -> str:
     parts = [] if quiet else [f"{count:,} node" + ("s" if count != 1 else "")]
     if not np.isnan(ns):
-        parts.append(format_time(ns))
+        parts.append(format_time(ns, time_unit))
         if not np.isnan(times.share(ns)):
             parts.append(format_share(times.share(ns)))
     return " · ".join(parts)
@@ -215,7 +219,7 @@ def _cluster_sums(
 
 
 def with_sublabels(made: GraphScene, overlay: str, time_unit: str, size_unit: str) -> SceneGraph:
-    """Return the scene with the second line of each node saying what the colour shows."""
+    """Return the scene in the units asked for; second lines of nodes say what the colour shows."""
     values = {value.name: value for node in made.graph.nodes for value in node.values}
 
     def text(node: ModelNode) -> str:
@@ -232,7 +236,16 @@ def with_sublabels(made: GraphScene, overlay: str, time_unit: str, size_unit: st
             return "size unknown" if np.isnan(size) else format_bytes(size, size_unit)
         return shape_text(node.values)
 
-    return replace(made.scene, sublabels=tuple(text(node) for node in made.graph.nodes))
+    scene = made.scene
+    return replace(
+        scene,
+        sublabels=tuple(text(node) for node in made.graph.nodes),
+        edge_labels=tuple(
+            format_bytes(size, size_unit) if size != UNKNOWN_BYTES else ""
+            for size in scene.edge_bytes.tolist()
+        ),
+        info=cluster_infos(made.graph, scene, made.times, made.clusters, time_unit),
+    )
 
 
 def _time_text(made: GraphScene, node: ModelNode, unit: str) -> str:

@@ -40,6 +40,12 @@ def paint_key(painter: QPainter, box: QRectF, key: str, theme: Theme) -> None:
     paint_badge(painter, QRectF(left, top, width, height), key, theme, "")
 
 
+def key_width(key: str, theme: Theme) -> int:
+    """Return the room the name of a key takes at the end of a button."""
+    metrics = QFontMetrics(theme.sans(FontSize.SMALL))
+    return metrics.horizontalAdvance(key) + 2 * _PAD + 14
+
+
 class Badge(QWidget):
     """A word in an outline, with the reason on hover."""
 

@@ -159,6 +159,21 @@ def test_sublabels_follow_the_overlay() -> None:
     assert sizes[timed].endswith(" B")
 
 
+def test_scene_is_in_the_units_asked_for() -> None:
+    made = graph_scene(opened(XNNPACK), "forward")
+    assert made is not None
+    scene = with_sublabels(made, "time", "ms", "B")
+    details = [info.detail for info in scene.info.values() if "%" in info.detail]
+    assert details
+    assert all(" ms" in detail for detail in details)
+    known = [text for text in scene.edge_labels if text]
+    assert known
+    assert all(text.endswith(" B") for text in known)
+    same = with_sublabels(made, "time", "auto", "auto")
+    assert same.edge_labels == made.scene.edge_labels
+    assert same.info == made.scene.info
+
+
 def test_search_takes_words_expressions_and_refuses_nonsense() -> None:
     made = graph_scene(opened(XNNPACK), "forward")
     assert made is not None

@@ -16,6 +16,7 @@ from devtools_app.pictures import save_picture
 from devtools_app.settings import SettingsFile
 from devtools_app.start_page import SAMPLE
 from devtools_app.theme import Mode
+from devtools_app.widgets.badge import key_width
 from devtools_app.window import MainWindow
 from tests.app.window_views import RECORDER_VIEWS, node, open_sample
 
@@ -171,6 +172,17 @@ def test_window_watching_for_this_run_is_shown_and_not_remembered(opened, settin
     assert not opened.desk.watching
     opened.bound["watch"].trigger()
     assert settings_file.load().watch
+
+
+@pytest.mark.parametrize("size", [9, 13, 18, 24])
+def test_window_of_any_text_size_shows_its_name_and_the_search_key(opened, qtbot, size):
+    opened.commands.set_font_size(size)
+    qtbot.wait(20)
+    name = opened.menuBar().cornerWidget(Qt.Corner.TopLeftCorner)
+    assert name.width() >= name.sizeHint().width()
+    find = opened.top_bar._find
+    words = find.fontMetrics().horizontalAdvance(find.text())
+    assert find.width() >= words + key_width("Ctrl P", opened.theme)
 
 
 def test_window_text_size_by_keys(window, qtbot):
