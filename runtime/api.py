@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 from runtime.backends import BACKENDS
 from runtime.delegates import BackendRegistry
@@ -53,7 +54,7 @@ class Runtime:
         verification: Verification = Verification.InternalConsistency,
         enable_etdump: bool = False,
         debug_buffer_size: int = 0,
-        data_path: Path | str | Sequence[Path | str] | None = None,
+        data_path: Data | Sequence[Path | str] | None = None,
         tracer: EventTracer | None = None,
     ) -> Program:
         """Load a program.
@@ -64,24 +65,29 @@ class Runtime:
             enable_etdump: record loads and runs
             debug_buffer_size: anything but 0 records intermediate values too; the buffer grows as
                 needed, the size itself is no limit
-            data_path: one or several ``.ptd`` files
+            data_path: one or several ``.ptd`` files, or the bytes of one
             tracer: records in place of one made here, with levels and filters of its own
 
         Raises: ExecutionError for a file that is no program; TypeError for data of another type
         """
         del verification
         buffer, file = read(data)
-        paths = [data_path] if isinstance(data_path, Path | str) else list(data_path or ())
         if tracer is None and enable_etdump:
             tracer = _tracer(debug_buffer_size)
         return Program(
             decode_program(buffer, file),
             self.operator_registry,
             self.backend_registry,
-            data_files=load_data_files(paths),
+            data_files=load_data_files(_each(data_path)),
             tracer=tracer,
         )
 
 
 def _tracer(debug_buffer_size: int) -> EventTracer:
     return EventTracer(DebugLevel.INTERMEDIATE if debug_buffer_size else DebugLevel.NONE)
+
+
+def _each(data: Data | Sequence[Path | str] | None) -> list[Data]:
+    if isinstance(data, list | tuple):
+        return list(cast("Sequence[Path | str]", data))
+    return [] if data is None else [cast("Data", data)]

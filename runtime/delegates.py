@@ -11,6 +11,7 @@ import torch
 
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.external import NamedDataMap
+from runtime.registry import KernelRegistry
 from runtime.tracer import EventTracer, clock
 from runtime.values import ValueTable
 
@@ -22,10 +23,16 @@ class BackendInitContext:
     Attributes:
         method_name: method the partition belongs to
         named_data: blobs of the program and its external data, by key
+        kernels: the kernels of the runtime
+        backends: the backends of the runtime
+        depth: how many programs the partition's program is inside of
     """
 
     method_name: str
     named_data: NamedDataMap
+    kernels: KernelRegistry
+    backends: BackendRegistry
+    depth: int
 
 
 class DelegateTracer:

@@ -12,11 +12,9 @@ from runtime.delegates import (
     BackendExecutionContext,
     BackendInitContext,
     BackendInterface,
-    BackendRegistry,
     DelegateTracer,
 )
 from runtime.errors import ErrorCode, ExecutionError, invalid_program
-from runtime.external import NamedDataMap
 from runtime.tracer import EventTracer
 from runtime.values import ValueTable
 from schema.errors import FormatError
@@ -48,12 +46,13 @@ class Place:
 
 
 def load_partitions(
-    plan: m.ExecutionPlan, program: ProgramFile, backends: BackendRegistry, data: NamedDataMap
+    plan: m.ExecutionPlan, program: ProgramFile, context: BackendInitContext
 ) -> list[Partition]:
     """Return the delegates of a plan, each initialised by its backend.
 
     Raises: ExecutionError NotFound for backends that are not there, all named at once
     """
+    backends = context.backends
     unknown = sorted({entry.id for entry in plan.delegates} - {*backends.registered_backend_names})
     if unknown:
         known = ", ".join(backends.registered_backend_names) or "none"
@@ -61,17 +60,13 @@ def load_partitions(
             ErrorCode.NotFound,
             f"the program needs {', '.join(unknown)}; registered backends are {known}",
         )
-    context = BackendInitContext(plan.name, data)
-    return [_loaded(entry, program, backends, context) for entry in plan.delegates]
+    return [_loaded(entry, program, context) for entry in plan.delegates]
 
 
 def _loaded(
-    entry: m.BackendDelegate,
-    program: ProgramFile,
-    backends: BackendRegistry,
-    context: BackendInitContext,
+    entry: m.BackendDelegate, program: ProgramFile, context: BackendInitContext
 ) -> Partition:
-    backend = backends.backend(entry.id)
+    backend = context.backends.backend(entry.id)
     if not backend.is_available():
         raise ExecutionError(ErrorCode.NotFound, f"backend {entry.id} cannot run on this machine")
     specs = {spec.key: bytes(spec.value) for spec in entry.compile_specs}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from runtime.delegates import BackendRegistry
+from runtime.delegates import BackendInitContext, BackendRegistry
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.external import NamedDataMap
 from runtime.memory import Arenas, SharedArenas
@@ -27,6 +27,9 @@ class Program:
     Attributes:
         file: the tables of the program
         tracer: records loads and runs, None where nothing is recorded
+
+    Args:
+        depth: how many programs this one is inside of, for backends that run programs
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class Program:
         *,
         data_files: Sequence[flat_tensor.FlatTensor] = (),
         tracer: EventTracer | None = None,
+        depth: int = 0,
     ) -> None:
         self.file = file
         self.tracer = tracer
@@ -44,6 +48,7 @@ class Program:
         self._backends = backends
         self._data = NamedDataMap(data_files, file)
         self._shared = SharedArenas(file.plans)
+        self._depth = depth
         self._methods: dict[str, Method] = {}
 
     @property
@@ -82,7 +87,10 @@ class Program:
         start = clock()
         try:
             table = TableBuilder(plan, self.file, Arenas(plan, self._shared), self._data).build()
-            partitions = load_partitions(plan, self.file, self._backends, self._data)
+            context = BackendInitContext(
+                name, self._data, self._kernels, self._backends, self._depth
+            )
+            partitions = load_partitions(plan, self.file, context)
             method = Method(plan, table, self._kernels, partitions, self.tracer)
         except ExecutionError as error:
             raise error.located(method=name) from None

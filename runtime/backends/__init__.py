@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from runtime.backends.demo import BackendWithCompilerDemo, ExecutorBackend
 from runtime.delegates import BackendInterface
 
-BACKENDS: dict[str, Callable[[], BackendInterface]] = {}
+BACKENDS: dict[str, Callable[[], BackendInterface]] = {
+    "BackendWithCompilerDemo": BackendWithCompilerDemo,
+    "ExecutorBackend": ExecutorBackend,
+}

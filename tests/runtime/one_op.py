@@ -139,6 +139,8 @@ def one_operator(
     targets = [build.tensor(dtype, sizes) for dtype, sizes in outs]
     if kernel.rule.style is Style.IN_PLACE:
         tail, outputs = [args[0]], [args[0]]
+    elif kernel.rule.style is Style.NUMBER:
+        tail = outputs = [build.value(0)]
     elif kernel.out_is_list:
         tail = [build.add(m.TensorList(tuple(targets))), build.add(m.TensorList(tuple(targets)))]
         outputs = targets

@@ -23,11 +23,15 @@ class Case:
 Cases = Callable[[Maker], Iterable[list[Any] | Case]]
 
 
+_USUAL = (torch.float32, torch.int64)
+
+
 def _unary(x: Maker) -> Iterator[list[Any]]:
     yield [x(3, 5)]
-    yield [x()]
-    yield [x(0, 3)]
     yield [x.edge()]
+    if x.dtype in _USUAL:
+        yield [x()]
+        yield [x(0, 3)]
 
 
 def _unary_and(*more: Any) -> Cases:
@@ -35,12 +39,13 @@ def _unary_and(*more: Any) -> Cases:
 
 
 def _pairs(x: Maker) -> Iterator[list[Any]]:
-    yield [x(3, 4), x(3, 4)]
     yield [x(3, 4), x(4)]
-    yield [x(3, 1), x()]
-    yield [x(0, 3), x(3)]
     yield [x.edge(), x.edge().flip(0).contiguous()]
     yield [x(2, 3), x(2, 3).float()]
+    if x.dtype in _USUAL:
+        yield [x(3, 4), x(3, 4)]
+        yield [x(3, 1), x()]
+        yield [x(0, 3), x(3)]
 
 
 def _pairs_and(*more: Any) -> Cases:
@@ -63,7 +68,6 @@ def _scalars(*more: Any) -> Cases:
         for number in (2, 1.5):
             yield [x(3, 4), number, *more]
         yield [x.edge(), 2, *more]
-        yield [x(0, 3), 1, *more]
 
     return cases
 
@@ -106,7 +110,7 @@ def _names(text: str) -> list[str]:
 UNARY = _names(
     """abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp expm1 floor isinf
 isnan log log10 log1p log2 logical_not neg reciprocal relu round rsqrt sigmoid sign sin sinh sqrt
-tan tanh trunc alias_copy detach_copy lift_fresh_copy _conj_physical"""
+tan tanh trunc alias_copy detach_copy lift_fresh_copy"""
 )
 BINARY = _names(
     """atan2.out logical_and.out logical_or.out logical_xor.out maximum.out minimum.out mul.out
@@ -192,7 +196,7 @@ CASES: dict[str, Cases] = {
     ],
     "aten::_pdist_forward.out": lambda x: [[x(4, 3), 2.0], [x(4, 3), 1.0]],
     "aten::_fft_r2c.out": lambda x: [[x(2, 8), [1], 0, True], [x(2, 8), [1], 2, False]],
-    "aten::_fft_c2r.out": _one(lambda x: [torch.fft.rfft(x(2, 8).float()), [1], 2, 8]),
+    "aten::_fft_c2r.out": _one(lambda x: [torch.fft.rfft(x(2, 8)), [1], 2, 8]),
     # layers
     "aten::convolution.out": lambda x: [
         [x(1, 2, 6), x(3, 2, 3), x(3), [1], [1], [1], False, [0], 1],
@@ -279,8 +283,11 @@ _FLOATS = (torch.float32, torch.float64)
 _WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32)
 _BYTES = (torch.uint8, torch.int8)
 ONLY: dict[str, tuple[torch.dtype, ...]] = {
+    "aten::_conj_physical.out": _FLOATS,  # of complex numbers
+    "aten::_fft_c2r.out": _FLOATS,
     "aten::_fft_r2c.out": _FLOATS,
-    "aten::convolution_backward.out": _FLOATS,
+    "aten::view_as_real_copy.out": _FLOATS,
+    "aten::convolution_backward.out": (),
     "quantized_decomposed::add.out": _WHOLE,
     "quantized_decomposed::choose_qparams": (torch.float32,),
     "quantized_decomposed::dequantize": _WHOLE,

@@ -44,8 +44,41 @@ def _put(x: Maker) -> list[list[Any]]:
     ]
 
 
+def _numbers(*lists: list[Any]) -> Cases:
+    """Arguments of a prim, which do not depend on an element type."""
+    return lambda x: [Case(entry, ()) for entry in lists] if x.dtype is torch.float32 else []
+
+
+_PAIRS = ([7, 2], [-7, 2], [7.5, 2], [2, 2], [7, -2])
+_ONES = ([2.5], [-2.5], [3.5], [-0.4], [7])
+_PRIM = "executorch_prim::"
+PRIMS: dict[str, Cases] = {
+    **{
+        f"{_PRIM}{name}.Scalar": _numbers(*_PAIRS)
+        for name in ("add", "sub", "mul", "eq", "ge", "gt", "le", "lt", "sym_max", "sym_min")
+    },
+    **{
+        f"{_PRIM}{name}": _numbers([7, 2], [-7, 2], [7, -2]) for name in ("floordiv.int", "mod.int")
+    },
+    **{
+        f"{_PRIM}{name}.Scalar": _numbers([7, 2], [-7, 2], [7, -2])
+        for name in ("floordiv", "mod", "truediv")
+    },
+    **{
+        f"{_PRIM}{name}.Scalar": _numbers(*_ONES)
+        for name in ("ceil", "round", "trunc", "neg", "sym_float", "sym_int")
+    },
+    f"{_PRIM}sym_not.Scalar": _numbers([True], [False]),
+    f"{_PRIM}sym_ite.Scalar": _numbers([True, 1, 2], [False, 1, 2]),
+    "aten::_local_scalar_dense": lambda x: [Case([x(1)], ())],
+    "aten::sym_numel": lambda x: [Case([x(2, 3)], ())],
+    "aten::sym_size.int": lambda x: [Case([x(2, 3), 1], ())],
+}
 _INT8 = [-128, 127, torch.int8]
 MORE: dict[str, Cases] = {
+    **PRIMS,
+    "et_copy::_d2h_copy.out": lambda x: [Case([x(2, 3)], ((x.dtype, (2, 3)),))],
+    "et_copy::_h2d_copy.out": lambda x: [Case([x(2, 3)], ((x.dtype, (2, 3)),))],
     "aten::cat.out": lambda x: [
         [[x(2, 3), x(1, 3)], 0],
         [[x(2, 3), x(2, 1)], -1],
@@ -75,6 +108,7 @@ MORE: dict[str, Cases] = {
     "aten::select_scatter.out": _one(lambda x: [x(3, 4), x(3), 1, 2]),
     "aten::slice_scatter.out": _one(lambda x: [x(3, 6), x(3, 2), 1, 1, 5, 2]),
     "aten::tril.out": lambda x: [[x(3, 4), 0], [x(2, 3, 3), -1]],
+    "aten::_conj_physical.out": _one(lambda x: [torch.complex(x(3), x(3))]),
     # copies of views
     "aten::as_strided_copy.out": _one(lambda x: [x(3, 4), [2, 2], [1, 4], 1]),
     "aten::diagonal_copy.out": _one(lambda x: [x(3, 4, 2), 1, 0, 1]),
@@ -93,7 +127,7 @@ MORE: dict[str, Cases] = {
     "aten::unbind_copy.int_out": _one(lambda x: [x(2, 3), 1]),
     "aten::unfold_copy.out": _one(lambda x: [x(2, 6), 1, 3, 2]),
     "aten::unsqueeze_copy.out": _one(lambda x: [x(2, 3), 1]),
-    "aten::view_as_real_copy.out": _one(lambda x: [torch.complex(x(3).float(), x(3).float())]),
+    "aten::view_as_real_copy.out": _one(lambda x: [torch.complex(x(3), x(3))]),
     "aten::view_copy.out": lambda x: [[x(2, 6), [3, -1]], [x(0, 3), [3, 0]]],
     # tensors made, and plain copies
     "aten::_to_copy.out": _casts(False, None),

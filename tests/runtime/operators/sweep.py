@@ -16,6 +16,7 @@ from tests.runtime.operators.cases import Case, all_cases, applies
 from tests.runtime.operators.inputs import DTYPES, Maker
 from tests.runtime.stock import Stock
 
+_CASES = {torch.uint8: 1, torch.int16: 1, torch.float64: 1, torch.int8: 2, torch.bfloat16: 2}
 _TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 1.6e-2, torch.float32: 1e-5, torch.float64: 1e-5}
 
 
@@ -47,7 +48,8 @@ def trials() -> list[Trial]:
     for name, cases in sorted(all_cases().items()):
         for dtype in filter(partial(applies, name), DTYPES):
             torch.manual_seed(3)
-            for number, entry in enumerate(cases(Maker(dtype))):
+            entries = list(cases(Maker(dtype)))
+            for number, entry in enumerate(entries[: _CASES.get(dtype)]):
                 case = entry if isinstance(entry, Case) else Case(entry)
                 outs = case.outs if case.outs is not None else _outs(name, case.arguments)
                 if outs is not None:
