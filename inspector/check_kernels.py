@@ -7,9 +7,11 @@ the types they work on: ``Convolution (NHWC, F32) IGEMM #1``.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from inspector.blocks import Block
 from inspector.check_facts import Finding
+from inspector.node_index import base_operator
 from inspector.payloads import delegate_payload
 from schema.graph import Graph, GraphNode
 from schema.payloads import Payload
@@ -21,6 +23,7 @@ _NODES = frozenset(("Conv2d", "DepthwiseConv2d", "FullyConnected", "BatchMatrixM
 _EVENT = re.compile(
     r"(?:Convolution|(?:Dynamic )?Fully Connected|Batch Matrix Multiply) \((?P<types>[^)]*)\)"
 )
+_PRODUCTS = frozenset(("convolution", "conv1d", "conv2d", "linear", "mm"))
 _QUANTISED = re.compile(r"\bQ[A-Z0-9]+\b")
 
 
@@ -56,6 +59,27 @@ def is_quantised_kernel(name: str) -> bool:
     """Return whether an event is a product of quantised numbers."""
     match = _EVENT.match(name)
     return match is not None and _QUANTISED.search(match["types"]) is not None
+
+
+def is_product(name: str) -> bool:
+    """Return whether an event is a convolution or matrix product."""
+    return _EVENT.match(name) is not None
+
+
+def quantised_product(nodes: Sequence[GraphNode]) -> str:
+    """Return the operator of the first product whose left side is dequantised among these nodes."""
+    made = {name: node for node in nodes for name in node.outputs}
+    for node in nodes:
+        if base_operator(node.target).split("::")[-1] not in _PRODUCTS:
+            continue
+        makers = [made.get(name) for name in node.inputs]
+        if len(makers) > 1 and all(_dequantises(maker) for maker in makers[:2]):
+            return base_operator(node.target)
+    return ""
+
+
+def _dequantises(node: GraphNode | None) -> bool:
+    return node is not None and "dequantize" in node.target
 
 
 def inner_events(block: Block) -> dict[int, list[str]]:

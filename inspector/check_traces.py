@@ -11,8 +11,10 @@ from inspector.check_facts import Evidence, Finding, Nodes, shape_against, stem
 from inspector.check_kernels import (
     foreign_kernels,
     inner_events,
+    is_product,
     is_quantised_kernel,
     kernels_against,
+    quantised_product,
 )
 from inspector.methods import KIND_OF_EVENT, is_execution, match_methods
 from inspector.node_index import base_operator, nodes_by_handle, walk_nodes
@@ -22,7 +24,7 @@ from schema.debug_buffer import DebugBuffer, tensor_extents
 from schema.errors import Severity
 from schema.etdump import ETDump
 from schema.etrecord import ETRecord
-from schema.graph import Graph
+from schema.graph import Graph, GraphNode
 from schema.program import Program, instructions
 from schema.program import model as m
 
@@ -154,6 +156,8 @@ def _trace_against(block: Block, record: ETRecord, method: str) -> Finding:
 def _inner_against(block: Block, record: ETRecord, method: str, graph: Graph | None) -> str:
     """Kernels in a delegate must be those of its backend, and quantised only if the model is."""
     delegates = record_maps.delegates(record, method)
+    handles = record_maps.handles(record, method)
+    nodes: Nodes = nodes_by_handle(graph) if graph is not None else {}
     quantised = graph is None or any("quant" in node.target for node in walk_nodes(graph))
     for number, names in inner_events(block).items():
         if number in delegates:
@@ -163,7 +167,20 @@ def _inner_against(block: Block, record: ETRecord, method: str, graph: Graph | N
         first = next(filter(is_quantised_kernel, names), "")
         if first and not quantised:
             return f"instruction {number}: the trace has {first!r}, the record nothing quantised"
+        inside = [node for handle in handles.get(number, ()) for node in nodes.get(handle, ())]
+        against = "" if first else _float_against(names, inside)
+        if against:
+            return f"instruction {number}: {against}"
     return ""
+
+
+def _float_against(names: list[str], inside: list[GraphNode]) -> str:
+    """Return why a delegate whose products are all of floats is not the one that was recorded."""
+    product = next(filter(is_product, names), "")
+    recorded = quantised_product(inside) if product else ""
+    if not recorded:
+        return ""
+    return f"the trace has {product!r}, the record {recorded} of quantised numbers"
 
 
 def _event_against(name: str, is_delegate: bool, handles: tuple[int, ...], nodes: Nodes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,33 +49,43 @@ def time_findings(session: Session) -> list[Finding]:
         return [Finding(Tone.NEUTRAL, text, view="operators", weight=20)]
     found: list[Finding] = []
     for main in _main_blocks(profile)[:2]:
-        found += _method(main)
-    found += _unmatched(profile)
+        found += [_placed(finding, main.time.label) for finding in _method(main)]
+    found += [*_unmatched(profile), *_several_unknown(profile)]
     if profile.unit_assumed and profile.methods:
         text = f"Ticks are taken for {profile.unit}; the file does not say its unit"
         found.append(Finding(Tone.NEUTRAL, text, view="operators", weight=2))
     return found
 
 
+def _placed(finding: Finding, label: str) -> Finding:
+    """Return a finding that says which trace it is about, where that is not clear."""
+    detail = "; ".join(filter(None, (label, finding.detail)))
+    return replace(finding, detail=detail) if label else finding
+
+
+def _several_unknown(profile: Profile) -> list[Finding]:
+    unknown = [time.label for time in profile.methods if not time.method]
+    if len(unknown) < 2:
+        return []
+    text = f"The traces are of {len(unknown)} different methods or programs"
+    detail = f"their times are kept apart: {'; '.join(unknown[:4])}"
+    return [Finding(Tone.WARN, text, detail, "operators", weight=45)]
+
+
 def _main_blocks(profile: Profile) -> list[_Main]:
     """Return the main block of each method, the method with the most time first."""
-    best: dict[str, tuple[float, int]] = {}
-    start = 0
-    starts: list[int] = []
-    for number, source in enumerate(profile.rows.sources):
-        starts.append(start)
-        start += len(source)
-        whole = _indices(source, EXECUTE)
-        if len(whole):
-            name = source.links.method or ""
-            spent = float(np.nansum(source.block.total[:, whole]))
-            best[name] = max(best.get(name, (-1.0, 0)), (spent, number))
-    found = [
-        _Main(time, profile.rows.sources[best[time.method][1]], starts[best[time.method][1]])
-        for time in profile.methods
-        if time.method in best and time.method_ms > 0
-    ]
+    sources = profile.rows.sources
+    starts = np.cumsum([0, *map(len, sources)]).tolist()
+    found: list[_Main] = []
+    for time in profile.methods:
+        best = max(time.blocks, key=lambda number: _spent(sources[number]))
+        if time.method_ms > 0:
+            found.append(_Main(time, sources[best], starts[best]))
     return sorted(found, key=lambda main: -main.time.method_ms)
+
+
+def _spent(source: BlockSamples) -> float:
+    return float(np.nansum(source.block.total[:, _indices(source, EXECUTE)]))
 
 
 def _indices(source: BlockSamples, names: tuple[str, ...]) -> list[int]:

@@ -6,7 +6,7 @@ its kernel's own event; sums use the outer one only, and show what it adds as fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from inspector import timing
 from inspector.blocks import Block, trace_blocks
 from inspector.links import BlockLinks, link_block
 from inspector.profile_rows import EXECUTE, TARGET, BlockSamples, ProfileRows
+from inspector.run_kinds import kind_labels, run_kinds
 from inspector.session import Session
 from schema.identity_cache import identity_cache
 
@@ -34,6 +35,8 @@ class MethodTime:
         control_ms: jumps, moves and frees
         unattributed_ms: the rest
         kernels_ms: the kernels' own events, part of operators_ms
+        blocks: which blocks of the profile it is the mean of
+        label: where the runs are, when several methods are unknown; else empty
     """
 
     method: str
@@ -44,6 +47,13 @@ class MethodTime:
     control_ms: float
     unattributed_ms: float
     kernels_ms: float
+    blocks: tuple[int, ...] = ()
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return the method in words, with where the runs are if only that tells them apart."""
+        return self.method or (f"method unknown, {self.label}" if self.label else "method unknown")
 
     @property
     def attributed_ms(self) -> float:
@@ -75,15 +85,15 @@ def analyse_profile(session: Session) -> Profile:
     """Return the profile of the traces of a session; empty without one."""
     options = session.options
     sources: list[BlockSamples] = []
-    times: dict[str, list[MethodTime]] = {}
-    for block in trace_blocks(session.dumps).blocks:
+    times: list[MethodTime] = []
+    for number, block in enumerate(trace_blocks(session.dumps).blocks):
         links = link_block(session, block)
         time = _method_time(block, links, options.source_time_scale)
         if time is not None:
-            times.setdefault(time.method, []).append(time)
+            times.append(replace(time, blocks=(number,)))
         method_ms = time.method_ms if time is not None else None
         sources.append(BlockSamples(block, links, options.source_time_scale, method_ms))
-    methods = tuple(_mean(name, parts) for name, parts in times.items())
+    methods = _methods(session, times, sources)
     is_time = timing.is_time(options.source_time_scale)
     return Profile(
         ProfileRows(tuple(sources)),
@@ -91,6 +101,25 @@ def analyse_profile(session: Session) -> Profile:
         options.source_time_scale,
         options.time_scale_assumed,
         is_time,
+    )
+
+
+def _methods(
+    session: Session, times: list[MethodTime], sources: list[BlockSamples]
+) -> tuple[MethodTime, ...]:
+    """Return one mean a method; runs that contradict each other are not one unknown method."""
+    blocks = [sources[time.blocks[0]].block for time in times if not time.method]
+    kinds = iter(run_kinds(blocks))
+    groups: dict[tuple[str, int], list[MethodTime]] = {}
+    for time in times:
+        key = (time.method, 0 if time.method else next(kinds))
+        groups.setdefault(key, []).append(time)
+    unknown = [parts[0] for (method, _), parts in groups.items() if not method]
+    files = [session.dumps[sources[time.blocks[0]].block.dump].file for time in unknown]
+    labels = iter(kind_labels(files) if len(files) > 1 else [""] * len(files))
+    return tuple(
+        replace(_mean(method, parts), label="" if method else next(labels))
+        for (method, _), parts in groups.items()
     )
 
 
@@ -142,4 +171,5 @@ def _mean(name: str, parts: list[MethodTime]) -> MethodTime:
         mean("control_ms"),
         mean("unattributed_ms"),
         mean("kernels_ms"),
+        tuple(block for part in parts for block in part.blocks),
     )

@@ -187,7 +187,7 @@ def _method_time(time: MethodTime) -> str:
             ("unattributed", "rest", time.unattributed_ms),
         )
     )
-    name = text(time.method or "method unknown")
+    name = text(time.title)
     return f"<h3>{name}: {time.method_ms:,.4g} ms, mean of {time.runs} run(s)</h3>{bar}"
 
 

@@ -66,7 +66,8 @@ def node_times(session: Session, method: str, graph: ModelGraph) -> NodeTimes:
     for row in operator_rows(session, method):
         sums.take(row)
     times = analyse_profile(session).methods
-    whole = next((time for time in times if time.method in (method, "")), None)
+    own = [time for time in times if time.method == method]
+    whole = (own or [time for time in times if not time.method and not time.label] or [None])[0]
     method_ns = whole.method_ms * 1e6 if whole is not None else float("nan")
     delegates = {index: total / runs for index, total in sums.delegates.items()}
     return NodeTimes(sums.nodes / runs, sums.part_of, delegates, method_ns, runs)

@@ -43,7 +43,7 @@ def run(options: Namespace) -> Answer:
     data: dict[str, Any] = {
         "rows": Lazy(indices, one),
         "totals": _totals(times),
-        "methods": {time.method or "unknown": method_json(time) for time in times},
+        "methods": {_name(time): method_json(time) for time in times},
         "unit": {"source": profile.unit, "assumed": profile.unit_assumed},
     }
     return Answer(data, lines=_lines(profile, times), tables=(_table(profile, indices, options),))
@@ -120,6 +120,10 @@ def method_json(time: MethodTime) -> dict[str, Any]:
     }
 
 
+def _name(time: MethodTime) -> str:
+    return time.method or (f"unknown, {time.label}" if time.label else "unknown")
+
+
 def _totals(times: tuple[MethodTime, ...]) -> dict[str, float | None]:
     if not times:
         return {"method_ms": None, "attributed_ms": None, "unattributed_ms": None}
@@ -133,9 +137,8 @@ def _totals(times: tuple[MethodTime, ...]) -> dict[str, float | None]:
 def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
     lines: list[str] = []
     for time in times:
-        name = time.method or "method unknown"
         lines.append(
-            f"{name}: {time.method_ms:.4g} ms mean of {time.runs} run(s)"
+            f"{time.title}: {time.method_ms:.4g} ms mean of {time.runs} run(s)"
             f" = delegates {time.delegates_ms:.4g} + operators {time.operators_ms:.4g}"
             f" + control {time.control_ms:.4g} + unattributed {time.unattributed_ms:.4g} ms"
         )

@@ -133,7 +133,8 @@ def method_json(session: Session, method: str) -> dict[str, Any]:
         if entry.method == method:
             found["delegation"] = _delegation(entry)
     for time in analyse_profile(session).methods:
-        if time.method == method or (not time.method and _is_alone(session, method)):
+        alone = not time.method and not time.label and _is_alone(session, method)
+        if time.method == method or alone:
             found["method_ms"], found["runs"] = time.method_ms, time.runs
     return found
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from inspector.blocks import trace_blocks
-from inspector.check import DO_NOT_BELONG, check_session
+from inspector.check import BELONG, DO_NOT_BELONG, check_session
 from inspector.check_kernels import kernels_against
 from inspector.links import link_block
+from inspector.load import load_session
 from inspector.session import Session
 from tests.inspector.sessions import DATA, folders, label, session
 
@@ -50,3 +51,31 @@ def test_trace_with_other_products_does_not_belong() -> None:
     found = check_session(Session("mix", (program, trace)))
     assert found.verdict == DO_NOT_BELONG
     assert "matrix products" in found.mismatch
+
+
+def test_quantised_record_alone_does_not_belong_to_the_trace_of_the_plain_one() -> None:
+    own = session(SPECIAL / "xnnpack_int8_static").files
+    record = next(file for file in own if file.kind == "etrecord")
+    trace = next(
+        file for file in session(SPECIAL / "xnnpack_two_delegates").files if file.kind == "etdump"
+    )
+    found = check_session(Session("mix", (record, trace)))
+    assert found.verdict == DO_NOT_BELONG
+    assert "of quantised numbers" in found.mismatch
+
+
+@pytest.mark.parametrize("name", ["xnnpack_dynamic_quantised", "xnnpack_8da4w"])
+@pytest.mark.parametrize("plain", [False, True])
+def test_kernels_of_floats_contradict_a_quantised_record(
+    tmp_path: Path, name: str, plain: bool
+) -> None:
+    folder = DATA / "extra" / name
+    data = (folder / "run.etdp").read_bytes()
+    types = (b"(NC, QDU8, F32, QC8W)", b"(NC, QDU8, F32, QB4W)")
+    assert any(text in data for text in types)
+    for text in types if plain else ():
+        data = data.replace(text, b"(NC,  F32, F32,  F32)")
+    (tmp_path / "run.etdp").write_bytes(data)
+    found = check_session(load_session([folder / "model.etrecord", tmp_path / "run.etdp"]))
+    assert found.verdict == (DO_NOT_BELONG if plain else BELONG)
+    assert ("of quantised numbers" in found.mismatch) is plain
