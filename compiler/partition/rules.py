@@ -160,8 +160,9 @@ class PartitionRules:
 
 def op_pattern(op: Any) -> str:  # noqa: ANN401 - an operator or its name
     """Return the name, or pattern of names, of an operator; a bare packet means its overloads."""
-    if isinstance(op, str):
-        name = op.removeprefix("torch.ops.").replace("::", ".")
+    qualified = getattr(op, "_qualified_op_name", op)  # that of a packet of overloads
+    if isinstance(qualified, str):
+        name = qualified.removeprefix("torch.ops.").replace("::", ".")
     else:
         name = getattr(op, "__name__", str(op))
         namespace = getattr(op, "namespace", "")

@@ -1,0 +1,218 @@
+"""Rules around any partitioner: what they keep out, how they cut, and what stays consistent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from compiler import (
+    DelegationSpec,
+    Granularity,
+    PartitionRules,
+    SteeredPartitioner,
+    TensorRule,
+    ops,
+    tag_constant_data,
+    to_edge_transform_and_lower,
+)
+from compiler.delegate.api import part
+from schema.etrecord.verdicts import Outcome, Verdict
+from tests.compiler.delegation import ByNode, edge, exported, long_program, payloads
+
+pytestmark = pytest.mark.slow
+aten = torch.ops.aten
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x * self.weight).relu()
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Block(), Block()
+        self.head = nn.Linear(3, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.second(self.first(x)) + x
+        return self.head(y.sigmoid())
+
+
+X = torch.randn(2, 3)
+EVERYTHING = ByNode(lambda _: "t", tag_constant_data)
+
+
+def _steered(rules: PartitionRules, inner: Any = EVERYTHING) -> Any:
+    program = exported(Net(), X)
+    return to_edge_transform_and_lower(program, partitioner=SteeredPartitioner(inner, rules))
+
+
+def _found(manager: Any) -> dict[str, Verdict]:
+    return {verdict.node: verdict for verdict in manager.verdicts["forward"]}
+
+
+def _vetoed(manager: Any) -> set[str]:
+    return {n for n, v in _found(manager).items() if v.outcome is Outcome.VETOED}
+
+
+RELUS = {"aten_relu_default", "aten_relu_default_1"}
+HEAD = {"aten_permute_copy_default", "aten_addmm_default"}
+FIRST = {"aten_mul_tensor", "aten_relu_default"}
+SECOND = {"aten_mul_tensor_1", "aten_relu_default_1"}
+ALL = {*RELUS, *HEAD, *FIRST, *SECOND, "aten_add_tensor", "aten_sigmoid_default"}
+DENIED: list[tuple[str, PartitionRules, set[str]]] = [
+    ("op", PartitionRules(deny_ops=("aten.relu.default",)), RELUS),
+    ("packet", PartitionRules(deny_ops=(aten.relu,)), RELUS),
+    ("edge op", PartitionRules(deny_ops=(ops.edge.aten.relu.default,)), RELUS),
+    ("pattern", PartitionRules(deny_ops=("aten.rel*",)), RELUS),
+    ("source op", PartitionRules(deny_ops=("aten.linear.default",)), HEAD),
+    ("allowed ops", PartitionRules(allow_ops=("aten.mul", "aten.relu")), ALL - FIRST - SECOND),
+    ("node", PartitionRules(deny_nodes=("aten_relu_default_1",)), {"aten_relu_default_1"}),
+    ("source node", PartitionRules(deny_nodes=("linear",)), HEAD),
+    ("allowed nodes", PartitionRules(allow_nodes=("aten_re*",)), ALL - RELUS),
+    ("handle", PartitionRules(deny_handles=(2,)), {"aten_relu_default"}),
+    ("allowed handles", PartitionRules(allow_handles=(1, 2)), ALL - FIRST),
+    ("module", PartitionRules(deny_modules=("first",)), FIRST),
+    ("class", PartitionRules(deny_modules=("Block",)), FIRST | SECOND),
+    ("allowed module", PartitionRules(allow_modules=("Linear",)), ALL - HEAD),
+    (
+        "rank",
+        PartitionRules(deny_tensors=(TensorRule(max_rank=1),)),
+        {"aten_mul_tensor", "aten_mul_tensor_1", "aten_addmm_default"},
+    ),
+    (
+        "elements",
+        PartitionRules(allow_tensors=(TensorRule(max_elements=4),)),
+        ALL - {"aten_addmm_default"},
+    ),
+    ("dtype", PartitionRules(deny_tensors=(TensorRule(dtypes=("float32",)),)), ALL),
+]
+
+
+@pytest.mark.parametrize(("rules", "wanted"), [d[1:] for d in DENIED], ids=[d[0] for d in DENIED])
+def test_rule_keeps_out_what_it_is_about(rules: PartitionRules, wanted: set[str]) -> None:
+    manager = _steered(rules)
+    assert _vetoed(manager) == wanted
+    found = _found(manager)
+    assert set(found) == ALL
+    assert all(v.outcome in (Outcome.VETOED, Outcome.DELEGATED) for v in found.values())
+    assert all(v.partitioner == "ByNode" and v.reason for v in found.values())
+    manager.to_executorch()
+
+
+def test_without_rules_nothing_changes() -> None:
+    plain = to_edge_transform_and_lower(exported(Net(), X), partitioner=EVERYTHING)
+    assert payloads(_steered(PartitionRules())) == payloads(plain)
+
+
+def test_weights_follow_the_nodes_that_are_left() -> None:
+    manager = _steered(PartitionRules(deny_modules=("first", "head")))
+    program = manager.exported_program()
+    assert set(program.state_dict) == {"first.weight", "head.weight", "head.bias"}
+    (module,) = program.graph_module.children()
+    assert set(module.original_module.state_dict) == {"second.weight"}
+
+
+def test_small_partitions_are_dropped_and_say_so() -> None:
+    manager = _steered(PartitionRules(deny_ops=("aten.add",), min_nodes=4))
+    found = _found(manager)
+    small = {n for n, v in found.items() if v.outcome is Outcome.TOO_SMALL}
+    assert small == {"aten_sigmoid_default", *HEAD}
+    assert "3 computing node(s), fewer than 4" in found["aten_sigmoid_default"].reason
+    assert found["aten_sigmoid_default"].rule == "min_nodes"
+    assert len(payloads(manager)) == 1
+
+
+def test_largest_partitions_are_kept_up_to_a_number() -> None:
+    manager = _steered(PartitionRules(deny_ops=("aten.add",), max_partitions=1))
+    assert _found(manager)["aten_sigmoid_default"].rule == "max_partitions"
+    assert _found(manager)["aten_sigmoid_default"].outcome is Outcome.VETOED
+    block = "aten.mul.Tensor aten.relu.default"
+    assert payloads(manager) == [f"{block} {block}"]
+
+
+def test_granularity_is_one_operator_or_one_module() -> None:
+    alone = _steered(PartitionRules(granularity=Granularity.OPERATOR))
+    assert sorted(payloads(alone)) == sorted(f"{v.operator}" for v in _found(alone).values())
+    modules = payloads(_steered(PartitionRules(granularity=Granularity.MODULE)))
+    assert modules.count("aten.mul.Tensor aten.relu.default") == 2
+    assert "aten.permute_copy.default aten.addmm.default" in modules
+
+
+def test_cut_edge_is_between_two_partitions() -> None:
+    rules = PartitionRules(cut_edges=(("aten_relu_default", "aten_mul_tensor_1"),))
+    found = _found(_steered(rules))
+    assert len(payloads(_steered(rules))) == 2
+    assert found["aten_relu_default"].partition != found["aten_mul_tensor_1"].partition
+    assert len({found[n].partition for n in SECOND}) == 1
+
+
+def test_denied_operator_is_not_kept_whole_and_its_parts_stay_out() -> None:
+    class Keeping(ByNode):
+        def ops_to_not_decompose(self, ep: Any) -> Any:
+            return [aten.linear.default], None
+
+    inner = Keeping(lambda _: "t", tag_constant_data)
+    for rules in (
+        PartitionRules(deny_ops=("aten.linear.default",)),
+        PartitionRules(deny_ops=("aten.addmm",)),  # linear is made of it
+        PartitionRules(deny_nodes=("aten_linear_default",)),
+        PartitionRules(deny_modules=("Linear",)),
+    ):
+        manager = _steered(rules, inner)
+        assert "aten_addmm_default" in _vetoed(manager)
+        assert "linear" not in " ".join(payloads(manager))
+        whole = [v for v in _found(manager).values() if v.outcome is Outcome.DECOMPOSED]
+        assert all(v.operator == "aten.linear.default" for v in whole)
+        manager.to_executorch()
+    kept = payloads(_steered(PartitionRules(), inner))
+    assert "aten.linear.default" in " ".join(kept)
+
+
+def test_priority_comes_before_the_order_of_partitioners() -> None:
+    first = SteeredPartitioner(EVERYTHING, PartitionRules())
+    spec = DelegationSpec("SecondBackend", [])
+    second = SteeredPartitioner(ByNode(lambda _: "t", t=spec), PartitionRules(priority=1))
+    manager = to_edge_transform_and_lower(exported(torch.relu, X), partitioner=[first, second])
+    assert payloads(manager) == ["second: aten_relu_default"]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=25)
+@given(st.sets(st.integers(1, 40)), st.integers(1, 4), st.sampled_from([*Granularity]))
+def test_any_vetoes_leave_partitions_without_cycles(
+    denied: set[int], smallest: int, granularity: Granularity
+) -> None:
+    rules = PartitionRules(deny_handles=tuple(denied), min_nodes=smallest, granularity=granularity)
+    parted = part(_LONG, SteeredPartitioner(ByNode(lambda _: "t"), rules))  # raises on a cycle
+    home = {node.name: r.tag for r in parted.regions for node in r.nodes}
+    graph: Any = networkx.DiGraph()
+    for node in parted.program.graph.nodes:
+        for user in node.users:
+            a, b = home.get(node.name, node.name), home.get(user.name, user.name)
+            if a != b:
+                graph.add_edge(a, b)
+    assert networkx.is_directed_acyclic_graph(graph)
+    handles = {n.meta["debug_handle"] for r in parted.regions for n in r.nodes}
+    assert not handles & denied
+    assert all(len(region.nodes) >= smallest for region in parted.regions)
+
+
+_LONG = long_program(40)
+
+
+def test_partitioner_with_a_cyclic_tag_is_cut_instead_of_refused() -> None:
+    manager = edge(lambda x: x.relu().neg().relu(), X)
+    inner = ByNode(lambda n: "t" if "relu" in n.name else None)
+    found = manager.to_backend(SteeredPartitioner(inner, PartitionRules()))
+    assert payloads(found) == ["aten.relu.default", "aten.relu.default"]
