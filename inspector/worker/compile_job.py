@@ -155,8 +155,7 @@ def _exported_elsewhere(job: CompileJob, folder: Path, heard: Heard) -> Exported
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-            | {"PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
     except OSError as error:
         raise AnswerError(f"{job.python} cannot be started: {error.strerror or error}") from error
@@ -169,8 +168,14 @@ def _exported_elsewhere(job: CompileJob, folder: Path, heard: Heard) -> Exported
     if process.returncode or not manifest.is_file():
         raise InterpreterError(_why_ended(job.python, process.returncode))
     listed: Mapping[str, str] = json.loads(manifest.read_text("utf-8"))
-    programs = {name: _read_exported(str(handed / file)) for name, file in listed.items()}
-    constants = torch.load(handed / exporter.CONSTANTS, weights_only=True)
+    try:
+        programs = {name: torch.export.load(handed / file) for name, file in listed.items()}
+        constants = torch.load(handed / exporter.CONSTANTS, weights_only=True)
+    except Exception as error:
+        why = exporter.sentence_of(error)
+        raise InterpreterError(
+            f"what {job.python} has exported cannot be read by torch {torch.__version__}: {why}"
+        ) from error
     for path in handed.iterdir():
         path.unlink()
     handed.rmdir()

@@ -29,6 +29,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing import TypeGuard
 
+if __name__ == "__main__" and sys.path[0] == str(Path(__file__).resolve().parent):
+    del sys.path[0]  # the files beside this one are no modules of the user
 try:
     import torch
     from torch.export import ExportedProgram
