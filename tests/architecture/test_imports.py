@@ -49,6 +49,7 @@ def test_import_inspector_loads_nothing_heavy() -> None:
     [
         ("schema", set()),
         ("inspector", set()),
+        ("runtime", {"torch", "runtime"}),
         ("devtools_app", {"PySide6", "pyqtgraph"}),
         ("devtools_app.viewmodels", set()),
     ],
