@@ -102,6 +102,9 @@ class _Checks:
         self._exceptions = exceptions
         self._skip_dim_order = skip_dim_order
         self._after = f"after the pass {after}: " if after else ""
+        self._of_operator: dict[EdgeOp, str] = {}
+        self._accepted: set[Any] = set()
+        self._odd: set[Node] = set()  # nodes whose tensor is not contiguous
 
     def run(
         self, module: torch.fx.GraphModule, signature: ExportGraphSignature | None = None
@@ -127,6 +130,8 @@ class _Checks:
                 yield f"the placeholder {node.name} stands behind a call: {at(node)}"
             calls = calls or node.op == "call_function"
             seen.add(node)
+            if not self._skip_dim_order and _is_odd(node.meta.get("val")):
+                self._odd.add(node)
             yield from self._of_node(module, node)
 
     def _of_node(self, module: torch.fx.GraphModule, node: Node) -> Iterator[str]:
@@ -158,7 +163,9 @@ class _Checks:
         target: Any = node.target
         if not isinstance(target, EdgeOp):
             return _fault_of_other(target)
-        fault = self._operator_fault(target)
+        fault = self._of_operator.get(target)
+        if fault is None:
+            fault = self._of_operator[target] = self._operator_fault(target)
         return fault or self._dtype_fault(node, target) or self._layout_fault(node, target)
 
     def _operator_fault(self, target: EdgeOp) -> str:
@@ -188,11 +195,17 @@ class _Checks:
         rule = dtype_rule_of(target.op)
         if rule is None:
             return ""
-        given = dict(zip(_names_of(target.op), node.args, strict=False))
-        dtypes = {name: _dtype(value) for name, value in (*given.items(), *node.kwargs.items())}
-        inputs = {name: dtype for name, dtype in dtypes.items() if dtype is not None}
-        results = [tensor.dtype for tensor in tensors_in(node.meta["val"])]
+        given = (*zip(_names_of(target.op), node.args, strict=False), *node.kwargs.items())
+        dtypes = [(name, _dtype(value)) for name, value in given]
+        value = node.meta["val"]
+        several = not isinstance(value, torch.Tensor)
+        results = [t.dtype for t in tensors_in(value)] if several else [value.dtype]
+        key = target, *dtypes, *results
+        if key in self._accepted:
+            return ""
+        inputs = {name: dtype for name, dtype in dtypes if dtype is not None}
         if rule.accepts(inputs, results):
+            self._accepted.add(key)
             return ""
         shown = ", ".join(f"{name}: {_short(dtype)}" for name, dtype in inputs.items())
         returned = ", ".join(map(_short, results))
@@ -200,7 +213,7 @@ class _Checks:
         return f"{target.name()} {fault} ({shown}) -> {returned}"
 
     def _layout_fault(self, node: Node, target: EdgeOp) -> str:
-        if self._skip_dim_order or target.op.namespace != "aten":
+        if self._odd.isdisjoint(node.all_input_nodes) or target.op.namespace != "aten":
             return ""
         tensors: Any = walk(_value, tuple(node.args))
         if takes_layouts(target.op, tensors):
@@ -240,6 +253,10 @@ def _of_signature(graph: torch.fx.Graph, signature: ExportGraphSignature) -> lis
     parts = [f"no placeholder for {', '.join(lost)}"] if lost else []
     parts += [f"no input of the program for the placeholders {', '.join(added)}"] if added else []
     return ["; ".join(parts)]
+
+
+def _is_odd(value: Any) -> bool:  # noqa: ANN401
+    return isinstance(value, torch.Tensor) and not is_contiguous(value)
 
 
 @functools.cache

@@ -76,7 +76,7 @@ class ExportPass(PassBase):
         names = {id(module): name for name, module in graph_module.named_children()}
         self.tracer = ExportTracer(names, self.fake_tensor_mode)
         try:
-            self._walk(graph_module, [getattr(value, "data", value) for value in inputs])
+            self._walk(graph_module, [_data(value) for value in inputs])
             made = torch.fx.GraphModule(self.tracer.root, self.tracer.graph)
         finally:
             self.tracer, self._node = before
