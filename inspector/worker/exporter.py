@@ -166,22 +166,18 @@ def told(say: Say, stage: str, method: str = "") -> Generator[dict[str, Any], No
 
 
 def tell_what_is_said(say: Say) -> None:
-    """Let warnings about the user's lines and what torch logs be messages.
-
-    Other warnings are printed as ever.
-    """
+    """Let warnings about the user's lines be messages; other warnings and torch's log are a log."""
     handler = _Handler(say)
     for name in list(logging.root.manager.loggerDict):
         logger = logging.getLogger(name)
         if logger.handlers and name.split(".")[0] == "torch":
             logger.handlers[:] = [handler]
-    usual = warnings.showwarning
 
-    def show(message: Any, category: Any, filename: str, lineno: int, *more: Any) -> None:  # noqa: ANN401
+    def show(message: Any, category: Any, filename: str, lineno: int, *_more: Any) -> None:  # noqa: ANN401
         if is_users(filename):
             say("warning", text=f"{category.__name__}: {message}", file=filename, line=lineno)
         else:
-            usual(message, category, filename, lineno, *more)
+            say("log", text=f"{filename}:{lineno}: {category.__name__}: {message}")
 
     warnings.showwarning = show
 
