@@ -1,0 +1,74 @@
+"""Verdicts in the Partitions view and on the node, of a program compiled here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devtools_app.state import Selection, SelectionKind, Units
+from devtools_app.viewmodels.node_facts import node_facts
+from devtools_app.viewmodels.partitions import partitions
+from devtools_app.viewmodels.verdicts import OUTCOMES, verdict_table
+from inspector.load import load_session
+from inspector.session import Session
+from schema.etrecord.verdicts import Outcome
+from tests.app.sessions import opened
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    import torch
+
+    from compiler import PartitionRules, SteeredPartitioner, to_edge
+    from compiler.backends.demo import AddMulPartitionerDemo
+    from tests.compiler.delegation import exported
+
+    program = exported(lambda x: (x + x).relu() + x, torch.ones(2, 2))
+    rules = PartitionRules(deny_nodes=("aten_add_tensor_1",))
+    edge = to_edge(program, generate_etrecord=True)
+    made = edge.to_backend(SteeredPartitioner(AddMulPartitionerDemo(), rules)).to_executorch()
+    folder: Path = tmp_path_factory.mktemp("verdicts")
+    made.save(folder / "model.pte")
+    made.get_etrecord().save(folder / "model.etrecord")
+    return load_session([str(folder)])
+
+
+def test_table_lists_every_node_with_its_reason(session: Session) -> None:
+    made = partitions(session, "forward")
+    assert made is not None
+    table = verdict_table(made, None)
+    assert table.length == 3
+    keys = [key.node for key in table.keys or () if isinstance(key, Selection)]
+    assert keys == ["aten_add_tensor", "aten_relu_default", "aten_add_tensor_1"]
+    taken = verdict_table(made, 0)
+    assert [key.node for key in taken.keys or () if isinstance(key, Selection)] == keys[:1]
+
+
+@pytest.mark.parametrize(
+    ("node", "notice", "words"),
+    [
+        ("aten_add_tensor", "Delegated to BackendWithCompilerDemo", "one of 1 node(s)"),
+        ("aten_relu_default", "No rule for this operator", "is not in the table"),
+        ("aten_add_tensor_1", "Vetoed by the user", "is denied by aten_add_tensor_1"),
+    ],
+)
+def test_node_says_why(session: Session, node: str, notice: str, words: str) -> None:
+    selection = Selection(SelectionKind.NODE, "forward", "compiled", node)
+    sheet = node_facts(session, "forward", selection, Units())
+    group = next(group for group in sheet.groups if group.notice)
+    assert group.notice == notice
+    assert words in group.text
+    assert any("AddMulPartitionerDemo" in fact.value for fact in group.facts)
+
+
+def test_record_of_another_compiler_has_no_verdicts() -> None:
+    made = partitions(opened("corpus/v1.5.1/tinygpt_xnnpack"), "forward")
+    assert made is not None
+    assert verdict_table(made, None).length == 0
+
+
+def test_every_outcome_has_words() -> None:
+    assert set(OUTCOMES) == set(Outcome)
