@@ -61,7 +61,6 @@ class CompileView(QWidget):
         self._log.setObjectName("plain")
         self._log.setReadOnly(True)
         self._log.setMaximumBlockCount(KEPT_LINES)
-        self._log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._log.setAccessibleName("Printed while compiling, and warnings")
         self._log.setPlaceholderText("What the code prints, and warnings, appear here.")
         self._empty = EmptyState(context.theme, _EMPTY)

@@ -49,7 +49,8 @@ class Progress:
             if isinstance(message, Log):
                 self._crashed |= message.text.startswith(_CRASH)
                 if self._verbose or not (self._crashed or message.library):
-                    self._write(message.text)
+                    for line in message.text.splitlines() or [""]:
+                        self._write(line)
             elif isinstance(message, Stage):
                 self._stage(message)
             elif isinstance(message, Warned):
