@@ -149,14 +149,16 @@ def maximum_pool(node: Node, facts: Facts) -> str:
     stride = numbers(argument(node, "stride") or size, 2)
     if stride[0] > size[0] or stride[1] > size[1]:
         return f"stride {list(stride)} is larger than the kernel {list(size)}"
-    if argument(node, "ceil_mode") and any(map(is_symbolic, shape_of(node)[2:])):
-        return f"ceil_mode is set and the result is {list(shape_of(node))}, sizes must be known"
+    given: Any = node.args[0]
+    if argument(node, "ceil_mode") and any(map(is_symbolic, shape_of(given)[2:])):
+        return f"ceil_mode is set and the operand is {list(shape_of(given))}, sizes must be known"
     return _window(node, size) or _only_values(node)
 
 
 def _window(node: Node, size: tuple[int, ...]) -> str:
-    if rank_of(node) != _IMAGE:
-        return f"the operand has {rank_of(node)} dimensions, only 4 can be written"
+    given: Any = node.args[0]
+    if rank_of(given) != _IMAGE:
+        return f"the operand has {rank_of(given)} dimensions, only 4 can be written"
     if size[0] * size[1] == 1:
         return "the kernel is [1, 1], which the kernels refuse"
     return ""
@@ -290,7 +292,8 @@ def common(node: Node, dtypes: frozenset[torch.dtype]) -> str:
     """Return what keeps any node out: element types, sizes, ranks."""
     given = [n for n in node.all_input_nodes if n.op != "get_attr"]
     reference: torch.dtype | None = None
-    for each in (*given, node):
+    # What stands for an operator inside of another one has no value yet.
+    for each in (*given, *([node] if "val" in node.meta else [])):
         if not is_tensor(each) and each is not node:
             if isinstance(each.meta.get("val"), (tuple, list)):
                 continue

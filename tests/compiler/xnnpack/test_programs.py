@@ -1,0 +1,146 @@
+"""Whole programs with XNNPACK: outputs, choice of nodes, payloads, maps."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from compiler import to_edge, to_edge_transform_and_lower
+from compiler.backends.xnnpack import XnnpackPartitioner, configs
+from compiler.managers import EdgeProgramManager
+from schema.etrecord.verdicts import Outcome
+from schema.payloads.xnnpack import XNNGraph, decode
+from tests.compiler.compare import (
+    assert_equal,
+    calls_of,
+    eager_outputs,
+    exported,
+    flat,
+    module_of,
+)
+from tests.compiler.programs import EVERY, SAMPLES, Sample, of
+from tests.compiler.stock import ROOT, Stock
+
+pytestmark = pytest.mark.slow
+
+IMAGES = ("conv_bn", "channels_last", "pools", "mobile_net", "res_net")
+CHOICES = ("conv_bn", "elementwise", "channels_last_mixed")
+# Ours become parts of which some are delegated, or have other names; none is delegated by stock.
+RENAMED = {"getitem": "", "aten.squeeze_copy.dim": "aten.squeeze_copy.dims"}
+
+
+def delegated(sample: Sample, **options: Any) -> EdgeProgramManager:
+    program = exported(sample, module_of(sample))
+    return to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner(**options))
+
+
+def modules(manager: EdgeProgramManager) -> list[Any]:
+    graph: Any = manager.exported_program().graph_module
+    return [child for _, child in graph.named_children()]
+
+
+def payloads(manager: EdgeProgramManager) -> list[XNNGraph]:
+    return [decode(module.processed_bytes) for module in modules(manager)]
+
+
+def kinds(manager: EdgeProgramManager) -> Counter[str]:
+    nodes = [node for graph in payloads(manager) for node in graph.table.xnodes]
+    return Counter(node.xnode_union.kind for node in nodes if node.xnode_union is not None)
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("name", EVERY)
+def test_program_with_delegates_on_the_stock_runtime_equals_eager(name: str, stock: Stock) -> None:
+    sample = EVERY[name]
+    wanted = eager_outputs(module_of(sample), calls_of(sample))
+    buffer = delegated(sample).to_executorch().buffer
+    found = stock.run(buffer, [("forward", flat(inputs)) for inputs in calls_of(sample)])
+    assert_equal(found, wanted, max(sample.tolerance, 2e-5))
+
+
+@pytest.mark.interop
+def test_nodes_left_outside_are_those_of_the_stock_partitioner_or_fewer(tmp_path: Path) -> None:
+    ours: list[Counter[str]] = []
+    for name in CHOICES:
+        torch.export.save(exported(EVERY[name], module_of(EVERY[name])), tmp_path / f"{name}.pt2")
+        verdicts = delegated(EVERY[name]).verdicts["forward"]
+        left = (v.operator for v in verdicts if v.outcome is not Outcome.DELEGATED)
+        ours.append(Counter(RENAMED.get(op, op) for op in left if RENAMED.get(op, op)))
+    paths = [str(tmp_path / f"{name}.pt2") for name in CHOICES]
+    command = [sys.executable, "-m", "tests.compiler.xnnpack.stock_choice", *paths]
+    asked = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    lines = [line for line in asked.stderr.splitlines() if line.startswith("answer:")]
+    answers = json.loads(lines[0].removeprefix("answer:"))
+    for name, mine, answer in zip(CHOICES, ours, answers, strict=True):
+        assert not mine - Counter(answer["left"]), name
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_image_nets_are_transposed_at_their_ends_only(name: str) -> None:
+    manager = delegated(EVERY[name])
+    allowed = {"conv_bn": 2, "channels_last": 1, "pools": 3}.get(name, 1)
+    assert kinds(manager)["StaticTranspose"] <= allowed
+
+
+def test_every_operator_is_in_the_map_of_its_payload_once() -> None:
+    manager = delegated(EVERY["mobile_net"])
+    (module,) = modules(manager)
+    (graph,) = payloads(manager)
+    handles = module.meta["debug_handle_map"]
+    inside = {v.debug_handle or 0 for v in manager.verdicts["forward"]}
+    found = [handle for each in handles.values() for handle in each]
+    silent = {"aten.clone.default", "dim_order_ops._clone_dim_order.default"}
+    quiet = {v.debug_handle or 0 for v in manager.verdicts["forward"] if v.operator in silent}
+    assert sorted(found) == sorted(inside - quiet)
+    for place, node in enumerate(graph.table.xnodes):
+        assert node.debug_handle == handles.get(place, (65535,))[0]
+
+
+def test_weights_are_named_by_content_and_shared_by_partitions_and_methods() -> None:
+    layer = nn.Linear(8, 8, bias=False)
+
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.layer(torch.cumsum(self.layer(x), 0))
+
+    x = torch.randn(2, 8)
+    programs = {
+        "forward": torch.export.export(Twice(), (x,)),
+        "once": torch.export.export(layer, (x,)),
+    }
+    manager = to_edge_transform_and_lower(programs, partitioner=XnnpackPartitioner())
+    assert len(modules(manager)) == 2
+    buffer = manager.to_executorch().buffer
+    assert buffer.count(layer.weight.detach().numpy().tobytes()) == 1
+
+
+def test_rules_and_modes_decide_what_is_taken() -> None:
+    sample = of(lambda x: torch.sin(torch.relu(x)) + 1, torch.randn(3))
+    only = delegated(sample, configs=[configs.ReLUConfig, configs.AddConfig])
+    assert len(modules(only)) == 2
+    reasons = {v.operator: v for v in only.verdicts["forward"]}
+    assert reasons["aten.sin.default"].outcome is Outcome.NO_RULE
+    assert len(modules(delegated(sample, per_op_mode=True))) == 3
+    assert len(modules(delegated(sample))) == 1
+
+
+@pytest.mark.interop
+def test_lowering_without_whole_operators_delegates_the_parts(stock: Stock) -> None:
+    sample = SAMPLES["lstm"]
+    module = module_of(sample)
+    manager = to_edge(exported(sample, module)).to_backend(XnnpackPartitioner())
+    assert kinds(manager)["FullyConnected"] > 1
+    found = stock.run(manager.to_executorch().buffer, [("forward", sample.inputs)])
+    assert_equal(found, eager_outputs(module, calls_of(sample)), 2e-5)
