@@ -78,6 +78,7 @@ from compiler.passes.base import ExportedProgramPassResult as ExportedProgramPas
 from compiler.passes.base import PassBase as PassBase
 from compiler.passes.base import PassError as PassError
 from compiler.passes.base import PassResult as PassResult
+from compiler.passes.composite import bind_pattern_to_op as bind_pattern_to_op
 from compiler.passes.export_pass import ExportPass as ExportPass
 from compiler.passes.manager import ExportedProgramPassManager as ExportedProgramPassManager
 from compiler.passes.manager import PassManager as PassManager
@@ -106,6 +107,8 @@ from compiler.passes.table import standard_pass as standard_pass
 from compiler.passes.values import ExportPassBaseError as ExportPassBaseError
 from compiler.passes.values import NodeMetadata as NodeMetadata
 from compiler.passes.values import ProxyValue as ProxyValue
+from compiler.printing import add_cursor_to_graph as add_cursor_to_graph
+from compiler.printing import inspect_node as inspect_node
 from compiler.program_manager import ExecutorchProgramManager as ExecutorchProgramManager
 from compiler.record.record import ETRecord as ETRecord
 from compiler.stages import StageEvent as StageEvent

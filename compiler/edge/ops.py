@@ -108,6 +108,7 @@ class _Edge:
 
 class _Ops:
     edge = _Edge()
+    backend = edge  # operators that stand for patterns are no others
 
 
 ops = _Ops()

@@ -481,3 +481,36 @@ def test_program_pass_manager_takes_both_kinds_and_leaves_the_program() -> None:
     assert all(isinstance(one, torch.export.ExportedProgram) for one in checked)
     assert len(checked) == 3
     assert str(program) == before
+
+
+def test_pattern_bound_to_an_operator_is_its_kernel() -> None:
+    with torch.library._scoped_library("bound_test", "FRAGMENT") as library:
+
+        @compiler.bind_pattern_to_op(library, "shifted(Tensor x, Tensor y) -> Tensor")
+        def pattern(x: Any, y: Any) -> Any:
+            return torch.ops.aten.relu.default(torch.ops.aten.add.Tensor(x, y))
+
+        own = ops.backend.bound_test.shifted.default
+        found: list[Any] = []
+
+        def fuse(graph_module: Any) -> None:
+            found.extend(replace_pattern(graph_module, pattern, lambda x, y: own(x, y)))
+
+        x, y = torch.randn(3), torch.randn(3)
+        manager = _edge(lambda x, y: (x + y).relu().neg(), x, y)
+        changed = manager.transform([fuse, ExportPass()])
+        assert len(found) == 1
+        assert _targets(changed) == [own, _aten.neg.default]
+        assert changed.exported_program().module()(x, y).equal(-(x + y).relu())
+
+
+def test_node_is_shown_in_its_graph_with_what_is_known() -> None:
+    graph = _edge(lambda x: x.relu().neg(), torch.randn(3)).exported_program().graph
+    node = next(n for n in graph.nodes if n.target is _aten.neg.default)
+    text = compiler.inspect_node(graph, node)
+    (marked,) = (line for line in text.splitlines() if line.startswith("--> "))
+    assert "%aten_neg_default" in marked
+    assert "debug_handle: 2" in text
+    assert "programs.py:" in text
+    with pytest.raises(ValueError, match="no node of this graph"):
+        compiler.inspect_node(torch.fx.Graph(), node)
