@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import torch
-from torch._decomp import decomposition_table, decompositions
+from torch import _decomp
+from torch._decomp import decompositions
 from torch._decomp.decompositions import native_batch_norm_decomposition
 from torch.export import default_decompositions
 
@@ -79,7 +80,9 @@ _OWN_RULES: dict[Any, Rule] = {
         cast("Any", decompositions)._native_batch_norm_legit_functional
     ),
     # Neither core nor in the table of export, and without a kernel.
-    aten.linalg_vector_norm.default: decomposition_table[aten.linalg_vector_norm.default],
+    aten.linalg_vector_norm.default: (
+        cast("Any", _decomp).decomposition_table[aten.linalg_vector_norm.default]
+    ),
     aten.native_batch_norm.default: native_batch_norm_decomposition,
     aten.remainder.Scalar: _remainder,
     aten.remainder.Tensor: _remainder,

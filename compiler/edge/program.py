@@ -25,6 +25,7 @@ from compiler.edge.functional import without_hard_writes
 from compiler.edge.lower import LoweredGraph, lower
 from compiler.edge.tracing import KeepsWhole
 from compiler.edge.verifier import verifier_for
+from compiler.garbage import uncollected
 from compiler.untyped import ranges_of
 
 _SYMBOLIC: dict[type[Any], type[Any]] = {
@@ -34,6 +35,7 @@ _SYMBOLIC: dict[type[Any], type[Any]] = {
 }
 
 
+@uncollected()
 def edge_program(
     program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None = None
 ) -> ExportedProgram:

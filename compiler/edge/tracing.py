@@ -82,6 +82,7 @@ class Templates:
             self._preserved, skip_dim_order=self._skip_dim_order, keeps=self._keeps_of(op, kind)
         )
         count = 0
+        seen: set[int] = set()
 
         def bind(leaf: Any) -> Any:  # noqa: ANN401
             nonlocal count
@@ -89,7 +90,9 @@ class Templates:
                 return leaf
             value = leaf.meta["val"]
             if isinstance(value, torch.Tensor):
-                value = value.detach()
+                if id(value) in seen:  # the same node twice, another time two nodes
+                    value = value.detach()
+                seen.add(id(value))
                 recorder.know(value, Input(count))
             count += 1
             return value

@@ -20,6 +20,7 @@ from compiler.emit.frames import frames_of
 from compiler.emit.out_variants import Formal, OutVariant, find_out_variant
 from compiler.emit.values import ValueTable, scalar_value
 from compiler.errors import CompileError, UnsupportedError, at
+from compiler.garbage import uncollected
 from compiler.memory.blocks import MemoryPlan
 from compiler.memory.lifetimes import Schedule
 from compiler.memory.steps import Call, Jump, Label, Move, Raw, Slot, View, results_of
@@ -73,6 +74,7 @@ class EmitOptions:
     buffer_names: bool = False
 
 
+@uncollected()
 def emit_method(
     name: str,
     program: ExportedProgram,

@@ -18,6 +18,7 @@ from compiler.emit.external import external_tags, file_parts
 from compiler.emit.method import EmitOptions, EmittedMethod, Stores, emit_method
 from compiler.emit.out_variants import check_out_variants
 from compiler.emit.values import ValueTable
+from compiler.garbage import uncollected
 from compiler.memory.methods import PlannedMethod, plan_methods
 from compiler.memory.specs import spec_of
 from compiler.stages import Stages
@@ -57,7 +58,8 @@ class EmittedProgram:
 
     @cached_property
     def _parts(self) -> tuple[Any, ...]:
-        return encode_parts(self.table, self.segments, alignment=self.alignment)
+        with uncollected():
+            return encode_parts(self.table, self.segments, alignment=self.alignment)
 
     def write_to(self, stream: IO[bytes]) -> None:
         """Write the file without joining its parts in memory first."""

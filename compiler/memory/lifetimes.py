@@ -14,6 +14,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from compiler.edge.ops import edge_op
 from compiler.edge.templates import nodes_in
 from compiler.errors import CompileError, at
+from compiler.garbage import uncollected
 from compiler.memory.blocks import Block, Role
 from compiler.memory.loops import FLOWS
 from compiler.memory.specs import DYNAMIC_BOUND, TensorSpec, spec_of
@@ -71,6 +72,7 @@ class Schedule:
         return _resolve(self.stands_for, leaf)
 
 
+@uncollected()
 def schedule(
     program: ExportedProgram,
     options: Any,  # noqa: ANN401 - a MemoryPlanningPass, or a pass with some of its attributes

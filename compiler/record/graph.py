@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 from compiler.delegate.call import is_lowered_module
 from compiler.edge.ops import EdgeOp
 from compiler.errors import UnsupportedError, at
+from compiler.garbage import uncollected
 from compiler.record.arguments import MAJOR, MINOR, Json, argument, size, tensor_meta
 from compiler.record.lowered import lowered_text
 from compiler.record.metadata import NodeMetadata
@@ -30,6 +31,7 @@ from compiler.untyped import (
 _EDGE = "executorch.exir.dialects.edge.ops."
 
 
+@uncollected()
 def program_json(program: ExportedProgram, *, edge: bool) -> bytes:
     """Return a program as a member of a record.
 

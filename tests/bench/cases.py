@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.bench import files
 from tests.bench.child import ask, wall_seconds
+from tests.bench.compile_cases import COMPILE_CASES
 from tests.bench.gui_cases import GUI_CASES
 from tests.bench.result import Result
 
@@ -114,5 +115,6 @@ CASES: tuple[Case, ...] = (
     million_events,
     two_gigabytes,
     *GUI_CASES,
+    *COMPILE_CASES,
     dataframe,
 )

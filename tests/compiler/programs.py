@@ -152,6 +152,10 @@ def conv_bn(layout: torch.memory_format = torch.contiguous_format) -> nn.Module:
     return net.to(memory_format=layout)
 
 
+def _channels_last(net: Any) -> nn.Module:
+    return net.to(memory_format=torch.channels_last)
+
+
 def _shapes(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     a, b = torch.split(x, [1, 3], dim=1)
     stacked = torch.stack([x[0], x[1]], dim=-1)
@@ -274,7 +278,7 @@ NETS: dict[str, Sample] = {
         more_nets.DepthwiseTwoHeads, (torch.randn(1, 3, 16, 16),), tolerance=1e-4
     ),
     "depthwise_channels_last": Sample(
-        lambda: more_nets.DepthwiseTwoHeads().to(memory_format=torch.channels_last),
+        lambda: _channels_last(more_nets.DepthwiseTwoHeads()),
         (torch.randn(1, 3, 16, 16).to(memory_format=torch.channels_last),),
         tolerance=1e-4,
     ),

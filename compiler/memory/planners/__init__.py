@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from compiler.garbage import uncollected
 from compiler.memory.blocks import Block, MemoryPlan, aligned, lower_bound, verify
 from compiler.memory.planners.by_size import greedy, interval
 from compiler.memory.planners.naive import naive
@@ -14,6 +15,7 @@ PLANNERS: dict[str, Planner] = {"naive": naive, "greedy": greedy, "interval": in
 DEFAULT_PLANNERS: tuple[Planner, ...] = (greedy, interval, naive)
 
 
+@uncollected()
 def plan_blocks(
     blocks: Sequence[Block],
     alignment: int = 16,

@@ -1,0 +1,62 @@
+"""Benchmarks of the compiler: known nets beside the stock compiler, chains, peak memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tests.bench.child import ENVIRONMENT, ROOT
+from tests.bench.result import Result
+
+_MODELS = ("MobileNetV2", "MobileNetV3-small", "ResNet18", "GPT-2")
+_CHAINS = (1_000, 10_000, 50_000)
+
+
+def lowering(_folder: Path) -> Iterable[Result]:
+    """Lowering and emission, verified and with a record, in fresh and in warm processes."""
+    for model in _MODELS:
+        stock, ours = _measure(model, "stock"), _measure(model, "ours")
+        for when, compiled, saved in (("first", 10.0, 3.0), ("warm", 25.0, 8.0)):
+            theirs, mine = stock[when], ours[when]
+            detail = f"edge {mine[0]:.3f}, emit {mine[1]:.3f}, save {mine[2]:.3f} s; stock "
+            detail += ", ".join(f"{seconds:.2f}" for seconds in theirs)
+            ratio = sum(theirs[:2]) / sum(mine[:2])
+            yield Result(f"compile {model}, {when}", ratio, "x", compiled, True, detail)
+            ratio = sum(theirs) / sum(mine)
+            yield Result(f"compile and save {model}, {when}", ratio, "x", saved, True, detail)
+        limit = 2.2 * ours["weights_mib"] + 500
+        detail = f"weights {ours['weights_mib']:.0f} MiB, {ours['before_mib']:.0f} MiB before; "
+        detail += f"stock {stock['peak_mib']:.0f} MiB"
+        yield Result(f"peak memory of {model}", ours["peak_mib"], "MiB", limit, detail=detail)
+
+
+def growth(_folder: Path) -> Iterable[Result]:
+    """Time for each node of a chain, against that of the shortest chain."""
+    seconds = {length: _measure(str(length), "ours", warm=1)["warm"] for length in _CHAINS}
+    each = {length: sum(parts[:2]) / length for length, parts in seconds.items()}
+    for length in _CHAINS[1:]:
+        detail = f"{1e6 * each[length]:.0f} us a node, {sum(seconds[length][:2]):.2f} s"
+        name = f"chain of {length:,} nodes, time a node against {_CHAINS[0]:,}"
+        yield Result(name, each[length] / each[_CHAINS[0]], "x", 1.2, detail=detail)
+
+
+def _measure(model: str, side: str, warm: int = 3) -> Any:
+    command = [sys.executable, "-m", "tests.bench.compile_child", model, side]
+    done = subprocess.run(
+        [*command, "--warm", str(warm)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+        cwd=ROOT,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+COMPILE_CASES = (lowering, growth)
