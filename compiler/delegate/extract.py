@@ -189,10 +189,10 @@ def _program(
         root=_root(nodes),
         graph=graph,
         graph_signature=signature,
-        state_dict={t: v for t, v in source.state_dict.items() if t in targets},
+        state_dict={t: source.state_dict[t] for t in targets if t in source.state_dict},
         range_constraints=ranges_of(owner.program),
         module_call_graph=[ModuleCallEntry("", _call(len(inputs), len(results)))],
-        constants={t: v for t, v in source.constants.items() if t in targets},
+        constants={t: source.constants[t] for t in targets if t in source.constants},
         verifiers=list(source.verifiers),
     )
 

@@ -10,7 +10,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, OutputKind, OutputSpec
 
-from compiler.delegate.call import NAME, executorch_call_delegate, get_lowered_module_name
+from compiler.delegate.call import NAME, executorch_call_delegate
 from compiler.delegate.copies import copied_root, rebuilt
 from compiler.delegate.extract import Region
 from compiler.delegate.whole import argument_of
@@ -125,6 +125,7 @@ class _Building:
         self.made: dict[Node, Node] = {}
         self._taken = taken
         self._next: dict[str, int] = {}
+        self._lowered = 0
 
     def copy(self, node: Node) -> None:
         copied = self.graph.node_copy(node, self.made.__getitem__)
@@ -133,7 +134,7 @@ class _Building:
         self.made[node] = copied
 
     def call(self, region: Region, module: torch.nn.Module) -> None:
-        name = get_lowered_module_name(self.root, module)
+        name = self._lowered_name(module)
         home = self._add("get_attr", name, (), name)
         args = (home, *(self.made[node] for node in region.inputs))
         call = self._add("call_function", executorch_call_delegate, args, NAME)
@@ -142,6 +143,12 @@ class _Building:
             result = self._add("call_function", operator.getitem, (call, place), "getitem")
             result.meta = {k: v for k, v in node.meta.items() if k not in _NOT_OF_RESULTS}
             self.made[node] = result
+
+    def _lowered_name(self, module: torch.nn.Module) -> str:
+        while hasattr(self.root, f"lowered_module_{self._lowered}"):
+            self._lowered += 1
+        self.root.add_module(f"lowered_module_{self._lowered}", module)
+        return f"lowered_module_{self._lowered}"
 
     def _add(self, op: str, target: Any, args: tuple[Any, ...], name: str) -> Node:  # noqa: ANN401
         """Return a new node whose name no node of the old graph has."""
