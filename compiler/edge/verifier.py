@@ -14,7 +14,7 @@ from torch.export.graph_signature import ExportGraphSignature
 from compiler.config import EdgeCompileConfig
 from compiler.edge.dim_order import NAMESPACE, is_contiguous
 from compiler.edge.dtype_rules import dtype_rule_of
-from compiler.edge.layout import takes_layouts
+from compiler.edge.layout import changes_order, takes_layouts
 from compiler.edge.ops import EdgeOp
 from compiler.edge.templates import tensors_in, walk
 from compiler.errors import at
@@ -213,9 +213,12 @@ class _Checks:
         return f"{target.name()} {fault} ({shown}) -> {returned}"
 
     def _layout_fault(self, node: Node, target: EdgeOp) -> str:
-        if self._odd.isdisjoint(node.all_input_nodes) or target.op.namespace != "aten":
+        usual = node not in self._odd and self._odd.isdisjoint(node.all_input_nodes)
+        if usual or target.op.namespace != "aten":
             return ""
         tensors: Any = walk(_value, tuple(node.args))
+        if changes_order(target.op, tensors, node.meta["val"]):
+            return f"{target.name()} returns another order of dimensions than that of its input"
         if takes_layouts(target.op, tensors):
             return ""
         odd = next(t for t in tensors_in(tensors) if not is_contiguous(t))

@@ -10,6 +10,8 @@ import torch
 import torch._dispatch.python as _dispatch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
+from compiler.edge.dim_order import is_contiguous
+from compiler.edge.layout import changes_order
 from compiler.edge.ops import EdgeOp
 from compiler.edge.templates import tensors_in, walk
 from compiler.untyped import aten
@@ -45,7 +47,10 @@ def fake_result(target: Any, args: Any, kwargs: dict[str, Any]) -> Any:  # noqa:
         return target(*args, **kwargs)
     view = _view_of(target.op)
     if view is None:
-        return target.op(*args, **kwargs)
+        made = target.op(*args, **kwargs)
+        if changes_order(target.op, args, made) and is_contiguous(args[0]):
+            return walk(_fresh, made)  # as the kernels of the runtime lay it out
+        return made
     # Fake *_copy kernels fail for symbolic sizes; their result is contiguous anyway.
     return walk(_fresh, view(*args, **kwargs))
 

@@ -192,3 +192,36 @@ def test_every_documented_name_is_there() -> None:
         assert getattr(compiler, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         compiler.nothing  # noqa: B018
+
+
+def test_documented_edge_graphs_of_convolution_and_linear() -> None:
+    class ConvRelu(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(3, 3, 3, padding=1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.conv(x).relu()
+
+    def calls(module: nn.Module, *inputs: Any) -> list[Any]:
+        graph = to_edge(export(module.eval(), inputs)).exported_program().graph
+        return [node for node in graph.nodes if node.op == "call_function"]
+
+    conv, relu = calls(ConvRelu(), torch.randn(1, 3, 8, 8))
+    assert conv.target is ops.edge.aten.convolution.default
+    assert [str(a) for a in conv.args[:3]] == ["x", "p_conv_weight", "p_conv_bias"]
+    assert conv.args[3:] == ([1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+    assert relu.name == "aten_relu_default"
+    linear = calls(nn.Linear(3, 2, bias=False), torch.randn(4, 3))
+    assert [n.target for n in linear] == [
+        ops.edge.aten.permute_copy.default,
+        ops.edge.aten.mm.default,
+    ]
+
+
+@pytest.mark.parametrize("op", [torch.ops.aten.view.default, torch.ops.aten.select.int])
+def test_view_cannot_be_preserved_and_a_write_is_warned_of(op: Any) -> None:
+    with pytest.raises(ValueError, match=r"Cannot preserve operator .* because it is a view"):
+        compiler.EdgeCompileConfig(preserve_ops=[op])
+    with pytest.warns(UserWarning, match="Preserving the writing operator aten.add_.Tensor"):
+        compiler.EdgeCompileConfig(preserve_ops=[torch.ops.aten.add_.Tensor])

@@ -514,3 +514,36 @@ def test_node_is_shown_in_its_graph_with_what_is_known() -> None:
     assert "programs.py:" in text
     with pytest.raises(ValueError, match="no node of this graph"):
         compiler.inspect_node(torch.fx.Graph(), node)
+
+
+def test_pass_after_delegation_keeps_the_delegates() -> None:
+    from compiler.backends.demo import AddMulPartitionerDemo
+
+    manager = _edge(lambda x, y: ((x + y) * y).relu() + x, torch.randn(2, 2), torch.randn(2, 2))
+    delegated = manager.to_backend(AddMulPartitionerDemo())
+    changed = delegated.transform([ReluToSigmoid()])
+    names = [n for n, _ in delegated.exported_program().graph_module.named_children()]
+    assert [n for n, _ in changed.exported_program().graph_module.named_children()] == names
+    assert _aten.sigmoid.default in _targets(changed)
+    assert changed.verdicts == delegated.verdicts
+    before, after = (one.to_executorch().delegate_map for one in (delegated, changed))
+    assert before == after
+
+
+def test_recomputed_results_keep_the_layout_of_the_kernels() -> None:
+    class Again(ExportPass):
+        def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+            if op is _aten.convolution.default:
+                args = (super().call_operator(_aten.relu.default, (args[0],), {}, meta), *args[1:])
+            return super().call_operator(op, args, kwargs, meta)
+
+    conv = torch.nn.Conv2d(4, 4, 3).eval().to(memory_format=torch.channels_last)
+    for given in (
+        torch.randn(1, 4, 6, 6),
+        torch.randn(1, 4, 6, 6).to(memory_format=torch.channels_last),
+    ):
+        manager = to_edge(torch.export.export(conv, (given,)))
+        changed = manager.transform([Again()])
+        (old,) = (n for n in _calls(manager) if n.target is _aten.convolution.default)
+        (new,) = (n for n in _calls(changed) if n.target is _aten.convolution.default)
+        assert new.meta["val"].stride() == old.meta["val"].stride()
