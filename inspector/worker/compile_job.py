@@ -37,6 +37,10 @@ class InterpreterError(Exception):
     """Another interpreter that did not do its part."""
 
 
+class NotWrittenError(Exception):
+    """A disk that refuses."""
+
+
 class UnreadableError(Exception):
     """A source that is no file of its kind."""
 
@@ -201,19 +205,26 @@ def _pass_on(line: bytes, heard: Heard) -> bool:
 
 def _write(program: ExecutorchProgramManager, folder: Path) -> None:
     _save(folder / PROGRAM, program.write_to_file)
-    program.write_tensor_data_to_file(folder)
+    try:
+        program.write_tensor_data_to_file(folder)
+    except OSError as error:
+        raise _not_written("the files of constants", error) from error
     _save(folder / RECORD, program.get_etrecord().write_to_file)
 
 
 def _save(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a file; a disk that refuses is named with the file.
 
-    Raises: OSError with the name of the file
+    Raises: NotWrittenError
     """
     try:
         write_whole(path, lambda stream: _ignore(write(stream)))
     except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), path.name) from error
+        raise _not_written(path.name, error) from error
+
+
+def _not_written(name: str, error: OSError) -> NotWrittenError:
+    return NotWrittenError(f"{name} cannot be written: {error.strerror or error}")
 
 
 def _ignore(_result: object) -> None:

@@ -58,6 +58,7 @@ def products():
 
 
 def every_form():
+    print("in the company of ETScope:", "inspector" in sys.modules)
     net = Net().eval()
     return {
         "module": net,
