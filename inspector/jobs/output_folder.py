@@ -60,12 +60,13 @@ class OutputFolder:
 
 def check_folder(target: Path, *, force: bool) -> None:
     """Raise FolderError if a folder may not be written into."""
-    if target.exists() and not target.is_dir():
-        raise FolderError(f"{target} is a file, not a folder", usage=True)
     try:
-        full = target.is_dir() and any(target.iterdir())
+        there, folder = target.exists(), target.is_dir()
+        full = folder and any(target.iterdir())
     except OSError as error:
         raise _refused(target, error) from error
+    if there and not folder:
+        raise FolderError(f"{target} is a file, not a folder", usage=True)
     if full and not force:
         raise FolderError(f"{target} exists and is not empty; --force writes into it", usage=True)
 
@@ -80,10 +81,10 @@ def prepare_folder(target: Path, *, force: bool) -> OutputFolder:
     Raises: FolderError if it exists and is not empty without force, or the disk refuses
     """
     check_folder(target, force=force)
-    place = target.absolute()
-    while not place.is_dir():
-        place = place.parent
     try:
+        place = target.absolute()
+        while not place.is_dir():
+            place = place.parent
         working = Path(tempfile.mkdtemp(dir=place, prefix=_PREFIX))
     except OSError as error:
         raise _refused(target, error) from error

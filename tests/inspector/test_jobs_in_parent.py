@@ -87,11 +87,41 @@ def test_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
         check_folder(tmp_path / "file", force=True)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from inspector.jobs.output_folder import FolderError, prepare_folder
+if os.geteuid() == 0:
+    os.setuid(65534)  # root may write anywhere
+for name in sys.argv[1:]:
+    try:
+        prepare_folder(Path(name), force=True)
+    except FolderError as error:
+        print(error)
+"""
+
+
 def test_folder_without_permission_is_refused(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(FolderError, match="cannot be written: Permission denied"):
-        prepare_folder(tmp_path / "new", force=False)
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (tmp_path / "unseen" / "deep").mkdir(parents=True)
+    closed.chmod(0o500)
+    (tmp_path / "unseen").chmod(0)
+    names = [str(closed / "new"), str(tmp_path / "unseen" / "deep" / "new")]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, *names], capture_output=True, text=True, check=True
+        )
+    finally:
+        (tmp_path / "unseen").chmod(0o700)
+    assert done.stdout.splitlines() == [
+        f"{name} cannot be written: Permission denied" for name in names
+    ]
+
+
+def test_folder_whose_name_is_too_long_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FolderError, match="cannot be written: File name too long"):
+        prepare_folder(tmp_path / ("x" * 300), force=False)
 
 
 def test_folder_on_a_read_only_file_system_is_refused() -> None:
