@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, final
 
 import pytest
 import torch
@@ -10,11 +11,16 @@ from torch import nn
 
 import compiler
 from compiler import (
+    AllNodePartitioner,
+    BackendDetails,
     CompileSpec,
     DelegateMappingBuilder,
     DelegationSpec,
     ExecutorchBackendConfig,
+    ExportPass,
     MethodProgramsPartitionerSpec,
+    NamedDataStore,
+    PreprocessResult,
     ops,
     to_backend,
     to_edge,
@@ -350,3 +356,43 @@ def test_delegate_map_holds_handles_in_order_and_once() -> None:
     assert builder.insert_delegate_mapping_entry(nodes=nodes) == 0
     assert builder.insert_delegate_mapping_entry(handles=[7, None, 3, 7]) == 1
     assert builder.get_delegate_mapping() == {0: (1, 4), 1: (3, 7)}
+
+
+def test_blobs_of_a_delegate_may_go_to_a_file_beside_the_program(tmp_path: Path) -> None:
+    store = NamedDataStore()
+    store.add_named_data("inside", b"in the program")
+    store.add_named_data("outside", torch.arange(3.0), external_tag="weights")
+
+    @final
+    class ExternalBackend(BackendDetails):
+        @staticmethod
+        def preprocess(edge_program: Any, compile_specs: Any) -> PreprocessResult:
+            return PreprocessResult(b"p", None, store.get_named_data_store_output())
+
+    name = ExternalBackend.__name__
+    manager = edge(torch.relu, torch.ones(2)).to_backend(AllNodePartitioner(name, []))
+    program = manager.to_executorch()
+    program.write_tensor_data_to_file(str(tmp_path))
+    (file,) = tmp_path.iterdir()
+    assert file.name == "weights.ptd"
+    assert torch.arange(3.0).numpy().tobytes() in file.read_bytes()
+    named = pte.decode(program.buffer).table.named_data or ()
+    assert [entry.key for entry in named] == ["inside"]
+
+
+def test_passes_run_before_partitioners_and_keep_verdicts_after_them() -> None:
+    class Swap(ExportPass):
+        def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+            swapped = {ops.edge.aten.relu.default: ops.edge.aten.neg.default}.get(op, op)
+            return super().call_operator(swapped, args, kwargs, meta)
+
+    take = ByNode(lambda n: "t" if "neg" in n.name else None)
+    program = exported(lambda x: x.relu().sigmoid(), torch.ones(2))
+    manager = to_edge_transform_and_lower(
+        program, transform_passes=[Swap()], partitioner=take, generate_etrecord=True
+    )
+    assert payloads(manager) == ["aten.neg.default"]
+    later = manager.transform([Swap()])
+    assert later.verdicts == manager.verdicts
+    assert calls(later.exported_program())[0] == "executorch_call_delegate"
+    later.to_executorch().get_etrecord()
