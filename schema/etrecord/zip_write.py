@@ -55,8 +55,12 @@ def archive_chunks(contents: Iterable[Content]) -> Iterator[bytes | memoryview]:
     """Return the same archive piece by piece; the bytes of members are not copied."""
     directory: list[bytes] = []
     at = 0
+    # A record has the same weights twice, as the same object: their sum takes a second a gigabyte.
+    sums: dict[int, tuple[bytes | memoryview, int]] = {}
     for content in contents:
-        local, central = _headers(content, at)
+        if id(content.data) not in sums:
+            sums[id(content.data)] = content.data, zlib.crc32(content.data)
+        local, central = _headers(content, at, sums[id(content.data)][1])
         directory.append(central)
         yield local
         yield content.data
@@ -65,10 +69,10 @@ def archive_chunks(contents: Iterable[Content]) -> Iterator[bytes | memoryview]:
     yield _end(len(directory), sum(map(len, directory)), at)
 
 
-def _headers(content: Content, at: int) -> tuple[bytes, bytes]:
+def _headers(content: Content, at: int, crc: int) -> tuple[bytes, bytes]:
     name = content.name.encode()
     flags = 0 if content.name.isascii() else _UTF8
-    size, crc = len(content.data), zlib.crc32(content.data)
+    size = len(content.data)
     date, time = content.stamp >> 16, content.stamp & 0xFFFF
     wide = size >= _LIMIT
     version = 45 if wide or at >= _LIMIT else 20
