@@ -40,11 +40,14 @@ class Menus(QObject):
     def _add_name(self) -> None:
         name = QLabel("ETScope")
         name.setContentsMargins(14, 0, 6, 0)
-        self._window.menuBar().setCornerWidget(name, Qt.Corner.TopLeftCorner)
+        bar = self._window.menuBar()
 
         def restyle() -> None:
             name.setFont(self._theme.sans(FontSize.NORMAL, strong=True))
-            name.adjustSize()  # a menu bar asks its corner for the size only once
+            name.adjustSize()
+            # a menu bar asks its corner for the size only when it gets one
+            bar.setCornerWidget(name, Qt.Corner.TopLeftCorner)
+            name.show()
 
         self._theme.changed.connect(restyle)
         restyle()

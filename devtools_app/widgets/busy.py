@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from devtools_app.theme import set_role
 
@@ -44,7 +44,9 @@ class Busy(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         for part in (self._text, self._bar, self._cancel):
             layout.addWidget(part)
-        layout.setStretch(1, 1)
+        policy = QSizePolicy.Policy
+        self._cancel.setSizePolicy(policy.Fixed, policy.Fixed)
+        self.setSizePolicy(policy.Maximum, policy.Preferred)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)
         self.setVisible(False)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
 _WIDE = 660  # logical pixels from which two columns of sentences can be read
+_LINE = 16  # height of a line of text of the usual size
 _WIDEST = 1200  # beyond that lines are too long to be read with ease
 
 
 class CardPage(QScrollArea):
-    """Cards over the whole width, then two columns of them; scrolls downwards only."""
+    """Cards over the whole width, then two columns of them.
+
+    It scrolls downwards, and sideways where even one column of large text has no room.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -20,7 +24,6 @@ class CardPage(QScrollArea):
         self.setObjectName("panel")
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         page = QWidget()
         page.setObjectName("page")
         page.setMaximumWidth(_WIDEST)
@@ -67,9 +70,20 @@ class CardPage(QScrollArea):
         self._right.addStretch(1)
 
     @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._arrange()
+
+    @override
     def resizeEvent(self, event: QResizeEvent) -> None:
-        wide = self.viewport().width() >= _WIDE
+        self._arrange()
+        super().resizeEvent(event)
+
+    def _arrange(self) -> None:
+        # what is side by side in small text is one below the other in large text
+        line = max(QFontMetrics(self.font()).height(), _LINE)
+        wide = self.viewport().width() >= _WIDE * line / _LINE
         wanted = QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom
         if self._columns.direction() != wanted:
             self._columns.setDirection(wanted)
-        super().resizeEvent(event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QProgressBar, QPushButton, QStatusBar, QWidget
 
 from devtools_app.state import State
 from devtools_app.transitions import add_session
@@ -73,6 +73,24 @@ def test_pane_stopped_by_the_user_can_be_tried_again(qtbot):
     again.click()
     bench.settle()
     assert not bench.empty
+
+
+def test_busy_line_in_a_wide_one_is_no_wider_than_it_has_to_be(qtbot, theme):
+    line = QStatusBar()
+    line.resize(1200, 30)
+    busy = Busy()
+    line.addPermanentWidget(busy)
+    qtbot.addWidget(line)
+    line.show()
+    busy.start("reading model.pte")
+    busy._since -= 5.0
+    qtbot.waitUntil(busy.isVisible)
+    qtbot.wait(20)
+    (button,) = busy.findChildren(QPushButton)
+    (bar,) = busy.findChildren(QProgressBar)
+    assert button.width() == button.sizeHint().width()
+    assert bar.width() >= 60
+    assert busy.width() <= busy.sizeHint().width()
 
 
 def test_busy_line_in_a_narrow_panel_shows_its_button_whole(qtbot, theme):

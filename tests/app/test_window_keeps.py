@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QFileDialog
+from PySide6.QtWidgets import QDialog, QFileDialog, QLabel
 
 from devtools_app import requests
 from devtools_app.actions import ACTIONS
@@ -17,6 +17,7 @@ from devtools_app.settings import SettingsFile
 from devtools_app.start_page import SAMPLE
 from devtools_app.theme import Mode
 from devtools_app.widgets.badge import key_width
+from devtools_app.widgets.card_page import CardPage
 from devtools_app.window import MainWindow
 from tests.app.window_views import RECORDER_VIEWS, node, open_sample
 
@@ -180,9 +181,32 @@ def test_window_of_any_text_size_shows_its_name_and_the_search_key(opened, qtbot
     qtbot.wait(20)
     name = opened.menuBar().cornerWidget(Qt.Corner.TopLeftCorner)
     assert name.width() >= name.sizeHint().width()
+    file = opened.menuBar().actions()[0]
+    words_end = name.geometry().right() - name.contentsMargins().right()
+    assert opened.menuBar().actionGeometry(file).left() >= words_end
     find = opened.top_bar._find
     words = find.fontMetrics().horizontalAdvance(find.text())
     assert find.width() >= words + key_width("Ctrl P", opened.theme)
+
+
+@pytest.mark.parametrize("size", [13, 18, 24])
+def test_cards_that_do_not_fit_can_be_scrolled_to(qtbot, theme, size):
+    page = CardPage("Overview")
+    card = QLabel("a line that is not broken " * 2)
+    page.add_left(card)
+    page.add_right(QLabel("another"))
+    page.end()
+    qtbot.addWidget(page)
+    page.resize(700, 300)
+    theme.set_size(size)
+    page.show()
+    qtbot.wait(20)
+    bar = page.horizontalScrollBar()
+    seen = page.viewport().width() + bar.maximum()
+    assert seen >= card.mapTo(page.widget(), card.rect().topRight()).x()
+    assert bar.isVisible() is (bar.maximum() > 0)
+    other = page.widget().findChildren(QLabel)[1]
+    assert (other.y() > card.y()) is (size > 13)
 
 
 def test_window_text_size_by_keys(window, qtbot):
