@@ -256,15 +256,6 @@ def test_constants_go_into_a_file_beside_the_program_when_asked(tmp_path: Path) 
     assert [file.error for file in session.files if file.error] == []
 
 
-def test_record_is_compiled_again_to_the_same_program(tmp_path: Path) -> None:
-    compiled(job_of("products"), tmp_path / "first")
-    again = CompileJob(Source(str(tmp_path / "first" / "model.etrecord")))
-    outcome, _ = compiled(again, tmp_path / "second")
-    assert outcome.ended is Ended.FINISHED, outcome
-    first, second = ((tmp_path / name / "model.pte").read_bytes() for name in ("first", "second"))
-    assert first == second
-
-
 def test_worker_started_ahead_is_used(tmp_path: Path) -> None:
     from inspector.jobs.process import Worker
 
