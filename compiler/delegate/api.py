@@ -29,6 +29,7 @@ from compiler.partition.interface import (
 from compiler.partition.reasons import collecting
 from compiler.partition.tags import (
     Data,
+    PartitionContractError,
     PartitionError,
     check_cycles,
     check_tags,
@@ -183,7 +184,7 @@ def _partitioned(partitioner: Partitioner, program: ExportedProgram) -> Partitio
     if not isinstance(getattr(result, "tagged_exported_program", None), ExportedProgram):
         raise PartitionError(f"{name_of(partitioner)} returned {result!r}, not a PartitionResult")
     if not isinstance(tags, Mapping):
-        raise PartitionError(
+        raise PartitionContractError(
             f"Partitioner {name_of(partitioner)} needs a `partition_tags` field containing a "
             "mapping of tags to delegate spec"
         )

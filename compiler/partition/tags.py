@@ -24,6 +24,10 @@ class PartitionError(CompileError):
     """A partitioner, or the tags it set, broke a rule."""
 
 
+class PartitionContractError(PartitionError, AssertionError):
+    """A partitioner changed the graph, or says no tags; documented as a failed assertion."""
+
+
 class PartitionCycleError(PartitionError):
     """Partitions would wait for each other.
 

@@ -9,19 +9,19 @@ from torch.export import ExportedProgram
 
 from compiler.edge.templates import walk
 from compiler.partition.interface import name_of
-from compiler.partition.tags import PartitionError
+from compiler.partition.tags import PartitionContractError
 
 
 def check_unchanged(partitioner: object, given: ExportedProgram, tagged: ExportedProgram) -> None:
     """Compare a tagged program with the one it is a copy of.
 
-    Raises: PartitionError naming the first node that differs
+    Raises: PartitionContractError naming the first node that differs
     """
     difference = _difference(given.graph_module, tagged.graph_module)
     if not difference and given.graph_signature != tagged.graph_signature:
         difference = "its signature differs"
     if difference:
-        raise PartitionError(
+        raise PartitionContractError(
             f"The partitioner {name_of(partitioner)} should not modify the graph module: "
             f"{difference}"
         )

@@ -396,3 +396,45 @@ def test_passes_run_before_partitioners_and_keep_verdicts_after_them() -> None:
     assert later.verdicts == manager.verdicts
     assert calls(later.exported_program())[0] == "executorch_call_delegate"
     later.to_executorch().get_etrecord()
+
+
+CHOICES: list[Any] = [
+    ByNode(lambda n: "t" if "neg" in n.name else None),
+    ByNode(lambda n: "t" if "view" in n.name else None),
+    ByNode(lambda n: "t" if hasattr(n.target, "_schema") and "sym" not in n.name else None),
+    AllNodePartitioner("NameBackend", []),
+]
+
+
+@pytest.mark.parametrize("place", range(len(CHOICES)))
+def test_sizes_that_change_enter_and_leave_delegates(place: int) -> None:
+    def compute(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x.relu().view(x.shape[0] * 2, 2).neg(), x + 1
+
+    rows = torch.export.Dim("rows", min=2, max=10)
+    program = exported(compute, torch.randn(4, 4), dynamic_shapes=(({0: rows},),))
+    manager = to_edge(program, generate_etrecord=True).to_backend(CHOICES[place])
+    x = torch.randn(7, 4)
+    for found, wanted in zip(manager.exported_program().module()(x), compute(x), strict=True):
+        assert torch.equal(found, wanted)
+    plan = pte.decode(manager.to_executorch().buffer).plan("forward")
+    sizes = [value.val.sizes for value in plan.values if isinstance(value.val, m.Tensor)]
+    assert (20, 2) in sizes
+
+
+def test_lowered_module_in_a_program_that_writes_through_views() -> None:
+    class Writing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lowered = _sin()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.lowered(x).repeat(4)
+            y[1:3] = 7
+            return y
+
+    manager = edge(Writing(), torch.ones(1))
+    assert calls(manager.exported_program()).count("executorch_call_delegate") == 1
+    found = manager.exported_program().module()(torch.ones(1))
+    assert torch.equal(found, Writing()(torch.ones(1)))
+    manager.to_executorch()
