@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from schema.errors import FormatError
+from schema.errors import FormatError, Issue, Severity
 from schema.flatbuf.spec import Spec
 from schema.payloads.model import INLINE, Constant, NamedData, Part, Payload, Source
 from schema.payloads.named import missing_constants, named_constant
@@ -39,8 +39,8 @@ def decode_payload(source: Source) -> Payload:
     table = _release(reader, base)
     graph = reader.root(table, base)
     issues = list(reader.issues)
-    constants = _blobs(graph.constants, "constant", "weight", data, header, source.named_data)
-    shaders = _blobs(graph.shaders, "shader", "shader", data, header, source.named_data)
+    constants = _blobs(graph.constants, "constant", data, header, source.named_data, issues)
+    shaders = _blobs(graph.shaders, "shader", data, header, source.named_data, issues)
     issues += missing_constants((*constants, *shaders), _WHERE)
     made = to_graph(graph, constants, issues)
     return Payload(
@@ -82,12 +82,13 @@ def _release(reader: PayloadReader, base: int) -> Spec[t.VkGraph]:
 def _blobs(
     entries: tuple[t.VkBytes, ...],
     prefix: str,
-    role: str,
     data: memoryview,
     header: Header | None,
     named_data: NamedData,
+    issues: list[Issue],
 ) -> list[Constant]:
     found: list[Constant] = []
+    role = "shader" if prefix == "shader" else "weight"
     for index, entry in enumerate(entries):
         if entry.named_key is not None and entry.offset == _ALL_ONES:
             found.append(
@@ -95,8 +96,12 @@ def _blobs(
             )
             continue
         area = data[header[2] : header[2] + header[3]] if header else data[:0]
-        raw = span(area, entry.offset, entry.length, f"{prefix}s[{index}]")
-        found.append(Constant(f"{prefix}_{index}", len(raw), INLINE, raw, role))
+        raw: memoryview | None = None
+        try:
+            raw = span(area, entry.offset, entry.length, f"{prefix}s[{index}]")
+        except FormatError as error:
+            issues.append(Issue(Severity.ERROR, _WHERE, str(error)))
+        found.append(Constant(f"{prefix}_{index}", entry.length, INLINE, raw, role))
     return found
 
 
@@ -126,7 +131,7 @@ def _claims(
         return claims
     claims.append(Part("header", "header", 0, _HEADER.size))
     for entry, blob in zip(entries, blobs, strict=True):
-        if blob.location == INLINE:
+        if blob.location == INLINE and blob.data is not None:
             claims.append(Part(blob.name, "constant", header[2] + entry.offset, entry.length))
     return claims
 
