@@ -131,9 +131,9 @@ class Pane(QWidget):
         self._key = None
         self._latest.cancel()
         self._bar.setVisible(tools)
-        self._say(need)
+        self._show_words(need)
 
-    def _say(self, need: Need, *, again: bool = False) -> None:
+    def _show_words(self, need: Need, *, again: bool = False) -> None:
         self.empty.show_need(need)
         self._again.setVisible(again)
         self.stack.setCurrentIndex(0)
@@ -161,7 +161,7 @@ class Pane(QWidget):
     def _stop(self) -> None:
         """Give up what is prepared; the same is not begun again before the user says so."""
         self._latest.cancel()
-        self._say(_STOPPED, again=True)
+        self._show_words(_STOPPED, again=True)
 
     def _retry(self) -> None:
         self._key = None
@@ -189,7 +189,7 @@ class Pane(QWidget):
 
     def _failed(self, error: BaseException) -> None:
         self._key = None
-        self._say(Need("This could not be shown", str(error) or type(error).__name__))
+        self._show_words(Need("This could not be shown", str(error) or type(error).__name__))
 
     # -- selection -------------------------------------------------------------------------
 

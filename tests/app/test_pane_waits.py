@@ -9,7 +9,16 @@ from PySide6.QtWidgets import QProgressBar, QPushButton, QStatusBar, QWidget
 
 from devtools_app.state import State
 from devtools_app.transitions import add_session
-from devtools_app.views import operators
+from devtools_app.views import (
+    findings,
+    graph,
+    memory,
+    operators,
+    partitions,
+    size,
+    structure,
+    timeline,
+)
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.busy import Busy
@@ -17,6 +26,16 @@ from devtools_app.widgets.empty_state import Need
 from tests.app.sessions import opened
 from tests.app.view_bench import Bench
 
+PANES = (
+    findings.FindingsPane,
+    graph.GraphPane,
+    memory.MemoryPane,
+    operators.OperatorsPane,
+    partitions.PartitionsPane,
+    size.SizePane,
+    structure.StructurePane,
+    timeline.TimelinePane,
+)
 _SAID = "This plugin does not support propagateSizeHints"
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore(_SAID)]
 
@@ -73,6 +92,14 @@ def test_pane_stopped_by_the_user_can_be_tried_again(qtbot):
     again.click()
     bench.settle()
     assert not bench.empty
+
+
+@pytest.mark.parametrize("view", PANES, ids=lambda view: view.__name__)
+def test_every_drawn_view_says_that_it_was_stopped(qtbot, view):
+    bench = Bench(qtbot, view)
+    bench.pane.busy.cancelled.emit()
+    assert bench.empty
+    assert bench.pane.empty.accessibleName().startswith("Stopped")
 
 
 def test_busy_line_in_a_wide_one_is_no_wider_than_it_has_to_be(qtbot, theme):
