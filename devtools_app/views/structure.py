@@ -163,7 +163,7 @@ class StructurePane(Pane):
             words.append(f"at {node.position:#x} ({node.position:,})")
         if node.nbytes is not None:
             words.append(f"{node.nbytes:,} bytes")
-        self._say(" · ".join(word for word in words if word), failed=node.failed)
+        self._tell(" · ".join(word for word in words if word), failed=node.failed)
         if node.data is None or node.offset is None:
             return
         base = max(node.base, 0)
@@ -172,7 +172,7 @@ class StructurePane(Pane):
             self.hex.show_data(node.data, base)
         self.hex.mark(base + node.offset, node.nbytes or 0)
 
-    def _say(self, text: str, *, failed: bool = False) -> None:
+    def _tell(self, text: str, *, failed: bool = False) -> None:
         self.note.setText(text)
         self.note.setToolTip(text)
         set_role(self.note, "role", "bad" if failed else "muted")
@@ -185,7 +185,7 @@ class StructurePane(Pane):
         try:
             offset = int(self.offset.text().strip().replace(",", ""), 0)
         except ValueError:
-            self._say("an offset is a number such as 496 or 0x1f0", failed=True)
+            self._tell("an offset is a number such as 496 or 0x1f0", failed=True)
             return
         self.hex.go_to(offset)
         self.hex.setFocus()
@@ -203,7 +203,7 @@ class StructurePane(Pane):
         self._shown_data = data
         self.hex.show_data(data)
         self.hex.mark(int(offset), int(size))
-        self._say(f"{Path(path).name} · {int(size):,} bytes at {int(offset):#x}")
+        self._tell(f"{Path(path).name} · {int(size):,} bytes at {int(offset):#x}")
 
     # -- search ----------------------------------------------------------------------------
 
@@ -238,7 +238,7 @@ class StructurePane(Pane):
             return
         if not result.way:
             rest = "" if result.complete else f" in the first {MOST_LINES:,} lines"
-            self._say(f"nothing found{rest}", failed=True)
+            self._tell(f"nothing found{rest}", failed=True)
             return
         index = self.model.index_of(result.way)
         self.tree.setCurrentIndex(index)

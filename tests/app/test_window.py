@@ -93,7 +93,7 @@ def test_window_takes_files_dropped_anywhere(opened, qtbot, where):
         assert field.text() == ""
 
 
-@pytest.mark.parametrize("address", ["", "https://example.org/model.pte"])
+@pytest.mark.parametrize("address", ["", "https://github.com/model.pte"])
 def test_window_does_not_take_text_or_addresses(window, address):
     data = QMimeData()
     data.setText("hello")
