@@ -13,10 +13,8 @@ def add_cursor_to_graph(graph: torch.fx.Graph, finding_node: torch.fx.Node) -> s
     """Return a graph as text with an arrow at a node."""
     lines: list[str] = ["graph():"]
     for node in graph.nodes:
-        result = f"return {node.args[0]}"
-        shown = result if node.op == "output" else node.format_node() or node.name
         mark = "--> " if node is finding_node else "    "
-        lines.append(f"{mark}{shown}")
+        lines.append(f"{mark}{_shown(node)}")
     return "\n".join(lines)
 
 
@@ -44,3 +42,9 @@ def inspect_node(graph: torch.fx.Graph, node: torch.fx.Node) -> str:
         lines.append(f"source: {line}")
     lines.append(f"The node stacktrace:\n{node.meta.get('stack_trace') or 'none'}")
     return "\n".join(lines)
+
+
+def _shown(node: torch.fx.Node) -> str:
+    if node.op == "output":
+        return f"return {node.args[0]}"
+    return node.format_node() or node.name

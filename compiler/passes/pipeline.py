@@ -19,6 +19,7 @@ from compiler.config import EdgeCompileConfig
 from compiler.delegate.copies import copied_graph, copied_root, rebuilt
 from compiler.edge.verifier import EdgeVerifier, check_program, verifier_for
 from compiler.errors import CancelledError, CompileError
+from compiler.garbage import uncollected
 from compiler.passes.base import (
     ExportedProgramPassResult,
     PassError,
@@ -56,6 +57,10 @@ class _Work:
 
     def program(self, verifiers: list[Any]) -> ExportedProgram:
         """Return the program as it is now, checked by these verifiers."""
+        with uncollected():
+            return self._program(verifiers)
+
+    def _program(self, verifiers: list[Any]) -> ExportedProgram:
         made = rebuilt(
             self.base,
             self.module,
@@ -90,7 +95,9 @@ def transformed(
 
 
 def _begun(program: ExportedProgram) -> _Work:
-    module = torch.fx.GraphModule(copied_root(program.graph_module), copied_graph(program.graph))
+    with uncollected():
+        root, graph = copied_root(program.graph_module), copied_graph(program.graph)
+        module = torch.fx.GraphModule(root, graph)
     module.meta = dict(program.graph_module.meta)
     return _Work(program, module, program.graph_signature, dict(program.constants))
 
@@ -137,15 +144,17 @@ def _stage(
 
 
 def _run(work: _Work, one: PassType, config: EdgeCompileConfig, name: str) -> bool:
-    before = snapshot(work.module)
+    with uncollected():
+        before = snapshot(work.module)
     if takes_program(one):
         modified = _run_on_program(work, one, name)
     else:
         result = graph_result(one, work.module, _called(one, work.module, name))
         work.module, modified = result.graph_module, bool(result.modified)
-    work.signature, work.constants = _lifted(work, name)
-    restore_metadata(before, work.module, name)
-    check_program(work.module, work.signature, config, after=name)
+    with uncollected():
+        work.signature, work.constants = _lifted(work, name)
+        restore_metadata(before, work.module, name)
+        check_program(work.module, work.signature, config, after=name)
     return modified
 
 
