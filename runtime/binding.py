@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from runtime.errors import ErrorCode, ExecutionError, invalid_program
+from runtime.kernels.growth import GROWING, GrowthGuard
 from runtime.kernels.rule import Kernel, Style
 from runtime.registry import KernelRegistry
 from runtime.tensors import Slot
@@ -144,6 +145,8 @@ class Binder:
         if style is Style.OUT:
             return self._filled(make, run, outs, slots)
         function = make.bound(run)
+        if kernel.name in GROWING:
+            function = GrowthGuard(kernel.name, run, make.current, make.fixed, slots[0])
         if any(out in self._late for out in outs):
             return partial(_store_late, function, self._table, outs)
         if len(slots) == 1:
@@ -211,6 +214,15 @@ class _Arguments:
         if not late:
             self._made = self.make()
 
+    @property
+    def fixed(self) -> bool:
+        """Return whether the numbers among them are always the same."""
+        return not self._late
+
+    def current(self) -> tuple[list[Any], dict[str, Any]]:
+        """Return positional and keyword arguments, made anew only where they may change."""
+        return self.make() if self._late else self._made
+
     def make(self) -> tuple[list[Any], dict[str, Any]]:
         """Return positional and keyword arguments as they are now."""
         positional: list[Any] = []
@@ -219,7 +231,7 @@ class _Arguments:
         for entry, index in zip(self._kernel.inputs, self._sources, strict=True):
             value = table.resolve(table.items[index])
             if entry.convert is not None and value is not None:
-                value = entry.convert(value)
+                value = entry.convert(_whole(value, entry.name))
             if entry.keyword:
                 named[entry.name] = value
             else:
@@ -237,6 +249,14 @@ class _Arguments:
         """Run the kernel with its arguments as they are now."""
         positional, named = self.make()
         return run(*positional, *slots, **named)
+
+
+def _whole(value: Any, name: str) -> int:  # noqa: ANN401 - any value of a program
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ExecutionError(
+            ErrorCode.InvalidType, f"argument {name} is a {type(value).__name__}, not a number"
+        )
+    return value
 
 
 def _check_count(kernel: Kernel, args: Sequence[int], wanted: int) -> None:

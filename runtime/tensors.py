@@ -16,7 +16,12 @@ from schema.scalar_type import BY_CODE, numel, scalar_type
 MAX_RANK = 16  # kTensorDimensionLimit
 _MOST_ELEMENTS = 1 << 58  # strides and bytes of any element type stay within 64 bits
 
-_BY_CODE = {code: dtype_named(kind.name) for code, kind in BY_CODE.items()}
+# Tensors of torch's packed and quantised types cannot be made over bytes: the process would end.
+_PACKED = ("qint", "quint", "bits")
+_BY_CODE = {
+    code: None if kind.name.startswith(_PACKED) else dtype_named(kind.name)
+    for code, kind in BY_CODE.items()
+}
 CODE_OF: dict[torch.dtype, int] = {
     dtype: code for code, dtype in _BY_CODE.items() if dtype is not None
 }

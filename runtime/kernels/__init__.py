@@ -7,6 +7,7 @@ from functools import cache
 from runtime.kernels import (
     elementwise,
     factories,
+    guarded,
     indexing,
     networks,
     prims,
@@ -21,6 +22,7 @@ from runtime.kernels.rule import Kernel, Rule, made_kernel
 FAMILIES = (
     elementwise,
     factories,
+    guarded,
     indexing,
     networks,
     prims,

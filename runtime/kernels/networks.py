@@ -7,22 +7,13 @@ from runtime.untyped import aten
 
 TABLE: dict[str, Rule] = {
     "aten::_log_softmax.out": result(aten._log_softmax.default),
-    "aten::_native_batch_norm_legit.no_stats_out": result(aten._native_batch_norm_legit.no_stats),
-    "aten::_native_batch_norm_legit.out": result(aten._native_batch_norm_legit.default),
-    "aten::_native_batch_norm_legit_no_training.out": result(
-        aten._native_batch_norm_legit_no_training.default
-    ),
     "aten::_softmax.out": result(aten._softmax.default),
     "aten::constant_pad_nd.out": result(aten.constant_pad_nd.default),
     "aten::convolution_backward.out": result(aten.convolution_backward.default),
     "aten::embedding.out": result(aten.embedding.default),
     "aten::glu.out": result(aten.glu.default),
     "aten::max_pool2d_with_indices.out": result(aten.max_pool2d_with_indices.default),
-    "aten::max_pool2d_with_indices_backward.grad_input": result(
-        aten.max_pool2d_with_indices_backward.default
-    ),
     "aten::native_dropout.out": result(aten.native_dropout.default),
-    "aten::native_group_norm.out": result(aten.native_group_norm.default),
     "aten::native_layer_norm.out": result(aten.native_layer_norm.default),
     "aten::pixel_shuffle.out": result(aten.pixel_shuffle.default),
     "aten::pixel_unshuffle.out": result(aten.pixel_unshuffle.default),

@@ -122,6 +122,13 @@ FAULTS: dict[str, tuple[ErrorCode, Callable[[m.ExecutionPlan], m.ExecutionPlan]]
     "dim_order": (ErrorCode.InvalidProgram, lambda p: value(p, 3, dim_order=(3,))),
     "storage_offset": (ErrorCode.InvalidProgram, lambda p: value(p, 3, storage_offset=4)),
     "dtype": (ErrorCode.InvalidType, lambda p: value(p, 3, scalar_type=99)),
+    **{
+        f"packed_{code}": (
+            ErrorCode.InvalidType,
+            lambda p, code=code: value(p, 3, scalar_type=code),
+        )
+        for code in (12, 13, 14, 16, 17, 18, 21, 22)
+    },
     "dynamism": (ErrorCode.InvalidProgram, lambda p: value(p, 3, shape_dynamism=9)),
     "constant": (
         ErrorCode.InvalidProgram,
@@ -186,12 +193,55 @@ def test_sizes_asked_of_factories_never_exceed_the_plan() -> None:
         ("aten::full.out", [[1 << 40], 1.0]),
         ("aten::arange.out", [1 << 40]),
         ("aten::repeat.out", [torch.ones(2), [1 << 40]]),
+        ("aten::constant_pad_nd.out", [torch.ones(2), [1 << 40, 0], 0]),
+        (
+            "aten::convolution.out",
+            [torch.ones(1, 1, 4), torch.ones(1, 1, 1), None, [1], [1 << 40], [1], False, [0], 1],
+        ),
+        ("aten::upsample_nearest2d.vec_out", [torch.ones(1, 1, 2, 2), [1 << 20, 1 << 20], None]),
         ("aten::expand_copy.out", [torch.ones(1), [1 << 40], False]),
     ):
         data, inputs = one_operator(name, arguments, [(F32, (4,))])
         with pytest.raises(ExecutionError) as raised:
             Runtime.get().load_program(data).load_method("forward").execute(inputs)
         assert raised.value.code == ErrorCode.NotSupported, name
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("aten::_fft_r2c.out", [torch.ones(2, 8), [1 << 40], 0, True]),
+        (
+            "aten::_native_batch_norm_legit.no_stats_out",
+            [torch.ones(2, 3, 4), None, None, False, 0.1, 1e-5],
+        ),
+        (
+            "aten::_native_batch_norm_legit_no_training.out",
+            [torch.ones(2, 3), *(torch.ones(1) for _ in range(4)), 0.1, 1e-5],
+        ),
+        ("aten::native_group_norm.out", [torch.ones(2, 4, 3), None, None, 9, 4, 3, 2, 1e-5]),
+        (
+            "aten::max_pool2d_with_indices_backward.grad_input",
+            [
+                torch.ones(1, 1, 1, 1),
+                torch.ones(1, 1, 2, 2),
+                [2, 2],
+                [2, 2],
+                [0, 0],
+                [1, 1],
+                False,
+                torch.full((1, 1, 1, 1), 1 << 40),
+            ],
+        ),
+    ],
+)
+def test_arguments_that_torch_trusts_are_checked(name: str, arguments: list[Any]) -> None:
+    """torch checks these where eager mode calls it; called directly, some end the process."""
+    outs = [(F32, (1, 1, 2, 2))] * (3 if "norm" in name else 1)
+    data, inputs = one_operator(name, arguments, outs)
+    with pytest.raises(ExecutionError) as raised:
+        Runtime.get().load_program(data).load_method("forward").execute(inputs)
+    assert raised.value.code == ErrorCode.InvalidArgument
 
 
 def _samples() -> list[Path]:
