@@ -251,6 +251,8 @@ def image_convolution(node: Node, facts: Facts) -> str:
     unknown = [str(size) for size in shape_of(given) if is_symbolic(size)]
     if dims == 1 and len(unknown) > 1:
         return f"sizes {', '.join(unknown)} of a signal are symbolic, one can be inferred"
+    if argument(node, "transposed") and value_of(node).dtype is torch.float16:
+        return "it is transposed and float16, which the kernels of most processors refuse to run"
     return _static(node, facts, (1, 2))
 
 

@@ -150,9 +150,11 @@ def linear(lowering: Lowering, step: Step) -> None:
 
 def _layer(lowering: Lowering, step: Step, weight_at: int, bias_at: int) -> tuple[int, int]:
     tensor, shift = _parameters(lowering, step, weight_at, bias_at)
-    return lowering.fixed(tensor), (
-        NO_VALUE if shift is None else lowering.fixed(shift.reshape(-1))
-    )
+    if shift is None:
+        return lowering.fixed(tensor), NO_VALUE
+    # Kernels of bfloat16 add a bias of float32.
+    wide = shift.float() if shift.dtype is torch.bfloat16 else shift
+    return lowering.fixed(tensor), lowering.fixed(wide.reshape(-1))
 
 
 def bmm(lowering: Lowering, step: Step) -> None:

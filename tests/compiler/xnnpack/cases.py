@@ -260,6 +260,7 @@ REFUSED: dict[str, list[Case]] = {
     "ConstantPadConfig": [Case(lambda x: F.pad(x, (-1, 2)), (ROW,), "[-1, 2]")],
     "ConvolutionConfig": [
         layer(nn.Conv3d(2, 2, 1), IMAGE[:, :2, None].clone(), reason="3 dimensions"),
+        Case(nn.ConvTranspose2d(4, 2, 2).half(), (IMAGE.half(),), "transposed and float16"),
         Case(F.conv2d, (IMAGE, torch.ones(2, 4, 2, 2)), "its weight inputs_1 is"),
     ],
     "GeluConfig": [
@@ -287,5 +288,18 @@ REFUSED: dict[str, list[Case]] = {
     "SoftmaxConfig": [Case(lambda x: F.softmax(x, 0), (ROW,), "dim is 0 of 2")],
     "UpsampleBilinear2dConfig": [
         Case(lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear"), (IMAGE,), "another"),
+    ],
+}
+
+NARROW_TYPES: dict[str, list[Case]] = {
+    "float16": [
+        layer(nn.Sequential(nn.Conv2d(4, 6, 3, groups=2), nn.ReLU()).half(), IMAGE.half()),
+        layer(nn.Sequential(nn.Linear(8, 5), nn.Sigmoid()).half(), ROW.half()),
+        Case(lambda x, y: F.max_pool2d(x + y, 2).mean((2, 3)), (WIDE.half(), IMAGE.half())),
+    ],
+    "bfloat16": [
+        layer(
+            nn.Sequential(nn.Linear(8, 5), nn.Linear(5, 3, bias=False)).bfloat16(), ROW.bfloat16()
+        )
     ],
 }

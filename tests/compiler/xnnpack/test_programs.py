@@ -18,6 +18,7 @@ from compiler.backends.xnnpack import XnnpackPartitioner, configs
 from compiler.managers import EdgeProgramManager
 from schema.etrecord.verdicts import Outcome
 from schema.payloads.xnnpack import XNNGraph, decode
+from schema.payloads.xnnpack.graph import node_kind
 from tests.compiler.compare import (
     assert_equal,
     calls_of,
@@ -53,7 +54,7 @@ def payloads(manager: EdgeProgramManager) -> list[XNNGraph]:
 
 def kinds(manager: EdgeProgramManager) -> Counter[str]:
     nodes = [node for graph in payloads(manager) for node in graph.table.xnodes]
-    return Counter(node.xnode_union.kind for node in nodes if node.xnode_union is not None)
+    return Counter(node_kind(node) for node in nodes)
 
 
 @pytest.mark.interop

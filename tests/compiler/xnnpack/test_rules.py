@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -11,14 +13,14 @@ from compiler.backends.xnnpack.configs import ALL_PARTITIONER_CONFIGS
 from compiler.managers import EdgeProgramManager
 from schema.etrecord.verdicts import Outcome
 from tests.compiler.stock import Stock
-from tests.compiler.xnnpack.cases import REFUSED, TAKEN, Case
+from tests.compiler.xnnpack.cases import NARROW_TYPES, REFUSED, TAKEN, Case
 
 pytestmark = pytest.mark.slow
 
 
-def lowered(case: Case) -> EdgeProgramManager:
+def lowered(case: Case, **options: Any) -> EdgeProgramManager:
     program = torch.export.export(case.module.eval(), case.inputs, dynamic_shapes=case.dynamic)
-    return to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner())
+    return to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner(**options))
 
 
 def left(manager: EdgeProgramManager) -> list[str]:
@@ -40,6 +42,17 @@ def test_what_a_rule_takes_runs_on_the_stock_kernels_as_in_eager(name: str, stoc
         wanted = case.module(*case.inputs)
         assert not isinstance(found, str), found
         torch.testing.assert_close(found[0], wanted.detach(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("name", NARROW_TYPES)
+def test_narrow_floats_run_on_the_stock_kernels_as_in_eager(name: str, stock: Stock) -> None:
+    for case in NARROW_TYPES[name]:
+        manager = lowered(case, enable_bf16=True)
+        assert not left(manager)
+        ((found,),) = stock.run_each([(manager.to_executorch().buffer, case.inputs)])
+        wanted = case.module(*case.inputs)
+        torch.testing.assert_close(found, wanted.detach(), rtol=2e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("name", REFUSED)
