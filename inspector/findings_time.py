@@ -146,15 +146,19 @@ def _by_name(source: BlockSamples, operators: list[int]) -> dict[str, list[int]]
     kernels = [number for number, text in enumerate(strings) if text.startswith(_NATIVE)]
     called = np.flatnonzero(np.isin(layout.name, kernels) & (layout.instruction >= 0))
     numbers, first = np.unique(layout.instruction[called], return_index=True)
-    names: dict[int, str] = {
-        int(number): strings[int(layout.name[called[place]])].removeprefix(_NATIVE)
-        for number, place in zip(numbers, first, strict=True)
-    }
+    events = np.array(operators, np.int64)
+    steps = layout.instruction[events]
+    place = np.minimum(np.searchsorted(numbers, steps), max(len(numbers) - 1, 0))
+    known = numbers[place] == steps if len(numbers) else np.zeros(len(events), np.bool_)
+    names = layout.name[called[first[place[known]]]]
     found: dict[str, list[int]] = {}
-    for event in operators:
-        number = int(layout.instruction[event])
-        name = names.get(number) or _operator(source, event)
-        found.setdefault(name, []).append(event)
+    order = np.argsort(names, kind="stable")
+    ends = np.flatnonzero(np.diff(names[order])) + 1
+    for group in np.split(order, ends) if len(order) else ():
+        name = strings[int(names[group[0]])].removeprefix(_NATIVE) or "kernel without a name"
+        found.setdefault(name, []).extend(events[known][group].tolist())
+    for event in events[~known].tolist():
+        found.setdefault(_operator(source, event), []).append(event)
     return found
 
 
