@@ -15,7 +15,7 @@ from schema.debug_buffer import DebugBuffer
 from schema.errors import FormatError, Issue, Severity
 
 # Small files are read: a mapped file that is rewritten in place kills the process (SIGBUS).
-MAP_FROM_BYTES = 64 << 20
+MAP_FROM_BYTES = 32 << 20
 # Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 Progress = Callable[[str, float], None]

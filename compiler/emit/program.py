@@ -77,6 +77,7 @@ class EmittedProgram:
         }
 
 
+@uncollected()
 def emit_program(
     programs: Mapping[str, ExportedProgram],
     constant_methods: Mapping[str, Any],
