@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
 from devtools_app.desk import Notice
+from devtools_app.garbage import GarbageCollector
 from devtools_app.icon_set import app_icon
 from devtools_app.settings import SettingsFile
 from devtools_app.theme import Theme
@@ -97,6 +98,7 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     """
     qInstallMessageHandler(log_qt_message)
     app = make_application()
+    garbage = GarbageCollector()
     log = LogStore()
     log.attach()
     mishaps = Mishaps()
@@ -134,4 +136,5 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
         release()
         signal.signal(signal.SIGTERM, old_end)
         log.detach()
+        garbage.stop()
         qInstallMessageHandler(None)

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QApplication
 
 from devtools_app.app import make_application, make_window
 from devtools_app.desk import Notice
+from devtools_app.garbage import GarbageCollector
 from devtools_app.latest import Latest
 from devtools_app.settings import SettingsFile
 from devtools_app.state import NOTHING, Selection
@@ -84,6 +85,7 @@ def open_window(paths: Sequence[str]) -> Generator[MainWindow, None, None]:
     """
     qInstallMessageHandler(log_qt_message)
     app = make_application()
+    garbage = GarbageCollector()
     with tempfile.TemporaryDirectory() as folder:
         window = make_window(app, SettingsFile(Path(folder) / "settings.json"))
         notices: list[str] = []
@@ -104,6 +106,7 @@ def open_window(paths: Sequence[str]) -> Generator[MainWindow, None, None]:
             window.close()
             window.deleteLater()
             app.processEvents()
+            garbage.stop()
             qInstallMessageHandler(None)
 
 

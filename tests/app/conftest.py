@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,15 @@ from devtools_app.views import VIEWS
 from devtools_app.views.spec import ViewSpec
 from devtools_app.window import MainWindow
 from inspector.load import load_session
+
+
+@pytest.fixture(autouse=True)
+def no_garbage_collected_inside_events() -> Iterator[None]:
+    """Collect between tests only, as the window does between events (devtools_app/garbage.py)."""
+    gc.disable()
+    yield
+    gc.collect(1)
+    gc.enable()
 
 
 @pytest.fixture
