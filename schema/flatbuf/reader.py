@@ -25,6 +25,7 @@ _MOST_SLOTS = 256  # read from one vtable; the widest table known has 32
 _MOST_SHAPES = 4096  # remembered; files have a few dozen
 _TABLE_COST = 8  # bytes charged for an object in memory; the smallest legal tables average 10
 _SHAPE_COST = 64
+_SPARE = 1 << 15  # a small file may have a shape for each of the 150 members of a union
 _SCALARS = {code: struct.Struct(f"<{code}") for code in "bBhHiIqQfd"}
 
 
@@ -62,7 +63,7 @@ class Reader:
         self._numbers: dict[tuple[str, int], tuple[Any, ...]] = {}
         self._noted: set[str] = set()
         # Legal files never overlap: twice the region leaves room for what tables cost in memory.
-        self._budget = 2 * self.limit + 4096
+        self._budget = 2 * self.limit + _SPARE
         self._depth = 0
 
     def u32(self, at: int, field: str = "") -> int:

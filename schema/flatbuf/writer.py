@@ -48,11 +48,11 @@ class Writer:
         offsets: list[tuple[int, int]] = []
         for field in table.fields:
             item = getattr(value, field.name)
+            if item is None:
+                continue
             if isinstance(field.type, Scalar):
                 default = None if field.name in table.always else field.default
                 plain.append((field.slot, field.type, item, default))
-            elif item is None:
-                continue
             elif isinstance(field.type, Union):
                 tag, child = self._union(field.type, item)
                 plain.append((field.slot, Scalar("u8", "B", 1), tag, 0))

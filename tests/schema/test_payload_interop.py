@@ -14,7 +14,6 @@ import pytest
 from schema import payloads
 from schema.flatbuf.spec import UnknownMember
 from schema.payloads import join_by_order
-from schema.payloads import mlx as mlx_payload
 from schema.payloads.native import tables as native_tables
 from schema.payloads.options import QNN_OPTIONS, SAMSUNG_OPTIONS, read_options
 from schema.payloads.reading import PayloadReader
@@ -364,35 +363,6 @@ def test_native_decodes_nested_graphs_that_flatc_writes(tmp_path: Path) -> None:
     (inner,) = found.graph.subgraphs.values()
     assert [item.target for item in inner.nodes] == ["aten.sin.default"]
     assert found.node_count == 2
-
-
-def test_mlx_operations_are_those_of_the_stock_schema() -> None:
-    schema = flatc.schema_path("mlx/serialization/schema.fbs")
-    stock = [name.removesuffix("Node") for name in flatc.union_members(schema, "OpNode")]
-    assert mlx_payload._OPERATIONS.split() == stock
-
-
-def test_mlx_decodes_a_graph_that_flatc_writes(tmp_path: Path) -> None:
-    schema = flatc.schema_path("mlx/serialization/schema.fbs")
-    chain = {"instructions": [
-        {"op_type": "SigmoidNode", "op": {"x": {"idx": 0}, "out": {"idx": 1}}},
-        {"op_type": "NoopNode", "op": {}},
-    ]}  # fmt: skip
-    content = {
-        "version": "1", "num_input_tensors": 1, "num_output_tensors": 1,
-        "instruction_chains": [chain],
-        "tensor_meta": [{"shape": [{"value": 2}, {"min_value": 1, "max_value": 8}],
-                         "scalar_type": 6}],
-        "named_slots": [{"name": "w", "slot": {"idx": 0}}],
-    }  # fmt: skip
-    flat = flatc.write(schema, content, tmp_path)
-    data = b"\0\0\0\0MLX0" + bytes(16) + flat
-    found = payloads.decode_strict("MLXBackend", data, {"w": memoryview(b"1234")})
-    assert found.graph is not None
-    assert [node.target for node in found.graph.nodes] == ["Sigmoid", "Noop"]
-    assert found.graph.values["tensor_0"].tensor.sizes == (2, "1..8")
-    assert found.constants[0].nbytes == 4
-    assert sum(part.nbytes for part in found.parts) == len(data)
 
 
 COREML_READER = """

@@ -1,0 +1,5 @@
+"""MLX delegate payloads: chains of operations over numbered slots."""
+
+from schema.payloads.mlx.payload import decode_payload
+
+__all__ = ["decode_payload"]
