@@ -26,6 +26,8 @@ class BackendInitContext:
         kernels: the kernels of the runtime
         backends: the backends of the runtime
         depth: how many programs the partition's program is inside of
+        partition: its number among the delegates of the method
+        engine: what is to run it, a word of the backend's own; ``auto`` leaves it to the backend
     """
 
     method_name: str
@@ -33,6 +35,8 @@ class BackendInitContext:
     kernels: KernelRegistry
     backends: BackendRegistry
     depth: int
+    partition: int = 0
+    engine: str = "auto"
 
 
 class DelegateTracer:
@@ -45,6 +49,11 @@ class DelegateTracer:
     def __init__(self, tracer: EventTracer | None, place: tuple[int, int]) -> None:
         self._tracer = tracer
         self._place = place
+
+    @property
+    def records(self) -> bool:
+        """Return whether a trace is made."""
+        return self._tracer is not None
 
     @property
     def logs_values(self) -> bool:
@@ -85,6 +94,11 @@ class BackendExecutionContext:
     tracer: DelegateTracer
     method_name: str
     _table: ValueTable
+
+    def dim_order(self, argument: torch.Tensor) -> tuple[int, ...]:
+        """Return the dimensions of an argument of the call, outermost in memory first."""
+        slot = self._table.slots.get(id(argument))
+        return tuple(range(argument.dim())) if slot is None else slot.dim_order
 
     def store(self, argument: torch.Tensor, result: torch.Tensor) -> None:
         """Write a result into an argument of the call, resized to it within its plan.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -60,7 +60,10 @@ def load_partitions(
             ErrorCode.NotFound,
             f"the program needs {', '.join(unknown)}; registered backends are {known}",
         )
-    return [_loaded(entry, program, context) for entry in plan.delegates]
+    return [
+        _loaded(entry, program, replace(context, partition=number))
+        for number, entry in enumerate(plan.delegates)
+    ]
 
 
 def _loaded(

@@ -1,0 +1,5 @@
+"""The XNNPACK backend of the runtime."""
+
+from runtime.backends.xnnpack.backend import XnnpackBackend
+
+__all__ = ["XnnpackBackend"]

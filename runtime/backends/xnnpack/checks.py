@@ -1,0 +1,247 @@
+"""What must hold of a node before it is run; each function returns what is wrong, or nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, cast
+
+from runtime.backends.xnnpack.model import REAL, STEPPED, WEIGHT_ONLY, Datatype, Node, Value
+from schema.payloads.xnnpack import nodes as n
+from schema.payloads.xnnpack.model import NO_VALUE
+
+Values = Mapping[int, Value]
+WITH_WEIGHTS = frozenset({"FullyConnected", "Conv2d", "DepthwiseConv2d", "ConvTranspose2d"})
+MOST_SIZE = 1 << 24
+"""Of a kernel, a stride, a padding or an image, in elements along one dimension."""
+TRANSPOSED = 1  # flag of FullyConnected and BatchMatrixMultiply
+_NOT_RUN = "ScaledDotProductAttention"
+_BITS_OF_4 = frozenset({Datatype.QCINT4, Datatype.QBINT4})
+
+
+def check_node(node: Node, values: Values, ready: set[int], fixed: frozenset[int]) -> str:
+    """Return why a node cannot be run, empty when it can.
+
+    Args:
+        node: the node
+        values: all values
+        ready: ids of what is there before it runs
+        fixed: ids of constants and arguments, which nothing may be written to
+    """
+    if node.kind == _NOT_RUN:
+        return "no XNNPACK runtime has this node"
+    return (
+        _operands(node, values, ready)
+        or _results(node, values, ready, fixed)
+        or _bounds(node)
+        or _types(node, values)
+        or _fields(node, values)
+    )
+
+
+def _operands(node: Node, values: Values, ready: set[int]) -> str:
+    for place, ident in enumerate(node.inputs):
+        if ident == NO_VALUE and node.kind in WITH_WEIGHTS and place == 2:
+            continue
+        if ident not in values:
+            return f"operand {place} is value {ident}, which is not among the values"
+        if ident not in ready:
+            return f"operand {place} is value {ident}, which nothing has made yet"
+    return ""
+
+
+def _results(node: Node, values: Values, ready: set[int], fixed: frozenset[int]) -> str:
+    if len(set(node.outputs)) != len(node.outputs):
+        return f"value {node.outputs[0]} is both of its results"
+    for ident in node.outputs:
+        if ident not in values:
+            return f"its result is value {ident}, which is not among the values"
+        if ident in fixed:
+            return f"its result is value {ident}, which is a constant or an argument"
+        if ident in ready:
+            return f"its result is value {ident}, which another node makes"
+    return ""
+
+
+def _bounds(node: Node) -> str:
+    if node.bounds is None:
+        return ""
+    low, high = node.bounds
+    return "" if low < high else f"its bounds are {low:g} and {high:g}"
+
+
+def _types(node: Node, values: Values) -> str:
+    weighted = node.kind in WITH_WEIGHTS
+    for place, ident in enumerate(node.inputs):
+        if ident == NO_VALUE:
+            continue
+        datatype = values[ident].datatype
+        if datatype in WEIGHT_ONLY and not (weighted and place > 0):
+            return f"operand {place} is {datatype.name.lower()}, which only weights can be"
+        if datatype == Datatype.QDINT8 and not (weighted and place == 0):
+            return f"operand {place} is {datatype.name.lower()}, which it does not take"
+    for ident in node.outputs:
+        datatype = values[ident].datatype
+        if datatype in WEIGHT_ONLY or (datatype == Datatype.QDINT8 and node.kind != "Convert"):
+            return f"its result is {datatype.name.lower()}, which it does not make"
+    return _weights(node, values) if weighted else ""
+
+
+def _weights(node: Node, values: Values) -> str:
+    given, filters = values[node.inputs[0]], values[node.inputs[1]]
+    if given.datatype == Datatype.INT32 or filters.datatype in (Datatype.INT32, Datatype.QDINT8):
+        return "it does not multiply these element types"
+    if given.datatype in STEPPED and filters.datatype in (*REAL, *_BITS_OF_4):
+        return f"{given.datatype.name.lower()} times {filters.datatype.name.lower()}"
+    if filters.data is None and node.kind != "FullyConnected":
+        return "its filter is no constant"
+    bias = values.get(node.inputs[2])
+    if bias is not None:
+        if bias.data is None and (bias.datatype not in REAL or node.kind != "FullyConnected"):
+            return "its bias is no constant"
+        wanted = _channels_out(node, filters)
+        if math.prod(bias.dims) != wanted:
+            return f"its bias has the sizes {list(bias.dims)}, there are {wanted} channels"
+    return ""
+
+
+def _channels_out(node: Node, filters: Value) -> int:
+    dims = filters.dims
+    if isinstance(node.form, n.FullyConnected):
+        place = 1 if node.form.flags & TRANSPOSED else 0
+        return dims[place] if len(dims) == 2 else -1
+    return dims[3 if node.kind == "DepthwiseConv2d" else 0] if len(dims) == 4 else -1
+
+
+def _fields(node: Node, values: Values) -> str:
+    check = _BY_FORM.get(type(node.form))
+    return "" if check is None else check(node, node.form, values)
+
+
+def _sizes(form: object, names: str, least: int) -> str:
+    for name in names.split():
+        size = getattr(form, name)
+        if not least <= size <= MOST_SIZE:
+            return f"{name} is {size}"
+    return ""
+
+
+_PADDING = "padding_top padding_right padding_bottom padding_left"
+
+
+def _convolution(node: Node, form: n.Convolution, values: Values) -> str:
+    wrong = _sizes(
+        form,
+        "kernel_height kernel_width subsampling_height subsampling_width dilation_height "
+        "dilation_width group_input_channels group_output_channels groups",
+        1,
+    ) or _sizes(form, f"{_PADDING} adjustment_height adjustment_width", 0)
+    if wrong:
+        return wrong
+    window = (form.kernel_height, form.kernel_width)
+    wanted = (form.groups * form.group_output_channels, *window, form.group_input_channels)
+    if node.kind == "DepthwiseConv2d":
+        if form.group_output_channels % form.group_input_channels:
+            return (
+                f"{form.group_output_channels} channels come of {form.group_input_channels} "
+                "in each group"
+            )
+        many = form.group_output_channels // form.group_input_channels
+        wanted = (1, *window, form.groups * many)
+    found = values[form.filter_id].dims
+    return "" if found == wanted else f"its filter is {list(found)}, it must be {list(wanted)}"
+
+
+def _linear(node: Node, form: n.FullyConnected, values: Values) -> str:
+    del node
+    filters = values[form.filter_id]
+    if len(filters.dims) != 2:
+        return f"its filter has the sizes {list(filters.dims)}"
+    packed = filters.datatype in _BITS_OF_4
+    if packed and (filters.dims[1] % 2 or form.flags & TRANSPOSED):
+        return f"weights of four bits have the sizes {list(filters.dims)}"
+    axis = filters.scaling.axis if filters.scaling is not None else 0
+    if filters.datatype == Datatype.QCINT8 and axis != form.flags & TRANSPOSED:
+        return f"the scales of its filter are those of dimension {axis}"
+    return ""
+
+
+def _pooling(node: Node, form: n.Pooling, values: Values) -> str:
+    del values
+    strides = "" if node.kind == "ArgMaxPooling2d" else " stride_height stride_width"
+    dilations = " dilation_height dilation_width" if node.kind == "MaxPooling2d" else ""
+    window = f"pooling_height pooling_width{strides}{dilations}"
+    return _sizes(form, window, 1) or _sizes(form, _PADDING, 0)
+
+
+def _transpose(node: Node, form: n.StaticTranspose, values: Values) -> str:
+    del node, values
+    if form.num_dims != len(form.perm) or sorted(form.perm) != list(range(len(form.perm))):
+        return f"{list(form.perm)} is no order of {form.num_dims} dimensions"
+    return ""
+
+
+def _reshape(node: Node, form: n.StaticReshape, values: Values) -> str:
+    del node, values
+    shape = form.new_shape
+    if form.num_dims != len(shape) or len(shape) > 6 or shape.count(0) > 1:
+        return f"the new shape is {list(shape)} with {form.num_dims} dimensions"
+    return ""
+
+
+def _slice(node: Node, form: n.StaticSlice, values: Values) -> str:
+    del node, values
+    if not form.num_dims == len(form.offsets) == len(form.sizes):
+        return f"{len(form.offsets)} offsets and {len(form.sizes)} sizes of {form.num_dims}"
+    return ""
+
+
+def _pad(node: Node, form: n.StaticPad, values: Values) -> str:
+    del node
+    rank = len(values[form.input_id].dims)
+    if not len(form.pre_paddings) == len(form.post_paddings) == rank:
+        return (
+            f"{len(form.pre_paddings)} and {len(form.post_paddings)} paddings for {rank} dimensions"
+        )
+    if max((*form.pre_paddings, *form.post_paddings), default=0) > MOST_SIZE:
+        return f"the paddings are {list(form.pre_paddings)} and {list(form.post_paddings)}"
+    return ""
+
+
+def _resize(node: Node, form: n.StaticResize, values: Values) -> str:
+    del node, values
+    return _sizes(form, "new_height new_width", 1)
+
+
+def _concatenate(node: Node, form: n.Concatenate, values: Values) -> str:
+    rank = len(values[node.outputs[0]].dims)
+    return "" if form.axis < rank else f"the axis is {form.axis} of {rank} dimensions"
+
+
+def _slope(node: Node, form: n.LeakyReLU | n.ELU, values: Values) -> str:
+    del node, values
+    slope = form.negative_slope if isinstance(form, n.LeakyReLU) else form.alpha
+    return "" if math.isfinite(slope) else f"its slope is {slope}"
+
+
+_Check = Callable[[Node, Any, Values], str]
+_BY_FORM: Mapping[type, _Check] = MappingProxyType(
+    cast(
+        "dict[type, _Check]",
+        {
+            n.Convolution: _convolution,
+            n.FullyConnected: _linear,
+            n.Pooling: _pooling,
+            n.ArgMaxPooling: _pooling,
+            n.StaticTranspose: _transpose,
+            n.StaticReshape: _reshape,
+            n.StaticSlice: _slice,
+            n.StaticPad: _pad,
+            n.StaticResize: _resize,
+            n.Concatenate: _concatenate,
+            n.LeakyReLU: _slope,
+            n.ELU: _slope,
+        },
+    )
+)

@@ -1,0 +1,40 @@
+"""Errors of a partition: they name the partition, the node and what the node is."""
+
+from __future__ import annotations
+
+from runtime.errors import ErrorCode, ExecutionError
+
+
+class PartitionError(ExecutionError):
+    """A partition that cannot be loaded or run.
+
+    Attributes:
+        partition: its number among the delegates of the method
+        node: place of the node in the payload, None where no node is to blame
+        kind: kind of the node, empty without one
+        debug_handle: handle of the operator that the node was made from, None without one
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        reason: str,
+        *,
+        partition: int = 0,
+        node: int | None = None,
+        kind: str = "",
+        debug_handle: int | None = None,
+    ) -> None:
+        self.partition = partition
+        self.node = node
+        self.kind = kind
+        self.debug_handle = debug_handle
+        super().__init__(code, f"{self._place()}: {reason}")
+
+    def _place(self) -> str:
+        words = [f"partition {self.partition}"]
+        if self.node is not None:
+            words.append(f"node {self.node} ({self.kind})")
+        if self.debug_handle is not None:
+            words.append(f"debug handle {self.debug_handle}")
+        return ", ".join(words)

@@ -1,0 +1,34 @@
+"""Programs of the stock compiler on the stock runtime and on both engines of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from runtime import Runtime
+from tests.runtime.samples import calls_of
+from tests.runtime.stock import Stock
+from tests.runtime.xnnpack.sessions import DATA, SESSIONS, gap
+
+pytestmark = [pytest.mark.slow, pytest.mark.interop]
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_stock_program_without_record_equals_stock(name: str, stock: Stock) -> None:
+    program = Runtime.get().load_program(DATA / name)
+    calls = calls_of(program)
+    wanted = stock.calls(DATA / name, calls)
+    found = [program.load_method(method).execute(given) for method, given in calls]
+    assert worst(found, wanted) <= 1e-5
+
+
+def worst(found: list[list[Any]], wanted: list[list[Any]]) -> float:
+    """Return the largest gap of all outputs."""
+    return max(
+        gap(one, other)
+        for ours, theirs in zip(found, wanted, strict=True)
+        for one, other in zip(ours, theirs, strict=True)
+        if isinstance(other, torch.Tensor)
+    )
