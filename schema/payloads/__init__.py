@@ -56,9 +56,9 @@ DECODERS: Mapping[str, str] = MappingProxyType(
         "MLXBackend": "mlx:decode_payload",
         "CudaBackend": "aoti:decode_payload",
         "MetalBackend": "aoti:decode_payload",
-        "QnnBackend": "vendor:decode_qnn",
+        "QnnBackend": "qnn:decode_payload",
         "NeuropilotBackend": "vendor:decode_mediatek",
-        "NeutronBackend": "vendor:decode_neutron",
+        "NeutronBackend": "neutron:decode_payload",
         "EnnBackend": "vendor:decode_samsung",
         "BackendWithCompilerDemo": "demo:decode_text",
         "BackendWithDelegateMappingDemo": "demo:decode_text",
@@ -83,7 +83,8 @@ MARKS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"vela_bin_stream", "ethosu:decode_payload"),
     (0, b"VGF1", "vgf:decode_payload"),
     (0, b"CMJR", "coreml:decode_payload"),
-    (0, (0x5678ABCD).to_bytes(4, "little"), "vendor:decode_qnn"),
+    (0, (0x5678ABCD).to_bytes(4, "little"), "qnn:decode_payload"),
+    (0, (0x1234ABCD).to_bytes(4, "little"), "qnn:decode_payload"),
 )
 
 

@@ -1,7 +1,6 @@
-"""Payloads whose body is a vendor's secret: headers only (QNN, MediaTek, NXP, Samsung).
+"""Payloads whose body is a vendor's secret: headers only (MediaTek, Samsung).
 
-Source: backends/qualcomm (QnnCustomProtocol), backends/mediatek/preprocess.py,
-backends/nxp/nxp_backend.py, backends/samsung
+Source: backends/mediatek/preprocess.py, backends/samsung
 """
 
 from __future__ import annotations
@@ -10,53 +9,19 @@ import struct
 from types import MappingProxyType
 
 from schema.errors import FormatError, Issue, Severity
-from schema.payloads.model import Part, Payload, Source
-from schema.payloads.options import qnn_facts, samsung_facts
+from schema.payloads.model import Constant, Part, Payload, Source
+from schema.payloads.named import missing_constants, named_constant
+from schema.payloads.options import samsung_facts
 from schema.payloads.parts import cover, whole
-from schema.payloads.reading import span, unpack
+from schema.payloads.reading import unpack
 
-_QNN = struct.Struct("<IqQ")
-_QNN_MAGIC, _QNN_HEADER = 0x5678ABCD, 256
 _MEDIATEK = struct.Struct("<BIII")
-_NEUTRON_ALIGNMENT = 16
-_NEUTRON_FORMATS = ("formatless", "channels last")
-
-
-def decode_qnn(source: Source) -> Payload:
-    """Decode the header of a QNN payload; without it the payload is the context binary.
-
-    Raises: FormatError if the header announces more than there is
-    """
-    data = source.data
-    facts: dict[str, object] = dict(qnn_facts(source.compile_specs))
-    if len(data) < 4 or int.from_bytes(data[:4], "little") != _QNN_MAGIC:
-        return Payload(
-            source.backend_id,
-            "QNN context binary without header",
-            len(data),
-            parts=whole(len(data), "context binary", "binary"),
-            summary=MappingProxyType(facts),
-            files=MappingProxyType({"context.bin": data}),
-        )
-    _, signature, size = unpack(_QNN, data, 0, "header")
-    binary = span(data, _QNN_HEADER, size, "header.binary_size")
-    facts = {"signature": f"{signature:#x}", "context binary bytes": size, **facts}
-    claims = [
-        Part("header", "header", 0, _QNN_HEADER),
-        Part("context binary", "binary", _QNN_HEADER, size),
-    ]
-    return Payload(
-        source.backend_id,
-        "QNN custom protocol",
-        len(data),
-        parts=cover(data, claims),
-        summary=MappingProxyType(facts),
-        files=MappingProxyType({"context.bin": binary}),
-    )
+_SHARED_BLOB = "ExtractSharedBlobKey"
+_WHERE = "MediaTek payload"
 
 
 def decode_mediatek(source: Source) -> Payload:
-    """Decode the header of a Neuropilot payload.
+    """Decode the header of a Neuropilot payload; weights may be shared, as a named blob.
 
     Raises: FormatError if there is no such header
     """
@@ -64,11 +29,12 @@ def decode_mediatek(source: Source) -> Payload:
     version, inputs, outputs, size = unpack(_MEDIATEK, data, 0, "header")
     if version != 1:
         raise FormatError("header version 1", str(version), field="header", offset=0)
-    issues: list[Issue] = []
+    shared = _shared(source)
+    issues = missing_constants(shared, _WHERE)
     present = max(0, len(data) - _MEDIATEK.size)
-    if size != present:  # with a shared blob the model is in named data
+    if size != present:
         text = f"the header announces {size} bytes of model, {present} follow"
-        issues.append(Issue(Severity.INFO, "MediaTek payload", text))
+        issues.append(Issue(Severity.WARNING, _WHERE, text))
     claims = [
         Part("header", "header", 0, _MEDIATEK.size),
         Part("model", "binary", _MEDIATEK.size, present),
@@ -79,51 +45,17 @@ def decode_mediatek(source: Source) -> Payload:
         "Neuropilot header 1",
         len(data),
         parts=cover(data, claims),
+        constants=shared,
         summary=MappingProxyType(facts),
         files=MappingProxyType({"model.dla": data[_MEDIATEK.size :]}),
         issues=tuple(issues),
     )
 
 
-def decode_neutron(source: Source) -> Payload:
-    """Decode the header of a Neutron payload.
-
-    Counts of inputs, outputs and arguments, a format byte and a map byte for each input and
-    output, the version; microcode, weights and kernels follow without sizes.
-
-    Raises: FormatError if the payload is shorter than its header
-    """
-    data = source.data
-    inputs, outputs, arguments = span(data, 0, 3, "header")
-    both = inputs + outputs
-    nbytes = 3 + 2 * both + 1
-    header = bytes(span(data, 0, nbytes, "header"))
-    formats, maps = header[3 : 3 + both], header[3 + both : 3 + 2 * both]
-    if any(code >= len(_NEUTRON_FORMATS) for code in formats):
-        raise FormatError("tensor formats 0 or 1", str(max(formats)), field="header", offset=3)
-    start = -(-nbytes // _NEUTRON_ALIGNMENT) * _NEUTRON_ALIGNMENT
-    claims = [
-        Part("header", "header", 0, nbytes),
-        Part("microcode, weights and kernels", "binary", start, max(0, len(data) - start)),
-    ]
-    names = ", ".join(_NEUTRON_FORMATS[code] for code in formats)
-    facts: dict[str, object] = {
-        "payload version": header[-1],
-        "inputs": inputs,
-        "outputs": outputs,
-        "arguments": arguments,
-        "tensor formats": names,
-        "input map": tuple(maps[:inputs]),
-        "output map": tuple(maps[inputs:]),
-    }
-    return Payload(
-        source.backend_id,
-        f"Neutron payload {header[-1]}",
-        len(data),
-        parts=cover(data, claims),
-        summary=MappingProxyType(facts),
-        files=MappingProxyType({"neutron.bin": data[start:]}),
-    )
+def _shared(source: Source) -> tuple[Constant, ...]:
+    keys = [value for key, value in source.compile_specs if key == _SHARED_BLOB]
+    names = dict.fromkeys(bytes(key).decode("utf-8", "backslashreplace") for key in keys)
+    return tuple(named_constant(name, source.named_data) for name in names)
 
 
 def decode_samsung(source: Source) -> Payload:

@@ -13,6 +13,7 @@ from schema.errors import FormatError
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
 from schema.payloads.coreml.types import MilType, MilValue, read_type, read_value
 from schema.payloads.coreml.wire import Budget, fields, nested, number, text
+from schema.payloads.names import unique
 
 _ML_PROGRAM = 502
 _KINDS = {  # other fields of Model.type
@@ -195,7 +196,7 @@ class _BlockReader:
         name = outputs[0].name if outputs else f"{kind}_{index}"
         inner = self._blocks(blocks, name, _Scope(values, outer), depth)
         return GraphNode(
-            self._unique(f"{name}:{kind}", index),
+            unique(f"{name}:{kind}", index, self._names),
             NodeKind.GET_ATTR if kind == "const" else NodeKind.CONTROL if blocks else NodeKind.CALL,
             kind,
             arguments,
@@ -203,11 +204,6 @@ class _BlockReader:
             attributes=MappingProxyType({key: item.literal for key, item in facts.items()}),
             subgraphs=inner,
         )
-
-    def _unique(self, name: str, index: int) -> str:
-        made = f"{name}#{index}" if name in self._names else name
-        self._names.add(made)
-        return made
 
     def _blocks(
         self, blocks: list[memoryview], owner: str, outer: Mapping[str, GraphValue], depth: int

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from schema import graph as g
 from schema.payloads.model import Constant
+from schema.payloads.names import unique
 from schema.payloads.native import tables as t
 from schema.scalar_type import scalar_type
 
@@ -52,7 +53,8 @@ def _text(names: tuple[str, ...], number: int) -> str:
 
 def _graph(graph: t.Graph, label: str, nested: dict[str, g.Graph]) -> g.Graph:
     values = {item.name: g.GraphValue(item.name, _meta(item.meta)) for item in graph.tensor_values}
-    names = _unique([node.name for node in graph.nodes])
+    taken: set[str] = set()
+    names = [unique(node.name, index, taken) for index, node in enumerate(graph.nodes)]
     nodes = tuple(
         _node(node, name, label, values, nested)
         for node, name in zip(graph.nodes, names, strict=True)
@@ -63,15 +65,6 @@ def _graph(graph: t.Graph, label: str, nested: dict[str, g.Graph]) -> g.Graph:
     for name in (*graph.inputs, *graph.outputs):
         values.setdefault(name, g.GraphValue(name, kind="other"))
     return g.Graph(label, nodes, values, graph.inputs, graph.outputs)
-
-
-def _unique(names: list[str]) -> list[str]:
-    seen: set[str] = set()
-    made: list[str] = []
-    for index, name in enumerate(names):
-        made.append(f"{name}#{index}" if name in seen else name)
-        seen.add(made[-1])
-    return made
 
 
 def _meta(meta: t.TensorMeta | None) -> g.TensorMeta | None:

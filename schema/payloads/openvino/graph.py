@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from schema.errors import Issue, Severity
 from schema.graph import Argument, Dim, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.payloads.names import unique
 from schema.payloads.openvino.ir import Layer, Net, Port
 
 _WHERE = "OpenVINO payload"
@@ -81,14 +82,11 @@ def _graph(
 
 
 def _node_names(net: Net) -> list[str]:
-    seen: set[str] = set()
-    names: list[str] = []
-    for index, layer in enumerate(net.layers):
-        name = layer.name or f"{layer.type}_{layer.ident}"
-        name = f"{name}#{index}" if name in seen else name
-        seen.add(name)
-        names.append(name)
-    return names
+    taken: set[str] = set()
+    return [
+        unique(layer.name or f"{layer.type}_{layer.ident}", index, taken)
+        for index, layer in enumerate(net.layers)
+    ]
 
 
 def _sources(net: Net, made: _Ends, issues: list[Issue]) -> dict[tuple[str, str], str]:

@@ -1,0 +1,18 @@
+"""Names of nodes, which backends write freely and graphs need unique."""
+
+from __future__ import annotations
+
+
+def unique(name: str, index: int, taken: set[str]) -> str:
+    """Return a name that nobody has, and take it: the name, or one with the number behind it.
+
+    Args:
+        name: as the backend wrote it
+        index: number of the node
+        taken: names given so far; the new one is added
+    """
+    made = name
+    while made in taken:
+        made = f"{made}#{index}"
+    taken.add(made)
+    return made
