@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import stat
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from inspector.cli.answer import (
-    FAILED,
-    UNREADABLE,
-    USAGE,
-    Answer,
-    Column,
-    CommandError,
-    Table,
-)
+from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
+from inspector.cli.job_runs import add_timeout, check_there, count, finished, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.jobs.description import (
@@ -29,18 +21,15 @@ from inspector.jobs.description import (
     SourceKind,
     parse_source,
 )
-from inspector.jobs.messages import Ended, Outcome
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import CompileRun
 from schema.errors import Issue, Severity
 
-_STEP_SECONDS = 0.1
 _NAMES = {
     "op": "operator; a pattern such as 'aten.conv*' is possible, may be repeated",
     "node": "node; likewise",
     "module": "module, by path or class; likewise",
 }
-_CODES = {"usage": USAGE, "unreadable": UNREADABLE}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -57,9 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--external-constants", action="store_true", help="constants into a .ptd beside the .pte"
     )
-    parser.add_argument(
-        "--timeout", type=_positive, metavar="SECONDS", help="give up after so many seconds"
-    )
+    add_timeout(parser)
 
 
 def _add_source(parser: ArgumentParser) -> None:
@@ -93,10 +80,10 @@ def _add_delegation(parser: ArgumentParser) -> None:
         "--deny-dtype", action="append", default=[], metavar="NAME", help="as float16"
     )
     parser.add_argument(
-        "--min-nodes", type=_count, default=1, metavar="N", help="smallest partition; default: 1"
+        "--min-nodes", type=count, default=1, metavar="N", help="smallest partition; default: 1"
     )
     parser.add_argument(
-        "--max-partitions", type=_count, metavar="N", help="most partitions of a method"
+        "--max-partitions", type=count, metavar="N", help="most partitions of a method"
     )
     parser.add_argument(
         "--granularity",
@@ -104,22 +91,6 @@ def _add_delegation(parser: ArgumentParser) -> None:
         default=GRANULARITIES[0],
         help="how large partitions are; default: maximal",
     )
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise ArgumentTypeError(f"expected a whole number from 1, found {text!r}")
-    return int(text)
-
-
-def _positive(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0.0 < seconds < 1e9:
-        raise ArgumentTypeError(f"expected seconds, found {text!r}")
-    return seconds
 
 
 def run(options: Namespace) -> Answer:
@@ -133,26 +104,11 @@ def run(options: Namespace) -> Answer:
             job, Path(options.folder), force=options.force, timeout=options.timeout
         )
     except FolderError as error:
-        raise CommandError(str(error), USAGE if error.usage else FAILED) from error
-    progress = Progress(sys.stderr, job.source, verbose=options.verbose)
-    try:
-        outcome = _watched(running, progress)
-    finally:
-        running.close()
-    if outcome.ended is not Ended.FINISHED:
-        progress.tell_warnings()
-        if options.verbose and outcome.details:
-            sys.stderr.write(outcome.details.rstrip("\n") + "\n")
-        raise CommandError(outcome.sentence, _CODES.get(outcome.blame, FAILED))
+        raise refused(error) from error
+    runs_code = job.source.path if job.source.kind is SourceKind.PYTHON else ""
+    progress = Progress(sys.stderr, runs_code, verbose=options.verbose)
+    outcome = finished(running, progress, verbose=options.verbose)
     return _answer(outcome.result, str(options.folder))
-
-
-def _watched(running: CompileRun, progress: Progress) -> Outcome:
-    while running.outcome is None:
-        progress.show(running.take(_STEP_SECONDS))
-    progress.show(running.take())
-    progress.end()
-    return running.outcome
 
 
 def _job(options: Namespace) -> CompileJob:
@@ -160,7 +116,7 @@ def _job(options: Namespace) -> CompileJob:
         source = parse_source(options.source)
     except SourceError as error:
         raise CommandError(str(error), USAGE) from error
-    _check_there(source.path)
+    check_there(source.path)
     if options.python and source.kind is not SourceKind.PYTHON:
         raise CommandError("--python runs a function; this source has none", USAGE)
     return CompileJob(
@@ -190,15 +146,6 @@ def _rules(options: Namespace) -> Rules:
     if rules != Rules() and not options.partitioner:
         raise CommandError("rules for partitioners need a --partitioner", USAGE)
     return rules
-
-
-def _check_there(path: str) -> None:
-    """Name a file that is not there before anything is started; a pipe is not waited for.
-
-    Raises: OSError, CommandError
-    """
-    if not stat.S_ISREG(Path(path).stat().st_mode):
-        raise CommandError(f"{path} is no file", UNREADABLE)
 
 
 def _answer(report: Mapping[str, Any], folder: str) -> Answer:

@@ -65,6 +65,21 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope compile model.pt2 -o build --memory-planner greedy --force",
         "etscope compile old.etrecord -o build --partitioner demo-add-mul --deny-op 'aten.add.*'",
     ),
+    "run": (
+        "etscope run model.pte -o run --inputs inputs.pt",
+        "etscope run model.pte -o run --runs 20 --warmup 3 --threads 1 --no-trace",
+        "etscope run model.pte -o run --debug-level intermediate --record model.etrecord",
+        "etscope run model.bpte -o run --bundled 2",
+    ),
+    "verify": (
+        "etscope verify model.bpte",
+        "etscope verify model.bpte --method forward --rtol 1e-3 --atol 1e-5",
+    ),
+    "bundle": (
+        "etscope bundle model.py:build -o model.bpte",
+        "etscope bundle model.pte --module model.py:build --inputs a.pt --inputs b.pt -o m.bpte",
+        "etscope bundle model.pte --inputs a.pt --expected outputs.pt -o model.bpte",
+    ),
     "inspector-cli": (
         "etscope inspector-cli --etdump_path run.etdp",
         "etscope inspector-cli --etdump_path run.etdp --etrecord_path model.etrecord"

@@ -45,6 +45,9 @@ VERBS: dict[str, str] = {
     "extract": "payloads, constants and tensors as files",
     "export": "Model Explorer JSON, or an anonymised copy for a bug report",
     "compile": "a program file and an ETRecord from a PyTorch module",
+    "run": "a program on our own runtime: outputs, trace, times",
+    "verify": "do the cases of a bundled program give what they should?",
+    "bundle": "a bundled program: a program with inputs and expected outputs",
     "inspector-cli": "the stock tool's table, with its own options",
 }
 
@@ -75,8 +78,8 @@ def help_text(extra_verbs: dict[str, str] | None = None) -> str:
         "  etscope summary model.pte",
         "  etscope profile model.pte model.etrecord run.etdp --top 20",
         "",
-        "exit codes: 0 fine, 1 check or diff found something, 2 wrong usage, 3 unreadable file,",
-        "4 the job failed, 130 interrupted",
+        "exit codes: 0 fine, 1 check, diff or verify found something, 2 wrong usage,",
+        "3 unreadable file, 4 the job failed, 130 interrupted",
         "",
         "etscope VERB --help says more of one verb; etscope --version prints the version.",
     ]

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from inspector.cli.text import printable, wants_colour
-from inspector.jobs.description import Source, SourceKind
-from inspector.jobs.messages import Log, Message, Stage, Warned
+from inspector.jobs.messages import Counted, Log, Message, Stage, Warned
 
 _CLEAR, _DIM, _PLAIN = "\r\x1b[K", "\x1b[2m", "\x1b[0m"
 
@@ -23,12 +22,12 @@ class Progress:
         warnings: those that came
     """
 
-    def __init__(self, stream: TextIO, source: Source, *, verbose: bool = False) -> None:
+    def __init__(self, stream: TextIO, runs_code: str = "", *, verbose: bool = False) -> None:
         """Begin.
 
         Args:
             stream: standard error
-            source: what is compiled; a function is said to be run before it is
+            runs_code: file of Python code that will be run, which is said before it is
             verbose: write finished stages to a stream that is no terminal, too
         """
         self._stream = stream
@@ -38,9 +37,10 @@ class Progress:
         self._lines = self._live or verbose
         self.warnings: list[Warned] = []
         self._begun: Stage | None = None
+        self._counted: Counted | None = None
         self._since = 0.0
-        if self._lines and source.kind is SourceKind.PYTHON:
-            self._write(f"this runs the Python code in {source.path}")
+        if self._lines and runs_code:
+            self._write(f"this runs the Python code in {runs_code}")
         self._begin(Stage("start"))
 
     def show(self, messages: Sequence[Message]) -> None:
@@ -53,6 +53,8 @@ class Progress:
                         self._write(line)
             elif isinstance(message, Stage):
                 self._stage(message)
+            elif isinstance(message, Counted):
+                self._counted = message
             elif isinstance(message, Warned):
                 self.warnings.append(message)
         if self._begun is not None:
@@ -81,7 +83,7 @@ class Progress:
             self._write(f"{_named(stage):<28} {stage.seconds:>9.3f} s {nodes}".rstrip())
 
     def _begin(self, stage: Stage) -> None:
-        self._begun, self._since = stage, time.monotonic()
+        self._begun, self._since, self._counted = stage, time.monotonic(), None
 
     def _write(self, text: str) -> None:
         clear = _CLEAR if self._live and self._colour else ""
@@ -93,7 +95,9 @@ class Progress:
         if not (self._live and self._colour and self._begun):
             return
         waited = time.monotonic() - self._since
-        text = f"{_named(self._begun):<28} {waited:>9.1f} s  Ctrl+C cancels"
+        at = self._counted
+        far = f"  {at.done:,} of {at.total:,}" if at is not None else ""
+        text = f"{_named(self._begun):<28} {waited:>9.1f} s{far}  Ctrl+C cancels"
         width = shutil.get_terminal_size((80, 24)).columns - 1
         self._stream.write(f"{_CLEAR}{_DIM}{printable(text)[:width]}{_PLAIN}")
         self._stream.flush()

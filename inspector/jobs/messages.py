@@ -26,6 +26,19 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """How far the stage that runs has come.
+
+    Attributes:
+        done: how many of its parts are done
+        total: how many there are
+    """
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Warned:
     """Something to know about the user's program.
 
@@ -66,7 +79,7 @@ class Ready:
     planners: tuple[str, ...] = ()
 
 
-Message: TypeAlias = Stage | Warned | Log | Ready
+Message: TypeAlias = Stage | Counted | Warned | Log | Ready
 
 
 class Ended(str, Enum):
@@ -113,12 +126,14 @@ def message_from(content: Mapping[str, Any]) -> Message | Outcome | None:
             content.get("seconds"),
             content.get("nodes"),
         )
+    if kind == "counted":
+        return Counted(int(content["done"]), int(content["total"]))
     if kind == "warning":
         return Warned(content["text"], content.get("file", ""), content.get("line", 0))
     if kind == "log":
         return Log(str(content["text"]), library=True)
     if kind == "ready":
-        return Ready(tuple(content["partitioners"]), tuple(content["planners"]))
+        return Ready(tuple(content.get("partitioners", ())), tuple(content.get("planners", ())))
     if kind == "finished":
         return Outcome(Ended.FINISHED, result=content["result"])
     if kind == "failed":

@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-_PREFIX = ".etscope-"
+HIDDEN = ".etscope-"  # what the names of working folders begin with
 
 
 class FolderError(OSError):
@@ -49,13 +49,17 @@ class OutputFolder:
                 self.working.chmod(0o777 & ~_umask())
                 os.replace(self.working, self.target)
         except OSError as error:
-            raise _refused(self.target, error) from error
+            raise refused(self.target, error) from error
         finally:
             self.discard()
 
     def discard(self) -> None:
         """Remove what is still in the working folder."""
         shutil.rmtree(self.working, ignore_errors=True)
+
+    def where(self) -> dict[str, str]:
+        """Return the place as a member of the job's result."""
+        return {"folder": str(self.target)}
 
 
 def check_folder(target: Path, *, force: bool) -> None:
@@ -64,7 +68,7 @@ def check_folder(target: Path, *, force: bool) -> None:
         there, folder = target.exists(), target.is_dir()
         full = folder and any(target.iterdir())
     except OSError as error:
-        raise _refused(target, error) from error
+        raise refused(target, error) from error
     if there and not folder:
         raise FolderError(f"{target} is a file, not a folder", usage=True)
     if full and not force:
@@ -85,19 +89,20 @@ def prepare_folder(target: Path, *, force: bool) -> OutputFolder:
         place = target.absolute()
         while not place.is_dir():
             place = place.parent
-        working = Path(tempfile.mkdtemp(dir=place, prefix=_PREFIX))
+        working = Path(tempfile.mkdtemp(dir=place, prefix=HIDDEN))
     except OSError as error:
-        raise _refused(target, error) from error
+        raise refused(target, error) from error
     return OutputFolder(target, working)
 
 
-def _refused(target: Path, error: OSError) -> FolderError:
+def refused(target: Path, error: OSError) -> FolderError:
+    """Return the error of a disk that refuses, as one sentence."""
     return FolderError(f"{target} cannot be written: {error.strerror or error}")
 
 
 def _move_files(working: Path, target: Path) -> None:
     """Move files into a folder; those they replace come back when one cannot be moved."""
-    kept = Path(tempfile.mkdtemp(dir=target, prefix=_PREFIX))
+    kept = Path(tempfile.mkdtemp(dir=target, prefix=HIDDEN))
     moved: list[Path] = []
     try:
         for path in sorted(working.iterdir()):

@@ -19,6 +19,7 @@ from typing import IO, Any
 from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, Stage, message_from
 
 WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
+COMPILES, EXECUTES = "compile", "execute"
 GRACE_SECONDS = 2.0  # between asking a worker to end and ending it
 _KEPT_LINES = 2_000  # of what the user's code prints, while nobody takes them
 _KEPT_EVENTS = 10_000
@@ -29,19 +30,22 @@ _LIBRARY = ("site-packages", f"{os.sep}torch{os.sep}", f"{os.sep}lib{os.sep}pyth
 
 
 class Worker:
-    """A process that loads what compiling needs and then does one job.
+    """A process that loads what its kind of job needs and then does one.
 
     It can be started ahead of the job, since loading torch takes seconds. Threads read what it says
     into a bounded store; ``take`` hands that over, on whatever thread asks.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str = COMPILES) -> None:
         """Start the process.
+
+        Args:
+            kind: what it is for, ``COMPILES`` or ``EXECUTES``
 
         Raises: OSError if it cannot be started
         """
         self._process = subprocess.Popen(
-            [sys.executable, str(WORKER)],
+            [sys.executable, str(WORKER), kind],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

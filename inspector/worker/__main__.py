@@ -1,4 +1,4 @@
-"""The worker: ``python …/inspector/worker/__main__.py``; does one job and ends.
+"""The worker: ``python …/inspector/worker/__main__.py KIND``; does one job and ends.
 
 It is started by its path, not with ``-m``, so that nothing in the folder it is started from can be
 taken for one of our packages.
@@ -16,6 +16,8 @@ from typing import Any
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from inspector.jobs.description import job_from  # noqa: E402
+from inspector.jobs.executing import executing_from  # noqa: E402
+from inspector.jobs.process import EXECUTES  # noqa: E402
 from inspector.worker.channel import Channel  # noqa: E402
 
 
@@ -23,19 +25,32 @@ def main() -> int:
     """Say what is known, take a job, do it."""
     channel = Channel()
     faulthandler.enable(file=2)
+    executes = EXECUTES in sys.argv[1:]
     try:
-        from inspector.worker import lowering
+        known = _load(executes)
     except Exception as error:  # noqa: BLE001 - torch that is not there, or is broken
-        sentence = f"compiling needs torch 2.6 or newer: {type(error).__name__}: {error}"
+        what = "running" if executes else "compiling"
+        sentence = f"{what} needs torch 2.6 or newer: {type(error).__name__}: {error}"
         channel.send("failed", sentence=sentence, details=traceback.format_exc())
         return 1
-    channel.send("ready", **lowering.known_names())
+    channel.send("ready", **known)
     request = channel.receive()
     channel.leave_with_parent(request["folder"])
-    return _work(channel, request)
+    return _execute(channel, request) if executes else _compile(channel, request)
 
 
-def _work(channel: Channel, request: dict[str, Any]) -> int:
+def _load(executes: bool) -> dict[str, list[str]]:
+    """Import what the job needs and return the names it may use."""
+    if executes:
+        from inspector.worker import executing
+
+        return executing.known_names()
+    from inspector.worker import lowering
+
+    return lowering.known_names()
+
+
+def _compile(channel: Channel, request: dict[str, Any]) -> int:
     from inspector.worker import compile_job, exporter, lowering
     from schema.errors import FormatError
 
@@ -50,6 +65,19 @@ def _work(channel: Channel, request: dict[str, Any]) -> int:
         return 1
     except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
         channel.send("failed", **exporter.failure(error))
+        return 1
+    channel.send("finished", result=result)
+    return 0
+
+
+def _execute(channel: Channel, request: dict[str, Any]) -> int:
+    from inspector.worker import executing
+
+    try:
+        job = executing_from(request["job"])
+        result = executing.execute(job, Path(request["folder"]), channel.send)
+    except BaseException as error:  # noqa: BLE001 - whatever kernels and the user's code raise
+        channel.send("failed", **executing.failure(error))
         return 1
     channel.send("finished", result=result)
     return 0

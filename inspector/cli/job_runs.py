@@ -1,0 +1,104 @@
+"""What the verbs have in common whose work is done by a worker."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
+
+from inspector.cli.answer import FAILED, UNREADABLE, USAGE, CommandError
+from inspector.cli.progress import Progress
+from inspector.jobs.messages import Ended, Outcome
+from inspector.jobs.output_folder import FolderError
+from inspector.jobs.run import JobRun
+
+_STEP_SECONDS = 0.1
+_CODES = {"usage": USAGE, "unreadable": UNREADABLE}
+
+
+def add_timeout(parser: ArgumentParser) -> None:
+    """Add when to give up."""
+    parser.add_argument(
+        "--timeout", type=positive, metavar="SECONDS", help="give up after so many seconds"
+    )
+
+
+def add_program_data(parser: ArgumentParser) -> None:
+    """Add the files beside a program and the threads it may use."""
+    parser.add_argument(
+        "--ptd",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="external constants of the program; may be repeated",
+    )
+    parser.add_argument(
+        "--threads", type=count, default=0, metavar="N", help="default: as many as torch takes"
+    )
+
+
+def count(text: str) -> int:
+    """Return a whole number from 1."""
+    return _whole(text, 1)
+
+
+def count_or_none(text: str) -> int:
+    """Return a whole number from 0."""
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < least:
+        raise ArgumentTypeError(f"expected a whole number from {least}, found {text!r}")
+    return int(text)
+
+
+def positive(text: str) -> float:
+    """Return seconds."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 < seconds < 1e9:
+        raise ArgumentTypeError(f"expected seconds, found {text!r}")
+    return seconds
+
+
+def check_there(path: str) -> None:
+    """Name a file that is not there before anything is started; a pipe is not waited for.
+
+    Raises: OSError, CommandError
+    """
+    if not stat.S_ISREG(Path(path).stat().st_mode):
+        raise CommandError(f"{path} is no file", UNREADABLE)
+
+
+def refused(error: FolderError) -> CommandError:
+    """Return a folder that cannot be used as a reason to stop."""
+    return CommandError(str(error), USAGE if error.usage else FAILED)
+
+
+def finished(running: JobRun, progress: Progress, *, verbose: bool) -> Outcome:
+    """Follow a job to its end and close it.
+
+    Raises: CommandError if it did not finish
+    """
+    try:
+        outcome = _watched(running, progress)
+    finally:
+        running.close()
+    if outcome.ended is Ended.FINISHED:
+        return outcome
+    progress.tell_warnings()
+    if verbose and outcome.details:
+        sys.stderr.write(outcome.details.rstrip("\n") + "\n")
+    raise CommandError(outcome.sentence, _CODES.get(outcome.blame, FAILED))
+
+
+def _watched(running: JobRun, progress: Progress) -> Outcome:
+    while running.outcome is None:
+        progress.show(running.take(_STEP_SECONDS))
+    progress.show(running.take())
+    progress.end()
+    return running.outcome

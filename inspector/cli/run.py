@@ -1,0 +1,241 @@
+"""run: a program on our own runtime, in a worker; outputs, trace and times into a folder."""
+
+from __future__ import annotations
+
+import re
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from inspector.check import DO_NOT_BELONG, check_session
+from inspector.cli.answer import (
+    FAILED,
+    FINE,
+    UNREADABLE,
+    USAGE,
+    Answer,
+    Column,
+    CommandError,
+    Table,
+)
+from inspector.cli.job_runs import (
+    add_program_data,
+    add_timeout,
+    check_there,
+    count,
+    count_or_none,
+    finished,
+    refused,
+)
+from inspector.cli.options import add_folder_output
+from inspector.cli.progress import Progress
+from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, MADE_INPUTS, REPORT, TRACE, RunJob
+from inspector.jobs.output_folder import FolderError
+from inspector.jobs.run import ExecutingRun
+from inspector.load import load_session
+from schema.errors import Issue, Severity
+
+_WHAT = {"init": "load the method", "load": "load the program"}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument(
+        "program", nargs="?", default="", metavar="MODEL", help="a .pte or .bpte file"
+    )
+    add_folder_output(parser, "folder for outputs.pt, run.etdp, run.debug and run.json; required")
+    parser.add_argument("--method", metavar="NAME", default="", help="default: forward")
+    _add_inputs(parser)
+    parser.add_argument(
+        "--runs", type=count, default=1, metavar="N", help="how many are measured; default: 1"
+    )
+    parser.add_argument(
+        "--warmup", type=count_or_none, default=0, metavar="N", help="how many come before them"
+    )
+    _add_recording(parser)
+    add_program_data(parser)
+    add_timeout(parser)
+
+
+def _add_inputs(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--inputs",
+        metavar="FILE.pt|random|ones|zeros",
+        help="the list of flattened inputs that torch.save wrote, or what to make up;"
+        " default: random",
+    )
+    parser.add_argument(
+        "--bundled",
+        nargs="?",
+        const="0",
+        metavar="CASE|FILE.bpte",
+        help="take the inputs of a bundled case; default: case 0 of the program itself",
+    )
+    parser.add_argument(
+        "--case", type=count_or_none, metavar="N", help="which bundled case; default: 0"
+    )
+    parser.add_argument(
+        "--seed", type=count_or_none, default=0, metavar="N", help="of random inputs; default: 0"
+    )
+
+
+def _add_recording(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--debug-level",
+        choices=DEBUG_LEVELS,
+        default=DEBUG_LEVELS[0],
+        help="whose values are recorded; default: none",
+    )
+    parser.add_argument(
+        "--debug-op",
+        type=_pattern,
+        default="",
+        metavar="REGEX",
+        help="record intermediate values of these operators only",
+    )
+    parser.add_argument(
+        "--no-trace", action="store_true", help="record nothing: the runs are not slowed down"
+    )
+    parser.add_argument(
+        "--record", metavar="MODEL.etrecord", default="", help="the record of the program"
+    )
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ArgumentTypeError(f"no regular expression: {error}") from None
+    return text
+
+
+def run(options: Namespace) -> Answer:
+    """Run in a worker process; the folder is complete or as it was before."""
+    job = _job(options)
+    options.inputs = [path for path in (job.program, job.bundle, job.record) if path]
+    if options.folder is None:
+        raise CommandError("where to? -o DIR names the folder", USAGE)
+    _check_files(job)
+    try:
+        running = ExecutingRun(
+            job, Path(options.folder), force=options.force, timeout=options.timeout
+        )
+    except FolderError as error:
+        raise refused(error) from error
+    progress = Progress(sys.stderr, verbose=options.verbose)
+    outcome = finished(running, progress, verbose=options.verbose)
+    return _answer(outcome.result, job, str(options.folder))
+
+
+def _job(options: Namespace) -> RunJob:
+    program, bundle, case = _bundled(options)
+    if not program:
+        raise CommandError("which program? MODEL is a .pte or .bpte file", USAGE)
+    if case is not None and options.inputs is not None:
+        raise CommandError("--inputs and --bundled both say which inputs", USAGE)
+    return RunJob(
+        program=program,
+        method=options.method,
+        inputs=options.inputs or MADE_INPUTS[0],
+        case=case,
+        bundle=bundle,
+        seed=options.seed,
+        runs=options.runs,
+        warmup=options.warmup,
+        debug_level=options.debug_level,
+        only=options.debug_op,
+        traced=not options.no_trace,
+        record=options.record,
+        data_files=tuple(options.ptd),
+        threads=options.threads,
+    )
+
+
+def _bundled(options: Namespace) -> tuple[str, str, int | None]:
+    """Return the program, the bundled program of the case, and its number."""
+    said: str | None = options.bundled
+    if said is None:
+        return options.program, "", options.case
+    if said.isascii() and said.isdigit():
+        number = int(said[:9])
+        return options.program, "", number if options.case is None else options.case
+    case = options.case or 0
+    return (options.program, said, case) if options.program else (said, "", case)
+
+
+def _check_files(job: RunJob) -> None:
+    """Name what is not there, or does not belong together, before anything is started.
+
+    Raises: OSError, FormatError, CommandError
+    """
+    files = [job.program, job.bundle, job.record, *job.data_files]
+    if job.inputs not in MADE_INPUTS:
+        files.append(job.inputs)
+    for path in files:
+        if path:
+            check_there(path)
+    if job.record:
+        found = check_session(load_session([job.program, job.record], strict=True))
+        if found.verdict == DO_NOT_BELONG:
+            raise CommandError(
+                f"the record is not one of this program: {found.mismatch}", UNREADABLE
+            )
+
+
+def _answer(report: Mapping[str, Any], job: RunJob, folder: str) -> Answer:
+    failure = report["trace"]["failure"]
+    issues = [Issue(Severity.ERROR, folder, failure)] if failure else []
+    return Answer(
+        report,
+        lines=_lines(report, job, folder),
+        tables=(_times(report),),
+        issues=issues,
+        code=FAILED if failure else FINE,
+    )
+
+
+def _times(report: Mapping[str, Any]) -> Table:
+    rows: list[tuple[str, float | None]] = [
+        (_WHAT["load"], report["load_ms"]),
+        (_WHAT["init"], report["init_ms"]),
+    ]
+    latency: Mapping[str, float | None] = report["latency_ms"]
+    if len(report["run_ms"]) == 1:
+        rows.append(("run", latency["median"]))
+    else:
+        rows += [(f"run, {name}", value) for name, value in latency.items()]
+    return Table("", (Column("what"), Column("time", "time")), rows)
+
+
+def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
+    files = ", ".join(f"{one['path']} ({one['bytes']:,} bytes)" for one in report["files"])
+    runs = len(report["run_ms"])
+    lines = [
+        f"{folder}: {files}, {REPORT}",
+        f"{report['method']}: {_counted(runs, 'run')} on {_counted(report['threads'], 'thread')}",
+    ]
+    lines += [f"output {place}: {_said(one)}" for place, one in enumerate(report["outputs"])]
+    memory = report["memory"]
+    planned = sum(memory["planned_bytes"])
+    peak = memory["peak_bytes"]
+    held = "" if peak is None else f", {peak:,} bytes held by the process at most"
+    lines.append(f"{planned:,} bytes planned{held}")
+    if job.traced:
+        words = [job.program, job.record, str(Path(folder) / TRACE)]
+        words += [str(Path(folder) / BUFFER)] if report["trace"]["debug_bytes"] else []
+        lines.append(f"open it: etscope {' '.join(word for word in words if word)}")
+    return lines
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _said(value: Mapping[str, Any]) -> str:
+    if value["kind"] == "tensor":
+        return f"{value['dtype']} {value['shape']}"
+    if value["kind"] == "list":
+        return f"list of {len(value['items'])}"
+    return f"{value['kind']} {value['value']}" if value["value"] is not None else "none"

@@ -1,0 +1,105 @@
+"""verify: the cases of a bundled program on our own runtime, compared with what is expected."""
+
+from __future__ import annotations
+
+import math
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from inspector.cli.answer import FINE, JUDGED, Answer, Column, Table
+from inspector.cli.job_runs import add_program_data, add_timeout, check_there, finished
+from inspector.cli.options import add_output
+from inspector.cli.progress import Progress
+from inspector.jobs.executing import ATOL, RTOL, VerifyJob
+from inspector.jobs.run import ExecutingRun
+from schema.errors import Issue, Severity
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument("program", metavar="MODEL.bpte", help="a bundled program")
+    parser.add_argument("--method", metavar="NAME", default="", help="only cases of this method")
+    for name, default in (("rtol", RTOL), ("atol", ATOL)):
+        what = "relative" if name == "rtol" else "absolute"
+        parser.add_argument(
+            f"--{name}",
+            type=_tolerance,
+            default=default,
+            metavar="X",
+            help=f"{what} tolerance; default: {default:g}",
+        )
+    add_program_data(parser)
+    add_timeout(parser)
+    add_output(parser)
+
+
+def _tolerance(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0.0 <= found < math.inf:
+        raise ArgumentTypeError(f"expected a number from 0, found {text!r}")
+    return found
+
+
+def run(options: Namespace) -> Answer:
+    """Run all cases in a worker process; exit code 1 when one of them fails."""
+    options.inputs = [options.program]
+    for path in (options.program, *options.ptd):
+        check_there(path)
+    job = VerifyJob(
+        options.program,
+        options.method,
+        options.rtol,
+        options.atol,
+        tuple(options.ptd),
+        options.threads,
+    )
+    running = ExecutingRun(job, timeout=options.timeout)
+    progress = Progress(sys.stderr, verbose=options.verbose)
+    return _answer(finished(running, progress, verbose=options.verbose).result)
+
+
+def _answer(report: Mapping[str, Any]) -> Answer:
+    columns = (
+        Column("method"),
+        Column("case", "count"),
+        Column("verdict"),
+        Column("outputs", "count", spare=2),
+        Column("outside", "count", spare=1),
+        Column("largest error", "number"),
+        Column("time", "time", spare=3),
+    )
+    issues = [
+        Issue(Severity.ERROR, f"{case['method']} case {case['case']}", case["error"])
+        for case in report["cases"]
+        if case["error"]
+    ]
+    return Answer(
+        report,
+        lines=[_sentence(report)],
+        tables=(Table("", columns, [_row(case) for case in report["cases"]]),),
+        issues=issues,
+        code=JUDGED if report["failed"] else FINE,
+    )
+
+
+def _row(case: Mapping[str, Any]) -> tuple[Any, ...]:
+    outputs = case["outputs"]
+    outside = sum(one["mismatched"] for one in outputs) if outputs else None
+    worst = max((one["max_abs_error"] for one in outputs), default=None)
+    head = (case["method"], case["case"], case["verdict"])
+    return (*head, len(outputs) or None, outside, worst, case["time_ms"])
+
+
+def _sentence(report: Mapping[str, Any]) -> str:
+    total = len(report["cases"])
+    words = f"{report['passed']:,} of {total:,} cases passed"
+    if report["failed"]:
+        words += f", {report['failed']:,} failed"
+    if report["not_compared"]:
+        words += f", {report['not_compared']:,} without expected outputs"
+    return f"{words} (rtol {report['rtol']:g}, atol {report['atol']:g})."

@@ -1,0 +1,230 @@
+"""Bundled programs made in the worker: a program, inputs, and what they should give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.utils import _pytree as _untyped_pytree
+
+from inspector.jobs.description import CompileJob, SourceKind, parse_source
+from inspector.jobs.executing import MADE_INPUTS, BundleJob
+from inspector.jobs.output_file import MADE
+from inspector.worker.exporter import AnswerError, Say, exported, told
+from inspector.worker.inputs import chosen_method, described, made_inputs, read_values
+from inspector.worker.recording import NotWrittenError
+from runtime.bundled import (
+    BundledProgram,
+    MethodTestCase,
+    MethodTestSuite,
+    serialize_from_bundled_program_to_flatbuffer,
+)
+from runtime.loading import decode_program, read
+from runtime.tensors import dtype_of
+from schema import bundled
+from schema.program import Program as ProgramFile
+from schema.program import model as m
+from schema.version import __version__
+
+_pytree: Any = _untyped_pytree
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A case of a method; None where nobody says what is right."""
+
+    inputs: list[Any]
+    expected: list[Any] | None
+
+
+@dataclass(frozen=True)
+class _Holder:
+    """A program as the maker of bundled programs wants it."""
+
+    buffer: bytes
+
+
+def bundle_into(job: BundleJob, folder: Path, say: Say) -> dict[str, Any]:
+    """Make a bundled program in a folder; return what is in it.
+
+    Raises: AnswerError for cases that do not fit the program; ExecutionError, FormatError,
+        ValuesError, OSError for files that cannot be read; whatever the user's code raises
+    """
+    buffer, modules = _sources(job, say)
+    file = decode_program(memoryview(buffer), job.source)
+    suites: dict[str, list[_Case]] = {}
+    with told(say, "cases"):
+        for name in _methods(job, file, modules):
+            suites[name] = _cases(job, file.plan(name), modules.get(name))
+            for number, case in enumerate(suites[name]):
+                _check(file.plan(name), number, case)
+    if any(case.expected is None for cases in suites.values() for case in cases):
+        say("warning", text="nobody says what outputs are right: cases are run, not compared")
+    with told(say, "write"):
+        data = _bundle(buffer, suites)
+        try:
+            (folder / MADE).write_bytes(data)
+        except OSError as error:
+            raise NotWrittenError(
+                f"the bundled program cannot be written: {error.strerror or error}"
+            ) from error
+    return _report(job, suites, len(data))
+
+
+def _sources(job: BundleJob, say: Say) -> tuple[bytes, Mapping[str, ExportedProgram]]:
+    """Return the bytes of the program, and what says which outputs are right."""
+    if _is_module(job.source):
+        programs, constants = _exported(job.source, job, say)
+        return _compiled(job.source, programs, constants, say), programs
+    with told(say, "load"):
+        data, file = read(job.source)
+        if bundled.sniff(bytes(data[:8])):
+            data = bundled.decode(data, file=file).program
+        buffer = bytes(data)
+    return buffer, _exported(job.module, job, say)[0] if job.module else {}
+
+
+def _is_module(text: str) -> bool:
+    path, _, _ = text.rpartition(".py:")
+    return bool(path) or text.endswith((".py", ".pt2"))
+
+
+def _exported(
+    text: str, job: BundleJob, say: Say
+) -> tuple[Mapping[str, ExportedProgram], Mapping[str, Any]]:
+    from inspector.worker.compile_job import export_of_file
+
+    source = parse_source(text)
+    methods = (job.method,) if job.method else ()
+    if source.kind is SourceKind.PYTHON:
+        found = exported(source.path, source.function, methods, say)
+    elif source.kind is SourceKind.EXPORTED:
+        with told(say, "load"):
+            found = export_of_file(source.path, methods)
+    else:
+        raise AnswerError(f"{text} runs nothing; expected file.py:function or a .pt2 file")
+    return found.programs, found.constants
+
+
+def _compiled(
+    text: str, programs: Mapping[str, ExportedProgram], constants: Mapping[str, Any], say: Say
+) -> bytes:
+    from inspector.worker.compile_job import Heard
+    from inspector.worker.lowering import backend_config, lowered
+
+    job, heard = CompileJob(parse_source(text)), Heard(say)
+    edge = lowered(job, programs, constants, heard.observe)
+    return bytes(edge.to_executorch(backend_config(job), observer=heard.observe).buffer)
+
+
+def _methods(
+    job: BundleJob, file: ProgramFile, modules: Mapping[str, ExportedProgram]
+) -> list[str]:
+    """Return the methods that get cases."""
+    if job.method or job.inputs or job.expected or not modules:
+        return [chosen_method(file, job.method)]
+    names = [plan.name for plan in file.plans if plan.name in modules]
+    if not names:
+        there = ", ".join(plan.name for plan in file.plans)
+        raise AnswerError(f"the module has none of the methods of the program: {there}")
+    return names
+
+
+def _cases(job: BundleJob, plan: m.ExecutionPlan, module: ExportedProgram | None) -> list[_Case]:
+    if not job.inputs and module is None:
+        raise AnswerError("which inputs? --inputs gives those of a case")
+    given = [
+        made_inputs(plan, text, number) if text in MADE_INPUTS else read_values(text)
+        for number, text in enumerate(job.inputs)
+    ]
+    if not job.inputs and module is not None:
+        given = [_pytree.tree_flatten(module.example_inputs)[0]]
+    if job.expected and len(job.expected) != len(given):
+        raise AnswerError(f"{len(job.expected)} files of outputs for {len(given)} cases")
+    if job.expected:
+        outputs: list[Any] = [read_values(text) for text in job.expected]
+    else:
+        outputs = [None if module is None else _asked(module, values) for values in given]
+    return [_Case(*pair) for pair in zip(given, outputs, strict=True)]
+
+
+def _asked(module: ExportedProgram, values: Sequence[Any]) -> list[Any]:
+    """Return what a module gives, which starts anew for each case."""
+    spec: Any = module.call_spec.in_spec
+    if len(values) != spec.num_leaves:
+        raise AnswerError(f"{len(values)} inputs are given, the module takes {spec.num_leaves}")
+    args, kwargs = _pytree.tree_unflatten([_own(value) for value in values], spec)
+    with torch.no_grad():
+        found = module.module()(*args, **kwargs)
+    return [_own(value) for value in _pytree.tree_flatten(found)[0]]
+
+
+def _own(value: Any) -> Any:  # noqa: ANN401 - tensor or number
+    return value.detach().clone() if isinstance(value, torch.Tensor) else value
+
+
+def _check(plan: m.ExecutionPlan, number: int, case: _Case) -> None:
+    """Raise AnswerError where a case does not fit its method."""
+    for what, places, values in (
+        ("inputs", plan.inputs, case.inputs),
+        ("outputs", plan.outputs, case.expected),
+    ):
+        if values is None:
+            continue
+        if len(values) != len(places):
+            raise AnswerError(
+                f"case {number} has {len(values)} {what}, method {plan.name!r} has {len(places)}"
+            )
+        for at, (place, value) in enumerate(zip(places, values, strict=True)):
+            wanted = _wanted(plan.values[place].val)
+            about = described(value)
+            found = about.get("dtype", about["kind"])
+            if found != wanted:
+                raise AnswerError(
+                    f"case {number} of method {plan.name!r}: {what[:-1]} {at} is {found}, "
+                    f"the program has {wanted}"
+                )
+
+
+def _wanted(held: m.KernelType) -> str:
+    """Return the element type of a tensor of a program, or the kind of another value."""
+    if isinstance(held, m.Tensor):
+        return str(dtype_of(held.scalar_type)).removeprefix("torch.")
+    kinds = ((m.Int, "int"), (m.Double, "float"), (m.Bool, "bool"))
+    return next((name for kind, name in kinds if isinstance(held, kind)), "nothing of a bundle")
+
+
+def _bundle(buffer: bytes, suites: Mapping[str, Sequence[_Case]]) -> bytes:
+    made = [
+        MethodTestSuite(name, [MethodTestCase(case.inputs, case.expected) for case in cases])
+        for name, cases in suites.items()
+    ]
+    try:
+        return serialize_from_bundled_program_to_flatbuffer(BundledProgram(_Holder(buffer), made))
+    except AssertionError as error:
+        raise AnswerError(str(error).splitlines()[0]) from error
+
+
+def _report(job: BundleJob, suites: Mapping[str, Sequence[_Case]], size: int) -> dict[str, Any]:
+    return {
+        "etscope": __version__,
+        "source": job.source,
+        "module": job.module,
+        "bytes": size,
+        "cases": [
+            {
+                "method": name,
+                "case": number,
+                "inputs": [described(value) for value in case.inputs],
+                "expected": (
+                    None if case.expected is None else [described(value) for value in case.expected]
+                ),
+            }
+            for name, cases in suites.items()
+            for number, case in enumerate(cases)
+        ],
+    }

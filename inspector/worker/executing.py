@@ -1,0 +1,65 @@
+"""What a worker does that executes programs: the job of each kind, and how failures are told."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+from inspector.jobs.executing import ExecutingJob, RunJob, VerifyJob
+from inspector.worker import exporter
+from inspector.worker.bundle_job import bundle_into
+from inspector.worker.exporter import Say
+from inspector.worker.inputs import ValuesError
+from inspector.worker.recording import NotWrittenError
+from inspector.worker.run_job import run_into
+from inspector.worker.verify_job import verify
+from runtime import ErrorCode, ExecutionError, Runtime
+from schema.errors import FormatError
+
+_UNREADABLE = (ErrorCode.AccessFailed, ErrorCode.InvalidExternalData, ErrorCode.InvalidProgram)
+_GIVEN = (ErrorCode.InvalidArgument, ErrorCode.NotSupported, ErrorCode.InvalidType)
+
+
+def known_names() -> dict[str, list[str]]:
+    """Return the names of what can run delegates here."""
+    return {"backends": Runtime.get().backend_registry.registered_backend_names}
+
+
+def execute(job: ExecutingJob, folder: Path, say: Say) -> dict[str, Any]:
+    """Do a job; return what it says about what it made.
+
+    Raises: ExecutionError, FormatError, AnswerError, ValuesError, OSError; for user code anything
+    """
+    if isinstance(job, RunJob):
+        return run_into(job, folder, say)
+    if isinstance(job, VerifyJob):
+        return verify(job, say)
+    exporter.tell_what_is_said(say)
+    return bundle_into(job, folder, say)
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """Return an error as the content of a message."""
+    details = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    if isinstance(error, ExecutionError):
+        file, _, line = error.source.rpartition(":")
+        place = {"file": file, "line": int(line)} if file and line.isdigit() else {}
+        return {"sentence": str(error), "blame": _blame(error), "details": details, **place}
+    if isinstance(error, FormatError | ValuesError):
+        return {"sentence": str(error), "blame": "unreadable", "details": details}
+    if isinstance(error, NotWrittenError):
+        return {"sentence": str(error), "blame": "failed", "details": details}
+    if isinstance(error, OSError) and error.filename:
+        sentence = f"{error.filename}: {error.strerror}"
+        return {"sentence": sentence, "blame": "unreadable", "details": details}
+    return exporter.failure(error)
+
+
+def _blame(error: ExecutionError) -> str:
+    """Return what is to blame: the file before anything is loaded, the inputs before it runs."""
+    if error.code in _UNREADABLE and not error.method:
+        return "unreadable"
+    if error.code in _GIVEN and error.instruction is None and "input" in error.reason:
+        return "usage"
+    return "failed"

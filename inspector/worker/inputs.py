@@ -1,0 +1,166 @@
+"""Inputs of a method: made up from what the program says, or read from a file of tensors."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+import torch
+
+from inspector.worker.exporter import AnswerError
+from runtime.tensors import dtype_of
+from schema.program import Program as ProgramFile
+from schema.program import model as m
+
+_SMALL = (torch.uint8, torch.int8)
+_EMBEDDINGS = {"aten::embedding": 1, "quantized_decomposed::embedding_": 5}  # place of indices
+_DEEPEST = 50  # lists in lists
+
+
+class ValuesError(Exception):
+    """A file that holds no list of tensors."""
+
+
+def chosen_method(file: ProgramFile, wanted: str) -> str:
+    """Return the method that is meant.
+
+    Args:
+        file: the program
+        wanted: its name; empty for ``forward``, or for the only one there is
+
+    Raises: AnswerError naming the methods there are
+    """
+    names = [plan.name for plan in file.plans]
+    there = ", ".join(names) or "none"
+    if wanted and wanted not in names:
+        raise AnswerError(f"no method {wanted!r}; there is {there}")
+    if wanted or "forward" in names:
+        return wanted or "forward"
+    if len(names) != 1:
+        raise AnswerError(f"which method? there is {there}")
+    return names[0]
+
+
+def made_inputs(plan: m.ExecutionPlan, kind: str, seed: int) -> list[Any]:
+    """Return inputs of the sizes and types a method says; numbers are those it was exported with.
+
+    Random floating-point numbers are normally distributed, bytes take all values, truth values
+    both, and wider integers stay below the number of rows of the embedding that reads them, or are
+    0 and 1 where none does.
+
+    Args:
+        plan: the method
+        kind: random, ones or zeros
+        seed: of random inputs
+
+    Raises: ExecutionError for element types that torch has not; RuntimeError if there is not
+        enough memory
+    """
+    generator = torch.Generator().manual_seed(seed)
+    rows = _embedding_rows(plan)
+    made: list[Any] = []
+    for place in plan.inputs:
+        value = plan.values[place].val
+        if isinstance(value, m.Tensor):
+            make = _made(kind, generator, rows.get(place, 2))
+            made.append(make(value.sizes, dtype_of(value.scalar_type)))
+        else:
+            made.append(_number(value))
+    return made
+
+
+def _made(
+    kind: str, generator: torch.Generator, below: int
+) -> Callable[[tuple[int, ...], torch.dtype], torch.Tensor]:
+    if kind != "random":
+        fill = torch.ones if kind == "ones" else torch.zeros
+        return lambda sizes, dtype: fill(sizes, dtype=dtype)
+
+    def random(sizes: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        if dtype.is_floating_point or dtype.is_complex:
+            return torch.randn(sizes, generator=generator).to(dtype)
+        least, most = 0, 2 if dtype is torch.bool else below
+        if dtype in _SMALL:
+            limits = torch.iinfo(dtype)
+            least, most = limits.min, limits.max + 1
+        return torch.randint(least, most, sizes, generator=generator).to(dtype)
+
+    return random
+
+
+def _number(value: m.KernelType) -> Any:  # noqa: ANN401 - number, text or None
+    if isinstance(value, m.Int):
+        return value.int_val
+    if isinstance(value, m.Bool):
+        return value.bool_val
+    if isinstance(value, m.Double):
+        return value.double_val
+    return value.string_val if isinstance(value, m.String) else None
+
+
+def _embedding_rows(plan: m.ExecutionPlan) -> dict[int, int]:
+    """Return the number of rows that an input chooses among, by value, for those that choose."""
+    rows: dict[int, int] = {}
+    for chain in plan.chains:
+        for instruction in chain.instructions:
+            call = instruction.instr_args
+            if not isinstance(call, m.KernelCall) or not 0 <= call.op_index < len(plan.operators):
+                continue
+            name = plan.operators[call.op_index].name
+            at = next((at for start, at in _EMBEDDINGS.items() if name.startswith(start)), 0)
+            table = plan.values[call.args[0]].val if at and len(call.args) > at else None
+            if isinstance(table, m.Tensor) and table.sizes:
+                count = min(table.sizes[0], rows.get(call.args[at], table.sizes[0]))
+                rows[call.args[at]] = max(1, count)
+    return rows
+
+
+def read_values(path: str) -> list[Any]:
+    """Return the tensors and numbers in a file that ``torch.save`` wrote, flattened.
+
+    Nothing is run to read it: a file that asks for more than tensors, numbers and containers of
+    them is refused.
+
+    Raises: OSError; ValuesError
+    """
+    with open(path, "rb") as stream:
+        data = stream.read()
+    try:
+        found: Any = cast("Any", torch).load(
+            io.BytesIO(data), map_location="cpu", weights_only=True
+        )
+    except Exception as error:
+        raise ValuesError(
+            f"{path}: expected tensors and numbers alone, written by torch.save; found a file that "
+            f"torch does not read without running code of it ({type(error).__name__})"
+        ) from error
+    return list(flat_values(found, path))
+
+
+def flat_values(value: Any, where: str, depth: int = 0) -> Iterator[Any]:  # noqa: ANN401
+    """Yield the tensors and numbers in lists, tuples and dictionaries, in their order.
+
+    Raises: ValuesError for anything else
+    """
+    if isinstance(value, torch.Tensor | int | float):
+        yield value
+        return
+    if isinstance(value, Mapping):
+        value = list(cast("Mapping[Any, Any]", value).values())
+    if not isinstance(value, list | tuple) or depth > _DEEPEST:
+        name = type(cast("object", value)).__name__
+        raise ValuesError(f"{where}: expected tensors and numbers, found {name}")
+    for item in cast("list[Any]", value):
+        yield from flat_values(item, where, depth + 1)
+
+
+def described(value: Any) -> dict[str, Any]:  # noqa: ANN401 - tensor, number, list or None
+    """Return what a value is, without its contents unless it is a number."""
+    if isinstance(value, torch.Tensor):
+        name = str(value.dtype).removeprefix("torch.")
+        return {"kind": "tensor", "dtype": name, "shape": list(value.shape)}
+    if isinstance(value, list):
+        return {"kind": "list", "items": [described(item) for item in cast("list[Any]", value)]}
+    kind = "none" if value is None else type(value).__name__
+    return {"kind": kind, "value": value}

@@ -1,0 +1,126 @@
+"""What a run leaves on disk: outputs, trace and debug buffer, the outputs first of all."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, OUTPUTS, TRACE
+from runtime import DebugFilter, DebugLevel, EventTracer
+from runtime.sinks import FileSink
+from schema import etdump
+from schema.etdump import DebugEvent
+from schema.scalar_type import tensor_nbytes
+
+_SPARE = 1 << 16  # bytes for what is written last
+
+
+class NotWrittenError(Exception):
+    """A disk that refuses."""
+
+
+class Recording:
+    """The trace of a run, whose logged tensors are streamed to the folder.
+
+    A disk that fills up ends the logging, not the run; the end of the debug buffer then makes room
+    for the outputs and the trace.
+
+    Attributes:
+        tracer: to be given to the program; None where nothing is recorded
+    """
+
+    def __init__(self, folder: Path, level: str, only: str, *, traced: bool = True) -> None:
+        """Begin.
+
+        Raises: NotWrittenError if the disk is full already
+        """
+        self._folder = folder
+        self._buffer = folder / BUFFER
+        self.tracer: EventTracer | None = None
+        if not traced:
+            return
+        try:
+            self._sink = FileSink(self._buffer)
+        except OSError as error:
+            raise _not_written(BUFFER, error) from error
+        chosen = DebugFilter(operators=only or None)
+        self.tracer = EventTracer(
+            DebugLevel(DEBUG_LEVELS.index(level)), sink=self._sink, only=chosen
+        )
+
+    def write(self, outputs: Sequence[Any]) -> dict[str, Any]:
+        """Write everything; return what became of the trace.
+
+        Raises: NotWrittenError if not even the outputs can be written
+        """
+        saved = _saved(outputs)
+        if self.tracer is None:
+            _write(self._folder / OUTPUTS, saved)
+            return {"events": 0, "debug_bytes": 0, "failure": ""}
+        self._sink.close()
+        dump = self.tracer.trace()
+        trace = etdump.encode(dump)
+        if self._sink.failure:
+            kept = self._make_room(len(saved) + len(trace) + _SPARE)
+            dump = _within(dump, kept)
+            trace = etdump.encode(dump)
+        _write(self._folder / OUTPUTS, saved)
+        _write(self._folder / TRACE, trace)
+        return {
+            "events": sum(len(run.events) for run in dump.run_data),
+            "debug_bytes": self._buffer.stat().st_size,
+            "failure": self._why(),
+        }
+
+    def _make_room(self, wanted: int) -> int:
+        """Cut the debug buffer; return how long it is now."""
+        with contextlib.suppress(OSError):
+            os.truncate(self._buffer, max(0, self._buffer.stat().st_size - wanted))
+        return self._buffer.stat().st_size
+
+    def _why(self) -> str:
+        reason = self._sink.failure.rpartition(": ")[2]
+        return f"{BUFFER} ends early: {reason}" if reason else ""
+
+
+def _within(dump: etdump.ETDump, size: int) -> etdump.ETDump:
+    """Return a trace without the values that lie beyond a shorter debug buffer."""
+    return etdump.dump(
+        etdump.run(
+            run.name,
+            [event for event in run.events if _inside(event, size)],
+            bundled_input_index=run.bundled_input_index,
+            allocators=run.allocators,
+        )
+        for run in dump.run_data
+    )
+
+
+def _inside(event: etdump.AnyEvent, size: int) -> bool:
+    if not isinstance(event, DebugEvent) or event.value is None:
+        return True
+    tensors = event.value.all_tensors()
+    return all(one.offset + tensor_nbytes(one.scalar_type, one.sizes) <= size for one in tensors)
+
+
+def _saved(outputs: Sequence[Any]) -> bytes:
+    stream = io.BytesIO()
+    torch.save(list(outputs), stream)
+    return stream.getvalue()
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise _not_written(path.name, error) from error
+
+
+def _not_written(name: str, error: OSError) -> NotWrittenError:
+    return NotWrittenError(f"{name} cannot be written: {error.strerror or error}")

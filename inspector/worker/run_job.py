@@ -1,0 +1,186 @@
+"""Runs of one method in the worker: outputs, trace and report into a folder."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
+from inspector.worker.exporter import Say, told
+from inspector.worker.inputs import chosen_method, described, made_inputs, read_values
+from inspector.worker.recording import NotWrittenError, Recording
+from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
+from runtime import Method, Program, Runtime
+from runtime.loading import read
+from runtime.verify import bundled_values, find_case
+from schema import bundled
+from schema.version import __version__
+
+_SAY_EVERY = 0.1  # seconds between two words on how far it is
+
+
+@dataclass
+class _Measured:
+    """What was measured beside the program.
+
+    Attributes:
+        load_ms: loading the program
+        init_ms: loading the method
+        run_ms: each run
+        idle_bytes: held before the program was loaded
+        loaded_bytes: held when the method was loaded
+    """
+
+    load_ms: float = 0.0
+    init_ms: float = 0.0
+    run_ms: Sequence[float] = ()
+    idle_bytes: int | None = None
+    loaded_bytes: int | None = None
+
+
+def run_into(job: RunJob, folder: Path, say: Say) -> dict[str, Any]:
+    """Run and write everything into a folder; return what ``run.json`` says.
+
+    Raises: ExecutionError, AnswerError, ValuesError, NotWrittenError, OSError
+    """
+    if job.threads:
+        torch.set_num_threads(job.threads)
+    recording = Recording(folder, job.debug_level, job.only, traced=job.traced)
+    measured = _Measured(idle_bytes=resident_bytes())
+    forget_peak()
+    with told(say, "load"):
+        start = time.perf_counter()
+        program = Runtime.get().load_program(
+            job.program, data_path=list(job.data_files), tracer=recording.tracer
+        )
+        measured.load_ms = _since(start)
+    name = chosen_method(program.file, job.method)
+    with told(say, "prepare", name):
+        start = time.perf_counter()
+        method = program.load_method(name)
+        measured.init_ms = _since(start)
+    inputs = _inputs(job, program, name)
+    if recording.tracer is not None and job.case is not None:
+        recording.tracer.bundled_input_index = job.case
+    measured.loaded_bytes = resident_bytes()
+    _warm_up(method, inputs, job.warmup, say)
+    measured.run_ms = _runs(method, inputs, job.runs, say)
+    outputs = method.get_outputs()
+    with told(say, "write"):
+        trace = recording.write(outputs)
+        report = _report(job, method, (inputs, outputs), measured)
+        report["trace"] = {"recorded": job.traced, **trace}
+        return _written(report, folder)
+
+
+def _since(start: float) -> float:
+    return (time.perf_counter() - start) * 1e3
+
+
+def _inputs(job: RunJob, program: Program, name: str) -> list[Any]:
+    if job.case is not None:
+        data, file = read(job.bundle or job.program)
+        cases = bundled.decode(data, file=file)
+        return bundled_values(find_case(cases, name, job.case).inputs)
+    if job.inputs in MADE_INPUTS:
+        return made_inputs(program.file.plan(name), job.inputs, job.seed)
+    return read_values(job.inputs)
+
+
+def _warm_up(method: Method, inputs: Sequence[Any], count: int, say: Say) -> None:
+    """Run without recording."""
+    if not count:
+        return
+    tracer, method.tracer = method.tracer, None
+    with told(say, "warm up", method.name):
+        for number in range(count):
+            method.set_inputs(inputs)
+            method.run()
+            say("counted", done=number + 1, total=count)
+    method.tracer = tracer
+
+
+def _runs(method: Method, inputs: Sequence[Any], count: int, say: Say) -> list[float]:
+    times: list[float] = []
+    with told(say, "run", method.name):
+        said = time.monotonic()
+        for number in range(count):
+            method.set_inputs(inputs)
+            start = time.perf_counter()
+            method.run()
+            times.append(_since(start))
+            if time.monotonic() - said > _SAY_EVERY or number + 1 == count:
+                said = time.monotonic()
+                say("counted", done=number + 1, total=count)
+    return times
+
+
+def _report(
+    job: RunJob, method: Method, values: tuple[Sequence[Any], Sequence[Any]], measured: _Measured
+) -> dict[str, Any]:
+    inputs, outputs = values
+    meta = method.metadata
+    planned = [
+        meta.memory_planned_buffer_size(at) for at in range(meta.num_memory_planned_buffers())
+    ]
+    return {
+        "etscope": __version__,
+        "program": job.program,
+        "method": method.name,
+        "torch": str(torch.__version__),
+        "threads": torch.get_num_threads(),
+        "backends": list(meta.backend_names()),
+        "options": {
+            "inputs": job.inputs if job.case is None else "bundled",
+            "case": job.case,
+            "seed": job.seed,
+            "runs": job.runs,
+            "warmup": job.warmup,
+            "debug_level": job.debug_level,
+            "debug_op": job.only,
+            "record": job.record,
+            "ptd": list(job.data_files),
+        },
+        "inputs": [described(value) for value in inputs],
+        "outputs": [described(value) for value in outputs],
+        "load_ms": measured.load_ms,
+        "init_ms": measured.init_ms,
+        "run_ms": list(measured.run_ms),
+        "latency_ms": _statistics(measured.run_ms),
+        "memory": {
+            "planned_bytes": planned,
+            "idle_bytes": measured.idle_bytes,
+            "loaded_bytes": measured.loaded_bytes,
+            "peak_bytes": peak_bytes(),
+        },
+    }
+
+
+def _statistics(times: Sequence[float]) -> dict[str, float | None]:
+    ordered = sorted(times)
+    return {
+        "min": ordered[0],
+        "median": statistics.median(ordered),
+        "mean": statistics.fmean(ordered),
+        "p90": ordered[-(-9 * len(ordered) // 10) - 1],
+        "max": ordered[-1],
+        "stdev": statistics.stdev(ordered) if len(ordered) > 1 else None,
+    }
+
+
+def _written(report: dict[str, Any], folder: Path) -> dict[str, Any]:
+    files = [{"path": path.name, "bytes": path.stat().st_size} for path in sorted(folder.iterdir())]
+    report["files"] = files
+    text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+    try:
+        (folder / REPORT).write_text(text, "utf-8")
+    except OSError as error:
+        raise NotWrittenError(f"{REPORT} cannot be written: {error.strerror or error}") from error
+    return report

@@ -1,0 +1,95 @@
+"""Cases of a bundled program in the worker: each run on a program of its own and compared."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from inspector.jobs.executing import VerifyJob
+from inspector.worker.exporter import AnswerError, Say, told
+from runtime import ErrorCode, ExecutionError, Runtime
+from runtime.loading import read
+from runtime.verify import CaseResult, load_bundled_input, verify_method_outputs
+from schema import bundled
+from schema.version import __version__
+
+PASSED, FAILED, NOT_COMPARED, ERROR = "passed", "failed", "not compared", "error"
+
+
+def verify(job: VerifyJob, say: Say) -> dict[str, Any]:
+    """Run all cases; return what became of each.
+
+    A case that cannot be run is one that failed; the others are run all the same. State does not
+    pass from one case to the next: each has a program of its own.
+
+    Raises: AnswerError for a method without cases; FormatError, ExecutionError for a file that is
+        no bundled program
+    """
+    if job.threads:
+        torch.set_num_threads(job.threads)
+    with told(say, "load"):
+        data, file = read(job.program)
+        found = bundled.decode(data, file=file)
+    wanted = [
+        (suite.method_name, case)
+        for suite in found.method_test_suites
+        if job.method in ("", suite.method_name)
+        for case in range(len(suite.test_cases))
+    ]
+    if not wanted:
+        there = ", ".join(suite.method_name for suite in found.method_test_suites) or "none"
+        raise AnswerError(
+            f"no cases of {job.method or 'any method'} in {job.program}; there are cases of {there}"
+        )
+    rows: list[dict[str, Any]] = []
+    with told(say, "run"):
+        for name, case in wanted:
+            rows.append(_case(job, found, name, case))
+            say("counted", done=len(rows), total=len(wanted))
+    return _report(job, rows)
+
+
+def _case(job: VerifyJob, file: bundled.BundledProgram, name: str, case: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": name, "case": case}
+    try:
+        program = Runtime.get().load_program(file.program, data_path=list(job.data_files))
+        method = _loaded(program, name)
+        load_bundled_input(method, file, case)
+        start = time.perf_counter()
+        method.run()
+        row["time_ms"] = (time.perf_counter() - start) * 1e3
+        found = verify_method_outputs(method, file, case, rtol=job.rtol, atol=job.atol)
+    except ExecutionError as error:
+        return {"time_ms": None, **row, "verdict": ERROR, "error": str(error), "outputs": []}
+    outputs = [{**asdict(entry), "passed": entry.mismatched == 0} for entry in found.stats]
+    return {**row, "verdict": _verdict(found), "error": "", "outputs": outputs}
+
+
+def _loaded(program: Any, name: str) -> Any:  # noqa: ANN401
+    try:
+        return program.load_method(name)
+    except KeyError as error:
+        raise ExecutionError(ErrorCode.InvalidArgument, str(error.args[0])) from None
+
+
+def _verdict(found: CaseResult) -> str:
+    if not found.compared:
+        return NOT_COMPARED
+    return PASSED if found.passed else FAILED
+
+
+def _report(job: VerifyJob, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    verdicts = [row["verdict"] for row in rows]
+    return {
+        "etscope": __version__,
+        "program": job.program,
+        "rtol": job.rtol,
+        "atol": job.atol,
+        "passed": verdicts.count(PASSED),
+        "failed": verdicts.count(FAILED) + verdicts.count(ERROR),
+        "not_compared": verdicts.count(NOT_COMPARED),
+        "cases": rows,
+    }
