@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -134,9 +133,8 @@ def test_cancel_ends_an_endless_function_while_the_window_goes_on(window, qtbot,
     cancel = next(
         b for b in view.findChildren(QPushButton) if b.accessibleName() == "Cancel the compile"
     )
-    started = time.monotonic()
     qtbot.keyClick(cancel, Qt.Key.Key_Space)
-    assert time.monotonic() - started < 0.5
+    assert window.compiling.running, "the window did not wait for the end"
     assert finish(window, qtbot).ended is Ended.CANCELLED
     assert view.error == "Cancelled in stage load"
     assert list(tmp_path.glob("*out*")) == []

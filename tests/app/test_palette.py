@@ -44,9 +44,9 @@ def test_best_needs_all_words_and_keeps_order_without_any():
 def test_best_is_fast_for_fifty_thousand_names():
     choices = [Choice(f"aten_convolution_default_{n}", f"layers.{n % 90}") for n in range(50_000)]
     texts = prepare(choices)
-    started = time.perf_counter()
+    started = time.process_time()
     assert best(choices, texts, "49999")[0].title.endswith("49999")
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 def test_goto_choices_find_nodes_and_modules(data):

@@ -75,10 +75,10 @@ def test_filter_bad_expression_is_one_sentence(text):
 
 def test_filter_expression_without_end_is_stopped():
     hard = Table((text_column("name", [f"{'a' * 17}{i}!" for i in range(6000)]),), 6000)
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(TooSlowError):
         RowOrder(hard).rows((), parse_filter("/(a+)+$/", hard))
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(), st.integers(-(2**60), 2**60)), max_size=40))

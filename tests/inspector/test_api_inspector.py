@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import re
-import time
 from pathlib import Path
 
 import numpy as np
@@ -151,18 +150,14 @@ def test_tables_of_a_session_load_no_torch() -> None:
     run_python(code)
 
 
-def test_import_of_the_api_loads_nothing_heavy_and_is_quick() -> None:
+def test_import_of_the_api_loads_nothing_heavy() -> None:
     code = (
-        "import time; start = time.perf_counter()\n"
         "import inspector, sys\n"
         "for name in inspector._HOME: getattr(inspector, name)\n"
         "heavy = {'torch', 'pandas', 'executorch', 'PySide6', 'tabulate'} & set(sys.modules)\n"
-        "print(time.perf_counter() - start, sorted(heavy))\n"
+        "print(sorted(heavy))\n"
     )
-    start = time.perf_counter()
-    seconds, heavy = run_python(code).split(" ", 1)
-    assert heavy.strip() == "[]"
-    assert float(seconds) < max(1.0, time.perf_counter() - start)
+    assert run_python(code).strip() == "[]"
 
 
 def test_package_unknown_name_raises_attribute_error() -> None:
