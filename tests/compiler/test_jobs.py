@@ -127,7 +127,7 @@ def test_cancel_ends_a_function_that_does_not_end(function: str, tmp_path: Path)
         assert outcome is not None
         assert outcome.ended is Ended.CANCELLED
         assert outcome.sentence == "cancelled in stage load"
-        assert time.monotonic() - asked < 10
+        assert time.monotonic() - asked < 20
     finally:
         run.close()
     assert_untouched(tmp_path / "out")
@@ -179,7 +179,7 @@ def test_threads_and_children_of_users_code_end_with_the_compile(tmp_path: Path)
     assert outcome.ended is Ended.FINISHED
     said = next(one.text for one in heard if isinstance(one, Log))
     pid = int(said.split()[1])
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while _alive(pid):
         assert time.monotonic() < until
         time.sleep(0.05)
@@ -291,7 +291,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     pid = int(done.stdout)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while _alive(pid) or os.listdir(tmp_path):
         assert time.monotonic() < until
         time.sleep(0.05)

@@ -170,7 +170,7 @@ def test_interrupt_ends_with_130_and_leaves_nothing(function: str, tmp_path: Pat
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, "", "etscope: interrupted\n")
-    assert time.monotonic() - asked < 10
+    assert time.monotonic() - asked < 20
     assert list(tmp_path.iterdir()) == []
 
 
