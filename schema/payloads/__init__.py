@@ -83,6 +83,7 @@ MARKS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"vela_bin_stream", "ethosu:decode_payload"),
     (0, b"VGF1", "vgf:decode_payload"),
     (0, b"CMJR", "coreml:decode_payload"),
+    (0, b"RR_UPCVO", "openvino:decode_payload"),
     (0, (0x5678ABCD).to_bytes(4, "little"), "qnn:decode_payload"),
     (0, (0x1234ABCD).to_bytes(4, "little"), "qnn:decode_payload"),
 )

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from schema.errors import Issue, Severity
 from schema.graph import Argument, Dim, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.payloads.model import Constant
 from schema.payloads.names import unique
 from schema.payloads.openvino.ir import Layer, Net, Port
 
@@ -36,49 +37,63 @@ _KINDS = {
 _Ends = Mapping[tuple[str, str], str]
 
 
-def to_graph(net: Net, sizes: Mapping[str, int], issues: list[Issue]) -> Graph:
+def to_graph(net: Net, constants: Mapping[int, Constant], issues: list[Issue]) -> Graph:
     """Return the graph; a value is named after its layer and port.
 
     Args:
         net: the network
-        sizes: bytes of each constant by layer name
+        constants: by the identity of the layer that holds one
         issues: what does not fit together is added here
     """
-    subgraphs: dict[str, Graph] = {}
-    return _graph(net, net.name or "OpenVINO", sizes, issues, subgraphs)
-
-
-def _graph(
-    net: Net,
-    label: str,
-    sizes: Mapping[str, int],
-    issues: list[Issue],
-    subgraphs: dict[str, Graph],
-) -> Graph:
-    names = _node_names(net)
-    made: dict[tuple[str, str], str] = {}
-    values: dict[str, GraphValue] = {}
-    for layer, name in zip(net.layers, names, strict=True):
-        for port in layer.outputs:
-            value = name if len(layer.outputs) == 1 else f"{name}:{port.ident}"
-            made[layer.ident, port.ident] = value
-            values[value] = _value(value, port, layer, sizes)
-    sources = _sources(net, made, issues)
-    nodes: list[GraphNode] = []
-    for layer, name in zip(net.layers, names, strict=True):
-        inner = tuple(f"{name}/{body}" for body in layer.bodies)
-        for key, body in zip(inner, layer.bodies.values(), strict=True):
-            subgraphs[key] = _graph(body, key, sizes, issues, subgraphs)
-        nodes.append(_node(layer, name, made, sources, inner))
+    label = net.name or "OpenVINO"
+    maker = _Maker(constants, issues)
+    top = maker.graph(net, label)
     return Graph(
-        label,
-        tuple(nodes),
-        values,
-        tuple(out for node in nodes if node.kind is NodeKind.PLACEHOLDER for out in node.outputs),
-        tuple(name for node in nodes if node.kind is NodeKind.OUTPUT for name in node.inputs),
-        subgraphs if label == (net.name or "OpenVINO") else {},
-        MappingProxyType({"version": net.version}),
+        label, top.nodes, top.values, top.inputs, top.outputs, maker.subgraphs, top.attributes
     )
+
+
+class _Maker:
+    """Makes the graphs of a network and of the bodies in it; those are collected by name."""
+
+    def __init__(self, constants: Mapping[int, Constant], issues: list[Issue]) -> None:
+        self.subgraphs: dict[str, Graph] = {}
+        self._constants = constants
+        self._issues = issues
+        self._taken: set[str] = set()
+
+    def graph(self, net: Net, label: str) -> Graph:
+        """Return the graph of one network."""
+        names = _node_names(net)
+        made: dict[tuple[str, str], str] = {}
+        values: dict[str, GraphValue] = {}
+        for layer, name in zip(net.layers, names, strict=True):
+            for port in layer.outputs:
+                value = name if len(layer.outputs) == 1 else f"{name}:{port.ident}"
+                made[layer.ident, port.ident] = value
+                values[value] = _value(value, port, self._constants.get(id(layer)))
+        sources = _sources(net, made, self._issues)
+        nodes = tuple(
+            _node(layer, name, made, sources, self._bodies(layer, name))
+            for layer, name in zip(net.layers, names, strict=True)
+        )
+        return Graph(
+            label,
+            nodes,
+            values,
+            tuple(
+                out for node in nodes if node.kind is NodeKind.PLACEHOLDER for out in node.outputs
+            ),
+            tuple(name for node in nodes if node.kind is NodeKind.OUTPUT for name in node.inputs),
+            attributes=MappingProxyType({"version": net.version}),
+        )
+
+    def _bodies(self, layer: Layer, name: str) -> tuple[str, ...]:
+        keys: list[str] = []
+        for kind, body in layer.bodies.items():
+            keys.append(unique(f"{name}/{kind}", len(self._taken), self._taken))
+            self.subgraphs[keys[-1]] = self.graph(body, keys[-1])
+        return tuple(keys)
 
 
 def _node_names(net: Net) -> list[str]:
@@ -136,12 +151,12 @@ def _node(
     )
 
 
-def _value(name: str, port: Port, layer: Layer, sizes: Mapping[str, int]) -> GraphValue:
+def _value(name: str, port: Port, constant: Constant | None) -> GraphValue:
     type_name, scalar_type = _TYPES.get(port.precision, (port.precision.lower() or "unknown", -1))
     meta = TensorMeta(scalar_type, tuple(map(_dim, port.dims)), type_name=type_name)
-    if layer.type != "Const" or layer.name not in sizes:
+    if constant is None:
         return GraphValue(name, meta)
-    return GraphValue(name, meta, constant=layer.name, constant_bytes=sizes[layer.name])
+    return GraphValue(name, meta, constant=constant.name, constant_bytes=constant.nbytes)
 
 
 def _dim(text: str) -> Dim:

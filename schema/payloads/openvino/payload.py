@@ -2,14 +2,18 @@
 
 The layout is that of the CPU plugin's own stream and is tied to its version: six 64-bit numbers
 (custom data, constants, model: offset and size each), then the ranges. The XML is obscured with
-a fixed 12-byte key. Source: openvino src/common/util, src/plugins/intel_cpu/src/utils/serialize
+a fixed 12-byte key. Since 2026 a text with the version goes before it, behind a mark, a number and
+the text's length. What the plugins of other devices export is theirs alone.
+
+Source: openvino src/common/util, src/plugins/intel_cpu/src/utils/serialize; exports of 2024.5,
+2025.1, 2025.4 and 2026.4
 """
 
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -17,43 +21,95 @@ import numpy as np
 from schema.errors import FormatError, Issue, Severity
 from schema.graph import Graph
 from schema.payloads.model import INLINE, Constant, Part, Payload, Source
+from schema.payloads.names import unique
 from schema.payloads.openvino.graph import to_graph
 from schema.payloads.openvino.ir import Layer, Net, read_ir
-from schema.payloads.parts import carve, cover
+from schema.payloads.parts import carve, cover, whole
 from schema.payloads.reading import span, unpack
 
 _HEADER = struct.Struct("<6Q")
 _KEY = bytes.fromhex("3060700204083f6f7274787f")
 _MAX_XML = 256 << 20
+_MARK = b"RR_UPCVO"
+_PREFIX = struct.Struct("<8sIQ")
+_FACTS = {"ov": "OpenVINO", "isa": "compiled for", "meta": "stream version"}
+_MOST_FACTS = 16
 _WHERE = "OpenVINO payload"
 
 
 def decode_payload(source: Source) -> Payload:
-    """Decode an exported model of the CPU plugin.
+    """Decode an exported model of the CPU plugin; of another device it stays a box.
 
     Raises: FormatError if the bytes are not laid out like one
     """
-    data = source.data
+    device = dict(source.compile_specs).get("device", b"")
+    name = bytes(device).decode("utf-8", "backslashreplace")
+    start, facts = _prefix(source.data)
+    inner = source.data[start:]
+    if not start and name.upper() not in ("", "CPU") and not _is_stream(inner):
+        return _foreign(source, name)
+    return _stream(source, inner, start, {"device": name, **facts})
+
+
+def _prefix(data: memoryview) -> tuple[int, dict[str, object]]:
+    """Return where the stream begins, and the facts of the text before it."""
+    if bytes(data[: len(_MARK)]) != _MARK:
+        return 0, {}
+    _, _, nbytes = unpack(_PREFIX, data, 0, "header")
+    text = bytes(span(data, _PREFIX.size, nbytes, "header.text")).decode("ascii", "replace")
+    facts: dict[str, object] = {}
+    for item in text.split(";")[:_MOST_FACTS]:
+        key, separator, value = item.partition("=")
+        if separator:
+            facts[_FACTS.get(key, key)] = value
+    return _PREFIX.size + nbytes, facts
+
+
+def _is_stream(data: memoryview) -> bool:
+    return bytes(data[:8]) == _HEADER.size.to_bytes(8, "little")
+
+
+def _foreign(source: Source, device: str) -> Payload:
+    kind = "ELF" if bytes(source.data[:4]) == b"\x7fELF" else "unknown"
+    text = f"what the plugin of {device} exports is known to that plugin only"
+    return Payload(
+        source.backend_id,
+        f"OpenVINO export for {device}",
+        len(source.data),
+        parts=whole(len(source.data), "export", "binary"),
+        summary=MappingProxyType({"device": device, "container": kind}),
+        files=MappingProxyType({"model.blob": source.data}),
+        issues=(Issue(Severity.INFO, _WHERE, text),),
+    )
+
+
+def _stream(source: Source, data: memoryview, start: int, facts: dict[str, object]) -> Payload:
     custom, custom_size, area, area_size, model, model_size = unpack(_HEADER, data, 0, "header")
     if custom != _HEADER.size:
-        raise FormatError(f"the custom data at {_HEADER.size}", str(custom), field="header")
+        raise FormatError(
+            f"the custom data at {_HEADER.size}", str(custom), field="header", offset=start
+        )
     span(data, custom, custom_size, "custom data")
     stored = span(data, area, area_size, "constants")
     xml = plain_text(span(data, model, model_size, "model"))
     net = read_ir(xml)
     issues: list[Issue] = []
-    layers = dict(_consts(net))
+    layers = _consts(net)
     constants = _constants(layers, stored, issues)
-    sizes = {name: constant.nbytes or 0 for name, constant in constants.items()}
-    graph = to_graph(net, sizes, issues)
+    graph = to_graph(net, constants, issues)
+    ranges = (custom, custom_size, area, area_size, model, model_size)
+    claims = [Part("version", "header", 0, start)] if start else []
+    claims += [
+        replace(part, offset=part.offset + start) for part in _claims(ranges, layers, constants)
+    ]
     return Payload(
         source.backend_id,
         "OpenVINO CPU stream",
-        len(data),
+        len(source.data),
         graph,
-        cover(data, _claims((custom, custom_size, area, area_size, model, model_size), layers)),
+        cover(source.data, claims),
         tuple(constants.values()),
-        summary=_summary(net, graph, source),
+        summary=MappingProxyType({**facts, **_summary(net, graph, len(constants))}),
         files=MappingProxyType(
             {
                 "model.xml": memoryview(xml),
@@ -80,15 +136,15 @@ def plain_text(stored: memoryview) -> bytes:
     return (raw ^ key).tobytes()
 
 
-def _consts(net: Net) -> list[tuple[str, Layer]]:
-    """Return the constant layers of the net and its bodies, by name."""
-    found: list[tuple[str, Layer]] = []
+def _consts(net: Net) -> list[Layer]:
+    """Return the constant layers of the net and its bodies."""
+    found: list[Layer] = []
     stack = [net]
     while stack:
         current = stack.pop()
         for layer in current.layers:
             if layer.type == "Const":
-                found.append((layer.name, layer))
+                found.append(layer)
             stack.extend(layer.bodies.values())
     return found
 
@@ -100,29 +156,34 @@ def _place(layer: Layer) -> tuple[int, int]:
     return int(offset[:20]), int(size[:20])
 
 
-def _constants(
-    layers: Mapping[str, Layer], stored: memoryview, issues: list[Issue]
-) -> dict[str, Constant]:
-    found: dict[str, Constant] = {}
-    for name, layer in layers.items():
+def _constants(layers: list[Layer], stored: memoryview, issues: list[Issue]) -> dict[int, Constant]:
+    """Return the constants by the identity of their layer; names are those of the layers."""
+    found: dict[int, Constant] = {}
+    taken: set[str] = set()
+    lost: list[str] = []
+    for index, layer in enumerate(layers):
         try:
-            raw = span(stored, *_place(layer), field=name)
+            raw = span(stored, *_place(layer), field=layer.name)
         except FormatError as error:
-            issues.append(Issue(Severity.ERROR, _WHERE, str(error)))
+            lost.append(str(error))
             continue
-        found[name] = Constant(name, len(raw), INLINE, raw)
+        name = unique(layer.name or f"Const_{layer.ident}", index, taken)
+        found[id(layer)] = Constant(name, len(raw), INLINE, raw)
+    if lost:
+        more = f" (the first of {len(lost)} constants)" if len(lost) > 1 else ""
+        issues.append(Issue(Severity.ERROR, _WHERE, lost[0] + more))
     return found
 
 
-def _claims(header: tuple[int, ...], layers: Mapping[str, Layer]) -> list[Part]:
-    custom, custom_size, area, area_size, model, model_size = header
-    inner: list[Part] = []
-    for name, layer in layers.items():
-        try:
-            offset, size = _place(layer)
-        except FormatError:
-            continue  # reported with the constants
-        inner.append(Part(name, "constant", area + offset, size))
+def _claims(
+    ranges: tuple[int, ...], layers: list[Layer], constants: Mapping[int, Constant]
+) -> list[Part]:
+    custom, custom_size, area, area_size, model, model_size = ranges
+    inner = [
+        Part(constants[id(layer)].name, "constant", area + _place(layer)[0], _place(layer)[1])
+        for layer in layers
+        if id(layer) in constants
+    ]
     return [
         Part("header", "header", 0, _HEADER.size),
         Part("custom data", "text", custom, custom_size),
@@ -131,16 +192,11 @@ def _claims(header: tuple[int, ...], layers: Mapping[str, Layer]) -> list[Part]:
     ]
 
 
-def _summary(net: Net, graph: Graph, source: Source) -> Mapping[str, object]:
-    kinds = Counter(layer.type for layer in net.layers)
-    device = dict(source.compile_specs).get("device", b"")
-    return MappingProxyType(
-        {
-            "device": device.decode("utf-8", "backslashreplace"),
-            "network": net.name,
-            "IR version": net.version,
-            "layers": len(net.layers),
-            "operations": len(graph.calls()),
-            "constants": kinds["Const"],
-        }
-    )
+def _summary(net: Net, graph: Graph, constants: int) -> dict[str, object]:
+    return {
+        "network": net.name,
+        "IR version": net.version,
+        "layers": len(net.layers),
+        "operations": len(graph.calls()),
+        "constants": constants,
+    }
