@@ -22,6 +22,23 @@ Call = Callable[[], int | None]
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """What a kernel call is made of.
+
+    Attributes:
+        kernel: the kernel
+        args: numbers of its values, results and trailing return value included
+        make: its arguments, None for kernels on numbers and slots
+        function: the kernel with its arguments, None where the kernel itself fills its slots
+    """
+
+    kernel: Kernel
+    args: tuple[int, ...]
+    make: Arguments | None = None
+    function: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One instruction, ready to run.
 
@@ -31,6 +48,7 @@ class Step:
         inner: name of the event of its kernel, empty when there is none
         logged: values whose contents are logged after it
         operator: full name of its operator or backend, empty for the other kinds
+        parts: what a kernel call is made of, None for the other kinds
     """
 
     event: str
@@ -38,6 +56,7 @@ class Step:
     inner: str = ""
     logged: tuple[int, ...] = ()
     operator: str = ""
+    parts: Parts | None = None
 
 
 class Binder:
@@ -128,23 +147,29 @@ class Binder:
         _check_count(kernel, args, inputs + kernel.outs + 1)
         outs = tuple(args[inputs : inputs + kernel.outs])
         make = self._arguments(kernel, args)
-        call = self._run(kernel, make, args, outs)
+        function = None if kernel.rule.style is Style.OUT else make.bound(kernel.rule.run)
+        call = self._run(kernel, make, function, args)
         logged = outs if outs else (args[0],)
-        return Step("OPERATOR_CALL", call, kernel.event_name, logged, kernel.name)
+        parts = Parts(kernel, tuple(args), make, function)
+        return Step("OPERATOR_CALL", call, kernel.event_name, logged, kernel.name, parts)
 
     def _run(
-        self, kernel: Kernel, make: _Arguments, args: Sequence[int], outs: tuple[int, ...]
+        self,
+        kernel: Kernel,
+        make: Arguments,
+        function: Callable[[], Any] | None,
+        args: Sequence[int],
     ) -> Call:
-        style, run = kernel.rule.style, kernel.rule.run
-        if style is Style.IN_PLACE:
+        run = kernel.rule.run
+        outs = tuple(args[len(kernel.inputs) : -1])
+        if function is None:
+            return self._filled(make, run, outs, [self._writable(out) for out in outs])
+        if kernel.rule.style is Style.IN_PLACE:
             self._writable(args[0])
-            return partial(_call_in_place, make.bound(run), self._table, args[0])
+            return partial(_call_in_place, function, self._table, args[0])
         if kernel.out_is_list:
-            return self._list_result(make.bound(run), outs[0])
+            return self._list_result(function, outs[0])
         slots = [self._writable(out) for out in outs]
-        if style is Style.OUT:
-            return self._filled(make, run, outs, slots)
-        function = make.bound(run)
         if kernel.name in GROWING:
             function = GrowthGuard(kernel.name, run, make.current, make.fixed, slots[0])
         if any(out in self._late for out in outs):
@@ -168,7 +193,7 @@ class Binder:
         return partial(_store_late, function, self._table, value.items)
 
     def _filled(
-        self, make: _Arguments, run: Callable[..., Any], outs: tuple[int, ...], slots: list[Slot]
+        self, make: Arguments, run: Callable[..., Any], outs: tuple[int, ...], slots: list[Slot]
     ) -> Call:
         if any(out in self._late for out in outs):
             return partial(_fill_late, make, run, self._table, outs)
@@ -180,7 +205,8 @@ class Binder:
             raise invalid_program(f"value {target} is written as a number but is none")
         sources = tuple(args[:-1])
         call = partial(_compute, kernel.rule.run, items, sources, target)
-        return Step("OPERATOR_CALL", call, operator=kernel.name)
+        parts = Parts(kernel, tuple(args))
+        return Step("OPERATOR_CALL", call, operator=kernel.name, parts=parts)
 
     def _slots(self, kernel: Kernel, args: Sequence[int]) -> Step:
         letters = kernel.rule.schema
@@ -188,11 +214,12 @@ class Binder:
             if letter == "s":
                 self._writable(index)
         call = partial(_call_slots, kernel.rule.run, self._table, tuple(args), letters)
-        return Step("OPERATOR_CALL", call, operator=kernel.name)
+        parts = Parts(kernel, tuple(args))
+        return Step("OPERATOR_CALL", call, operator=kernel.name, parts=parts)
 
-    def _arguments(self, kernel: Kernel, args: Sequence[int]) -> _Arguments:
+    def _arguments(self, kernel: Kernel, args: Sequence[int]) -> Arguments:
         late = any(self._is_late(index) for index in args[: len(kernel.inputs)])
-        return _Arguments(kernel, tuple(args[: len(kernel.inputs)]), self._table, late)
+        return Arguments(kernel, tuple(args[: len(kernel.inputs)]), self._table, late)
 
     def _is_late(self, index: int) -> bool:
         value = self._table.items[index]
@@ -201,8 +228,10 @@ class Binder:
         return index in self._late
 
 
-class _Arguments:
+class Arguments:
     """The inputs of a kernel call: looked up once, or each time where they may change."""
+
+    __slots__ = ("_kernel", "_late", "_made", "_sources", "_table")
 
     def __init__(
         self, kernel: Kernel, sources: tuple[int, ...], table: ValueTable, late: bool
@@ -324,7 +353,7 @@ def _late_slot(table: ValueTable, index: int) -> Slot:
 
 
 def _fill_late(
-    make: _Arguments, run: Callable[..., Any], table: ValueTable, outs: tuple[int, ...]
+    make: Arguments, run: Callable[..., Any], table: ValueTable, outs: tuple[int, ...]
 ) -> None:
     make.call(run, [_late_slot(table, out) for out in outs])
 

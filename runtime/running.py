@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from operator import length_hint
 from typing import Any
 
 import torch
 
 from runtime.binding import Step
 from runtime.errors import ErrorCode, ExecutionError
+from runtime.lean import LeanRun, lean_run
 from runtime.partition import Place
 from runtime.tracer import DebugLevel, EventTracer, ProfilingLevel, clock
 from runtime.values import ValueTable
 from schema.program import model as m
 
+_torch: Any = torch
 DEFAULT_BUDGET = 10_000_000  # instructions, as the stock runtime's
 
 
@@ -37,9 +41,16 @@ class Runner:
         self._at = [0, 0]
         self._calls = [[step.call for step in chain] for chain in chains]
         self._jumps = [any(step.event == "JF_CALL" for step in chain) for chain in chains]
+        self._ran = False
+        self._lean: LeanRun | None = None
+        self._traced = self._calls
+        self._moved = False
+        self._prepared = False
 
     def run(self, tracer: EventTracer | None, outputs: Callable[[], list[Any]]) -> None:
         """Run everything; log times and values where there is a tracer.
+
+        The first run checks every shape; the later ones need not.
 
         Raises: ExecutionError naming the instruction that failed, InvalidState during a run
         """
@@ -48,13 +59,51 @@ class Runner:
         self.in_progress = True
         try:
             with torch.no_grad():
-                if tracer is None:
-                    self._run_plain()
-                else:
+                if self._ran:
+                    self._prepare()
+                if tracer is not None:
+                    self._go_home()
                     self._run_traced(tracer, outputs)
+                elif self._lean is not None:
+                    self._run_lean(self._lean)
+                else:
+                    self._run_plain()
+            self._ran = True
         finally:
             self.in_progress = False
             self._at = [0, 0]
+
+    def _prepare(self) -> None:
+        """Choose the calls of the runs after the first one."""
+        if self._prepared:
+            return
+        self._prepared = True
+        self._lean = lean_run(self._plan, self._chains, self._table)
+        if self._lean is not None:
+            calls = list(self._calls[0])
+            for index, call in self._lean.direct.items():
+                calls[index] = call
+            self._traced = [calls]
+            self._moved = True
+
+    def _go_home(self) -> None:
+        if self._moved and self._lean is not None:
+            self._lean.restore()
+        self._moved = False
+
+    def _run_lean(self, lean: LeanRun) -> None:
+        if not self._moved:
+            lean.move()
+        self._moved = True
+        self._spend(self.budget, len(self._calls[0]), 0, 0)
+        left = iter(lean.calls)
+        try:
+            with _no_dispatch():
+                for call in left:
+                    call()
+        except Exception as error:
+            at = len(lean.calls) - 1 - length_hint(left)
+            raise self._failed(error, 0, lean.places[at]) from error
 
     def _run_plain(self) -> None:
         left = self.budget
@@ -95,31 +144,41 @@ class Runner:
         tracer.create_event_block("Execute")
         with tracer.scope("Method::execute"):
             left = self.budget
-            for number, chain in enumerate(self._chains):
-                index = 0
-                while index < len(chain):
-                    left = self._spend(left, 1, number, index)
-                    index = self._traced_step(tracer, number, index)
+            for number in range(len(self._chains)):
+                left = self._trace_chain(tracer, number, left)
         if tracer.debug_level >= DebugLevel.OUTPUTS:
             for value in outputs():
                 tracer.log_value(value, output=True)
 
-    def _traced_step(self, tracer: EventTracer, number: int, index: int) -> int:
-        step = self._chains[number][index]
-        self._place.chain, self._place.instruction = number, index
-        start = clock()
+    def _trace_chain(self, tracer: EventTracer, number: int, left: int) -> int:
+        """Run a chain with an event for each instruction; return what is left of the budget."""
+        steps, calls, place = self._chains[number], self._traced[number], self._place
+        logs = tracer.debug_level >= DebugLevel.INTERMEDIATE
+        profiles = tracer.profiling_level >= ProfilingLevel.ALL_EVENTS
+        log, count, index, jumps = tracer.rows.append, len(steps), 0, self._jumps[number]
+        place.chain = number
         try:
-            target = step.call()
+            while index < count:
+                if left <= 0:
+                    break
+                left -= 1
+                place.instruction = index
+                start = clock()
+                target = calls[index]()
+                end = clock()
+                step = steps[index]
+                if logs and step.logged:
+                    self._log_values(tracer, step, number, index)
+                if profiles:
+                    if step.inner:
+                        log((step.inner, number, index, start, end))
+                    log((step.event, number, index, start, end))
+                index = target if jumps and target is not None else index + 1
         except Exception as error:
             raise self._failed(error, number, index) from error
-        end = clock()
-        if step.logged and tracer.debug_level >= DebugLevel.INTERMEDIATE:
-            self._log_values(tracer, step, number, index)
-        if tracer.profiling_level >= ProfilingLevel.ALL_EVENTS:
-            if step.inner:
-                tracer.rows.append((step.inner, number, index, start, end))
-            tracer.rows.append((step.event, number, index, start, end))
-        return index + 1 if target is None else target
+        if index < count:
+            raise self._exhausted(number, index)
+        return left
 
     def _log_values(self, tracer: EventTracer, step: Step, number: int, index: int) -> None:
         if tracer.only.takes(index, step.operator):
@@ -142,17 +201,35 @@ class Runner:
         if tracer is not None and not self.in_progress:
             tracer.create_event_block("Execute")
         self.in_progress = True
+        self._go_home()
         with torch.no_grad():
             self._at[1] = self._one(tracer, *self._at)
 
     def _one(self, tracer: EventTracer | None, number: int, index: int) -> int:
         if tracer is not None:
-            return self._traced_step(tracer, number, index)
+            return self._one_traced(tracer, number, index)
         self._place.chain, self._place.instruction = number, index
         try:
             target = self._calls[number][index]()
         except Exception as error:
             raise self._failed(error, number, index) from error
+        return index + 1 if target is None else target
+
+    def _one_traced(self, tracer: EventTracer, number: int, index: int) -> int:
+        step = self._chains[number][index]
+        self._place.chain, self._place.instruction = number, index
+        start = clock()
+        try:
+            target = step.call()
+        except Exception as error:
+            raise self._failed(error, number, index) from error
+        end = clock()
+        if step.logged and tracer.debug_level >= DebugLevel.INTERMEDIATE:
+            self._log_values(tracer, step, number, index)
+        if tracer.profiling_level >= ProfilingLevel.ALL_EVENTS:
+            if step.inner:
+                tracer.profile(step.inner, start, end, number, index)
+            tracer.profile(step.event, start, end, number, index)
         return index + 1 if target is None else target
 
     def reset(self) -> None:
@@ -205,6 +282,11 @@ class Runner:
         traces = self._plan.chains[number].stacktrace or ()
         frames = traces[index].items if index < len(traces) else ()
         return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+
+
+def _no_dispatch() -> AbstractContextManager[Any]:
+    """Return a context in which kernels are called without a look at what records gradients."""
+    return _torch._C._AutoDispatchBelowAutograd()
 
 
 def _translated(error: Exception) -> ExecutionError:

@@ -109,8 +109,9 @@ class Slot:
         capacity: elements it may have
         base: all its elements where they were planned, None while nothing is planned
         constant: whether it is read-only
-        viewed: the tensor whose memory this one shows, None where it has its own
         planned: whether its memory comes from the plan
+        viewed: the tensor whose memory this one shows, None where it has its own
+        sizes: those of the plan
     """
 
     tensor: torch.Tensor
@@ -123,6 +124,10 @@ class Slot:
     constant: bool
     planned: bool
     viewed: Slot | None = None
+    sizes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.sizes = tuple(self.tensor.shape)
 
     @property
     def read_only(self) -> bool:
@@ -134,18 +139,23 @@ class Slot:
 
         Raises: ExecutionError NotSupported with the documented messages
         """
-        tensor = self.tensor
-        if tuple(sizes) == tensor.shape:
-            return
-        if len(sizes) != tensor.dim():
+        if tuple(sizes) != self.tensor.shape:
+            self._reshape(tuple(sizes), self.allow(sizes))
+
+    def allow(self, sizes: Sequence[int]) -> int:
+        """Return the number of elements of a tensor of these sizes, which the plan must allow.
+
+        Raises: ExecutionError NotSupported with the documented messages
+        """
+        if len(sizes) != len(self.dim_order):
             raise _refused(
                 "Attempted to change the tensor rank which is immutable: "
-                f"old={tensor.dim()}, new={len(sizes)}"
+                f"old={len(self.dim_order)}, new={len(sizes)}"
             )
-        if self.dynamism == TensorShapeDynamism.STATIC:
+        if self.dynamism == TensorShapeDynamism.STATIC and tuple(sizes) != self.sizes:
             raise _refused(
                 "Attempted to resize a static tensor. "
-                f"Expected shape {list(tensor.shape)}, but received {list(sizes)}."
+                f"Expected shape {list(self.sizes)}, but received {list(sizes)}."
             )
         wanted = numel(tuple(sizes))
         if self._bounded and wanted > self.capacity:
@@ -153,7 +163,7 @@ class Slot:
                 f"Attempted to resize a bounded tensor with a maximum capacity of {self.capacity} "
                 f"elements to {wanted} elements."
             )
-        self._reshape(tuple(sizes), wanted)
+        return wanted
 
     @property
     def _bounded(self) -> bool:

@@ -16,6 +16,7 @@ from tests.compiler.compare import (
     module_of,
 )
 from tests.compiler.programs import EVERY
+from tests.runtime.test_lean import assert_same_runs
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +30,9 @@ def test_compiled_program_equals_eager(name: str) -> None:
     module = module_of(sample)
     wanted = eager_outputs(module, calls_of(sample))
     buffer = to_edge(exported(sample, module)).to_executorch().buffer
-    method = Runtime.get().load_program(buffer).load_method("forward")
-    found = [method.execute(flat(inputs)) for inputs in calls_of(sample)]
+    program, other = (Runtime.get().load_program(buffer) for _ in range(2))
+    method = program.load_method("forward")
+    calls = [flat(inputs) for inputs in calls_of(sample)]
+    found = [method.execute(inputs) for inputs in calls]
     assert_equal(found, wanted, sample.tolerance)
+    assert_same_runs(other, program, "forward", calls * 3)

@@ -1,0 +1,160 @@
+"""Which kernels write straight into a slot, which make memory of their own, which make views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_torch: Any = torch
+_nn: Any = _torch._C._nn
+
+_SAME_NAME = [
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "expm1",
+    "floor",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logical_not",
+    "bitwise_not",
+    "neg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "maximum",
+    "minimum",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "atan2",
+    "addmm",
+    "bmm",
+    "mm",
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "cat",
+    "cumsum",
+    "clamp",
+    "mean",
+]
+_SCALAR = ("add", "sub", "mul", "div")
+_COMPARED = ("eq", "ge", "gt", "le", "lt", "ne")
+
+DIRECT: dict[str, Callable[..., Any]] = {
+    **{f"aten::{name}.out": getattr(_torch, name) for name in _SAME_NAME},
+    **{f"aten::{name}.Scalar_out": getattr(_torch, name) for name in (*_SCALAR, *_COMPARED)},
+    **{f"aten::{name}.Tensor_out": getattr(_torch, name) for name in _COMPARED},
+    "aten::_softmax.out": _torch.ops.aten._softmax.out,
+    "aten::_log_softmax.out": _torch.ops.aten._log_softmax.out,
+    "aten::any.out": _torch.any,
+    "aten::div.out_mode": _torch.div,
+    "aten::elu.out": _nn.elu,
+    "aten::gelu.out": _nn.gelu,
+    "aten::hardtanh.out": _nn.hardtanh,
+    "aten::leaky_relu.out": _nn.leaky_relu,
+    "aten::pow.Tensor_Scalar_out": _torch.pow,
+    "aten::pow.Tensor_Tensor_out": _torch.pow,
+    "aten::sum.IntList_out": _torch.sum,
+    "aten::where.self_out": _torch.where,
+}
+"""Native out variants, by operator: they compute in place and allocate nothing.
+
+Their result's sizes follow from the sizes of their inputs and from numbers that do not change, so
+one run in which everything was checked proves all runs over inputs of the same sizes.
+"""
+SCALED = frozenset({"aten::add.Scalar_out", "aten::sub.Scalar_out"})
+"""Those whose third argument is a factor of the second."""
+PRODUCTS = frozenset({"aten::addmm.out", "aten::bmm.out", "aten::mm.out"})
+"""Those among them that take inputs of any layout at the same speed."""
+
+_MORE_FRESH = [
+    "add.Scalar_out",
+    "clamp.Tensor_out",
+    "_native_batch_norm_legit.out",
+    "_native_batch_norm_legit_no_training.out",
+    "native_layer_norm.out",
+    "native_group_norm.out",
+    "convolution.out",
+    "embedding.out",
+    "max_pool2d_with_indices.out",
+    "avg_pool2d.out",
+    "linear.out",
+    "_adaptive_avg_pool2d.out",
+    "relu.out",
+    "var.out",
+    "var.correction_out",
+    "max.dim_max",
+    "min.dim_min",
+    "topk.values",
+    "gather.out",
+    "index_select.out",
+    "index.Tensor_out",
+    "stack.out",
+    "glu.out",
+    "mean.dtype_out",
+    "rsub.Scalar_out",
+    "masked_fill.Scalar_out",
+    "remainder.Scalar_out",
+    "tril.out",
+    "upsample_nearest2d.vec_out",
+    "upsample_bilinear2d.vec_out",
+]
+FRESH = frozenset(DIRECT) | {f"aten::{name}" for name in _MORE_FRESH}
+"""Operators whose functional kernel always returns memory of its own."""
+
+VIEWS = frozenset(
+    f"aten::{name}"
+    for name in [
+        "alias_copy.out",
+        "detach_copy.out",
+        "expand_copy.out",
+        "narrow_copy.out",
+        "permute_copy.out",
+        "select_copy.int_out",
+        "slice_copy.Tensor_out",
+        "split_copy.Tensor_out",
+        "split_with_sizes_copy.out",
+        "squeeze_copy.dim_out",
+        "squeeze_copy.dims_out",
+        "t_copy.out",
+        "transpose_copy.int_out",
+        "unbind_copy.int_out",
+        "unsqueeze_copy.out",
+        "view_copy.out",
+    ]
+)
+"""Operators whose kernel may return its first input's memory, and no other's."""
+
+CONSTANT = frozenset(
+    f"aten::{name}.out"
+    for name in ("arange", "full", "full_like", "ones", "scalar_tensor", "zeros")
+) | {"aten::arange.start_out"}
+"""Operators that fill their slot with the same values in each run, given the same arguments."""
