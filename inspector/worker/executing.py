@@ -60,6 +60,7 @@ def _blame(error: ExecutionError) -> str:
     """Return what is to blame: the file before anything is loaded, the inputs before it runs."""
     if error.code in _UNREADABLE and not error.method:
         return "unreadable"
-    if error.code in _GIVEN and error.instruction is None and "input" in error.reason:
+    asked = any(word in error.reason for word in ("input", "case"))
+    if error.code in _GIVEN and error.instruction is None and asked:
         return "usage"
     return "failed"

@@ -13,12 +13,13 @@ import torch
 
 from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, OUTPUTS, TRACE
 from runtime import DebugFilter, DebugLevel, EventTracer
-from runtime.sinks import FileSink
+from runtime.sinks import ALIGNMENT, FileSink
 from schema import etdump
 from schema.etdump import DebugEvent
 from schema.scalar_type import tensor_nbytes
 
 _SPARE = 1 << 16  # bytes for what is written last
+_TAIL = bytes(ALIGNMENT)  # zeros at the end, by which a debug buffer is known without its trace
 
 
 class NotWrittenError(Exception):
@@ -67,22 +68,36 @@ class Recording:
         dump = self.tracer.trace()
         trace = etdump.encode(dump)
         if self._sink.failure:
-            kept = self._make_room(len(saved) + len(trace) + _SPARE)
-            dump = _within(dump, kept)
+            dump = self._make_room(dump, len(saved) + len(trace) + _SPARE)
             trace = etdump.encode(dump)
         _write(self._folder / OUTPUTS, saved)
         _write(self._folder / TRACE, trace)
+        self._end_with_zeros()
         return {
             "events": sum(len(run.events) for run in dump.run_data),
             "debug_bytes": self._buffer.stat().st_size,
             "failure": self._why(),
         }
 
-    def _make_room(self, wanted: int) -> int:
-        """Cut the debug buffer; return how long it is now."""
+    def close(self) -> None:
+        """Let go of the debug buffer's file."""
+        if self.tracer is not None:
+            self._sink.close()
+
+    def _make_room(self, dump: etdump.ETDump, wanted: int) -> etdump.ETDump:
+        """Cut the debug buffer; return the trace without the values that were in what is gone."""
+        size = self._buffer.stat().st_size
+        dump = _within(dump, size - wanted)
+        ends = [_end(event) for run in dump.run_data for event in run.events]
         with contextlib.suppress(OSError):
-            os.truncate(self._buffer, max(0, self._buffer.stat().st_size - wanted))
-        return self._buffer.stat().st_size
+            os.truncate(self._buffer, max(ends, default=0))
+        return dump
+
+    def _end_with_zeros(self) -> None:
+        with contextlib.suppress(OSError):
+            if self._buffer.stat().st_size:
+                with self._buffer.open("ab") as stream:
+                    stream.write(_TAIL)
 
     def _why(self) -> str:
         reason = self._sink.failure.rpartition(": ")[2]
@@ -94,7 +109,7 @@ def _within(dump: etdump.ETDump, size: int) -> etdump.ETDump:
     return etdump.dump(
         etdump.run(
             run.name,
-            [event for event in run.events if _inside(event, size)],
+            [event for event in run.events if _end(event) <= max(size, 0)],
             bundled_input_index=run.bundled_input_index,
             allocators=run.allocators,
         )
@@ -102,11 +117,14 @@ def _within(dump: etdump.ETDump, size: int) -> etdump.ETDump:
     )
 
 
-def _inside(event: etdump.AnyEvent, size: int) -> bool:
+def _end(event: etdump.AnyEvent) -> int:
+    """Return where in the debug buffer the last tensor of an event ends, 0 without any."""
     if not isinstance(event, DebugEvent) or event.value is None:
-        return True
+        return 0
     tensors = event.value.all_tensors()
-    return all(one.offset + tensor_nbytes(one.scalar_type, one.sizes) <= size for one in tensors)
+    return max(
+        (one.offset + tensor_nbytes(one.scalar_type, one.sizes) for one in tensors), default=0
+    )
 
 
 def _saved(outputs: Sequence[Any]) -> bytes:

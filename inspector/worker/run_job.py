@@ -6,6 +6,7 @@ import json
 import statistics
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,11 @@ def run_into(job: RunJob, folder: Path, say: Say) -> dict[str, Any]:
     if job.threads:
         torch.set_num_threads(job.threads)
     recording = Recording(folder, job.debug_level, job.only, traced=job.traced)
+    with closing(recording):
+        return _run(job, folder, recording, say)
+
+
+def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str, Any]:
     measured = _Measured(idle_bytes=resident_bytes())
     forget_peak()
     with told(say, "load"):

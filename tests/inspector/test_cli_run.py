@@ -1,0 +1,325 @@
+"""`etscope run`, `verify` and `bundle` as processes: files, answers, exit codes, every refusal."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from inspector.check import BELONG, check_session
+from inspector.jobs import run as jobs
+from inspector.jobs.executing import (
+    BundleJob,
+    RunJob,
+    VerifyJob,
+    executing_content,
+    executing_from,
+)
+from inspector.jobs.messages import Message, Outcome, message_from
+from inspector.jobs.process import EXECUTES
+from inspector.load import load_session
+from inspector.worker import executing
+from runtime import Runtime
+from schema import etdump
+from tests.inspector.cli_runs import run, valid
+from tests.inspector.sessions import DATA
+
+pytestmark = pytest.mark.slow
+
+CONVNET = DATA / "corpus/v1.5.1/mm_portable"
+STATE = DATA / "extra/counter_state/model.pte"
+BUNDLE = DATA / "extra/bundled_cases/model.bpte"
+SOURCES = Path(__file__).parents[1] / "compiler" / "job_sources.py"
+FILES = ["outputs.pt", "run.debug", "run.etdp", "run.json"]
+
+
+def test_run_writes_what_the_runtime_gives_and_answers_as_the_contract_says(
+    tmp_path: Path,
+) -> None:
+    inputs = [torch.arange(4.0).reshape(2, 2) + place / 3 for place in range(3)]
+    torch.save([inputs[0], (inputs[1], [inputs[2]])], tmp_path / "in.pt")
+    answer = run(
+        *("run", CONVNET / "model.pte", "-o", tmp_path / "out", "--inputs", tmp_path / "in.pt"),
+        *("--runs", "3", "--warmup", "2", "--debug-level", "intermediate", "--threads", "1"),
+        *("--record", CONVNET / "model.etrecord", "--format", "json"),
+    )
+    assert (answer.code, answer.err) == (0, "")
+    data = valid(answer, "run")["data"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES
+    report = json.loads((tmp_path / "out/run.json").read_text("utf-8"))
+    assert {**report, "folder": str(tmp_path / "out")} == data
+    assert (len(data["run_ms"]), data["threads"]) == (3, 1)
+    assert data["latency_ms"]["min"] <= data["latency_ms"]["median"] <= data["latency_ms"]["max"]
+    found = torch.load(tmp_path / "out/outputs.pt", weights_only=True)
+    method = Runtime.get().load_program(CONVNET / "model.pte").load_method("forward")
+    assert all(map(torch.equal, found, method.execute(inputs)))
+    dump = etdump.decode((tmp_path / "out/run.etdp").read_bytes())
+    assert [one.name for one in dump.run_data] == ["Default", *["Execute"] * 3]
+    session = load_session([str(CONVNET / "model.pte"), str(tmp_path / "out")])
+    assert check_session(session).verdict == BELONG
+    assert session.debug_buffer is not None
+
+
+def test_state_goes_on_from_run_to_run_and_case_to_case_it_does_not(
+    here: None, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    answer = run("run", STATE, "-o", out, "--inputs", "ones", "--runs", "2", "--warmup", "1")
+    assert answer.code == 0
+    twice = torch.load(out / "outputs.pt", weights_only=True)
+    method = Runtime.get().load_program(STATE).load_method("forward")
+    meta = method.metadata
+    ones = [torch.ones(meta.input_tensor_meta(at).sizes()) for at in range(meta.num_inputs())]
+    wanted = [method.execute(ones) for _ in range(3)]
+    assert all(map(torch.equal, twice, wanted[2]))
+    assert not all(map(torch.equal, twice, wanted[0]))
+    torch.save(wanted[0], tmp_path / "first.pt")
+    case = ("--inputs", "ones", "--expected", tmp_path / "first.pt")
+    assert run("bundle", STATE, *case, *case, "-o", tmp_path / "b.bpte").code == 0
+    checked = run("verify", tmp_path / "b.bpte", "--format", "json")
+    assert checked.code == 0
+    assert valid(checked, "verify")["data"]["passed"] == 2
+
+
+def test_run_of_a_bundled_case_names_it_in_the_trace(here: None, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    answer = run("run", "--bundled", BUNDLE, "--case", "1", "-o", out, "--format", "json")
+    assert answer.code == 0, answer.err
+    data = valid(answer, "run")["data"]
+    assert (data["options"]["inputs"], data["options"]["case"]) == ("bundled", 1)
+    dump = etdump.decode((out / "run.etdp").read_bytes())
+    assert dump.run_data[-1].bundled_input_index == 1
+    plain = run("run", BUNDLE, "--bundled", "1", "-o", tmp_path / "b", "--no-trace")
+    assert plain.code == 0
+    assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["outputs.pt", "run.json"]
+    one, two = (torch.load(path / "outputs.pt") for path in (out, tmp_path / "b"))
+    assert all(map(torch.equal, one, two))
+
+
+def test_bundle_of_a_module_passes_and_of_wrong_outputs_fails(here: None, tmp_path: Path) -> None:
+    made = run("bundle", f"{SOURCES}:good", "-o", tmp_path / "m.bpte", "--format", "json")
+    assert made.code == 0, made.err
+    data = valid(made, "bundle")["data"]
+    assert [(one["method"], len(one["expected"])) for one in data["cases"]] == [("forward", 1)]
+    refused = run("bundle", f"{SOURCES}:good", "-o", tmp_path / "m.bpte")
+    assert refused.code == 2
+    assert "--force replaces it" in refused.err
+    shape = data["cases"][0]["inputs"][0]["shape"]
+    torch.save([torch.zeros(shape)], tmp_path / "in.pt")
+    torch.save([torch.full(data["cases"][0]["expected"][0]["shape"], 77.0)], tmp_path / "out.pt")
+    again = run(
+        *("bundle", tmp_path / "m.bpte", "--inputs", tmp_path / "in.pt"),
+        *("--expected", tmp_path / "out.pt", "-o", tmp_path / "wrong.bpte"),
+    )
+    assert again.code == 0, again.err
+    checked = run("verify", tmp_path / "wrong.bpte", "--format", "json")
+    assert checked.code == 1
+    (case,) = valid(checked, "verify")["data"]["cases"]
+    assert case["verdict"] == "failed"
+    assert case["outputs"][0]["mismatched"] == case["outputs"][0]["elements"] > 0
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let jobs be done in this process, where torch is loaded already."""
+    threads = torch.get_num_threads()
+    monkeypatch.setattr(jobs, "Worker", _Here)
+    yield
+    torch.set_num_threads(threads)
+
+
+class _Here:
+    """Does what a worker does as soon as it is sent a job."""
+
+    def __init__(self, kind: str) -> None:
+        assert kind == EXECUTES
+        self.outcome: Outcome | None = None
+        self._said: list[Message] = []
+
+    def send(self, request: dict[str, Any]) -> None:
+        try:
+            job = executing_from(json.loads(json.dumps(request["job"])))
+            found = executing.execute(job, Path(request["folder"]), self._hear)
+            self._hear("finished", result=json.loads(json.dumps(found)))
+        except Exception as error:  # noqa: BLE001
+            self._hear("failed", **executing.failure(error))
+
+    def _hear(self, kind: str, **content: Any) -> None:
+        found = message_from({"type": kind, **content})
+        if isinstance(found, Outcome):
+            self.outcome = found
+        elif found is not None:
+            self._said.append(found)
+
+    def take(self, _timeout: float = 0.0) -> list[Message]:
+        said, self._said = self._said, []
+        return said
+
+    def close(self) -> None:
+        pass
+
+
+class _Code:
+    """Something that runs code when it is unpickled."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, ("touch stolen",)
+
+
+def test_inputs_that_would_run_code_are_refused(
+    here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save([_Code()], tmp_path / "evil.pt")
+    answer = run("run", CONVNET / "model.pte", "-o", "out", "--inputs", "evil.pt")
+    assert answer.code == 3
+    assert "without running code of it" in answer.err
+    assert answer.err.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["evil.pt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((CONVNET / "model.pte", "--method", "backward"), 2, "no method 'backward'; there is"),
+        ((CONVNET / "model.pte", "--inputs", "one.pt"), 2, "(1) must be same as the number"),
+        ((CONVNET / "model.pte", "--inputs", "double.pt"), 2, "torch.float32 is wanted"),
+        ((DATA / "corpus/v1.5.1/mm_portable/model.etrecord",), 3, "expected"),
+        ((BUNDLE, "--bundled", "7"), 2, "there is no case 7"),
+        ((DATA / "corpus/payloads/coreml.pte",), 4, "(NotFound 0x20)"),
+    ],
+)
+def test_run_that_cannot_be_done_is_one_sentence_and_leaves_nothing(
+    arguments: tuple[str | Path, ...],
+    code: int,
+    words: str,
+    here: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save([torch.ones(2, 2)], "one.pt")
+    torch.save([torch.ones(2, 2, dtype=torch.float64)] * 3, "double.pt")
+    answer = run("run", *arguments, "-o", "out")
+    assert (answer.code, answer.err.count("\n")) == (code, 1), answer.err
+    assert words in answer.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["double.pt", "one.pt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((), 2, "which program?"),
+        ((CONVNET / "model.pte",), 2, "where to? -o DIR"),
+        ((CONVNET / "none.pte", "-o", "out"), 3, "No such file"),
+        ((CONVNET / "model.pte", "-o", "out", "--runs", "0"), 2, "expected a whole number from 1"),
+        ((CONVNET / "model.pte", "-o", "out", "--debug-op", "("), 2, "no regular expression"),
+        ((CONVNET / "model.pte", "-o", "out", "--inputs", "none.pt"), 3, "No such file"),
+        ((BUNDLE, "-o", "out", "--inputs", "ones", "--bundled"), 2, "both say which inputs"),
+        (
+            (CONVNET / "model.pte", "-o", "o", "--record", DATA / "extra/identity/model.etrecord"),
+            3,
+            "the record is not one of this program",
+        ),
+    ],
+)
+def test_run_that_is_asked_wrongly_starts_nothing(
+    arguments: tuple[str | Path, ...],
+    code: int,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = run("run", *arguments)
+    assert (answer.code, answer.err.count("\n")) == (code, 1), answer.err
+    assert words in answer.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_verify_and_bundle_asked_wrongly_are_one_sentence(here: None) -> None:
+    program = CONVNET / "model.pte"
+    for arguments, code, words in (
+        (("verify", program), 3, "expected"),
+        (("verify", BUNDLE, "--method", "backward"), 2, "there are cases of forward"),
+        (("verify", BUNDLE, "--rtol", "x"), 2, "expected a number from 0"),
+        (("bundle", program), 2, "where to?"),
+        (("bundle", program, "-o", program, "--force"), 2, "is one of the files being read"),
+        (("bundle", "model.py", "-o", "x.bpte"), 2, "expected model.py:function"),
+    ):
+        answer = run(*arguments)
+        assert (answer.code, answer.err.count("\n")) == (code, 1), answer.err
+        assert words in answer.err
+
+
+@pytest.fixture
+def largest_file(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Let no file become larger than this."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))
+    yield 200_000
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_outputs_survive_a_disk_that_fills_up_while_recording(
+    here: None, largest_file: int, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    folder = DATA / "corpus/v1.5.1/tinygpt_portable"
+    options = ("-o", out, "--debug-level", "intermediate", "--format", "json")
+    answer = run("run", folder / "model.pte", *options)
+    assert answer.code == 4
+    tree = valid(answer, "run")
+    assert tree["data"]["trace"]["failure"] == "run.debug ends early: File too large"
+    assert [issue["severity"] for issue in tree["issues"]] == ["error"]
+    assert sorted(path.name for path in out.iterdir()) == FILES
+    (logits,) = torch.load(out / "outputs.pt", weights_only=True)
+    assert bool(logits.isfinite().all())
+    assert 0 < (out / "run.debug").stat().st_size < largest_file
+    session = load_session([str(folder / "model.pte"), str(out)])
+    assert check_session(session).verdict == BELONG
+    assert session.debug_buffer is not None
+    assert session.issues == ()
+
+
+def test_outputs_survive_a_disk_that_takes_nothing_logged(tmp_path: Path) -> None:
+    (tmp_path / "run.debug").symlink_to("/dev/full")
+    job = RunJob(str(CONVNET / "model.pte"), debug_level="intermediate")
+    report = executing.execute(job, tmp_path, lambda *_said, **_content: None)
+    assert "No space left" in report["trace"]["failure"]
+    assert len(torch.load(tmp_path / "outputs.pt")) == 1
+    dump = etdump.decode((tmp_path / "run.etdp").read_bytes())
+    assert not any(isinstance(event, etdump.DebugEvent) for event in dump.events)
+
+
+def test_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "devtools_app", "run", str(STATE), "-v"]
+    command += ["-o", str(tmp_path / "out"), "--runs", "999999999", "--no-trace"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(b"load")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        RunJob("a.pte", case=3, data_files=("a.ptd", "b.ptd"), only="aten::.*"),
+        VerifyJob("a.bpte", rtol=0.5),
+        BundleJob("a.pte", inputs=("ones",), expected=("e.pt",)),
+    ],
+)
+def test_job_survives_its_journey(job: RunJob | VerifyJob | BundleJob) -> None:
+    assert executing_from(json.loads(json.dumps(executing_content(job)))) == job
