@@ -16,6 +16,7 @@ from compiler.edge.ops import EdgeOp
 from compiler.errors import UnsupportedError, at
 from compiler.garbage import uncollected
 from compiler.record.arguments import MAJOR, MINOR, Json, argument, size, tensor_meta
+from compiler.record.graph_numbers import GraphNumbers
 from compiler.record.lowered import lowered_text
 from compiler.record.metadata import NodeMetadata
 from compiler.untyped import (
@@ -32,17 +33,21 @@ _EDGE = "executorch.exir.dialects.edge.ops."
 
 
 @uncollected()
-def program_json(program: ExportedProgram, *, edge: bool) -> bytes:
+def program_json(
+    program: ExportedProgram, numbers: GraphNumbers | None = None, *, edge: bool
+) -> bytes:
     """Return a program as a member of a record.
 
     Args:
         program: an exported or an edge program
+        numbers: of the graphs that its nodes come from; its own by default
         edge: whether it has debug handles and edge operators
 
     Raises: UnsupportedError if an argument has no form in a record
     """
+    metadata = NodeMetadata(numbers or GraphNumbers(program.graph), handles=edge)
     module = {
-        "graph": _Writer(program.graph_module, NodeMetadata(handles=edge)).graph(),
+        "graph": _Writer(program.graph_module, metadata).graph(),
         "signature": _signature(program),
         "module_call_graph": [_module_call(entry) for entry in program.module_call_graph],
     }
@@ -131,7 +136,8 @@ class _Writer:
         module: Any = getattr(self.owner, str(node.target))
         if not is_lowered_module(module):
             return {"name": "", "arg": self._body(node)}
-        given = lowered_text(module, lambda program: program_json(program, edge=True))
+        numbers = self.metadata.numbers
+        given = lowered_text(module, lambda program: program_json(program, numbers, edge=True))
         return {"name": node.target, "arg": {"as_string": given}}
 
     def _operands(self, node: torch.fx.Node) -> list[Json]:

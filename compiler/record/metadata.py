@@ -7,16 +7,20 @@ from typing import Any
 
 import torch
 
+from compiler.record.graph_numbers import GraphNumbers
+
 
 class NodeMetadata:
     """Writes the metadata of the nodes of one graph; equal module stacks are written once."""
 
-    def __init__(self, *, handles: bool) -> None:
+    def __init__(self, numbers: GraphNumbers, *, handles: bool) -> None:
         """Begin.
 
         Args:
+            numbers: of the graphs that nodes come from
             handles: whether nodes have debug handles; the stock tool asks for one on each
         """
+        self.numbers = numbers
         self._handles = handles
         self._stacks: dict[int, str] = {}
         self._sources: dict[int, str] = {}
@@ -45,20 +49,19 @@ class NodeMetadata:
 
     def _source(self, sources: list[Any]) -> str:
         if id(sources) not in self._sources:
-            self._sources[id(sources)] = json.dumps([_plain(source) for source in sources])
+            self._sources[id(sources)] = json.dumps([self._plain(source) for source in sources])
         return self._sources[id(sources)]
+
+    def _plain(self, source: Any) -> dict[str, Any]:  # noqa: ANN401 - torch's NodeSource
+        return {
+            "name": source.name,
+            "target": source.target,
+            "graph_id": self.numbers.of(source.graph_id),
+            "pass_name": source.pass_name,
+            "action": "+".join(action.name.lower() for action in source.action),
+            "from_node": [self._plain(below) for below in source.from_node],
+        }
 
 
 def _type(kind: Any) -> str:  # noqa: ANN401 - a class, or its name
     return kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _plain(source: Any) -> dict[str, Any]:  # noqa: ANN401 - torch's NodeSource
-    return {
-        "name": source.name,
-        "target": source.target,
-        "graph_id": source.graph_id,
-        "pass_name": source.pass_name,
-        "action": "+".join(action.name.lower() for action in source.action),
-        "from_node": [_plain(below) for below in source.from_node],
-    }

@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 from compiler.emit.delegates import DelegateMaps
 from compiler.files import write_whole
 from compiler.record.graph import program_json
+from compiler.record.graph_numbers import GraphNumbers
 from schema.etrecord import members as m
 from schema.etrecord.verdicts import MEMBER as VERDICTS
 from schema.etrecord.verdicts import Verdict, encode_verdicts
@@ -83,10 +84,11 @@ class ETRecord:
         yield Content(m.MARKER, b"")
         saved = _Saved()
         exported = self._source.exported.get(_FORWARD)
+        numbers = GraphNumbers(exported.graph if exported is not None else None)
         if exported is not None:
-            yield from _program(m.EXPORTED, exported, saved, edge=False)
+            yield from _program(m.EXPORTED, exported, saved, numbers, edge=False)
         for method, program in self._source.edge.items():
-            yield from _program(f"{m.EDGE}/{method}", program, saved, edge=True)
+            yield from _program(f"{m.EDGE}/{method}", program, saved, numbers, edge=True)
         handles = {
             method: {str(place): handle for place, handle in by_place.items()}
             for method, by_place in self._debug_handles.items()
@@ -102,7 +104,7 @@ class ETRecord:
         if self._inputs is not None:
             yield Content(m.INPUTS, _torch_save(self._inputs))
         if exported is not None:
-            yield Content(m.GRAPH_ID, _json(id(exported.graph)))
+            yield Content(m.GRAPH_ID, _json(numbers.of(id(exported.graph))))
 
 
 class _Saved:
@@ -123,10 +125,10 @@ class _Saved:
 
 
 def _program(
-    name: str, program: ExportedProgram, saved: _Saved, *, edge: bool
+    name: str, program: ExportedProgram, saved: _Saved, numbers: GraphNumbers, *, edge: bool
 ) -> Iterator[Content]:
     state, constants, inputs = m.SIDE_FILES
-    yield Content(name, program_json(program, edge=edge))
+    yield Content(name, program_json(program, numbers, edge=edge))
     yield Content(name + state, saved.bytes_of(program.state_dict))
     yield Content(name + constants, saved.bytes_of(program.constants))
     yield Content(name + inputs, _torch_save(program.example_inputs))

@@ -1,0 +1,33 @@
+"""Numbers that stand for graphs in a record: the same program gives the same numbers."""
+
+from __future__ import annotations
+
+import hashlib
+
+import torch
+
+
+class GraphNumbers:
+    """Replaces the addresses that torch names graphs by, which differ from run to run.
+
+    A number is made of the exported graph's nodes and of the order in which graphs are met, so
+    that records of different programs rarely share one.
+    """
+
+    def __init__(self, exported: torch.fx.Graph | None) -> None:
+        """Begin with the exported graph; None where a record has none."""
+        nodes = exported.nodes if exported is not None else ()
+        text = "\n".join(f"{node.name} {node.target}" for node in nodes)
+        self._seed = hashlib.blake2b(text.encode(), digest_size=16).digest()
+        self._numbers: dict[int, int] = {}
+        if exported is not None:
+            self.of(id(exported))
+
+    def of(self, address: int) -> int:
+        """Return the number, up to 48 bits, of the graph at an address."""
+        known = self._numbers.get(address)
+        if known is None:
+            order = len(self._numbers).to_bytes(8, "little")
+            digest = hashlib.blake2b(self._seed + order, digest_size=6).digest()
+            known = self._numbers[address] = int.from_bytes(digest, "little")
+        return known
