@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from runtime.errors import ErrorCode, ExecutionError
+from runtime.garbage import no_collection
 from schema import bundled, flat_tensor
 from schema import program as pte
 from schema.errors import FormatError
@@ -56,9 +57,10 @@ def decode_program(data: memoryview, file: str) -> pte.Program:
     Raises: ExecutionError InvalidProgram
     """
     try:
-        if bundled.sniff(bytes(data[:8])):
-            return pte.decode(bundled.decode(data, file=file).program, file=file)
-        return pte.decode(data, file=file)
+        with no_collection():
+            if bundled.sniff(bytes(data[:8])):
+                return pte.decode(bundled.decode(data, file=file).program, file=file)
+            return pte.decode(data, file=file)
     except FormatError as error:
         raise ExecutionError(ErrorCode.InvalidProgram, str(error)) from None
 

@@ -11,6 +11,7 @@ import torch
 
 from runtime.binding import Step
 from runtime.errors import ErrorCode, ExecutionError
+from runtime.garbage import no_collection
 from runtime.lean import LeanRun, lean_run
 from runtime.partition import Place
 from runtime.tracer import DebugLevel, EventTracer, ProfilingLevel, clock
@@ -41,6 +42,7 @@ class Runner:
         self._at = [0, 0]
         self._calls = [[step.call for step in chain] for chain in chains]
         self._jumps = [any(step.event == "JF_CALL" for step in chain) for chain in chains]
+        self._names = [[(step.inner, step.event) for step in chain] for chain in chains]
         self._ran = False
         self._lean: LeanRun | None = None
         self._traced = self._calls
@@ -78,7 +80,8 @@ class Runner:
         if self._prepared:
             return
         self._prepared = True
-        self._lean = lean_run(self._plan, self._chains, self._table)
+        with no_collection():
+            self._lean = lean_run(self._plan, self._chains, self._table)
         if self._lean is not None:
             calls = list(self._calls[0])
             for index, call in self._lean.direct.items():
@@ -152,33 +155,48 @@ class Runner:
 
     def _trace_chain(self, tracer: EventTracer, number: int, left: int) -> int:
         """Run a chain with an event for each instruction; return what is left of the budget."""
-        steps, calls, place = self._chains[number], self._traced[number], self._place
-        logs = tracer.debug_level >= DebugLevel.INTERMEDIATE
+        self._place.chain = number
         profiles = tracer.profiling_level >= ProfilingLevel.ALL_EVENTS
-        log, count, index, jumps = tracer.rows.append, len(steps), 0, self._jumps[number]
-        place.chain = number
+        if self._jumps[number] or tracer.debug_level >= DebugLevel.INTERMEDIATE or not profiles:
+            return self._trace_steps(tracer, number, left)
+        calls, place, log = self._traced[number], self._place, tracer.rows.append
+        left = self._spend(left, len(calls), number, 0)
+        index = 0
         try:
-            while index < count:
-                if left <= 0:
-                    break
+            for index, ((inner, event), call) in enumerate(
+                zip(self._names[number], calls, strict=True)
+            ):
+                place.instruction = index
+                start = clock()
+                call()
+                log((inner, event, number, index, start, clock()))
+        except Exception as error:
+            raise self._failed(error, number, index) from error
+        return left
+
+    def _trace_steps(self, tracer: EventTracer, number: int, left: int) -> int:
+        steps, calls, place = self._chains[number], self._traced[number], self._place
+        index, jumps = 0, self._jumps[number]
+        try:
+            while index < len(steps) and left > 0:
                 left -= 1
                 place.instruction = index
                 start = clock()
                 target = calls[index]()
-                end = clock()
-                step = steps[index]
-                if logs and step.logged:
-                    self._log_values(tracer, step, number, index)
-                if profiles:
-                    if step.inner:
-                        log((step.inner, number, index, start, end))
-                    log((step.event, number, index, start, end))
+                self._record(tracer, number, index, (start, clock()))
                 index = target if jumps and target is not None else index + 1
         except Exception as error:
             raise self._failed(error, number, index) from error
-        if index < count:
+        if index < len(steps):
             raise self._exhausted(number, index)
         return left
+
+    def _record(self, tracer: EventTracer, number: int, index: int, times: tuple[int, int]) -> None:
+        step = self._chains[number][index]
+        if step.logged and tracer.debug_level >= DebugLevel.INTERMEDIATE:
+            self._log_values(tracer, step, number, index)
+        if tracer.profiling_level >= ProfilingLevel.ALL_EVENTS:
+            tracer.rows.append((step.inner, step.event, number, index, *times))
 
     def _log_values(self, tracer: EventTracer, step: Step, number: int, index: int) -> None:
         if tracer.only.takes(index, step.operator):
@@ -216,20 +234,13 @@ class Runner:
         return index + 1 if target is None else target
 
     def _one_traced(self, tracer: EventTracer, number: int, index: int) -> int:
-        step = self._chains[number][index]
         self._place.chain, self._place.instruction = number, index
         start = clock()
         try:
-            target = step.call()
+            target = self._calls[number][index]()
         except Exception as error:
             raise self._failed(error, number, index) from error
-        end = clock()
-        if step.logged and tracer.debug_level >= DebugLevel.INTERMEDIATE:
-            self._log_values(tracer, step, number, index)
-        if tracer.profiling_level >= ProfilingLevel.ALL_EVENTS:
-            if step.inner:
-                tracer.profile(step.inner, start, end, number, index)
-            tracer.profile(step.event, start, end, number, index)
+        self._record(tracer, number, index, (start, clock()))
         return index + 1 if target is None else target
 
     def reset(self) -> None:

@@ -184,7 +184,7 @@ class EventTracer:
         return etdump.dump(
             etdump.run(
                 name,
-                [_event(row) for row in rows],
+                [event for row in rows for event in _events(row)],
                 bundled_input_index=index,
                 allocators=self._allocators,
             )
@@ -220,8 +220,8 @@ class _Scope:
         self._tracer.profile(self._name, self._start, clock())
 
 
-def _event(row: Any) -> etdump.AnyEvent:  # noqa: ANN401 - short rows are times of instructions
+def _events(row: Any) -> list[etdump.AnyEvent]:  # noqa: ANN401 - short rows are times
     if not isinstance(row, tuple):
-        return row
-    name, chain, instruction, start, end = cast("tuple[str, int, int, int, int]", row)
-    return ProfileEvent(name, chain, instruction, start, end)
+        return [row]
+    *names, chain, instruction, start, end = cast("tuple[Any, ...]", row)
+    return [ProfileEvent(name, chain, instruction, start, end) for name in names if name]
