@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from inspector.number_keys import pack, ranks
 from schema.errors import Issue, Severity
 from schema.etdump import DebugValue, ETDump, EventKind, EventTable
 from schema.identity_cache import identity_cache
@@ -196,42 +197,12 @@ def _output_flags(table: EventTable) -> NDArray[np.bool_]:
     return flags
 
 
-def _pack(*columns: NDArray[np.generic]) -> Ints:
-    """Return one number a row that is equal exactly where all columns are."""
-    packed = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        values, low, width = _narrow(column.astype(np.int64))
-        if int(packed.max(initial=0)) >= (1 << 62) // width:
-            packed = np.unique(packed, return_inverse=True)[1].astype(np.int64)
-        packed = packed * width + (values - low)
-    return packed
-
-
-def _narrow(values: Ints) -> tuple[Ints, int, int]:
-    """Return a column, its smallest number and how many numbers it spans, few enough to pack."""
-    low = int(values.min(initial=0))
-    width = int(values.max(initial=0)) - low + 1
-    if width < 1 << 62:
-        return values, low, width
-    values = np.unique(values, return_inverse=True)[1].astype(np.int64)
-    return values, 0, len(values) + 1
-
-
-def _ranks(keys: Ints) -> tuple[Ints, Ints]:
-    """Return the rank of each key by first appearance, and the first row of each rank."""
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return rank[inverse], first[order].astype(np.int64)
-
-
 def _layout(table: EventTable) -> Layout:
     ids = (table.delegate_id_int, _blank_as_absent(table))
     # "No chain" is the largest unsigned number in debug events: never that of a profile event.
     unset = (table.kind == EventKind.DEBUG) & (table.chain_index < 0)
     chain = np.where(unset, table.chain_index.astype(np.int64) - 1, table.chain_index)
-    group, group_first = _ranks(_pack(table.instruction_id, chain, *ids))
+    group, group_first = ranks(pack(table.instruction_id, chain, *ids))
     is_output = _output_flags(table)
     profile = np.flatnonzero(table.kind == EventKind.PROFILE)
     debug = np.flatnonzero((table.kind == EventKind.DEBUG) & ~is_output)
@@ -240,13 +211,13 @@ def _layout(table: EventTable) -> Layout:
     # Insertion order of the stock tool: instruction by instruction, then as logged.
     profile = profile[np.argsort(group[profile], kind="stable")].astype(np.int64)
     names = _blank_name_as_absent(table)
-    keys = _pack(
+    keys = pack(
         names[profile],
         table.instruction_id[profile],
         *(column[profile] for column in ids),
         debug_name[group[profile]],
     )
-    event, first = _ranks(keys)
+    event, first = ranks(keys)
     bare = _debug_only_groups(group, profile, debug, len(group_first))
     return _assemble(table, ids, group, (profile, event, first), (debug, bare), is_output)
 

@@ -8,10 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inspector import record_maps
-from inspector.blocks import trace_blocks
+from inspector.blocks import Block, trace_blocks
+from inspector.int_maps import NONE, CodedMap, GroupMap, IntMap
+from inspector.link_codes import LinkCodes, inside_delegates, link_codes
 from inspector.links import Link, link_block, unmapped_matches
 from inspector.model_graph import ModelGraph, model_graph
+from inspector.number_keys import pack, ranks
 from inspector.operands import Operands, delegate_output_counts, plan_operands
 from inspector.session import Session
 from schema.identity_cache import identity_cache
@@ -41,7 +47,7 @@ class Related:
 
 
 NOTHING = Related()
-Many = Mapping[str, tuple[int, ...]]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,14 +149,7 @@ def join_index(session: Session, method: str) -> JoinIndex:
     for step, names in by_step.items():
         for name in names:
             by_node.setdefault(name, []).append(step)
-    event_steps, event_nodes = _events(session, method, graph, by_step)
-    by_event: dict[int, list[int]] = {}
-    for row, step in event_steps.items():
-        by_event.setdefault(step, []).append(row)
-    own: dict[str, list[int]] = {}
-    for row, (names, inner) in event_nodes.items():
-        for name in names if inner else ():
-            own.setdefault(name, []).append(row)
+    events = _events(session, method, graph, by_step)
     operands: tuple[Operands, ...] = ()
     program = session.program
     if program is not None and method in session.methods:
@@ -160,10 +159,10 @@ def join_index(session: Session, method: str) -> JoinIndex:
         graph,
         {name: tuple(steps) for name, steps in by_node.items()},
         by_step,
-        {step: tuple(rows) for step, rows in by_event.items()},
-        {name: tuple(rows) for name, rows in own.items()},
-        event_steps,
-        {row: names for row, (names, _) in event_nodes.items()},
+        GroupMap(events.steps, events.rows),
+        events.own(),
+        IntMap(events.rows, events.steps),
+        CodedMap(events.rows, events.codes, events.names),
         operands,
     )
 
@@ -237,7 +236,27 @@ def _by_order(
     return {step: (full[name],) for step, name in matches.items() if name in full}
 
 
-Events = tuple[dict[int, int], dict[int, tuple[tuple[str, ...], bool]]]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Events:
+    """The events of a method that are of an instruction, as columns.
+
+    Shapes: rows, steps, codes int64[events]; inner bool[events]
+    """
+
+    rows: Ints
+    steps: Ints
+    codes: Ints
+    inner: NDArray[np.bool_]
+    names: tuple[tuple[str, ...], ...]
+
+    def own(self) -> dict[str, tuple[int, ...]]:
+        """Return node -> rows of events inside delegates that are this node."""
+        named = np.array([bool(names) for names in self.names], np.bool_)
+        found: dict[str, list[int]] = {}
+        for place in np.flatnonzero(self.inner & named[self.codes]).tolist():
+            for name in self.names[int(self.codes[place])]:
+                found.setdefault(name, []).append(int(self.rows[place]))
+        return {name: tuple(rows) for name, rows in found.items()}
 
 
 def _events(
@@ -245,28 +264,48 @@ def _events(
     method: str,
     graph: ModelGraph | None,
     by_step: Mapping[int, tuple[str, ...]],
-) -> Events:
-    steps: dict[int, int] = {}
-    nodes: dict[int, tuple[tuple[str, ...], bool]] = {}
+) -> _Events:
+    parts: list[_Events] = []
     start = 0
     for block in trace_blocks(session.dumps).blocks:
         links = link_block(session, block)
         if links.method == method or (links.method is None and links.plan is None):
-            for event in range(len(block)):
-                if block.layout.chain[event] < 0:
-                    continue
-                link = links.link(event)
-                number = block.instruction(event)
-                if number is None:
-                    continue
-                steps[start + event] = number
-                inner = block.delegate_id(event) is not None
-                names = _event_nodes(graph, link, number, by_step.get(number, ()))
-                if not names and not inner:
-                    names = by_step.get(number, ())
-                nodes[start + event] = (names, inner)
+            parts.append(_block_events(link_codes(session, block), block, start, graph, by_step))
         start += len(block)
-    return steps, nodes
+    names: list[tuple[str, ...]] = [()]
+    codes = [np.zeros(0, np.int64)]
+    for part in parts:
+        codes.append(part.codes + len(names))
+        names += part.names
+    return _Events(
+        np.concatenate([NONE, *(part.rows for part in parts)]),
+        np.concatenate([NONE, *(part.steps for part in parts)]),
+        np.concatenate(codes),
+        np.concatenate([np.zeros(0, np.bool_), *(part.inner for part in parts)]),
+        tuple(names),
+    )
+
+
+def _block_events(
+    found: LinkCodes,
+    block: Block,
+    start: int,
+    graph: ModelGraph | None,
+    by_step: Mapping[int, tuple[str, ...]],
+) -> _Events:
+    layout = block.layout
+    events = np.flatnonzero((layout.chain >= 0) & (layout.instruction != -1))
+    steps, inner = layout.instruction[events], inside_delegates(block)[events]
+    if graph is None:  # then no instruction has nodes either
+        return _Events(events + start, steps, np.zeros_like(steps), inner, ((),))
+    codes, first = ranks(pack(found.codes[events], steps, inner))
+    names: list[tuple[str, ...]] = []
+    for place in first.tolist():
+        step = int(steps[place])
+        link, of_step = found.links[int(found.codes[events[place]])], by_step.get(step, ())
+        own = _event_nodes(graph, link, step, of_step)
+        names.append(own if own or inner[place] else of_step)
+    return _Events(events + start, steps, codes, inner, tuple(names))
 
 
 def _event_nodes(

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+
 from inspector import record_maps
 from inspector.alike import alike_method
 from inspector.blocks import Block
@@ -220,11 +222,11 @@ class BlockLinks:
 
 
 def _delegate_events(block: Block) -> dict[int, list[int]]:
+    layout = block.layout
+    inner = (layout.delegate_int != -1) | (layout.delegate_str >= 0)
     events: dict[int, list[int]] = {}
-    for event in range(len(block)):
-        number = block.instruction(event)
-        if number is not None and block.delegate_id(event) is not None:
-            events.setdefault(number, []).append(event)
+    for event in np.flatnonzero(inner & (layout.instruction != -1)).tolist():
+        events.setdefault(int(layout.instruction[event]), []).append(event)
     return events
 
 

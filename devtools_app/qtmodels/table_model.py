@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from devtools_app.qtmodels.roles import BACKGROUND
 from devtools_app.viewmodels.filter import Filter
 from devtools_app.viewmodels.row_order import Order, RowOrder, SortKey
 from devtools_app.viewmodels.table import Table
-from devtools_app.viewmodels.tree import keyed
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
@@ -45,7 +44,7 @@ class TableModel(QAbstractTableModel):
         self._filter = Filter()
         self._looks: Looks | None = None
         self._lit: NDArray[np.bool_] | None = None
-        self._by_key: dict[Hashable, int] | None = None
+        self._find: Callable[[Hashable], int] | None = None
         self._place: NDArray[np.int64] | None = None
 
     @property
@@ -78,7 +77,7 @@ class TableModel(QAbstractTableModel):
         self._sort = self._sort if same else ()
         self._filter = Filter()
         self._lit = None
-        self._by_key = None
+        self._find = None
         self._set_order(rows.rows(self._sort))
         self.endResetModel()
 
@@ -134,11 +133,9 @@ class TableModel(QAbstractTableModel):
 
     def row_of(self, key: Hashable) -> int:
         """Return the table row with a key, -1 when there is none."""
-        if self.table.keys is None:
-            return key if isinstance(key, int) and 0 <= key < self.table.length else -1
-        if self._by_key is None:
-            self._by_key = keyed(self.table.keys)
-        return self._by_key.get(key, -1)
+        if self._find is None:
+            self._find = self.table.finder()
+        return self._find(key)
 
     def _set_order(self, order: Order) -> None:
         self.order = order

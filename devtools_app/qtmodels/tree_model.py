@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import overload
 
 import numpy as np
@@ -20,7 +20,7 @@ from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
 from devtools_app.qtmodels.roles import BACKGROUND
 from devtools_app.viewmodels.filter import Filter
 from devtools_app.viewmodels.row_order import SortKey
-from devtools_app.viewmodels.tree import TOP, Tree, TreeOrder, ancestors, empty_tree, keyed, leaves
+from devtools_app.viewmodels.tree import TOP, Tree, TreeOrder, ancestors, empty_tree, leaves
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
@@ -46,7 +46,7 @@ class TreeModel(QAbstractItemModel):
         self._filter = Filter()
         self._looks: Looks | None = None
         self._lit: NDArray[np.bool_] | None = None
-        self._by_key: dict[Hashable, int] | None = None
+        self._find: Callable[[Hashable], int] | None = None
 
     @property
     def shown_count(self) -> int:
@@ -83,7 +83,7 @@ class TreeModel(QAbstractItemModel):
         self._sort = ()
         self._filter = Filter()
         self._lit = None
-        self._by_key = None
+        self._find = None
         self._shown = order.arrange()
         self.endResetModel()
 
@@ -153,12 +153,9 @@ class TreeModel(QAbstractItemModel):
 
     def node_of(self, key: Hashable) -> int:
         """Return the node with a key, -1 when there is none."""
-        keys = self.tree.rows.keys
-        if keys is None:
-            return key if isinstance(key, int) and 0 <= key < len(self.tree.parents) else -1
-        if self._by_key is None:
-            self._by_key = keyed(keys)
-        return self._by_key.get(key, -1)
+        if self._find is None:
+            self._find = self.tree.rows.finder()
+        return self._find(key)
 
     def path_to(self, node: int) -> tuple[QModelIndex, ...]:
         """Return the indexes to open so that a node can be seen, outermost first."""

@@ -2,74 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from devtools_app.state import Units
 from devtools_app.viewmodels.block_names import block_labels
+from devtools_app.viewmodels.event_keys import EventKeys
+from devtools_app.viewmodels.operator_columns import DELEGATE_CALL
 from devtools_app.viewmodels.operators import (
     JOIN_WORDS,
     OperatorsTable,
     backend_words,
-    event_selection,
     join_column,
     time_columns,
 )
-from devtools_app.viewmodels.table import Table, number_column, share_column, text_column
+from devtools_app.viewmodels.table import (
+    Categories,
+    Table,
+    number_column,
+    share_column,
+    text_column,
+)
 from devtools_app.viewmodels.units import Quantity
-from inspector.links import NO_LINK, Link
+from inspector.link_codes import (
+    LinkCodes,
+    inside_delegates,
+    link_codes,
+    shown_texts,
+    texts_among,
+)
+from inspector.links import NO_LINK, BlockLinks, Link
+from inspector.number_keys import pack, ranks
 from inspector.profile import analyse_profile
 from inspector.profile_rows import BlockSamples
 from inspector.session import Session
+from inspector.timing import is_time
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 _MS = 1e6  # nanoseconds
 _POINTS = ("p50", "p10", "p90", "min", "max", "avg")
 
 
 class _Cells:
-    """The text cells of all rows, collected block by block."""
+    """What is said of the events of one block."""
 
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.operators: list[str] = []
-        self.modules: list[str] = []
-        self.identifiers: list[str | None] = []
-        self.backends: list[str] = []
-        self.blocks: list[str] = []
-        self.steps: list[int | None] = []
-        self.links: list[Link] = []
-        self.timed: list[bool] = []
+    def __init__(self, session: Session, source: BlockSamples, label: str) -> None:
+        self.source = source
+        self.block = source.block
+        self.label = label
+        self.found: LinkCodes = link_codes(session, source.block)
+        layout = self.block.layout
+        self.inner = inside_delegates(self.block)
+        inside = layout.chain >= 0
+        self.steps = np.where(inside, layout.instruction, -1)
+        kept = [is_time(source.source, link.backend) for link in self.found.links]
+        timed = np.array(kept, np.bool_)[self.found.codes]
+        self.timed = np.where(self.inner, timed, is_time(source.source))
 
-    def take(self, source: BlockSamples, label: str) -> None:
-        """Add the events of a block."""
-        block = source.block
-        for event in range(len(block)):
-            link = source.links.link(event)
-            identifier = block.delegate_id(event)
-            inside = block.layout.chain[event] >= 0
-            operators, modules = _node_words(source, link)
-            name = block.event_name(event)
-            delegated = identifier is not None or name == "DELEGATE_CALL"
-            self.names.append(name)
-            self.operators.append(operators)
-            self.modules.append(modules)
-            self.identifiers.append(None if identifier is None else str(identifier))
-            self.backends.append(backend_words(link.backend, inside=delegated))
-            self.blocks.append(label)
-            self.steps.append(block.instruction(event) if inside else None)
-            self.links.append(link)
-            self.timed.append(source.is_time(event))
+    def names(self) -> tuple[Ints, list[str | None]]:
+        """Return the names of events: the id inside of a delegate, else what was logged."""
+        shown = (shown_texts(self.block), self.block.layout.delegate_int)
+        return _coded(pack(*shown), self.block.event_name)
+
+    def identifiers(self) -> tuple[Ints, list[str | None]]:
+        """Return the ids backends gave, None outside of delegates."""
+        layout = self.block.layout
+        return _coded(pack(layout.delegate_int, layout.delegate_str), self._identifier)
+
+    def _identifier(self, event: int) -> str | None:
+        identifier = self.block.delegate_id(event)
+        return None if identifier is None else str(identifier)
+
+    def backends(self) -> tuple[Ints, list[str | None]]:
+        """Return the backends in short."""
+        call = texts_among(self.block, shown_texts(self.block), (DELEGATE_CALL,))
+        delegated = self.inner | call
+
+        def words(event: int) -> str:
+            link = self.found.links[int(self.found.codes[event])]
+            return backend_words(link.backend, inside=bool(delegated[event]))
+
+        return _coded(pack(self.found.codes, delegated), words)
+
+    def of_links(self, texts: Sequence[str]) -> tuple[Ints, Sequence[str]]:
+        """Return a column of what is said of each link."""
+        return self.found.codes, texts
 
 
-def _node_words(source: BlockSamples, link: Link) -> tuple[str, str]:
+def _coded(keys: Ints, text: Callable[[int], str | None]) -> tuple[Ints, list[str | None]]:
+    """Return a column of texts, asked for once for events of the same key."""
+    codes, first = ranks(keys)
+    return codes, [text(event) for event in first.tolist()]
+
+
+def _node_words(links: BlockLinks, link: Link) -> tuple[str, str]:
     if link is NO_LINK or not (link.handles or link.node):
         return "", ""
-    nodes = [node for handle in link.handles for node in source.links.nodes.get(handle, ())]
+    nodes = [node for handle in link.handles for node in links.nodes.get(handle, ())]
     if not nodes and link.node:
-        nodes = list(source.links.named(link.node))
+        nodes = list(links.named(link.node))
     targets = dict.fromkeys(node.target for node in nodes)
     modules = dict.fromkeys(node.module_path for node in nodes if node.module_path)
     return ", ".join(targets), ", ".join(modules)
@@ -78,46 +113,67 @@ def _node_words(source: BlockSamples, link: Link) -> tuple[str, str]:
 def all_events(session: Session, method: str, units: Units) -> OperatorsTable:
     """Return one row an event of every trace; a selected row is one of the method shown."""
     profile = analyse_profile(session)
-    cells = _Cells()
     sources = profile.rows.sources
     labels = block_labels([source.block for source in sources])
-    for source, label in zip(sources, labels, strict=True):
-        cells.take(source, label)
-    timed = np.array(cells.timed, np.bool_)
-    rows = len(cells.names)
+    cells = [_Cells(session, source, label) for source, label in zip(sources, labels, strict=True)]
+    words = [[_node_words(one.source.links, link) for link in one.found.links] for one in cells]
+    timed = _joined([one.timed for one in cells], np.bool_)
+    steps = _joined([one.steps for one in cells], np.int64)
+    rows = len(profile.rows)
     points = [np.where(timed, profile.rows.column(name) * _MS, np.nan) for name in _POINTS]
     times = time_columns(points, units)
     ticks = ()
     if not timed.all():
         raw = np.where(timed, np.nan, _median_ticks(profile.rows.sources))
         ticks = (number_column("p50 of ticks", raw, Quantity.TICKS, missing="—"),)
-    joins = [JOIN_WORDS[link.grade.value] for link in cells.links]
+
+    def said(texts: Callable[[int], Sequence[str]]) -> Categories:
+        return Categories.of(one.of_links(texts(number)) for number, one in enumerate(cells))
+
+    joins = [[JOIN_WORDS[link.grade.value] for link in one.found.links] for one in cells]
     columns = (
-        text_column("event", cells.names, width=22),
-        text_column("operators", cells.operators, missing="", width=22),
-        text_column("module", cells.modules, missing="", width=16),
-        text_column("identifier", cells.identifiers, missing=""),
+        text_column("event", Categories.of(one.names() for one in cells), width=22),
+        text_column("operators", said(lambda n: [w for w, _ in words[n]]), missing="", width=22),
+        text_column("module", said(lambda n: [w for _, w in words[n]]), missing="", width=16),
+        text_column("identifier", Categories.of(one.identifiers() for one in cells), missing=""),
         *times[:3],
         share_column("share of method", np.where(timed, profile.rows.column("share"), np.nan)),
-        join_column(joins),
+        join_column(said(lambda n: joins[n])),
         *times[3:],
         *ticks,
-        number_column("instruction", cells.steps, Quantity.COUNT, missing="—"),
-        text_column("block", cells.blocks),
-        text_column("backend", cells.backends),
+        number_column(
+            "instruction", np.where(steps == -1, np.nan, steps), Quantity.COUNT, missing="—"
+        ),
+        text_column("block", Categories.of((one.found.codes * 0, (one.label,)) for one in cells)),
+        text_column("backend", Categories.of(one.backends() for one in cells)),
     )
-    keys: list[Hashable] = [
-        event_selection(method, row, step, link.delegate)
-        for row, (step, link) in enumerate(zip(cells.steps, cells.links, strict=True))
-    ]
 
     def samples_of(row: int) -> Floats | None:
         found = profile.rows[row].raw_ms
         return None if found is None else found * _MS
 
     runs = max((len(source.block.runs) for source in profile.rows.sources), default=0)
+    keys = _keys(method, cells, steps)
     table = Table(columns, rows, keys, None, "events")
-    return OperatorsTable(table, runs, samples_of, {row: row for row in range(rows)}, {}, {})
+    return OperatorsTable(table, runs, samples_of, keys.by_event, {}, {})
+
+
+def _joined(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, kind), *parts])
+
+
+def _keys(method: str, cells: Sequence[_Cells], steps: Ints) -> EventKeys:
+    links = [link for one in cells for link in one.found.links]
+    first = np.cumsum([0, *(len(one.found.links) for one in cells)])
+    codes = [one.found.codes + first[number] for number, one in enumerate(cells)]
+    return EventKeys(
+        method,
+        np.arange(len(steps)),
+        steps,
+        _joined(codes, np.int64),
+        tuple(link.delegate for link in links),
+        {},
+    )
 
 
 def _median_ticks(sources: tuple[BlockSamples, ...]) -> Floats:

@@ -8,9 +8,18 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from devtools_app.viewmodels.row_order import Order, RowOrder, as_floats
-from devtools_app.viewmodels.table import Column, ColumnKind, Table, Total, full_bar, text_column
+from devtools_app.viewmodels.table import (
+    Column,
+    ColumnKind,
+    Keys,
+    Table,
+    Total,
+    full_bar,
+    text_column,
+)
 from devtools_app.viewmodels.tree import TOP, Tree
 from devtools_app.viewmodels.units import Formatter, as_number
 
@@ -26,6 +35,35 @@ class GroupKey:
     """
 
     label: str
+
+
+class _GroupedKeys(Keys):
+    """The groups, then the rows of a table."""
+
+    def __init__(self, labels: Sequence[str], table: Table, shown: Order) -> None:
+        self._groups = tuple(map(GroupKey, labels))
+        self._table = table
+        self._shown = shown
+        self._find_row = table.finder()
+        self._place = np.full(table.length, -1, np.int64)
+        self._place[shown] = np.arange(len(shown)) + len(labels)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._groups) + len(self._shown)
+
+    @override
+    def at(self, row: int) -> Hashable:
+        if row < len(self._groups):
+            return self._groups[row]
+        return self._table.key(int(self._shown[row - len(self._groups)]))
+
+    @override
+    def find(self, key: Hashable) -> int:
+        if isinstance(key, GroupKey):
+            return self._groups.index(key) if key in self._groups else -1
+        row = self._find_row(key)
+        return int(self._place[row]) if row >= 0 else -1
 
 
 def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
@@ -56,7 +94,7 @@ def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
     name = replace(text_column(first.title, [*heads, *leaves], mono=first.mono), width=first.width)
     rest = [_with_totals(column, groups, len(codes), shown) for column in table.columns[1:]]
     parents = np.concatenate([np.full(len(codes), TOP, np.int64), groups])
-    keys: list[Hashable] = [*map(GroupKey, labels), *(table.key(row) for row in shown.tolist())]
+    keys = _GroupedKeys(labels, table, shown)
     muted = _muted(table, len(codes), shown)
     rows = Table((name, *rest), len(parents), keys, muted, table.noun)
     return Tree(rows, parents)

@@ -48,15 +48,9 @@ def node_facts(session: Session, method: str, selection: Selection, units: Units
     if selection.kind is SelectionKind.VALUE and selection.value is not None:
         return _value_sheet(session, method, selection.value, related, units)
     nodes = _nodes(session, method, related)
-    wanted = set(related.events)
-    rows = [row for row in operator_rows(session, method) if row.event in wanted]
+    rows = operator_rows(session, method).of_events(related.events)
     if not rows and selection.kind is SelectionKind.EVENT:  # a kernel's own event: its operator
-        steps = set(related.instructions)
-        rows = [
-            row
-            for row in operator_rows(session, method)
-            if row.instruction in steps and row.kind != "inner"
-        ]
+        rows = operator_rows(session, method).of_calls(related.instructions)
     if not nodes and not rows and not related.instructions:
         return FactSheet()
     called = _called(selection, nodes, rows)
@@ -272,7 +266,7 @@ def _delegate_facts(
 
 
 def _call_times(session: Session, method: str, delegate: int, units: Units) -> list[Fact]:
-    rows = [row for row in operator_rows(session, method) if row.link.delegate == delegate]
+    rows = operator_rows(session, method).of_delegate(delegate)
     facts: list[Fact] = []
     words = (("inner", "operators inside"), ("rest", "rest of the call"))
     for kind, label in ((None, "mean time"), *words):

@@ -6,26 +6,32 @@ inner operators and by what they leave of its call, and the rest of the method i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import bisect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from devtools_app.viewmodels.block_names import block_labels
-from inspector.blocks import Block, trace_blocks
-from inspector.links import NO_LINK, BlockLinks, Link, link_block
-from inspector.memory import instruction_label
-from inspector.model_graph import short_backend
-from inspector.profile_rows import EXECUTE
+from devtools_app.viewmodels.operator_columns import (
+    DELEGATE_CALL,
+    INNER,
+    KINDS,
+    REST,
+    BlockRows,
+    block_rows,
+    delegate_label,
+)
+from inspector.blocks import trace_blocks
+from inspector.links import Link, link_block
 from inspector.session import Session
-from inspector.timing import is_time, scale_factor
 from schema.identity_cache import identity_cache
-from schema.program import instructions
 
 Floats = NDArray[np.float64]
-_CALL = "DELEGATE_CALL"
-OUTER = ("OPERATOR_CALL", _CALL, "JF_CALL", "MOVE_CALL", "FREE_CALL")
-UNATTRIBUTED = "unattributed"
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,167 +69,101 @@ class OperatorRow:
     @property
     def in_delegate(self) -> bool:
         """Return whether the time was spent by a delegate, also by one nothing is known of."""
-        return bool(self.link.backend) or self.kind in ("inner", "rest") or self.label == _CALL
+        inside = self.kind in (KINDS[INNER], KINDS[REST])
+        return bool(self.link.backend) or inside or self.label == DELEGATE_CALL
 
 
-@identity_cache
-def operator_rows(session: Session, method: str) -> tuple[OperatorRow, ...]:
-    """Return the rows of all runs of a method; empty without a trace."""
-    rows: list[OperatorRow] = []
-    start = 0
-    blocks = trace_blocks(session.dumps).blocks
-    for block, label in zip(blocks, block_labels(blocks), strict=True):
-        links = link_block(session, block)
-        inside = bool((block.layout.chain >= 0).any())
-        if inside and links.method in (method, None):
-            rows += _Rows(session, method, block, links, start, label).rows()
-        start += len(block)
-    return tuple(rows)
+class OperatorRows(Sequence[OperatorRow]):
+    """All rows of a method; a row is made when it is asked for.
 
+    Attributes:
+        parts: the rows of each block, as columns
+    """
 
-class _Rows:
-    """Makes the rows of one block."""
+    def __init__(self, parts: Sequence[BlockRows]) -> None:
+        self.parts = tuple(parts)
+        self._starts = [0]
+        for part in parts:
+            self._starts.append(self._starts[-1] + len(part))
 
-    def __init__(
-        self, session: Session, method: str, block: Block, links: BlockLinks, start: int, label: str
-    ) -> None:
-        self.session = session
-        self.block = block
-        self.links = links
-        self.start = start
-        self.block_label = label
-        source = session.options.source_time_scale
-        self.is_time = is_time(source)
-        self.scale = scale_factor(source, "ns") if self.is_time else 1.0
-        self.names = [block.event_name(event) for event in range(len(block))]
-        whole = [event for event, name in enumerate(self.names) if name in EXECUTE]
-        self.method_ns = self._ns(whole[0]) if whole and self.is_time else None
-        program = session.program
-        known = program is not None and method in session.methods
-        self.plan = program.plan(method) if program is not None and known else None
+    @override
+    def __len__(self) -> int:
+        return self._starts[-1]
 
-    def _ns(self, event: int) -> Floats:
-        return self.block.total[:, event] / self.scale
+    @overload
+    def __getitem__(self, index: int) -> OperatorRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[OperatorRow, ...]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> OperatorRow | tuple[OperatorRow, ...]:
+        if isinstance(index, slice):
+            return tuple(self[at] for at in range(*index.indices(len(self))))
+        part, row = self.place(index + len(self) if index < 0 else index)
+        return _row(part, row)
 
-    def rows(self) -> list[OperatorRow]:
-        """Return the rows of the block in the order of the instructions."""
-        outer: dict[int, int] = {}
-        kernels: dict[int, int] = {}
-        inner: dict[int, list[int]] = {}
-        for event, name in enumerate(self.names):
-            number = self.block.instruction(event)
-            if self.block.layout.chain[event] < 0 or number is None:
-                continue
-            if self.block.delegate_id(event) is not None:
-                inner.setdefault(number, []).append(event)
-            elif name in OUTER:
-                outer.setdefault(number, event)
-            else:
-                kernels.setdefault(number, event)
-        rows: list[OperatorRow] = []
-        for number in sorted(outer.keys() | kernels.keys() | inner.keys()):
-            rows += self._instruction(
-                number, outer.get(number), kernels.get(number), inner.get(number, [])
-            )
-        return rows + self._unattributed(list(outer.values()))
+    def place(self, index: int) -> tuple[BlockRows, int]:
+        """Return the block of a row and the row's number in it, without making the row.
 
-    def _instruction(
-        self, number: int, outer: int | None, kernel: int | None, inner: list[int]
-    ) -> list[OperatorRow]:
-        rows = [self._inner(number, event) for event in inner]
-        event = outer if outer is not None else kernel
-        if event is None:
-            return rows
-        if inner:
-            return [*rows, self._rest(number, event, inner)]
-        own = None
-        if kernel is not None and kernel != event and self.is_time:
-            own = float(self._ns(kernel).mean())
-        link = self.links.link(event)
-        return [self._row(self._label(number, event), event, number, link, own, "operator")]
+        Raises: IndexError
+        """
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        at = bisect.bisect_right(self._starts, index) - 1
+        return self.parts[at], index - self._starts[at]
 
-    def _inner(self, number: int, event: int) -> OperatorRow:
-        link = self.links.link(event)
-        return self._row(str(self.block.delegate_id(event)), event, number, link, None, "inner")
+    def of_events(self, events: Iterable[int]) -> list[OperatorRow]:
+        """Return the rows that stand for rows of the profile."""
+        wanted = np.array(sorted(events), np.int64)
+        return self._where(np.isin(part.events, wanted) & (part.event >= 0) for part in self.parts)
 
-    def _rest(self, number: int, event: int, inner: list[int]) -> OperatorRow:
-        link = self.links.link(event)
-        row = self._row("rest of the delegate call", event, number, link, None, "rest")
-        if row.samples_ns is None:
-            return row
-        left = row.samples_ns - sum(self._ns(one) for one in inner)
-        return self._with_samples(row, left)
-
-    def _with_samples(self, row: OperatorRow, samples: Floats) -> OperatorRow:
-        return replace(row, samples_ns=samples, share=self._share(samples))
-
-    def _row(
-        self,
-        label: str,
-        event: int,
-        number: int,
-        link: Link,
-        kernel_ns: float | None,
-        kind: str,
-    ) -> OperatorRow:
-        inside = kind == "inner"
-        timed = self.is_time and is_time(
-            self.session.options.source_time_scale, link.backend if inside else ""
-        )
-        samples = self._ns(event) if timed else None
-        return OperatorRow(
-            label,
-            self._module(link),
-            delegate_label(link),
-            self.block_label,
-            link,
-            self.start + event,
-            number,
-            samples,
-            kernel_ns,
-            int(self.block.layout.occurrences[event]),
-            kind,
-            self._share(samples),
+    def of_calls(self, instructions: Iterable[int]) -> list[OperatorRow]:
+        """Return the rows of instructions, without those inside of delegates."""
+        wanted = np.array(sorted(instructions), np.int64)
+        return self._where(
+            np.isin(part.instruction, wanted) & (part.event >= 0) & (part.kind != INNER)
+            for part in self.parts
         )
 
-    def _share(self, samples: Floats | None) -> float | None:
-        if samples is None or self.method_ns is None:
-            return None
-        whole = float(self.method_ns.mean())
-        return float(samples.mean()) / whole if whole else None
+    def of_delegate(self, index: int) -> list[OperatorRow]:
+        """Return the rows of the calls of a delegate."""
+        return self._where(part.of_delegate(index) for part in self.parts)
 
-    def _label(self, number: int, event: int) -> str:
-        if self.plan is not None:
-            steps = instructions(self.plan)
-            if number < len(steps):
-                label = instruction_label(self.plan, steps[number][2].instr_args)
-                return label.replace("::", ".")
-        return self.names[event]
-
-    def _module(self, link: Link) -> str:
-        names = (link.node,) if link.node else link.nodes[-1:]
-        for handle in link.handles:
-            for node in self.links.nodes.get(handle, ()):
-                if node.name in names:
-                    return node.module_path
-        return ""
-
-    def _unattributed(self, outer: list[int]) -> list[OperatorRow]:
-        if self.method_ns is None:
-            return []
-        rest = self.method_ns - sum((self._ns(event) for event in outer), np.zeros(1))
-        return [_unattributed_row(self.block_label, rest, self._share(rest))]
+    def _where(self, masks: Iterable[NDArray[np.bool_]]) -> list[OperatorRow]:
+        return [
+            _row(part, row)
+            for part, mask in zip(self.parts, masks, strict=True)
+            for row in np.flatnonzero(mask).tolist()
+        ]
 
 
-def _unattributed_row(block: str, rest: Floats, share: float | None) -> OperatorRow:
+def _row(part: BlockRows, row: int) -> OperatorRow:
+    link, event = part.links[int(part.link[row])], int(part.event[row])
+    kernel, share = float(part.kernel_ns[row]), float(part.share[row])
     return OperatorRow(
-        UNATTRIBUTED, "", "", block, NO_LINK, None, None, rest, None, 1, UNATTRIBUTED, share
+        part.labels[int(part.label[row])],
+        part.modules[int(part.link[row])],
+        delegate_label(link),
+        part.name,
+        link,
+        int(part.events[row]) if event >= 0 else None,
+        int(part.instruction[row]) if event >= 0 else None,
+        part.samples[row] if part.timed[row] else None,
+        kernel if part.has_kernel[row] else None,
+        int(part.passes[row]),
+        KINDS[int(part.kind[row])],
+        share if part.timed[row] and part.has_shares else None,
     )
 
 
-def delegate_label(link: Link) -> str:
-    """Return ``XNNPACK 0`` for an event of a delegate, empty text outside."""
-    if not link.backend:
-        return ""
-    short = short_backend(link.backend)
-    return short if link.delegate is None else f"{short} {link.delegate}"
+@identity_cache
+def operator_rows(session: Session, method: str) -> OperatorRows:
+    """Return the rows of all runs of a method; empty without a trace."""
+    parts: list[BlockRows] = []
+    start = 0
+    blocks = trace_blocks(session.dumps).blocks
+    for block, label in zip(blocks, block_labels(blocks), strict=True):
+        inside = bool((block.layout.chain >= 0).any())
+        if inside and link_block(session, block).method in (method, None):
+            parts.append(block_rows(session, method, block, start, label))
+        start += len(block)
+    return OperatorRows(parts)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from devtools_app.state import Selection, SelectionKind, Units
-from devtools_app.viewmodels.operator_rows import UNATTRIBUTED, OperatorRow, operator_rows
+from devtools_app.viewmodels.event_keys import EventKeys
+from devtools_app.viewmodels.operator_columns import (
+    INNER,
+    KINDS,
+    LEFT,
+    REST,
+    UNATTRIBUTED,
+    BlockRows,
+    delegate_label,
+)
+from devtools_app.viewmodels.operator_rows import OperatorRows, operator_rows
 from devtools_app.viewmodels.table import (
+    Categories,
     Column,
     Table,
     Total,
@@ -20,13 +32,17 @@ from devtools_app.viewmodels.table import (
     text_column,
 )
 from devtools_app.viewmodels.units import Quantity, choose_unit
+from inspector.int_maps import GroupMap
 from inspector.join_index import Related, join_index
+from inspector.links import Link
 from inspector.model_graph import COMPILED, model_graph, short_backend
+from inspector.number_keys import pack, ranks
 from inspector.profile import analyse_profile
 from inspector.session import Session
 from schema.graph import NodeKind
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 JOIN_WORDS = {
     "INSTRUCTION": "instruction",
     "DEBUG_HANDLE": "exact",
@@ -89,81 +105,107 @@ def operators_table(session: Session, method: str, units: Units) -> OperatorsTab
     return _untimed(session, method)
 
 
-def _timed(
-    session: Session, method: str, rows: tuple[OperatorRow, ...], units: Units
-) -> OperatorsTable:
-    samples = [row.samples_ns for row in rows]
-    shares = np.array([np.nan if row.share is None else row.share for row in rows])
-    kernels = np.array([np.nan if row.kernel_ns is None else row.kernel_ns for row in rows])
-    joins = [JOIN_WORDS[row.link.grade.value] if row.kind != UNATTRIBUTED else "" for row in rows]
-    points = sample_points(samples)
+def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> OperatorsTable:
+    parts = rows.parts
+    timed, kind = _joined(parts, lambda part: part.timed), _joined(parts, lambda part: part.kind)
+    points = sample_points([part.samples for part in parts], timed)
     times = time_columns(points, units)
     unit = choose_unit(Quantity.TIME, float(np.nanmax(points[-1], initial=0.0)), units.time)
+    kernels = _joined(parts, lambda part: part.kernel_ns)
+    passes = _joined(parts, lambda part: part.passes)
     columns = (
-        text_column("operator", [row.label for row in rows], width=23),
-        text_column("module", [row.module for row in rows], missing="", width=16),
-        text_column("delegate", [_delegate(row) for row in rows], width=13),
+        text_column("operator", Categories.of((one.label, one.labels) for one in parts), width=23),
+        text_column("module", Categories.of(map(_modules, parts)), missing="", width=16),
+        text_column("delegate", _by_kind(parts, _delegate), width=13),
         *times[:3],
-        replace(share_column("share of method", shares), width=17),
-        join_column(joins),
+        replace(share_column("share of method", _joined(parts, lambda part: part.share)), width=17),
+        join_column(_by_kind(parts, _join)),
         *times[3:],
-        *_ticks(session, rows),
+        *_ticks(session, rows, timed),
         number_column("kernel, mean", kernels, Quantity.TIME, unit=unit, missing="—"),
-        number_column("passes", np.array([row.passes for row in rows]), Quantity.COUNT),
-        text_column("block", [row.block for row in rows]),
-        text_column("backend", [_backend(row) for row in rows]),
-        text_column("node", [_nodes(row) for row in rows], missing="", mono=True, width=24),
+        number_column("passes", passes, Quantity.COUNT),
+        text_column("block", Categories.of((one.kind * 0, (one.name,)) for one in parts)),
+        text_column("backend", _by_kind(parts, _backend)),
+        text_column("node", _by_kind(parts, _nodes), missing="", mono=True, width=24),
     )
-    muted = np.array([row.kind in (UNATTRIBUTED, "rest") for row in rows])
-    keys = [_key(row, method) for row in rows]
-    steps: dict[int, list[int]] = {}
-    for number, row in enumerate(rows):
-        if row.instruction is not None and row.kind != "inner":
-            steps.setdefault(row.instruction, []).append(number)
+    keys = _keys(method, parts)
+    steps = _joined(parts, lambda part: part.instruction)
+    calls = np.flatnonzero((steps != -1) & (kind != INNER))
     return OperatorsTable(
-        Table(columns, len(rows), keys, muted, "operators"),
-        max((len(sample) for sample in samples if sample is not None), default=0),
-        samples.__getitem__,
-        {row.event: number for number, row in enumerate(rows) if row.event is not None},
-        {step: tuple(own) for step, own in steps.items()},
+        Table(columns, len(rows), keys, np.isin(kind, (LEFT, REST)), "operators"),
+        max((part.samples.shape[1] for part in parts if part.timed.any()), default=0),
+        lambda row: _samples(rows, row),
+        keys.by_event,
+        GroupMap(steps[calls], calls),
         {},
     )
 
 
-def _key(row: OperatorRow, method: str) -> Hashable:
-    if row.event is None:
-        return row.kind, row.block
-    return event_selection(method, row.event, row.instruction, row.link.delegate)
+def _joined(
+    parts: Sequence[BlockRows], column: Callable[[BlockRows], NDArray[Any]]
+) -> NDArray[Any]:
+    return np.concatenate([column(part) for part in parts])
 
 
-def event_selection(
-    method: str, event: int, instruction: int | None, delegate: int | None = None
-) -> Selection:
-    """Return the selection of a profile row."""
-    return Selection(
-        SelectionKind.EVENT,
-        method=method,
-        event=event,
-        instruction=instruction,
-        delegate=delegate,
+def _samples(rows: OperatorRows, row: int) -> Floats | None:
+    part, at = rows.place(row)
+    return part.samples[at] if part.timed[at] else None
+
+
+def _keys(method: str, parts: Sequence[BlockRows]) -> EventKeys:
+    first = np.cumsum([0, *(len(part.links) for part in parts)])
+    start = np.cumsum([0, *map(len, parts)])
+    others = {
+        int(start[number]) + int(row): (KINDS[LEFT], part.name)
+        for number, part in enumerate(parts)
+        for row in np.flatnonzero(part.event < 0)
+    }
+    return EventKeys(
+        method,
+        np.concatenate([np.where(part.event < 0, -1, part.events) for part in parts]),
+        _joined(parts, lambda part: part.instruction),
+        np.concatenate([part.link + first[number] for number, part in enumerate(parts)]),
+        tuple(link.delegate for part in parts for link in part.links),
+        others,
     )
 
 
-def _backend(row: OperatorRow) -> str:
-    if row.kind == UNATTRIBUTED:
-        return UNATTRIBUTED
-    return backend_words(row.link.backend, inside=row.in_delegate)
+def _modules(part: BlockRows) -> tuple[Ints, Sequence[str]]:
+    return part.link, part.modules
 
 
-def _nodes(row: OperatorRow) -> str:
+def _by_kind(parts: Sequence[BlockRows], words: Callable[[Link, int, bool], str]) -> Categories:
+    """Return a column of what is said of links by kind of row, inside of delegates or not."""
+
+    def said(part: BlockRows) -> tuple[Ints, list[str]]:
+        inside = part.in_delegate
+        codes, first = ranks(pack(part.link, part.kind, inside))
+        texts = [
+            words(part.links[int(part.link[row])], int(part.kind[row]), bool(inside[row]))
+            for row in first.tolist()
+        ]
+        return codes, texts
+
+    return Categories.of(map(said, parts))
+
+
+def _join(link: Link, kind: int, _inside: bool) -> str:
+    return JOIN_WORDS[link.grade.value] if kind != LEFT else ""
+
+
+def _backend(link: Link, kind: int, inside: bool) -> str:
+    return UNATTRIBUTED if kind == LEFT else backend_words(link.backend, inside=inside)
+
+
+def _nodes(link: Link, kind: int, _inside: bool) -> str:
     """Return the recorded names, by which people look for what has another name as a kernel."""
-    if row.kind == UNATTRIBUTED:
+    if kind == LEFT:
         return ""
-    return row.link.node or ", ".join(row.link.nodes or row.link.payload_nodes)
+    return link.node or ", ".join(link.nodes or link.payload_nodes)
 
 
-def _delegate(row: OperatorRow) -> str:
-    return row.delegate or ("unknown" if row.in_delegate else "—")
+def _delegate(link: Link, _kind: int, inside: bool) -> str:
+    return delegate_label(link) or ("unknown" if inside else "—")
 
 
 def backend_words(backend: str, *, inside: bool) -> str:
@@ -173,24 +215,17 @@ def backend_words(backend: str, *, inside: bool) -> str:
     return "unknown" if inside else "not delegated"
 
 
-def sample_points(samples: Iterable[Floats | None]) -> list[Floats]:
-    """Return p50, p10, p90, min, max and mean of each row; NaN where it has no samples.
+def sample_points(blocks: Sequence[Floats], timed: NDArray[np.bool_]) -> list[Floats]:
+    """Return p50, p10, p90, min, max and mean of each row, NaN where it has no samples.
 
-    Rows of the same number of runs are computed at once: one at a time, 100,000 take half a minute.
+    Shapes: blocks float64[rows, runs] each; timed bool[rows of all]
     """
-    listed = list(samples)
-    found = [np.full(len(listed), np.nan) for _ in range(len(_POINTS) + 1)]
-    by_runs: dict[int, list[int]] = {}
-    for row, sample in enumerate(listed):
-        if sample is not None and len(sample):
-            by_runs.setdefault(len(sample), []).append(row)
-    for rows in by_runs.values():
-        block: Floats = np.stack([sample for row in rows if (sample := listed[row]) is not None])
-        points: Floats = np.percentile(block, _POINTS, axis=1)
-        for number in range(len(_POINTS)):
-            found[number][rows] = points[number]
-        found[-1][rows] = block.mean(axis=1)
-    return found
+    parts = [
+        np.concatenate([np.percentile(block, _POINTS, axis=1), block.mean(axis=1)[None]])
+        for block in blocks
+    ]
+    points = np.concatenate(parts, axis=1)
+    return list(np.where(timed, points, np.nan))
 
 
 def time_columns(points: list[Floats], units: Units) -> tuple[Column, ...]:
@@ -207,7 +242,7 @@ def time_columns(points: list[Floats], units: Units) -> tuple[Column, ...]:
     )
 
 
-def join_column(words: list[str]) -> Column:
+def join_column(words: Sequence[str | None]) -> Column:
     """Return the column that says how sure the joins are."""
     return badge_column("join", words, tone=_tone, explain=_reason)
 
@@ -220,16 +255,17 @@ def _reason(value: object) -> str:
     return JOIN_REASONS.get(str(value), "")
 
 
-def _ticks(session: Session, rows: tuple[OperatorRow, ...]) -> tuple[Column, ...]:
+def _ticks(session: Session, rows: OperatorRows, timed: NDArray[np.bool_]) -> tuple[Column, ...]:
     """Return a column of ticks for what is not measured in time; none when all is."""
-    events = [row.event if row.samples_ns is None else None for row in rows]
-    if all(event is None for event in events):
+    if timed.all():
         return ()
     profile = analyse_profile(session).rows
-    values = [
-        np.nan if event is None else float(np.median(profile[event].raw_ticks)) for event in events
-    ]
-    return (number_column("p50 of ticks", np.array(values), Quantity.TICKS, missing="—"),)
+    values = np.full(len(rows), np.nan)
+    for row in np.flatnonzero(~timed).tolist():
+        part, at = rows.place(row)
+        source, event = profile.place(int(part.events[at]))
+        values[row] = float(np.median(source.block.elapsed[:, event]))
+    return (number_column("p50 of ticks", values, Quantity.TICKS, missing="—"),)
 
 
 def _untimed(session: Session, method: str) -> OperatorsTable:

@@ -6,10 +6,11 @@ Sorting and filtering never touch a table: they are index arrays over it (``row_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,17 +51,17 @@ class Total(str, Enum):
     SAME = "same"  # the common value when all rows agree
 
 
-class Categories(Sequence[str]):
+class Categories(Sequence["str | None"]):
     """A long text column with few different values: small integers into a list of labels.
 
     Attributes:
         codes: label index of each row, read only
-        labels: the different texts
+        labels: the different texts, None for a missing one
     """
 
     __slots__ = ("codes", "labels")
 
-    def __init__(self, codes: NDArray[np.integer[Any]], labels: Sequence[str]) -> None:
+    def __init__(self, codes: NDArray[np.integer[Any]], labels: Sequence[str | None]) -> None:
         if codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < len(labels):
             raise ValueError("a category code has no label")
         self.codes = codes
@@ -71,14 +72,53 @@ class Categories(Sequence[str]):
         return len(self.codes)
 
     @overload
-    def __getitem__(self, index: int) -> str: ...
+    def __getitem__(self, index: int) -> str | None: ...
     @overload
     def __getitem__(self, index: slice) -> Categories: ...
     @override
-    def __getitem__(self, index: int | slice) -> str | Categories:
+    def __getitem__(self, index: int | slice) -> str | Categories | None:
         if isinstance(index, slice):
             return Categories(self.codes[index], self.labels)
         return self.labels[int(self.codes[index])]
+
+    @classmethod
+    def of(
+        cls, parts: Iterable[tuple[NDArray[np.integer[Any]], Sequence[str | None]]]
+    ) -> Categories:
+        """Return one column of parts that have texts of their own, which may repeat each other."""
+        seen: dict[str | None, int] = {}
+        found = [np.zeros(0, np.int64)]
+        for codes, texts in parts:
+            used, which = np.unique(codes, return_inverse=True)
+            codes_used = cast("list[int]", used.tolist())
+            numbers = [seen.setdefault(texts[code], len(seen)) for code in codes_used]
+            found.append(np.array(numbers, np.int64)[which])
+        return cls(np.concatenate(found), tuple(seen))
+
+
+class Keys(Sequence[Hashable], ABC):
+    """Keys of rows that are made when they are asked for, and found without making all of them."""
+
+    @abstractmethod
+    def at(self, row: int) -> Hashable:
+        """Return the key of a row that there is."""
+
+    @abstractmethod
+    def find(self, key: Hashable) -> int:
+        """Return the first row with a key, -1 when there is none."""
+
+    @overload
+    def __getitem__(self, index: int) -> Hashable: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hashable, ...]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> Hashable:
+        if isinstance(index, slice):
+            return tuple(self.at(row) for row in range(*index.indices(len(self))))
+        row = index + len(self) if index < 0 else index
+        if not 0 <= row < len(self):
+            raise IndexError(index)
+        return self.at(row)
 
 
 def as_text(value: object) -> str:
@@ -168,6 +208,18 @@ class Table:
     def key(self, row: int) -> Hashable:
         """Return what a row is."""
         return row if self.keys is None else self.keys[row]
+
+    def finder(self) -> Callable[[Hashable], int]:
+        """Return what tells the first row with a key, -1 when there is none."""
+        keys, length = self.keys, self.length
+        if keys is None:
+            return lambda key: key if isinstance(key, int) and 0 <= key < length else -1
+        if isinstance(keys, Keys):
+            return keys.find
+        found: dict[Hashable, int] = {}
+        for row, key in enumerate(keys):
+            found.setdefault(key, row)
+        return lambda key: found.get(key, -1)
 
     def text(self, row: int, column: int) -> str:
         """Return a cell as shown."""

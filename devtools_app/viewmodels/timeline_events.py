@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.colours import backend_index
-from devtools_app.viewmodels.operator_rows import OUTER
+from devtools_app.viewmodels.operator_columns import OUTER
 from inspector.blocks import Block
 from inspector.links import BlockLinks, link_block
 from inspector.memory import instruction_label

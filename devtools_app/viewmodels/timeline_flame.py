@@ -17,7 +17,8 @@ from devtools_app.viewmodels.canvas_data import (
 )
 from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.node_times import method_runs
-from devtools_app.viewmodels.operator_rows import UNATTRIBUTED, OperatorRow, operator_rows
+from devtools_app.viewmodels.operator_columns import UNATTRIBUTED
+from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
 from devtools_app.viewmodels.timeline import Timeline
 from devtools_app.viewmodels.timeline_events import UNKNOWN_DELEGATE
 from devtools_app.viewmodels.units import Quantity

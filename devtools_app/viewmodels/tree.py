@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -162,11 +162,3 @@ def tree_from_paths(paths: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], No
             at = found
         leaf[index] = at
     return tuple(names), np.array(parents, np.int64), leaf
-
-
-def keyed(keys: Sequence[Hashable]) -> dict[Hashable, int]:
-    """Return the first row of each key."""
-    found: dict[Hashable, int] = {}
-    for row, key in enumerate(keys):
-        found.setdefault(key, row)
-    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from devtools_app.viewmodels.grouping import group_rows
 from devtools_app.viewmodels.operators import OperatorsTable, operators_table
 from devtools_app.viewmodels.row_order import RowOrder
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.viewmodels.tree import TreeOrder, keyed
+from devtools_app.viewmodels.tree import TreeOrder
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.badge import Badge
@@ -45,7 +45,7 @@ class _Made:
     rows: OperatorsTable
     order: RowOrder
     tree: TreeOrder | None
-    by_key: Mapping[Hashable, int]
+    find: Callable[[Hashable], int]
     index: JoinIndex
 
 
@@ -207,7 +207,7 @@ class OperatorsPane(Pane):
             return -1
         if made.tree is None:
             return place
-        return made.by_key.get(self.tree.rows.key(place), -1)
+        return made.find(self.tree.rows.key(place))
 
     def _row_chosen(self, place: int) -> None:
         row = self._row_of(place)
@@ -272,10 +272,10 @@ def _make(session: Session, method: str, units: Units, group: str, *, events: bo
     titles = [column.title for column in made.table.columns]
     index = join_index(session, method)
     if group not in titles or not made.table.length:
-        return _Made(made, order, None, {}, index)
+        return _Made(made, order, None, made.table.finder(), index)
     rows = np.arange(made.table.length)
     tree = TreeOrder(group_rows(order, titles.index(group), rows)).prepare()
-    return _Made(made, order, tree, keyed(made.table.keys or ()), index)
+    return _Made(made, order, tree, made.table.finder(), index)
 
 
 SPEC = ViewSpec("operators", "Operators", Area.BOTTOM, OperatorsPane, "operators")

@@ -1,0 +1,301 @@
+"""The operator rows of one block of a trace as columns, made without a loop over its events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inspector.blocks import Block
+from inspector.link_codes import inside_delegates, link_codes, shown_texts, texts_among
+from inspector.links import NO_LINK, BlockLinks, Link, link_block
+from inspector.memory import instruction_label
+from inspector.model_graph import short_backend
+from inspector.number_keys import pack, ranks
+from inspector.profile_rows import EXECUTE
+from inspector.session import Session
+from inspector.timing import is_time, scale_factor
+from schema.program import instructions
+from schema.program import model as m
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+DELEGATE_CALL = "DELEGATE_CALL"
+OUTER = ("OPERATOR_CALL", DELEGATE_CALL, "JF_CALL", "MOVE_CALL", "FREE_CALL")
+UNATTRIBUTED = "unattributed"
+KINDS = ("operator", "inner", "rest", UNATTRIBUTED)
+OPERATOR, INNER, REST, LEFT = range(len(KINDS))
+_REST = "rest of the delegate call"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockRows:
+    """The rows of one block, in the order of the instructions; the unattributed time comes last.
+
+    Attributes:
+        name: of the block, that no other block has
+        links: the different links
+        modules: dotted path of each link, empty when unknown
+        labels: the different names
+        kind: index into KINDS
+        event: event of the block, -1 for unattributed time
+        events: row of the profile, where event is not -1
+        instruction: index in the chain, -1 for unattributed time
+        link: index into links
+        label: index into labels
+        timed: whether there are samples
+        samples: time of each run, all passes together
+        kernel_ns: the kernel's own mean time, where has_kernel says there is one
+        passes: how often it happens in a run
+        share: of the method's mean time, where it is timed and has_shares
+        has_shares: whether the time of the method is known
+
+    Shapes: samples float64[rows, runs]; all others have one value a row
+    Units: samples, kernel_ns nanoseconds
+    """
+
+    name: str
+    links: tuple[Link, ...]
+    modules: tuple[str, ...]
+    labels: tuple[str, ...]
+    kind: Ints
+    event: Ints
+    events: Ints
+    instruction: Ints
+    link: Ints
+    label: Ints
+    timed: Mask
+    samples: Floats
+    kernel_ns: Floats
+    has_kernel: Mask
+    passes: Ints
+    share: Floats
+    has_shares: bool
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def of_delegate(self, index: int) -> Mask:
+        """Return which rows are of the calls of a delegate."""
+        return np.array([link.delegate == index for link in self.links], np.bool_)[self.link]
+
+    @property
+    def in_delegate(self) -> Mask:
+        """Return whether the time was spent by a delegate, also by one nothing is known of."""
+        backends = np.array([bool(link.backend) for link in self.links], np.bool_)
+        call = np.array([label == DELEGATE_CALL for label in self.labels], np.bool_)
+        return backends[self.link] | np.isin(self.kind, (INNER, REST)) | call[self.label]
+
+
+def delegate_label(link: Link) -> str:
+    """Return ``XNNPACK 0`` for an event of a delegate, empty text outside."""
+    if not link.backend:
+        return ""
+    short = short_backend(link.backend)
+    return short if link.delegate is None else f"{short} {link.delegate}"
+
+
+def block_rows(session: Session, method: str, block: Block, start: int, name: str) -> BlockRows:
+    """Return the rows of a block whose first event is that row of the profile."""
+    return _Maker(session, method, block).rows(start, name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placed:
+    """Which events make which rows; without the row of unattributed time."""
+
+    kind: Ints
+    event: Ints
+    kernel: Ints  # -1 for none
+    outer: Ints  # events that stand for an instruction, in their order
+    inner: Ints  # events inside delegates
+    call_of: Ints  # row of the call that each of them is in, -1 for none
+
+
+class _Maker:
+    def __init__(self, session: Session, method: str, block: Block) -> None:
+        self.block = block
+        self.source = session.options.source_time_scale
+        self.is_time = is_time(self.source)
+        self.scale = scale_factor(self.source, "ns") if self.is_time else 1.0
+        self.texts = shown_texts(block)
+        whole = np.flatnonzero(texts_among(block, self.texts, EXECUTE))
+        self.method_ns = self._ns(whole[:1])[0] if len(whole) and self.is_time else None
+        program = session.program
+        known = program is not None and method in session.methods
+        self.plan = program.plan(method) if program is not None and known else None
+        self.found = link_codes(session, block)
+        self.modules = _modules(link_block(session, block), self.found.links)
+
+    def _ns(self, events: Ints) -> Floats:
+        """Return times as float64[events, runs], a row's runs side by side."""
+        return np.ascontiguousarray(np.transpose(self.block.total[:, events])) / self.scale
+
+    def rows(self, start: int, name: str) -> BlockRows:
+        placed = _place(self.block, self.texts)
+        event, kind = placed.event, placed.kind
+        link, links = self.found.codes[event], self.found.links
+        label, labels = self._labels(kind, event)
+        kernel_ns, has_kernel = self._kernels(placed.kernel)
+        made = BlockRows(
+            name=name,
+            links=links,
+            modules=self.modules,
+            labels=labels,
+            kind=kind,
+            event=event,
+            events=event + start,
+            instruction=self._steps(event),
+            link=link,
+            label=label,
+            timed=self._timed(kind, link),
+            samples=self._samples(placed),
+            kernel_ns=kernel_ns,
+            has_kernel=has_kernel,
+            passes=self.block.layout.occurrences[event],
+            share=np.full(len(kind), np.nan),
+            has_shares=False,
+        )
+        if self.method_ns is None:
+            return made
+        rest = self.method_ns - _sum(self._ns(placed.outer))
+        return _with_shares(_with_unattributed(made, rest), float(self.method_ns.mean()))
+
+    def _kernels(self, kernel: Ints) -> tuple[Floats, Mask]:
+        there = (kernel >= 0) & self.is_time
+        found = np.full(len(kernel), np.nan)
+        found[there] = self._ns(kernel[there]).mean(axis=1)
+        return found, there
+
+    def _steps(self, event: Ints) -> Ints:
+        return self.block.layout.instruction[event]
+
+    def _timed(self, kind: Ints, link: Ints) -> Mask:
+        of_link = [is_time(self.source, one.backend) for one in self.found.links]
+        inside = np.array(of_link, np.bool_)[link]
+        return np.where(kind == INNER, inside, True) & self.is_time
+
+    def _samples(self, placed: _Placed) -> Floats:
+        samples = self._ns(placed.event)
+        called = placed.call_of >= 0
+        if called.any():
+            inner, call = self._ns(placed.inner[called]), placed.call_of[called]
+            for run in range(samples.shape[1]):  # bincount adds up in order, as a loop would
+                samples[:, run] -= np.bincount(call, inner[:, run], minlength=len(samples))
+        return samples
+
+    def _labels(self, kind: Ints, event: Ints) -> tuple[Ints, tuple[str, ...]]:
+        """Return the names of rows; operators have the program's, if there is one."""
+        steps = instructions(self.plan) if self.plan is not None else ()
+        number = self._steps(event)
+        planned = (kind == OPERATOR) & (number >= 0) & (number < len(steps))
+        text, integer = self.texts[event], self.block.layout.delegate_int[event]
+        shown = ~planned & (kind != REST)
+        codes, first = ranks(
+            pack(
+                np.where(planned, 0, np.where(kind == REST, 1, 2)),
+                np.where(planned, number, 0),
+                np.where(shown, text, -1),
+                np.where(shown, integer, -1),
+            )
+        )
+        labels: list[str] = []
+        for row in first.tolist():
+            if kind[row] == REST:
+                labels.append(_REST)
+            elif planned[row] and self.plan is not None:
+                labels.append(_planned(self.plan, steps[int(number[row])][2]))
+            else:
+                labels.append(self.block.event_name(int(event[row])))
+        return codes, tuple(labels)
+
+
+def _with_unattributed(rows: BlockRows, rest: Floats) -> BlockRows:
+    return replace(
+        rows,
+        links=(*rows.links, NO_LINK),
+        modules=(*rows.modules, ""),
+        labels=(*rows.labels, UNATTRIBUTED),
+        kind=np.append(rows.kind, LEFT),
+        event=np.append(rows.event, -1),
+        events=np.append(rows.events, -1),
+        instruction=np.append(rows.instruction, -1),
+        link=np.append(rows.link, len(rows.links)),
+        label=np.append(rows.label, len(rows.labels)),
+        timed=np.append(rows.timed, True),
+        samples=np.concatenate([rows.samples, rest[None]]),
+        kernel_ns=np.append(rows.kernel_ns, np.nan),
+        has_kernel=np.append(rows.has_kernel, False),
+        passes=np.append(rows.passes, 1),
+    )
+
+
+def _with_shares(rows: BlockRows, whole: float) -> BlockRows:
+    if not whole:
+        return replace(rows, share=np.full(len(rows), np.nan))
+    share = np.where(rows.timed, rows.samples.mean(axis=1) / whole, np.nan)
+    return replace(rows, share=share, has_shares=True)
+
+
+def _planned(plan: m.ExecutionPlan, instruction: m.Instruction) -> str:
+    return instruction_label(plan, instruction.instr_args).replace("::", ".")
+
+
+def _sum(parts: Floats) -> Floats:
+    """Return the sum over rows, added up one after another as they come."""
+    none = np.zeros(len(parts), np.int64)
+    runs = range(parts.shape[1])
+    return np.array([np.bincount(none, parts[:, run], minlength=1)[0] for run in runs])
+
+
+def _place(block: Block, texts: Ints) -> _Placed:
+    layout = block.layout
+    inside = (layout.chain >= 0) & (layout.instruction != -1)
+    delegated = inside_delegates(block)
+    outer = texts_among(block, texts, OUTER) & ~delegated
+    numbers, which = np.unique(layout.instruction, return_inverse=True)
+    first_outer = _first(inside & outer, which, len(numbers))
+    first_kernel = _first(inside & ~outer & ~delegated, which, len(numbers))
+    main = np.where(first_outer >= 0, first_outer, first_kernel)
+    inner = np.flatnonzero(inside & delegated)
+    has_inner = np.bincount(which[inner], minlength=len(numbers)) > 0
+    called = np.flatnonzero(main >= 0)
+    # the operators inside of a call come before what they leave of it
+    order = np.lexsort(
+        (np.repeat([0, 1], [len(inner), len(called)]), np.concatenate([which[inner], called]))
+    )
+    event = np.concatenate([inner, main[called]])[order]
+    kind = np.where(has_inner[called], REST, OPERATOR)
+    kind = np.concatenate([np.full(len(inner), INNER), kind])[order]
+    kernel = np.where((first_outer >= 0) & ~has_inner, first_kernel, -1)[called]
+    kernel = np.concatenate([np.full(len(inner), -1), kernel])[order]
+    row_of = np.full(len(numbers), -1)
+    rows = np.flatnonzero(kind != INNER)
+    row_of[called] = rows
+    outers = np.sort(first_outer[first_outer >= 0])
+    return _Placed(kind, event, kernel, outers, inner, row_of[which[inner]])
+
+
+def _first(mask: Mask, which: Ints, groups: int) -> Ints:
+    """Return the first event of each group in a mask, -1 for none."""
+    found = np.full(groups, -1, np.int64)
+    events = np.flatnonzero(mask)[::-1]
+    found[which[events]] = events
+    return found
+
+
+def _modules(links: BlockLinks, different: Sequence[Link]) -> tuple[str, ...]:
+    """Return the dotted module path of each link, empty when unknown."""
+    return tuple(_module(links, link) for link in different)
+
+
+def _module(links: BlockLinks, link: Link) -> str:
+    names = (link.node,) if link.node else link.nodes[-1:]
+    for handle in link.handles:
+        for node in links.nodes.get(handle, ()):
+            if node.name in names:
+                return node.module_path
+    return ""

@@ -1,0 +1,96 @@
+"""Read-only mappings from integers over sorted columns: a million entries are not objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import index
+from typing import SupportsIndex, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+Ints = NDArray[np.int64]
+V = TypeVar("V")
+NONE = np.zeros(0, np.int64)
+
+
+class _SortedKeys(Mapping[int, V]):
+    """Looks a key up among sorted ones, each there once."""
+
+    def __init__(self, keys: Ints) -> None:
+        self._keys = keys
+
+    def _place(self, key: object) -> int:
+        if not isinstance(key, SupportsIndex):
+            raise KeyError(key)
+        number = index(key)
+        place = int(np.searchsorted(self._keys, number))
+        if place == len(self._keys) or self._keys[place] != number:
+            raise KeyError(key)
+        return place
+
+    @override
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @override
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._keys.tolist())
+
+
+class IntMap(_SortedKeys[int]):
+    """Integers to integers.
+
+    Args:
+        keys: sorted, each once
+        values: one a key
+    """
+
+    def __init__(self, keys: Ints = NONE, values: Ints = NONE) -> None:
+        super().__init__(keys)
+        self._values = values
+
+    @override
+    def __getitem__(self, key: int) -> int:
+        return int(self._values[self._place(key)])
+
+
+class CodedMap(_SortedKeys[V]):
+    """Integers to a few different things.
+
+    Args:
+        keys: sorted, each once
+        codes: index into items, one a key
+        items: the different values
+    """
+
+    def __init__(self, keys: Ints, codes: Ints, items: Sequence[V]) -> None:
+        super().__init__(keys)
+        self._codes = codes
+        self._items = items
+
+    @override
+    def __getitem__(self, key: int) -> V:
+        return self._items[int(self._codes[self._place(key)])]
+
+
+class GroupMap(_SortedKeys[tuple[int, ...]]):
+    """Integers to all the values they were given, in the order they were given.
+
+    Args:
+        keys: in any order, as often as they have values
+        values: one a key
+    """
+
+    def __init__(self, keys: Ints = NONE, values: Ints = NONE) -> None:
+        order = np.argsort(keys, kind="stable")
+        unique, start = np.unique(keys[order], return_index=True)
+        super().__init__(unique)
+        self._values = values[order]
+        self._edges = np.append(start, len(keys))
+
+    @override
+    def __getitem__(self, key: int) -> tuple[int, ...]:
+        place = self._place(key)
+        return tuple(self._values[self._edges[place] : self._edges[place + 1]].tolist())

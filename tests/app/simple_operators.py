@@ -1,0 +1,213 @@
+"""Operators and events in their simple form, event by event: what the columns have to say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from devtools_app.viewmodels.all_events import _node_words
+from devtools_app.viewmodels.block_names import block_labels
+from devtools_app.viewmodels.operator_columns import OUTER, UNATTRIBUTED, delegate_label
+from devtools_app.viewmodels.operator_rows import OperatorRow
+from devtools_app.viewmodels.operators import JOIN_WORDS, backend_words
+from inspector.blocks import trace_blocks
+from inspector.join_index import _event_nodes, _instruction_nodes
+from inspector.links import NO_LINK, Link, link_block
+from inspector.memory import instruction_label
+from inspector.model_graph import model_graph
+from inspector.profile import analyse_profile
+from inspector.profile_rows import EXECUTE
+from inspector.session import Session
+from inspector.timing import is_time, scale_factor
+from schema.program import instructions
+
+
+def operators(session: Session, method: str) -> list[OperatorRow]:
+    """Return the rows of a method, made one after another."""
+    rows: list[OperatorRow] = []
+    start = 0
+    blocks = trace_blocks(session.dumps).blocks
+    for block, label in zip(blocks, block_labels(blocks), strict=True):
+        links = link_block(session, block)
+        if (block.layout.chain >= 0).any() and links.method in (method, None):
+            rows += _Block(session, method, block, links, start, label).rows()
+        start += len(block)
+    return rows
+
+
+class _Block:
+    def __init__(self, session, method, block, links, start, label) -> None:
+        self.block, self.links, self.start, self.label = block, links, start, label
+        self.source = session.options.source_time_scale
+        self.is_time = is_time(self.source)
+        self.scale = scale_factor(self.source, "ns") if self.is_time else 1.0
+        self.names = [block.event_name(event) for event in range(len(block))]
+        whole = [event for event, name in enumerate(self.names) if name in EXECUTE]
+        self.method_ns = self.ns(whole[0]) if whole and self.is_time else None
+        program = session.program if method in session.methods else None
+        self.plan = program.plan(method) if program is not None else None
+
+    def ns(self, event: int):
+        return self.block.total[:, event] / self.scale
+
+    def rows(self) -> list[OperatorRow]:
+        outer: dict[int, int] = {}
+        kernels: dict[int, int] = {}
+        inner: dict[int, list[int]] = {}
+        for event, name in enumerate(self.names):
+            number = self.block.instruction(event)
+            if self.block.layout.chain[event] < 0 or number is None:
+                continue
+            if self.block.delegate_id(event) is not None:
+                inner.setdefault(number, []).append(event)
+            else:
+                (outer if name in OUTER else kernels).setdefault(number, event)
+        rows: list[OperatorRow] = []
+        for number in sorted({*outer, *kernels, *inner}):
+            inside = inner.get(number, [])
+            rows += [self.row(self.names[one], one, number, None, "inner") for one in inside]
+            event = outer.get(number, kernels.get(number))
+            if event is not None and inside:
+                rows.append(self.rest(number, event, inside))
+            elif event is not None:
+                rows.append(self.operator(number, event, kernels.get(number)))
+        if self.method_ns is None:
+            return rows
+        rest = self.method_ns - sum((self.ns(event) for event in outer.values()), np.zeros(1))
+        none = OperatorRow(
+            UNATTRIBUTED, "", "", self.label, NO_LINK, None, None, rest, None, 1, UNATTRIBUTED, None
+        )
+        return [*rows, replace(none, share=self.share(rest))]
+
+    def operator(self, number: int, event: int, kernel: int | None) -> OperatorRow:
+        own = None
+        if kernel is not None and kernel != event and self.is_time:
+            own = float(self.ns(kernel).mean())
+        label = self.names[event]
+        if self.plan is not None:
+            steps = instructions(self.plan)
+            if 0 <= number < len(steps):
+                label = instruction_label(self.plan, steps[number][2].instr_args)
+                label = label.replace("::", ".")
+        return self.row(label, event, number, own, "operator")
+
+    def rest(self, number: int, event: int, inner: list[int]) -> OperatorRow:
+        row = self.row("rest of the delegate call", event, number, None, "rest")
+        if row.samples_ns is None:
+            return row
+        left = row.samples_ns - sum(self.ns(one) for one in inner)
+        return replace(row, samples_ns=left, share=self.share(left))
+
+    def row(self, label, event, number, kernel_ns, kind) -> OperatorRow:
+        link = self.links.link(event)
+        backend = link.backend if kind == "inner" else ""
+        samples = self.ns(event) if self.is_time and is_time(self.source, backend) else None
+        return OperatorRow(
+            label,
+            self.module(link),
+            delegate_label(link),
+            self.label,
+            link,
+            self.start + event,
+            number,
+            samples,
+            kernel_ns,
+            int(self.block.layout.occurrences[event]),
+            kind,
+            self.share(samples),
+        )
+
+    def share(self, samples) -> float | None:
+        if samples is None or self.method_ns is None:
+            return None
+        whole = float(self.method_ns.mean())
+        return float(samples.mean()) / whole if whole else None
+
+    def module(self, link: Link) -> str:
+        names = (link.node,) if link.node else link.nodes[-1:]
+        found = (node for handle in link.handles for node in self.links.nodes.get(handle, ()))
+        return next((node.module_path for node in found if node.name in names), "")
+
+
+def operator_cells(row: OperatorRow) -> dict[str, object]:
+    """Return what the table of operators says of a row."""
+    rest = row.kind == UNATTRIBUTED
+    nodes = row.link.node or ", ".join(row.link.nodes or row.link.payload_nodes)
+    return {
+        "operator": row.label,
+        "module": row.module,
+        "delegate": row.delegate or ("unknown" if row.in_delegate else "—"),
+        "join": "" if rest else JOIN_WORDS[row.link.grade.value],
+        "block": row.block,
+        "backend": UNATTRIBUTED
+        if rest
+        else backend_words(row.link.backend, inside=row.in_delegate),
+        "node": "" if rest else nodes,
+        "passes": row.passes,
+        "kernel, mean": row.kernel_ns,
+        "share of method": row.share,
+        **points(row.samples_ns),
+    }
+
+
+def points(samples) -> dict[str, Any]:
+    """Return the percentiles of one row alone."""
+    names = ("p50", "p10", "p90", "min", "max")
+    if samples is None:
+        return dict.fromkeys((*names, "mean"))
+    values = (*np.percentile(samples, (50, 10, 90, 0, 100)), samples.mean())
+    return dict(zip((*names, "mean"), values, strict=True))
+
+
+def event_cells(session: Session) -> list[dict[str, object]]:
+    """Return what the table of all events says of each."""
+    found: list[dict[str, object]] = []
+    sources = analyse_profile(session).rows.sources
+    labels = block_labels([source.block for source in sources])
+    for source, label in zip(sources, labels, strict=True):
+        for event in range(len(source.block)):
+            found.append(_event(source, event, label))
+    return found
+
+
+def _event(source, event: int, label: str) -> dict[str, object]:
+    block, link = source.block, source.links.link(event)
+    identifier, name = block.delegate_id(event), block.event_name(event)
+    operators_of, modules = _node_words(source.links, link)
+    inside = identifier is not None or name == "DELEGATE_CALL"
+    return {
+        "event": name,
+        "operators": operators_of,
+        "module": modules,
+        "identifier": None if identifier is None else str(identifier),
+        "join": JOIN_WORDS[link.grade.value],
+        "instruction": block.instruction(event) if block.layout.chain[event] >= 0 else None,
+        "block": label,
+        "backend": backend_words(link.backend, inside=inside),
+        "p50": source.percentiles[1, event] * 1e6 if source.is_time(event) else None,
+    }
+
+
+def joined_events(session: Session, method: str) -> dict[int, tuple[int, tuple[str, ...], bool]]:
+    """Return row of the profile -> instruction, nodes and whether it is inside a delegate."""
+    graph = model_graph(session, method)
+    by_step = _instruction_nodes(session, method, graph)
+    found: dict[int, tuple[int, tuple[str, ...], bool]] = {}
+    start = 0
+    for block in trace_blocks(session.dumps).blocks:
+        links = link_block(session, block)
+        wanted = links.method == method or (links.method is None and links.plan is None)
+        for event in range(len(block)) if wanted else ():
+            number = block.instruction(event)
+            if block.layout.chain[event] < 0 or number is None:
+                continue
+            inner = block.delegate_id(event) is not None
+            of_step = by_step.get(number, ())
+            names = _event_nodes(graph, links.link(event), number, of_step)
+            if not names and not inner:
+                names = of_step
+            found[start + event] = (number, names, inner)
+        start += len(block)
+    return found
