@@ -38,6 +38,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope check model.pte model.etrecord run.etdp run.debug",
         "etscope check runs/mobilenet || echo 'not one set'",
     ),
+    "gap": (
+        "etscope gap model.pte model.etrecord run.etdp run.debug",
+        "etscope gap runs/mobilenet --sort own --top 10",
+        "etscope gap runs/mobilenet --reference exported --rtol 1e-5 --format json",
+    ),
     "diff": (
         "etscope diff old.pte new.pte",
         "etscope diff runs/before runs/after",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from inspector.cli.answer import FAILED, UNREADABLE, USAGE, CommandError
 from inspector.cli.progress import Progress
+from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Ended, Outcome
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import JobRun
@@ -25,7 +26,7 @@ def add_timeout(parser: ArgumentParser) -> None:
 
 
 def add_program_data(parser: ArgumentParser) -> None:
-    """Add the files beside a program and the threads it may use."""
+    """Add the files beside a program, and what it may use."""
     parser.add_argument(
         "--ptd",
         action="append",
@@ -35,6 +36,12 @@ def add_program_data(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--threads", type=count, default=0, metavar="N", help="default: as many as torch takes"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default=ENGINES[0],
+        help="what runs XNNPACK delegates: the real kernels or torch's; default: auto",
     )
 
 

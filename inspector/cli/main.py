@@ -47,6 +47,7 @@ VERBS: dict[str, str] = {
     "compile": "a program file and an ETRecord from a PyTorch module",
     "run": "a program on our own runtime: outputs, trace, times",
     "verify": "do the cases of a bundled program give what they should?",
+    "gap": "where the numbers of a run leave those of the recorded program",
     "bundle": "a bundled program: a program with inputs and expected outputs",
     "inspector-cli": "the stock tool's table, with its own options",
 }

@@ -150,6 +150,7 @@ def _job(options: Namespace) -> RunJob:
         record=options.record,
         data_files=tuple(options.ptd),
         threads=options.threads,
+        engine=options.engine,
     )
 
 

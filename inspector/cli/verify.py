@@ -57,6 +57,7 @@ def run(options: Namespace) -> Answer:
         options.atol,
         tuple(options.ptd),
         options.threads,
+        options.engine,
     )
     running = ExecutingRun(job, timeout=options.timeout)
     progress = Progress(sys.stderr, verbose=options.verbose)

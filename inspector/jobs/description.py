@@ -129,7 +129,7 @@ def job_from(content: Mapping[str, Any]) -> CompileJob:
     """Return the job in a JSON object that ``job_content`` made."""
     found = _with_tuples(content)
     found["source"] = Source(**content["source"])
-    found["rules"] = Rules(**_with_tuples(content["rules"]))
+    found["rules"] = Rules(**_with_tuples(content.get("rules", {})))
     return CompileJob(**found)
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 OUTPUTS, TRACE, BUFFER, REPORT = "outputs.pt", "run.etdp", "run.debug", "run.json"
 MADE_INPUTS = ("random", "ones", "zeros")
 DEBUG_LEVELS = ("none", "outputs", "intermediate")
+ENGINES = ("auto", "native", "torch")
 RTOL, ATOL = 1e-5, 1e-8
 
 
@@ -31,6 +32,7 @@ class RunJob:
         record: an ETRecord of the program, empty for none
         data_files: ``.ptd`` files
         threads: of torch, 0 for as many as it takes by itself
+        engine: what runs delegates whose backend has several engines
     """
 
     program: str
@@ -47,6 +49,7 @@ class RunJob:
     record: str = ""
     data_files: tuple[str, ...] = ()
     threads: int = 0
+    engine: str = ENGINES[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class VerifyJob:
         atol: absolute tolerance
         data_files: ``.ptd`` files
         threads: of torch, 0 for as many as it takes by itself
+        engine: what runs delegates whose backend has several engines
     """
 
     program: str
@@ -68,6 +72,7 @@ class VerifyJob:
     atol: float = ATOL
     data_files: tuple[str, ...] = ()
     threads: int = 0
+    engine: str = ENGINES[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from typing import IO, Any
 from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, Stage, message_from
 
 WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
-COMPILES, EXECUTES = "compile", "execute"
+COMPILES, EXECUTES, COMPARES = "compile", "execute", "compare"
 GRACE_SECONDS = 2.0  # between asking a worker to end and ending it
 _KEPT_LINES = 2_000  # of what the user's code prints, while nobody takes them
 _KEPT_EVENTS = 10_000
@@ -40,7 +40,7 @@ class Worker:
         """Start the process.
 
         Args:
-            kind: what it is for, ``COMPILES`` or ``EXECUTES``
+            kind: what it is for, ``COMPILES``, ``EXECUTES`` or ``COMPARES``
 
         Raises: OSError if it cannot be started
         """

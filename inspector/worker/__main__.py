@@ -17,7 +17,8 @@ sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from inspector.jobs.description import job_from  # noqa: E402
 from inspector.jobs.executing import executing_from  # noqa: E402
-from inspector.jobs.process import EXECUTES  # noqa: E402
+from inspector.jobs.gap import gap_from  # noqa: E402
+from inspector.jobs.process import COMPARES, EXECUTES  # noqa: E402
 from inspector.worker.channel import Channel  # noqa: E402
 
 
@@ -25,26 +26,30 @@ def main() -> int:
     """Say what is known, take a job, do it."""
     channel = Channel()
     faulthandler.enable(file=2)
-    executes = EXECUTES in sys.argv[1:]
+    kind = sys.argv[1] if sys.argv[1:] else ""
     try:
-        known = _load(executes)
+        known = _load(kind)
     except Exception as error:  # noqa: BLE001 - torch that is not there, or is broken
-        what = "running" if executes else "compiling"
+        what = _WORDS.get(kind, "compiling")
         sentence = f"{what} needs torch 2.6 or newer: {type(error).__name__}: {error}"
         channel.send("failed", sentence=sentence, details=traceback.format_exc())
         return 1
     channel.send("ready", **known)
     request = channel.receive()
     channel.leave_with_parent(request["folder"])
-    return _execute(channel, request) if executes else _compile(channel, request)
+    return _WORK.get(kind, _compile)(channel, request)
 
 
-def _load(executes: bool) -> dict[str, list[str]]:
+def _load(kind: str) -> dict[str, list[str]]:
     """Import what the job needs and return the names it may use."""
-    if executes:
+    if kind == EXECUTES:
         from inspector.worker import executing
 
         return executing.known_names()
+    if kind == COMPARES:
+        from inspector.worker import gap_job as _  # noqa: F401 - loads torch
+
+        return {}
     from inspector.worker import lowering
 
     return lowering.known_names()
@@ -81,6 +86,23 @@ def _execute(channel: Channel, request: dict[str, Any]) -> int:
         return 1
     channel.send("finished", result=result)
     return 0
+
+
+def _compare(channel: Channel, request: dict[str, Any]) -> int:
+    from inspector.worker import gap_job
+
+    try:
+        job = gap_from(request["job"])
+        result = gap_job.compare(job, Path(request["folder"]), channel.send)
+    except BaseException as error:  # noqa: BLE001 - whatever kernels raise
+        channel.send("failed", **gap_job.failure(error))
+        return 1
+    channel.send("finished", result=result)
+    return 0
+
+
+_WORDS = {EXECUTES: "running", COMPARES: "comparing"}
+_WORK = {EXECUTES: _execute, COMPARES: _compare}
 
 
 if __name__ == "__main__":

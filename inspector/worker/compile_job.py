@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from compiler.files import write_whole
 from compiler.managers import EdgeProgramManager, ExecutorchProgramManager
 from compiler.stages import StageEvent
 from inspector.jobs.description import PROGRAM, RECORD, REPORT, CompileJob, SourceKind
+from inspector.jobs.recipe import RECIPE, Recipe, recipe_of
 from inspector.worker import exporter
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 from inspector.worker.lowering import backend_config, lowered, verdict_counts
@@ -91,11 +93,12 @@ def compile_into(job: CompileJob, folder: Path, say: Say) -> dict[str, Any]:
     """
     heard = Heard(say)
     exporter.tell_what_is_said(heard)
+    recipe = recipe_of(job, _versions())  # of the source as it is now, not when all is done
     source = _source(job, folder, heard)
     edge = lowered(job, source.programs, source.constants, heard.observe)
     program = edge.to_executorch(backend_config(job), observer=heard.observe)
     with told(heard, "write"):
-        _write(program, folder)
+        _write(program, folder, recipe)
     report = _report(job, heard, edge, program, folder)
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     _save(folder / REPORT, lambda stream: stream.write(text.encode()))
@@ -203,13 +206,25 @@ def _pass_on(line: bytes, heard: Heard) -> bool:
     return kind == "failed"
 
 
-def _write(program: ExecutorchProgramManager, folder: Path) -> None:
+def _versions() -> dict[str, str]:
+    return {
+        "etscope": __version__,
+        "torch": str(torch.__version__),
+        "python": platform.python_version(),
+    }
+
+
+def _write(program: ExecutorchProgramManager, folder: Path, recipe: Recipe) -> None:
     _save(folder / PROGRAM, program.write_to_file)
     try:
         program.write_tensor_data_to_file(folder)
     except OSError as error:
         raise _not_written("the files of constants", error) from error
-    _save(folder / RECORD, program.get_etrecord().write_to_file)
+    text = recipe.text.encode()
+    record = program.get_etrecord()
+    record.update_recipe(text)
+    _save(folder / RECORD, record.write_to_file)
+    _save(folder / RECIPE, lambda stream: stream.write(text))
 
 
 def _save(path: Path, write: Callable[[IO[bytes]], object]) -> None:

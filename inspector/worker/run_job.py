@@ -70,7 +70,7 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
     name = chosen_method(program.file, job.method)
     with told(say, "prepare", name):
         start = time.perf_counter()
-        method = program.load_method(name)
+        method = program.load_method(name, engine=job.engine)
         measured.init_ms = _since(start)
     inputs = _inputs(job, program, name)
     if recording.tracer is not None and job.case is not None:
@@ -151,6 +151,7 @@ def _report(
             "warmup": job.warmup,
             "debug_level": job.debug_level,
             "debug_op": job.only,
+            "engine": job.engine,
             "record": job.record,
             "ptd": list(job.data_files),
         },

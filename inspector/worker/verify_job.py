@@ -10,7 +10,7 @@ import torch
 
 from inspector.jobs.executing import VerifyJob
 from inspector.worker.exporter import AnswerError, Say, told
-from runtime import ErrorCode, ExecutionError, Runtime
+from runtime import ErrorCode, ExecutionError, Method, Program, Runtime
 from runtime.loading import read
 from runtime.verify import CaseResult, load_bundled_input, verify_method_outputs
 from schema import bundled
@@ -56,7 +56,7 @@ def _case(job: VerifyJob, file: bundled.BundledProgram, name: str, case: int) ->
     row: dict[str, Any] = {"method": name, "case": case}
     try:
         program = Runtime.get().load_program(file.program, data_path=list(job.data_files))
-        method = _loaded(program, name)
+        method = _loaded(program, name, job.engine)
         load_bundled_input(method, file, case)
         start = time.perf_counter()
         method.run()
@@ -68,9 +68,9 @@ def _case(job: VerifyJob, file: bundled.BundledProgram, name: str, case: int) ->
     return {**row, "verdict": _verdict(found), "error": "", "outputs": outputs}
 
 
-def _loaded(program: Any, name: str) -> Any:  # noqa: ANN401
+def _loaded(program: Program, name: str, engine: str) -> Method:
     try:
-        return program.load_method(name)
+        return program.load_method(name, engine=engine)
     except KeyError as error:
         raise ExecutionError(ErrorCode.InvalidArgument, str(error.args[0])) from None
 

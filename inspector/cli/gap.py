@@ -1,0 +1,251 @@
+"""gap: where the numbers of a run leave those of the recorded program."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import Any
+
+from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.job_runs import add_timeout, check_there, count_or_none, finished
+from inspector.cli.options import add_files, open_files
+from inspector.cli.progress import Progress
+from inspector.jobs.gap import GapJob, GapRun
+from inspector.numerics.metrics import Metrics
+from inspector.numerics.report import INSIDE, GapReport, Row, RunGap
+from inspector.session import Session
+
+_SHOWN = 40
+ORDERS = ("execution", "total", "own")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    add_files(parser)
+    parser.add_argument(
+        "--reference",
+        default="",
+        metavar="GRAPH",
+        help="edge, exported, or another recorded graph; default: the edge graph where it can run",
+    )
+    parser.add_argument(
+        "--inputs",
+        dest="inputs_file",
+        default="",
+        metavar="FILE.pt",
+        help="inputs of the run, as torch.save wrote them",
+    )
+    parser.add_argument(
+        "--rtol",
+        type=_not_negative,
+        metavar="X",
+        help="share of a tensor's largest magnitude that is no difference; default: by type",
+    )
+    parser.add_argument(
+        "--atol", type=_not_negative, default=0.0, metavar="X", help="added to it; default: 0"
+    )
+    parser.add_argument(
+        "--run", type=count_or_none, default=0, metavar="N", help="which run's rows; default: 0"
+    )
+    parser.add_argument(
+        "--sort", choices=ORDERS, default=ORDERS[0], help="order of the rows; default: execution"
+    )
+    parser.add_argument(
+        "--top", type=count_or_none, default=_SHOWN, metavar="N", help="rows of text; default: 40"
+    )
+    add_timeout(parser)
+
+
+def _not_negative(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise ArgumentTypeError(f"expected a number from 0, found {text!r}")
+    return value
+
+
+def run(options: Namespace) -> Answer:
+    """Compare in a worker process, since recorded graphs are run by torch."""
+    session = open_files(options)
+    missing = _missing(session)
+    if missing:
+        return _answer(GapReport((), (missing,)), options)
+    if options.inputs_file:
+        check_there(options.inputs_file)
+    job = GapJob(
+        files=tuple(file.path for file in session.files if not file.error),
+        method=options.method or "",
+        reference=options.reference,
+        relative=options.rtol,
+        absolute=options.atol,
+        inputs=options.inputs_file,
+    )
+    progress = Progress(sys.stderr, verbose=options.verbose)
+    return _answer(_compared(job, progress, options), options)
+
+
+def _compared(job: GapJob, progress: Progress, options: Namespace) -> GapReport:
+    running = GapRun(job, timeout=options.timeout)
+    finished(running, progress, verbose=options.verbose)
+    return running.report or GapReport()
+
+
+def _missing(session: Session) -> str:
+    """Return what is not there without which nothing can be compared, empty when all is."""
+    if session.program is None:
+        return "gap needs a program: instructions are those of a .pte file"
+    if not session.dumps:
+        return "gap needs an ETDump: the trace of a run that logged intermediate outputs"
+    return ""
+
+
+def _answer(report: GapReport, options: Namespace) -> Answer:
+    shown = [each for each in report.runs if each.run == options.run]
+    rows = [row for each in shown for row in each.rows]
+    notes = list(dict.fromkeys([*report.notes, *(note for each in shown for note in each.notes)]))
+    data = {
+        "coverage": report.coverage(shown),
+        "first_divergence": _divergence(shown),
+        "rows": [_json(each, row) for each in shown for row in each.rows],
+        "runs": [_run_json(report, each) for each in report.runs],
+        "notes": notes,
+    }
+    chosen = _ordered(rows, options.sort)
+    if options.format == "text":
+        chosen = chosen[: options.top]
+    table = Table("", _COLUMNS, [_cells(row) for row in chosen])
+    lines = [*_lines(data), *notes]
+    if len(chosen) < len(rows):
+        lines.append(f"{len(chosen):,} of {len(rows):,} rows are shown; --top shows more")
+    return Answer(data, lines=lines, tables=(table,))
+
+
+def _ordered(rows: list[Row], order: str) -> list[Row]:
+    if order == "execution":
+        return rows
+    return sorted(rows, key=lambda row: -_size(row.total if order == "total" else row.own))
+
+
+def _size(metrics: Metrics | None) -> float:
+    return -1.0 if metrics is None else metrics.max_abs
+
+
+def _divergence(runs: list[RunGap]) -> dict[str, Any] | None:
+    """Return the first row that leaves the tolerance by itself, in the order of the runs."""
+    for each in runs:
+        row = each.first_divergence()
+        if row is not None:
+            return _json(each, row)
+    return None
+
+
+def _json(run: RunGap, row: Row) -> dict[str, Any]:
+    return {
+        "place": row.place,
+        "method": row.method,
+        "block": run.block,
+        "run": run.run,
+        "instruction": row.instruction,
+        "output": row.slot,
+        "operator": row.operator,
+        "delegate_id": row.delegate or None,
+        "node": row.node or None,
+        "covers": list(row.covers),
+        "handles": list(row.handles),
+        "grade": row.grade or None,
+        "inferred": row.inferred,
+        "dtype": row.dtype or None,
+        "shape": list(row.sizes),
+        "passes": row.passes,
+        "compared": row.compared,
+        "reason": row.reason or None,
+        "basis": row.basis or None,
+        "diverges": row.diverges,
+        **_metrics(row.total),
+        "own": None if row.own is None else _metrics(row.own),
+        "inherited": None if row.inherited is None else _metrics(row.inherited),
+        "module": row.module or None,
+        "source": row.source or None,
+        "note": row.note or None,
+    }
+
+
+def _metrics(found: Metrics | None) -> dict[str, Any]:
+    names = Metrics.__dataclass_fields__
+    return {name: None if found is None else getattr(found, name) for name in names}
+
+
+def _run_json(report: GapReport, run: RunGap) -> dict[str, Any]:
+    first = run.first_divergence()
+    return {
+        "method": run.method,
+        "block": run.block,
+        "run": run.run,
+        "case": None if run.case < 0 else run.case,
+        "inputs": run.inputs or None,
+        "reference": run.reference or None,
+        "coverage": report.coverage([run]),
+        "max_abs": max((row.total.max_abs for row in run.rows if row.total), default=None),
+        "first_divergence": None if first is None else first.node,
+        "notes": list(run.notes),
+    }
+
+
+_COLUMNS = (
+    Column("#", "count"),
+    Column("operator"),
+    Column("node"),
+    Column("max abs", "number"),
+    Column("own max abs", "number"),
+    Column("inherited", "number", spare=3),
+    Column("SNR dB", "number", spare=2),
+    Column("ULP", "number", spare=4),
+    Column("outside", "share", spare=1),
+    Column("join", spare=5),
+    Column("note"),
+)
+
+
+def _cells(row: Row) -> tuple[Any, ...]:
+    total, own, inherited = row.total, row.own, row.inherited
+    name = f"{row.node} (last of {len(row.covers)})" if len(row.covers) > 1 else row.node
+    note = row.reason or row.note or ("diverges" if row.diverges else "")
+    operator = f"  {row.operator}" if row.place == INSIDE else row.operator
+    return (
+        row.instruction,
+        operator,
+        name,
+        total.max_abs if total else None,
+        own.max_abs if own else None,
+        inherited.max_abs if inherited else None,
+        total.snr_db if total else None,
+        total.ulp if total else None,
+        total.out_of_tolerance if total else None,
+        f"{row.grade} (inferred)" if row.inferred else row.grade,
+        note,
+    )
+
+
+def _lines(data: dict[str, Any]) -> list[str]:
+    """Return what was found in a few sentences."""
+    cover, first = data["coverage"], data["first_divergence"]
+    inside = cover["inside"]
+    lines = [
+        f"{cover['compared']:,} of {cover['instruction_outputs']:,} outputs of instructions compared,"
+        f" {cover['stated_reasons']:,} with a reason why not"
+    ]
+    if inside["nodes"]:
+        lines.append(
+            f"{inside['compared']:,} of {inside['nodes']:,} nodes inside delegates compared"
+        )
+    if first is not None:
+        own = first["own"] or first
+        lines.append(
+            f"first divergence: {first['node']} ({first['operator']}, instruction"
+            f" {first['instruction']}) is off by {own['max_abs']:.6g} by itself"
+        )
+    elif cover["compared"]:
+        lines.append("nothing leaves the tolerance by itself")
+    return lines

@@ -1,0 +1,153 @@
+"""A compile as a value: the job and what it was done with, as text that makes the program again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, cast, get_args, get_origin, get_type_hints
+
+from inspector.jobs.description import GRANULARITIES, CompileJob, Source, job_from
+
+RECIPE = "recipe.json"
+VERSION = 1
+LARGEST = 1 << 20  # bytes; a recipe is text that people write
+_TOP = ("recipe", "job", "source_sha256", "made_with")
+_CHUNK = 1 << 20
+_WORDS: dict[Any, str] = {str: "text", bool: "true or false", int: "a whole number"}
+_WORDS |= {float: "a number", type(None): "null"}
+
+
+class RecipeError(ValueError):
+    """A text that is no recipe; one sentence with the place, what was expected and found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a program is made.
+
+    Attributes:
+        job: what is compiled, and how
+        source_sha256: of the file of the source when it was compiled, empty when unknown
+        made_with: versions of what compiled it, by name; not part of what is asked for
+    """
+
+    job: CompileJob
+    source_sha256: str = ""
+    made_with: Mapping[str, str] | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the recipe as JSON; equal recipes have equal texts."""
+        content = {
+            "recipe": VERSION,
+            "job": asdict(self.job),
+            "source_sha256": self.source_sha256,
+            "made_with": dict(self.made_with or {}),
+        }
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+    def changed_source(self) -> bool:
+        """Return whether the source is known to be another one than at that time.
+
+        Raises: OSError if it cannot be read
+        """
+        return bool(self.source_sha256) and sha256_of(self.job.source.path) != self.source_sha256
+
+
+def recipe_of(job: CompileJob, made_with: Mapping[str, str]) -> Recipe:
+    """Return the recipe of a job that is being done; its source becomes an absolute path.
+
+    Raises: OSError if the source cannot be read
+    """
+    path = str(Path(job.source.path).absolute())
+    placed = replace(job, source=Source(path, job.source.function))
+    return Recipe(placed, sha256_of(path), made_with)
+
+
+def sha256_of(path: str) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def parse_recipe(data: bytes, place: str) -> Recipe:
+    """Return the recipe in a text.
+
+    Args:
+        data: UTF-8
+        place: name of the file, for the error
+
+    Raises: RecipeError
+    """
+    content = _content(data, place)
+    if content.get("recipe") != VERSION:
+        found = content.get("recipe", "nothing")
+        raise RecipeError(f"{place}: recipe: expected version {VERSION}, found {found!r}")
+    _known(content, _TOP, place)
+    job = content.get("job")
+    _check(CompileJob, job, f"{place}: job")
+    sha256, made_with = content.get("source_sha256", ""), content.get("made_with", {})
+    _check(str, sha256, f"{place}: source_sha256")
+    if not isinstance(made_with, dict):
+        raise RecipeError(f"{place}: made_with: expected an object, found {made_with!r}")
+    versions = cast("dict[str, Any]", made_with)
+    for name, version in versions.items():
+        _check(str, version, f"{place}: made_with.{name}")
+    found = job_from(cast("dict[str, Any]", job))
+    if found.rules.granularity not in GRANULARITIES:
+        there, given = ", ".join(GRANULARITIES), found.rules.granularity
+        raise RecipeError(f"{place}: job.rules.granularity: expected {there}, found {given!r}")
+    return Recipe(found, sha256, versions)
+
+
+def _content(data: bytes, place: str) -> dict[str, Any]:
+    if len(data) > LARGEST:
+        raise RecipeError(f"{place}: expected a recipe, found {len(data):,} bytes")
+    try:
+        found = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise RecipeError(f"{place}: expected a recipe as JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise RecipeError(f"{place}: expected an object, found a {type(found).__name__}")
+    return cast("dict[str, Any]", found)
+
+
+def _known(content: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
+    for name in content:
+        if name not in names:
+            raise RecipeError(f"{place}: {name} is unknown here; there is {', '.join(names)}")
+
+
+def _check(kind: Any, value: object, place: str) -> None:  # noqa: ANN401 - any annotation
+    """Raise RecipeError unless a JSON value has the form of an annotation."""
+    if is_dataclass(kind):
+        _check_members(cast("type", kind), value, place)
+    elif get_origin(kind) is tuple:
+        if not isinstance(value, list):
+            raise RecipeError(f"{place}: expected a list, found {value!r:.60}")
+        for at, one in enumerate(cast("list[object]", value)):
+            _check(get_args(kind)[0], one, f"{place}[{at}]")
+    else:
+        plain = get_args(kind) or (kind,)
+        if type(value) not in plain and not (float in plain and type(value) is int):
+            words = " or ".join(_WORDS[one] for one in plain)
+            raise RecipeError(f"{place}: expected {words}, found {value!r:.60}")
+
+
+def _check_members(kind: type, value: object, place: str) -> None:
+    if not isinstance(value, dict):
+        raise RecipeError(f"{place}: expected an object, found {value!r:.60}")
+    content = cast("dict[str, Any]", value)
+    hints = get_type_hints(kind)
+    _known(content, tuple(hints), place)
+    for one in fields(kind):
+        if one.name in content:
+            _check(hints[one.name], content[one.name], f"{place}.{one.name}")
+        elif one.default is MISSING and one.default_factory is MISSING:
+            raise RecipeError(f"{place}: {one.name} is missing")
