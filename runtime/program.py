@@ -8,6 +8,7 @@ from pathlib import Path
 from runtime.delegates import BackendInitContext, BackendRegistry
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.external import NamedDataMap
+from runtime.garbage import no_collection
 from runtime.memory import Arenas, SharedArenas
 from runtime.meta import MethodMeta
 from runtime.method import Method
@@ -50,6 +51,7 @@ class Program:
         self._shared = SharedArenas(file.plans)
         self._depth = depth
         self._methods: dict[str, Method] = {}
+        self._engines: dict[str, str] = {}
 
     @property
     def method_names(self) -> set[str]:
@@ -69,17 +71,35 @@ class Program:
             raise invalid_argument(f"there is no method {index}")
         return self.file.plans[index].name
 
-    def load_method(self, name: str) -> Method:
+    def load_method(self, name: str, *, engine: str = "") -> Method:
         """Return a method, loaded the first time it is asked for.
 
-        Raises: KeyError for a method that is not there; ExecutionError if it cannot be loaded
+        Args:
+            name: which method
+            engine: what runs its partitions where a backend has several engines: ``auto``,
+                ``native`` or ``torch``; empty for the one it is loaded with, else ``auto``
+
+        Raises: KeyError for a method that is not there; ExecutionError if it cannot be loaded, or
+            is loaded with another engine
         """
         if name not in self._methods:
-            self._methods[name] = self.fresh_method(name)
+            self._methods[name] = self.fresh_method(name, engine=engine or "auto")
+            self._engines[name] = engine or "auto"
+        if engine and self._engines[name] != engine:
+            raise ExecutionError(
+                ErrorCode.InvalidState,
+                f"method {name!r} is loaded with engine {self._engines[name]!r}",
+                remedy="Unload it first.",
+            )
         return self._methods[name]
 
-    def fresh_method(self, name: str) -> Method:
+    @no_collection()
+    def fresh_method(self, name: str, *, engine: str = "auto") -> Method:
         """Return a method with memory and state of its own.
+
+        Args:
+            name: which method
+            engine: what runs its partitions
 
         Raises: KeyError for a method that is not there; ExecutionError if it cannot be loaded
         """
@@ -88,7 +108,7 @@ class Program:
         try:
             table = TableBuilder(plan, self.file, Arenas(plan, self._shared), self._data).build()
             context = BackendInitContext(
-                name, self._data, self._kernels, self._backends, self._depth
+                name, self._data, self._kernels, self._backends, self._depth, engine=engine
             )
             partitions = load_partitions(plan, self.file, context)
             method = Method(plan, table, self._kernels, partitions, self.tracer)

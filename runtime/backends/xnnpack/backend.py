@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from runtime.backends.xnnpack.carriers import STORED
 from runtime.backends.xnnpack.engine import Engine
-from runtime.backends.xnnpack.host import HostEngine
+from runtime.backends.xnnpack.engines import engine_of
 from runtime.backends.xnnpack.model import Plan, Value
 from runtime.backends.xnnpack.reading import Names, read_plan
 from runtime.delegates import BackendExecutionContext, BackendInitContext, BackendInterface
@@ -49,7 +49,7 @@ class XnnpackBackend(BackendInterface):
         """
         del compile_specs
         plan = read_plan(processed, Names(context.named_data), context.partition)
-        return Partition(plan, HostEngine(plan))
+        return Partition(plan, engine_of(plan, context.engine))
 
     @override
     def execute(

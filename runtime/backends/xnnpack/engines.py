@@ -1,0 +1,51 @@
+"""Which engine runs a partition."""
+
+from __future__ import annotations
+
+from runtime.backends.xnnpack.engine import Engine
+from runtime.backends.xnnpack.errors import PartitionError
+from runtime.backends.xnnpack.host import HostEngine
+from runtime.backends.xnnpack.model import Plan
+from runtime.backends.xnnpack.native.available import availability, threads
+from runtime.backends.xnnpack.native.engine import NativeEngine
+from runtime.backends.xnnpack.native.process import KernelProcess
+from runtime.errors import ErrorCode, invalid_argument
+
+AUTO, NATIVE, TORCH = "auto", "native", "torch"
+NAMES = (AUTO, NATIVE, TORCH)
+
+
+def engine_of(plan: Plan, name: str) -> Engine:
+    """Return the engine of a partition.
+
+    Args:
+        plan: the checked payload
+        name: ``auto`` takes the real kernels where they can be used
+
+    Raises: PartitionError if the engine cannot be used, or refuses the payload
+    """
+    if name not in NAMES:
+        raise invalid_argument(f"there is no engine {name!r}; there are {', '.join(NAMES)}")
+    if name == TORCH:
+        return HostEngine(plan)
+    found = availability()
+    if found.folder is not None:
+        return NativeEngine(plan, kernels())
+    if name == NATIVE:
+        raise PartitionError(ErrorCode.NotSupported, found.reason, partition=plan.partition)
+    return HostEngine(plan)
+
+
+class _Shared:
+    """The one process of the kernels that this process has."""
+
+    process: KernelProcess | None = None
+
+
+def kernels() -> KernelProcess:
+    """Return the process of the real kernels, a new one where the last has ended."""
+    process, folder = _Shared.process, availability().folder
+    if process is None or not process.alive:
+        assert folder is not None
+        process = _Shared.process = KernelProcess(folder, threads())
+    return process

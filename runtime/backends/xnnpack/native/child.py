@@ -1,0 +1,403 @@
+"""The process in which the real kernels run: one file, the standard library, nothing of ours.
+
+It is started as a script with the number of a socket, reads questions of JSON from it, and ends
+with the socket. Memory is shared: the parent sends files, both map them. Whatever a damaged payload
+makes the kernels do, it happens here.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import ctypes as c
+import json
+import mmap
+import os
+import socket
+import struct
+import sys
+import time
+from typing import Any
+
+LIBRARY = "libexecutorch_backend_xnnpack.so"
+THREADS = "libexecutorch_threadpool.so"
+INVALID = 0xFFFFFFFF
+PROFILING = 8
+_OK = 0
+_TOO_SMALL = 6
+_MAX_DIMS = 6
+_STATUS: tuple[str, ...] = (
+    "success",
+    "uninitialized",
+    "invalid parameter",
+    "invalid state",
+    "unsupported parameter",
+    "unsupported hardware",
+    "out of memory",
+    "reallocation required",
+    "deprecated",
+)
+
+
+class External(c.Structure):
+    """An argument of a runtime: its id and where it is."""
+
+    _fields_ = (("id", c.c_uint32), ("data", c.c_void_p))
+
+
+_SIZES = c.POINTER(c.c_size_t)
+_LETTERS: dict[str, Any] = {
+    "p": c.c_void_p,
+    "e": c.c_int,
+    "u": c.c_uint32,
+    "v": c.c_uint32,
+    "z": c.c_size_t,
+    "i": c.c_int32,
+    "f": c.c_float,
+    "Z": _SIZES,
+    "F": c.c_void_p,
+    "D": c.c_void_p,
+}
+# Arguments after the subgraph: v value id, F two floats, D two doubles, Z sizes; see _LETTERS.
+NODES = {
+    "xnn_define_unary": "eFvvu",
+    "xnn_define_binary": "eDvvvu",
+    "xnn_define_convert": "vvu",
+    "xnn_define_copy": "vvu",
+    "xnn_define_softmax": "vvu",
+    "xnn_define_exp": "vvu",
+    "xnn_define_tanh": "vvu",
+    "xnn_define_prelu": "vvvu",
+    "xnn_define_batch_matrix_multiply": "vvvu",
+    "xnn_define_fully_connected": "ffvvvvu",
+    "xnn_define_convolution_2d": "uuuuuuuuuuuzzffvvvvu",
+    "xnn_define_depthwise_convolution_2d": "uuuuuuuuuuuzffvvvvu",
+    "xnn_define_deconvolution_2d": "uuuuuuuuuuuuuzzffvvvvu",
+    "xnn_define_average_pooling_2d": "uuuuuuuuffvvu",
+    "xnn_define_max_pooling_2d": "uuuuuuuuuuffvvu",
+    "xnn_define_argmax_pooling_2d": "uuuuuuvvvu",
+    "xnn_define_global_average_pooling_2d": "ffvvu",
+    "xnn_define_static_reshape": "zZvvu",
+    "xnn_define_static_transpose": "zZvvu",
+    "xnn_define_static_slice": "zZZvvu",
+    "xnn_define_static_constant_pad": "ZZfvvu",
+    "xnn_define_static_resize_bilinear_2d": "zzvvu",
+    "xnn_define_concatenate2": "ivvvu",
+    "xnn_define_concatenate3": "ivvvvu",
+    "xnn_define_concatenate4": "ivvvvvu",
+    "xnn_define_concatenate5": "ivvvvvvu",
+}
+_VALUES = {
+    "xnn_define_tensor_value": "pezZpuup",
+    "xnn_define_quantized_tensor_value": "peifzZpuup",
+    "xnn_define_channelwise_quantized_tensor_value_v2": "peipzzZpuup",
+    "xnn_define_blockwise_quantized_tensor_value": "peipzzzZpuup",
+    "xnn_define_dynamically_quantized_tensor_value": "pezzZuup",
+}
+_RUNTIME = {
+    "xnn_initialize": "p",
+    "xnn_create_subgraph": "uup",
+    "xnn_delete_subgraph": "p",
+    "xnn_create_workspace": "p",
+    "xnn_create_runtime_v4": "ppppup",
+    "xnn_reshape_external_value": "puzZ",
+    "xnn_get_external_value_shape": "pupZ",
+    "xnn_reshape_runtime": "p",
+    "xnn_setup_runtime_v2": "pzp",
+    "xnn_invoke_runtime": "p",
+    "xnn_get_runtime_profiling_info": "pezpp",
+    "xnn_delete_runtime": "p",
+}
+
+
+class RefusedError(Exception):
+    """What the library did not do."""
+
+
+class Library:
+    """The two libraries, their functions declared."""
+
+    def __init__(self, folder: str) -> None:
+        """Open the libraries of a folder."""
+        mode = os.RTLD_NOW | os.RTLD_LOCAL
+        self.kernels: Any = c.CDLL(os.path.join(folder, LIBRARY), mode=mode)
+        self._threads: Any = c.CDLL(os.path.join(folder, THREADS), mode=mode)
+        for name, letters in {**_VALUES, **_RUNTIME}.items():
+            self._declare(name, letters)
+        for name, letters in NODES.items():
+            self._declare(name, "p" + letters)
+        self.call("xnn_initialize", None)
+        self.workspace = c.c_void_p()
+        self.call("xnn_create_workspace", c.byref(self.workspace))
+        self.pool: Any = None
+
+    def _declare(self, name: str, letters: str) -> None:
+        function = getattr(self.kernels, name)
+        function.argtypes = [_LETTERS[letter] for letter in letters]
+        function.restype = c.c_int
+
+    def threads(self, count: int) -> None:
+        """Use a pool of threads, none for one thread."""
+        create = self._threads.pthreadpool_create
+        create.argtypes, create.restype = [c.c_size_t], c.c_void_p
+        self.pool = create(count) if count != 1 else None
+
+    def call(self, name: str, *args: Any) -> None:  # noqa: ANN401 - arguments of C
+        """Call a function.
+
+        Raises: RefusedError with the words of its status
+        """
+        status = int(getattr(self.kernels, name)(*args))
+        if status != _OK:
+            words = _STATUS[status] if 0 <= status < len(_STATUS) else f"status {status}"
+            raise RefusedError(f"{name} says {words}")
+
+    def build(self) -> str:
+        """Return the identifier of the kernels, empty for a library that has none."""
+        try:
+            size = self.kernels.xnn_experimental_get_build_identifier_size
+            data = self.kernels.xnn_experimental_get_build_identifier_data
+        except AttributeError:
+            return ""
+        size.restype, data.restype = c.c_size_t, c.c_void_p
+        return c.string_at(data(), size()).hex()
+
+
+class Model:
+    """One runtime: made of calls, shaped, set up and invoked."""
+
+    def __init__(self, library: Library, regions: dict[int, Any], question: dict[str, Any]) -> None:
+        """Make the runtime.
+
+        Raises: RefusedError; `node` of the answer says at which node
+        """
+        self._library = library
+        self._regions = regions
+        self._kept: list[Any] = []
+        self.node: int | None = None
+        self._ids: dict[int, int] = {INVALID: INVALID}
+        self._runtime = c.c_void_p()
+        graph = c.c_void_p()
+        library.call("xnn_create_subgraph", question["externs"], 0, c.byref(graph))
+        try:
+            for value in question["values"]:
+                self._value(graph, *value)
+            for node, name, args in question["nodes"]:
+                self.node = node
+                self._define(graph, name, args)
+            self.node = None
+            flags = question["flags"]
+            library.call(
+                "xnn_create_runtime_v4",
+                graph,
+                None,
+                library.workspace,
+                library.pool,
+                flags,
+                c.byref(self._runtime),
+            )
+        finally:
+            library.call("xnn_delete_subgraph", graph)
+
+    def _address(self, place: list[int] | None) -> int | None:
+        return None if place is None else address(self._regions[place[0]]) + place[1]
+
+    def _value(self, graph: Any, ident: int, name: str, args: list[Any]) -> None:  # noqa: ANN401
+        """Define a value: places in memory are lists of region and offset, sizes lists in Z."""
+        made = c.c_uint32(INVALID)
+        given: list[Any] = [graph]
+        for letter, arg in zip(_VALUES[name][1:-1], args, strict=True):
+            given.append(self._sizes(arg) if letter == "Z" else arg)
+            if letter == "p":
+                given[-1] = self._address(arg)
+        self._library.call(name, *given, c.byref(made))
+        self._ids[ident] = made.value
+
+    def _define(self, graph: Any, name: str, args: list[Any]) -> None:  # noqa: ANN401
+        given: list[Any] = [graph]
+        for letter, arg in zip(NODES[name], args, strict=True):
+            given.append(self._argument(letter, arg))
+        self._library.call(name, *given)
+
+    def _argument(self, letter: str, arg: Any) -> Any:  # noqa: ANN401
+        if letter == "v":
+            return self._ids[arg]
+        if letter == "Z":
+            return self._sizes(arg)
+        if letter in "FD" and arg is not None:
+            kind = c.c_float if letter == "F" else c.c_double
+            numbers = (kind * 2)(*arg)
+            self._kept.append(numbers)
+            return c.addressof(numbers)
+        return arg
+
+    def _sizes(self, sizes: list[int]) -> Any:  # noqa: ANN401
+        made = (c.c_size_t * max(1, len(sizes)))(*sizes)
+        self._kept.append(made)
+        return made
+
+    def shape(self, inputs: list[tuple[int, list[int]]], outputs: list[int]) -> list[list[int]]:
+        """Set the shapes of the inputs and return those of the outputs."""
+        for ident, sizes in inputs:
+            self._library.call(
+                "xnn_reshape_external_value", self._runtime, ident, len(sizes), self._sizes(sizes)
+            )
+        self._library.call("xnn_reshape_runtime", self._runtime)
+        return [self._shape(ident) for ident in outputs]
+
+    def _shape(self, ident: int) -> list[int]:
+        rank, sizes = c.c_size_t(), (c.c_size_t * _MAX_DIMS)()
+        self._library.call(
+            "xnn_get_external_value_shape", self._runtime, ident, c.byref(rank), sizes
+        )
+        return list(sizes[: rank.value])
+
+    def setup(self, places: list[tuple[int, list[int]]]) -> None:
+        """Say where inputs and outputs are."""
+        made = (External * max(1, len(places)))(
+            *(External(ident, self._address(place)) for ident, place in places)
+        )
+        self._library.call("xnn_setup_runtime_v2", self._runtime, len(places), made)
+
+    def invoke(self) -> tuple[int, int]:
+        """Run; return start and end in nanoseconds of the monotonic clock."""
+        start = time.perf_counter_ns()
+        self._library.call("xnn_invoke_runtime", self._runtime)
+        return start, time.perf_counter_ns()
+
+    def profile(self) -> tuple[list[str], list[int]]:
+        """Return name and microseconds of each operator of the last run."""
+        raw = self._info(1)
+        names = [one.decode("utf-8", "replace") for one in raw.split(b"\0")]
+        times = array.array("Q", self._info(2))
+        return names[: len(times)], list(times)
+
+    def _info(self, key: int) -> bytes:
+        info = self._library.kernels.xnn_get_runtime_profiling_info
+        needed = c.c_size_t()
+        status = info(self._runtime, key, 0, None, c.byref(needed))
+        if status not in (_OK, _TOO_SMALL):
+            raise RefusedError(f"xnn_get_runtime_profiling_info says {_STATUS[status]}")
+        buffer = c.create_string_buffer(max(1, needed.value))
+        self._library.call(
+            "xnn_get_runtime_profiling_info",
+            self._runtime,
+            key,
+            needed.value,
+            buffer,
+            c.byref(needed),
+        )
+        return buffer.raw[: needed.value]
+
+    def close(self) -> None:
+        """Delete the runtime."""
+        if self._runtime:
+            self._library.call("xnn_delete_runtime", self._runtime)
+
+
+def address(region: mmap.mmap) -> int:
+    """Return where a mapped file is."""
+    return c.addressof(c.c_char.from_buffer(region))
+
+
+class Server:
+    """Answers questions until the socket ends."""
+
+    def __init__(self, link: socket.socket) -> None:
+        """Begin with an open socket."""
+        self._link = link
+        self._library: Library | None = None
+        self._regions: dict[int, mmap.mmap] = {}
+        self._models: dict[int, Model] = {}
+
+    def serve(self) -> None:
+        """Answer questions; a refusal is an answer, too."""
+        while True:
+            received = self._receive()
+            if received is None:
+                return
+            question, descriptor = received
+            verb = question.pop("verb")
+            try:
+                answer = getattr(self, f"do_{verb}")(question, descriptor)
+            except (RefusedError, OSError, AttributeError, MemoryError) as error:
+                answer = {"refused": str(error) or type(error).__name__}
+            data = json.dumps(answer or {}).encode()
+            self._link.sendall(struct.pack("<I", len(data)) + data)
+
+    def _receive(self) -> tuple[dict[str, Any], int | None] | None:
+        head, descriptors, _, _ = socket.recv_fds(self._link, 4, 1)
+        while len(head) < 4:
+            more = self._link.recv(4 - len(head)) if head else b""
+            if not more:
+                return None
+            head += more
+        (size,) = struct.unpack("<I", head)
+        data = bytearray()
+        while len(data) < size:
+            more = self._link.recv(min(size - len(data), 1 << 20))
+            if not more:
+                return None
+            data += more
+        return json.loads(data), descriptors[0] if descriptors else None
+
+    def do_hello(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
+        """Open the library."""
+        self._library = Library(question["folder"])
+        self._library.threads(question["threads"])
+        return {"build": self._library.build()}
+
+    def do_region(self, question: dict[str, Any], file: int | None) -> None:
+        """Map a file that is shared."""
+        assert file is not None
+        with contextlib.closing(os.fdopen(file, "r+b")) as opened:
+            self._regions[question["id"]] = mmap.mmap(opened.fileno(), question["size"])
+
+    def do_create(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
+        """Make a runtime; a refusal says at which node."""
+        assert self._library is not None
+        model = Model.__new__(Model)
+        try:
+            model.__init__(self._library, self._regions, question)
+        except RefusedError as error:
+            return {"refused": str(error), "node": model.node}
+        self._models[question["handle"]] = model
+        return {}
+
+    def do_shape(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
+        """Set the shapes of the inputs."""
+        model = self._models[question["handle"]]
+        return {"shapes": model.shape(question["inputs"], question["outputs"])}
+
+    def do_setup(self, question: dict[str, Any], _file: int | None) -> None:
+        """Say where the arguments are."""
+        self._models[question["handle"]].setup(question["places"])
+
+    def do_invoke(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
+        """Run, with the times of the operators where they are asked for."""
+        model = self._models[question["handle"]]
+        start, end = model.invoke()
+        answer: dict[str, Any] = {"start": start, "end": end}
+        if question.get("profile"):
+            answer["names"], answer["times"] = model.profile()
+        return answer
+
+    def do_delete(self, question: dict[str, Any], _file: int | None) -> None:
+        """Let go of runtimes and of mapped files."""
+        for handle in question["handles"]:
+            model = self._models.pop(handle, None)
+            if model is not None:
+                model.close()
+        for region in question["regions"]:
+            self._regions.pop(region, None)
+
+
+def main() -> int:
+    """Serve the socket whose number is given."""
+    Server(socket.socket(fileno=int(sys.argv[1]))).serve()
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    os._exit(code)  # threads of the library need not be waited for

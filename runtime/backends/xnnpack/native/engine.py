@@ -1,0 +1,121 @@
+"""The engine of the real kernels: a partition as one runtime, as the stock runtime runs it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from runtime.backends.xnnpack.engine import Engine, Measured
+from runtime.backends.xnnpack.errors import PartitionError
+from runtime.backends.xnnpack.model import Plan
+from runtime.backends.xnnpack.native.process import KernelProcess, RefusedError
+from runtime.backends.xnnpack.native.shared import INPUT, OUTPUT, KernelRuntime, SharedValues
+from runtime.backends.xnnpack.native.stepwise import StepEngine, blamed
+from runtime.backends.xnnpack.native.store import ConstantStore
+from runtime.delegates import DelegateTracer
+
+Tensor = torch.Tensor
+
+
+class NativeEngine(Engine):
+    """Runs a partition by the real kernels; node by node where values are to be seen.
+
+    Args:
+        plan: the checked payload
+        process: where the kernels run
+
+    Raises: PartitionError for what the library refuses
+    """
+
+    measured = Measured.KERNELS
+
+    def __init__(self, plan: Plan, process: KernelProcess) -> None:
+        self.plan = plan
+        self._process = process
+        self._store = ConstantStore(process, plan)
+        self._shared = SharedValues(process)
+        self._steps: StepEngine | None = None
+        ends = {
+            value.ident: (value.argument or 0, INPUT if value.is_input else OUTPUT)
+            for value in (*plan.inputs, *plan.outputs)
+        }
+        try:
+            self._runtime = KernelRuntime(process, plan, plan.nodes, ends, self._store)
+        except RefusedError as error:
+            raise self._found(error) from None
+
+    def _found(self, error: RefusedError) -> PartitionError:
+        """Return an error with the node that the library refuses when it is alone."""
+        if error.node is None:
+            try:
+                StepEngine(self.plan, self._process, self._store).close()
+            except PartitionError as found:
+                return found
+        return blamed(error, self.plan, error.node)
+
+    def run(self, inputs: Sequence[Tensor], tracer: DelegateTracer) -> list[Tensor]:
+        """Run the partition as a whole, or node by node where values are to be logged."""
+        if tracer.logs_values:
+            return self.steps.run(inputs, tracer)
+        held = self._shared.held
+        try:
+            self._runtime.prepare(self._shared, [tuple(given.shape) for given in inputs])
+            for value, given in zip(self.plan.inputs, inputs, strict=True):
+                held[value.ident].tensor.copy_(given)
+            answer = self._runtime.invoke(profile=tracer.records)
+        except RefusedError as error:
+            raise self._refused_at(inputs, error) from None
+        if tracer.records:
+            self._log(answer, tracer)
+        return [held[value.ident].tensor for value in self.plan.outputs]
+
+    def _refused_at(self, inputs: Sequence[Tensor], error: RefusedError) -> PartitionError:
+        """Return an error with the node whose kernel refuses the shapes."""
+        try:
+            self.steps.run(inputs, DelegateTracer(None, (0, 0)))
+        except PartitionError as found:
+            return found
+        return blamed(error, self.plan, None)
+
+    def _log(self, answer: dict[str, Any], tracer: DelegateTracer) -> None:
+        """Log the library's own durations one after the other, named as the stock runtime does."""
+        counts: Counter[str] = Counter()
+        at, note = int(answer["start"]), self.measured.value.encode()
+        for name, micros in zip(answer["names"], answer["times"], strict=True):
+            counts[name] += 1
+            tracer.log(f"{name} #{counts[name]}", at, at + micros * 1000, note)
+            at += micros * 1000
+
+    @property
+    def steps(self) -> StepEngine:
+        """Return the engine that runs the same partition node by node."""
+        if self._steps is None:
+            self._steps = StepEngine(self.plan, self._process, self._store)
+        return self._steps
+
+    def begin(self, inputs: Sequence[Tensor]) -> None:
+        """Set the inputs."""
+        self.steps.begin(inputs)
+
+    def run_node(self, index: int) -> None:
+        """Run one node."""
+        self.steps.run_node(index)
+
+    def value(self, ident: int) -> Tensor:
+        """Return what a value holds."""
+        return self.steps.value(ident)
+
+    def replace(self, ident: int, tensor: Tensor) -> None:
+        """Let a value hold something else."""
+        self.steps.replace(ident, tensor)
+
+    def close(self) -> None:
+        """Let go of the runtimes and of the memory."""
+        if self._steps is not None:
+            self._steps.close()
+        self._runtime.close()
+        self._shared.close()
+        self._store.close()
