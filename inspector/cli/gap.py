@@ -233,8 +233,8 @@ def _lines(data: dict[str, Any]) -> list[str]:
     cover, first = data["coverage"], data["first_divergence"]
     inside = cover["inside"]
     lines = [
-        f"{cover['compared']:,} of {cover['instruction_outputs']:,} outputs of instructions compared,"
-        f" {cover['stated_reasons']:,} with a reason why not"
+        f"{cover['compared']:,} of {cover['instruction_outputs']:,} outputs of instructions"
+        f" compared, {cover['stated_reasons']:,} with a reason why not"
     ]
     if inside["nodes"]:
         lines.append(

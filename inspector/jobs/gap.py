@@ -51,8 +51,9 @@ def gap_content(job: GapJob) -> dict[str, Any]:
 
 def gap_from(content: Mapping[str, Any]) -> GapJob:
     """Return the job in a JSON object that ``gap_content`` made."""
-    lists = {name: tuple(content[name]) for name in ("files", "runs")}
-    return GapJob(**{**content, **lists})
+    found: dict[str, Any] = {**content, "files": tuple(content["files"])}
+    found["runs"] = tuple(content["runs"])
+    return GapJob(**found)
 
 
 class Scratch:

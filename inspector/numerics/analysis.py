@@ -1,0 +1,262 @@
+"""Compares what a run has logged with the recorded program, run on the same inputs.
+
+Two runs of the recorded graph go side by side: one on the reference's own values, one on the
+values of the run. Their distances say what an instruction adds and what it has received.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inspector.api.etrecord import ETRecord
+from inspector.api.serde_rewrite import RebuildError
+from inspector.blocks import Block, trace_blocks
+from inspector.numerics.aten_map import aten_values
+from inspector.numerics.comparing import Comparison, Left, Tell
+from inspector.numerics.flat_graph import Scope
+from inspector.numerics.graph_run import GraphRun, Pair, State
+from inspector.numerics.inputs import Inputs, logged_tensor, run_inputs, traced_inputs
+from inspector.numerics.inside import inside_outputs
+from inspector.numerics.join import join_method
+from inspector.numerics.measuring import Kept
+from inspector.numerics.metrics import Tolerance
+from inspector.numerics.other_inputs import with_other_inputs
+from inspector.numerics.report import (
+    GapReport,
+    RunGap,
+)
+from inspector.numerics.traced import Logged, instruction_outputs, logged_run
+from inspector.operands import plan_operands
+from inspector.record_method import method_of
+from inspector.session import Session
+from schema.errors import FormatError
+from schema.program import Program
+
+EDGE, EXPORTED = "edge", "exported"
+_OPERATORS = {"torchao": "torchao.quantization.quant_primitives"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to compare, and how.
+
+    Attributes:
+        method: only this one; empty for all
+        reference: ``edge``, ``exported`` or a recorded graph; empty for the best there is
+        tolerance: when an element counts as different
+        inputs: flat inputs of the user's, in place of those in the files
+        runs: only these numbers of each block; empty for all
+        folder: where to keep tensors; None to keep none
+        keep: bytes of tensors that may be kept
+    """
+
+    method: str = ""
+    reference: str = ""
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    inputs: Any = None
+    runs: tuple[int, ...] = ()
+    folder: Path | None = None
+    keep: int = 0
+
+
+def analyse_gap(
+    session: Session, options: Options = Options(), tell: Tell = lambda done, total: None
+) -> GapReport:
+    """Compare the runs of a session with its recorded programs; loads torch.
+
+    Args:
+        session: with a program and a trace; a record and a debug buffer make it useful
+        options: what and how
+        tell: told how many nodes of how many are done
+
+    Raises: RebuildError if torch cannot make a program of the graph that was asked for
+    """
+    return _Analysis(session, options, tell).report()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A recorded program that can be run.
+
+    Attributes:
+        name: of the graph
+        program: a ``torch.export.ExportedProgram``
+        values: value of the edge graph -> scope, node and output index in the program
+    """
+
+    name: str
+    program: Any
+    values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None
+
+
+class _Analysis:
+    """One comparison."""
+
+    def __init__(self, session: Session, options: Options, tell: Tell) -> None:
+        self._session = session
+        self._options = options
+        self._tell = tell
+        self._record = ETRecord(session.record) if session.record is not None else None
+        self._references: dict[str, _Reference | str] = {}
+        self._state = State()
+        self._kept = Kept(options.folder, options.keep)
+
+    def report(self) -> GapReport:
+        """Return what was found."""
+        program = self._session.program
+        if program is None:
+            return GapReport((), ("there is no program: instructions are those of a .pte file",))
+        runs = [
+            self._run(program, number, block, run, method)
+            for number, block, run, method in self._wanted()
+        ]
+        return GapReport(tuple(runs))
+
+    def _wanted(self) -> list[tuple[int, Block, int, str]]:
+        """Return the runs of methods in the order in which they ran."""
+        session, options = self._session, self._options
+        found: list[tuple[int, int, int, Block, int, str]] = []
+        for number, block in enumerate(trace_blocks(session.dumps).blocks):
+            method = method_of(block, session.record, session.program)
+            if method is None or method not in session.methods:
+                continue
+            if options.method and method != options.method:
+                continue
+            for run, table in enumerate(block.runs):
+                if not options.runs or run in options.runs:
+                    found.append((block.dump, int(table.start), number, block, run, method))
+        found.sort(key=lambda each: each[:3])
+        return [(number, block, run, method) for _, _, number, block, run, method in found]
+
+    # ---- references
+    def _reference(self, method: str) -> _Reference | str:
+        """Return the program to compare with, or the reason why there is none."""
+        if method not in self._references:
+            try:
+                self._references[method] = self._find_reference(method)
+            except (RebuildError, FormatError) as error:
+                self._references[method] = str(error)
+        return self._references[method]
+
+    def _find_reference(self, method: str) -> _Reference | str:
+        record, wanted = self._record, self._options.reference
+        if record is None:
+            return "there is no ETRecord"
+        roles = record.artifact.roles
+        refusal = "the record has no program of this method"
+        if wanted in ("", EDGE) and method in roles.edge:
+            try:
+                return _Reference(roles.edge[method], self._rebuilt(roles.edge[method]), None)
+            except RebuildError as error:
+                if wanted:
+                    raise
+                refusal = str(error)
+        if wanted in ("", EXPORTED) and roles.exported and len(roles.edge) <= 1:
+            join = join_method(self._session, method)
+            if join.graph is not None:
+                values = aten_values(record.artifact, join.graph)
+                return _Reference(roles.exported, self._rebuilt(roles.exported), values)
+        if wanted in roles.extra:
+            return _Reference(wanted, self._rebuilt(wanted), None)
+        return refusal
+
+    def _rebuilt(self, name: str) -> Any:  # noqa: ANN401 - torch.export.ExportedProgram
+        from inspector.api.exported_program import rebuilt
+
+        assert self._record is not None
+        try:
+            return rebuilt(self._record.artifact, name)
+        except RebuildError as error:
+            if not _import_operators(str(error)):
+                raise
+        return rebuilt(self._record.artifact, name)
+
+    # ---- one run
+    def _run(self, program: Program, number: int, block: Block, run: int, method: str) -> RunGap:
+        left = self._left(program, block, run, method)
+        found = Comparison(left, self._options.tolerance, self._kept)
+        case = block.bundled_input_index
+        reference = self._reference(method)
+        if isinstance(reference, str):
+            rows = found.rows(reference)
+            return RunGap(method, number, run, case, "", "", rows, (reference,))
+        inputs = self._inputs(program, method, case, reference, left.logged)
+        before = dict(self._state.values)
+        prefix = f"{number}-{run}"
+        self._compare(found, reference, inputs, prefix)
+        notes = list(inputs.notes)
+        if found.other_shapes and not inputs.certain:
+            notes.append(f"the run had other inputs than the {inputs.source}: other shapes")
+            inputs = inputs.only_traced()
+            found = Comparison(left, self._options.tolerance, self._kept)
+            self._state.values = before
+            self._compare(found, reference, inputs, prefix)
+        rows = found.rows("")
+        if not inputs.certain:
+            rows, told = with_other_inputs(rows, left.join, inputs)
+            notes += told
+        return RunGap(method, number, run, case, inputs.source, reference.name, rows, tuple(notes))
+
+    def _left(self, program: Program, block: Block, run: int, method: str) -> Left:
+        session = self._session
+        logged = logged_run(program, method, block, run)
+        join = join_method(session, method)
+        outputs = [
+            each
+            for each in instruction_outputs(program, method)
+            if logged.executed is None or each.instruction in logged.executed
+        ]
+        inside = inside_outputs(session, block, run, join, method)
+        return Left(method, session.debug_buffer, join, logged, outputs, inside)
+
+    def _compare(
+        self, found: Comparison, reference: _Reference, inputs: Inputs, prefix: str
+    ) -> None:
+        found.attach(reference.values, prefix)
+        found.tell = self._tell
+        self._tell(0, found.count)
+        going = GraphRun(reference.program, self._state, found)
+        names = zip(going.user_inputs, inputs.values, strict=False)
+        going.run({name: _both(value) for name, value in names if value is not None})
+        found.errors = going.errors
+
+    def _inputs(
+        self, program: Program, method: str, case: int, reference: _Reference, logged: Logged
+    ) -> Inputs:
+        """Return the inputs of a run; what the trace has of them goes before what is assumed."""
+        found = run_inputs(
+            self._session, method, case, self._record, reference.program, self._options.inputs
+        )
+        plan = program.plan(method)
+        written: dict[int, int] = {}
+        for step, touched in enumerate(plan_operands(plan)):
+            for value in touched.writes:
+                written.setdefault(value, step)
+        traced: dict[int, Any] = {}
+        for place, tensor in traced_inputs(plan.inputs, logged.arguments, written).items():
+            value = logged_tensor(self._session.debug_buffer, tensor)
+            if place < len(found.values) and not isinstance(value, str):
+                traced[place] = value
+        return found.with_traced(traced)
+
+
+def _both(value: Any) -> Pair:  # noqa: ANN401 - a tensor or a number
+    if hasattr(value, "clone"):
+        return value.detach().clone(), value.detach().clone()
+    return value, value
+
+
+def _import_operators(refusal: str) -> bool:
+    """Import the package that defines operators a program calls, where it is installed."""
+    for namespace, module in _OPERATORS.items():
+        if f"{namespace}::" in refusal:
+            try:
+                importlib.import_module(module)
+            except ImportError:
+                return False
+            return True
+    return False

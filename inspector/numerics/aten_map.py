@@ -1,0 +1,64 @@
+"""Where the values of the edge graph are in the graph as it was exported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inspector.numerics.flat_graph import FlatGraph, Scope, Value, flat_graph
+from schema.etrecord import ETRecord
+from schema.graph import GraphNode
+
+
+def aten_values(record: ETRecord, edge: FlatGraph) -> Mapping[Value, tuple[Scope, str, int]]:
+    """Return value of the edge graph -> scope, node and output of the exported graph.
+
+    A node of the exported graph may have become several edge nodes: its result is that of the
+    last one. Results that merge again, or of other shapes, are left out.
+    """
+    if not record.roles.exported:
+        return {}
+    exported = flat_graph(record.graph(record.roles.exported))
+    by_name = {node.node.name: node for node in exported.nodes if not node.scope}
+    suffix = f".{record.export_graph_id}"
+    last: dict[str, tuple[Value, ...]] = {}
+    for node in edge.nodes:
+        source = _source(node.node, suffix, by_name)
+        if source:
+            last[source] = node.writes
+    found: dict[Value, tuple[Scope, str, int]] = {}
+    for name, values in last.items():
+        made = by_name[name].writes
+        for index, value in enumerate(values):
+            if index < len(made) and _alike(edge, value, exported, made[index]):
+                found[value] = ((), name, index)
+    for place, value in enumerate(edge.inputs):
+        if place < len(exported.inputs):
+            found.setdefault(value, ((), exported.inputs[place][1], 0))
+    return found
+
+
+def _source(node: GraphNode, suffix: str, names: Mapping[str, object]) -> str:
+    """Return the exported node that an edge node came from, empty when it is not known."""
+    for entry in reversed(node.from_node):
+        name = entry.rpartition(".")[0]
+        if entry.endswith(suffix) and name in names:
+            return name
+    for entry in reversed(node.from_node):
+        name = entry.rpartition(".")[0]
+        if name in names:
+            return name
+    return ""
+
+
+def _alike(edge: FlatGraph, value: Value, exported: FlatGraph, other: Value) -> bool:
+    first, second = edge.meta.get(value), exported.meta.get(other)
+    if first is None or second is None or first.tensor is None or second.tensor is None:
+        return True
+    return (
+        first.tensor.scalar_type == second.tensor.scalar_type
+        and len(first.tensor.sizes) == len(second.tensor.sizes)
+        and all(
+            one == two or isinstance(one, str) or isinstance(two, str)
+            for one, two in zip(first.tensor.sizes, second.tensor.sizes, strict=True)
+        )
+    )

@@ -1,0 +1,291 @@
+"""Compares the values of a graph, as they are made, with what a run has logged of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from inspector.api.torch_bridge import load_torch
+from inspector.numerics.flat_graph import FlatNode, Scope
+from inspector.numerics.graph_run import UNKNOWN, Pair
+from inspector.numerics.inputs import logged_tensor
+from inspector.numerics.inside import InsideOutput
+from inspector.numerics.join import Join, Target
+from inspector.numerics.measuring import Kept, Measuring, Values
+from inspector.numerics.metrics import Tolerance
+from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
+from inspector.numerics.traced import Logged, Output
+from inspector.source import user_frame
+from schema.debug_buffer import DebugBuffer
+
+NOT_LOGGED = "the trace has no tensor of it"
+ODD_LOG = "what the trace has of it does not fit its outputs"
+NO_INPUTS = "it depends on inputs of this run that no file has"
+
+Tell = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Left:
+    """What a run left of a method.
+
+    Attributes:
+        method: name
+        buffer: the debug buffer, None without one
+        join: which recorded value each output is
+        logged: the tensors
+        outputs: of the instructions that ran
+        inside: nodes inside delegates
+    """
+
+    method: str
+    buffer: DebugBuffer | None
+    join: Join
+    logged: Logged
+    outputs: Sequence[Output]
+    inside: Sequence[InsideOutput]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wanted:
+    """An output that is compared when its node has run."""
+
+    key: tuple[str, int, int]
+    target: Target
+    index: int
+    passes: Sequence[Any]
+    quantised: bool
+
+
+class Comparison:
+    """Takes the values of nodes as they are made and compares them with what was logged."""
+
+    def __init__(self, left: Left, tolerance: Tolerance, kept: Kept) -> None:
+        """Take what a run left.
+
+        Args:
+            left: tensors and what they are
+            tolerance: when an element counts as different
+            kept: where tensors are kept
+        """
+        self._buffer = left.buffer
+        self._method = left.method
+        self._join = left.join
+        self._logged = left.logged
+        self._outputs = left.outputs
+        self._inside = left.inside
+        self._measuring = Measuring(tolerance, kept)
+        self._wanted: dict[tuple[Scope, str], list[_Wanted]] = {}
+        self._why: dict[tuple[str, int, int], str] = {}
+        self.errors: dict[tuple[Scope, str], str] = {}
+        self.tell: Tell = lambda done, total: None
+        self.other_shapes = False
+        self._done = 0
+
+    @property
+    def count(self) -> int:
+        """Return how many nodes are looked at."""
+        return len(self._wanted)
+
+    def attach(
+        self, values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None, prefix: str
+    ) -> None:
+        """Note which node makes what is wanted.
+
+        Args:
+            values: value of the edge graph -> where the reference makes it; None for itself
+            prefix: of the names of kept tensors
+        """
+        self._measuring.prefix = prefix
+        for output in self._outputs:
+            key = (INSTRUCTION, output.instruction, output.slot)
+            target = self._join.targets.get((output.instruction, output.slot))
+            passes = [
+                each[output.slot]
+                for each in self._logged.outputs.get(output.instruction, ())
+                if output.slot in each
+            ]
+            if target is not None and passes:
+                self._attach(key, target, passes, values)
+        for number, inner in enumerate(self._inside):
+            if inner.target is not None and inner.passes:
+                self._attach((INSIDE, number, 0), inner.target, inner.passes, values)
+
+    def _attach(
+        self,
+        key: tuple[str, int, int],
+        target: Target,
+        passes: Sequence[Any],
+        values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None,
+    ) -> None:
+        place = self._place(target.value) if values is None else values.get(target.value)
+        if place is None:
+            self._why[key] = "the reference graph has no value that is this one"
+            return
+        scope, name, index = place
+        quantised = any("quantize" in node or "qparams" in node for node in target.covers)
+        wanted = _Wanted(key, target, index, passes, quantised)
+        self._wanted.setdefault((scope, name), []).append(wanted)
+
+    def _place(self, value: tuple[Scope, str]) -> tuple[Scope, str, int]:
+        assert self._join.graph is not None
+        maker = self._join.graph.makers.get(value)
+        if maker is None:
+            return value[0], value[1], 0
+        return value[0], maker[0].node.name, maker[1]
+
+    # ---- while the graph runs
+    def made(self, scope: Scope, name: str, reference: Any, own: Any, times: int) -> Any:  # noqa: ANN401
+        """Compare what a node made with what the run has logged of it."""
+        wanted = self._wanted.get((scope, name))
+        if not wanted:
+            return own
+        self._done += not times
+        self.tell(self._done, len(self._wanted))
+        for each in wanted:
+            time = times if scope else 0
+            if time >= len(each.passes):
+                continue
+            found = logged_tensor(self._buffer, each.passes[time])
+            if isinstance(found, str):
+                self._why[each.key] = found
+                continue
+            pair = _element(reference, each.index), _element(own, each.index)
+            if pair[0] is UNKNOWN and pair[1] is UNKNOWN:
+                self._why[each.key] = NO_INPUTS
+            else:
+                self._compare(each, pair, found)
+            if each.target.same:
+                own = _replaced(own, each.index, found, pair)
+        return own
+
+    def _compare(self, each: _Wanted, pair: Pair, found: Any) -> None:  # noqa: ANN401
+        shape = next(tuple(side.shape) for side in pair if side is not UNKNOWN)
+        if not hasattr(found, "shape") or tuple(found.shape) != shape:
+            if found.numel() != load_torch().Size(shape).numel():
+                text = f"different shape: {list(found.shape)}, the reference has {list(shape)}"
+                self._why[each.key] = text
+                self.other_shapes = True
+                return
+            found = found.reshape(shape)
+        values = Values(pair[0], pair[1], found, each.quantised)
+        self._measuring.take(each.key, values, several=len(each.passes) > 1)
+
+    # ---- afterwards
+    def rows(self, refusal: str) -> tuple[Row, ...]:
+        """Return a row for every output, in the order of execution.
+
+        Args:
+            refusal: why nothing could be compared, empty when it could
+        """
+        by_call: dict[int, list[Row]] = {}
+        for number, inner in enumerate(self._inside):
+            row = self._inner_row(number, inner, refusal)
+            by_call.setdefault(inner.instruction, []).append(row)
+        found: list[Row] = []
+        for output in self._outputs:
+            found += by_call.pop(output.instruction, ())
+            found.append(self._row(output, refusal))
+        return tuple(replace(row, order=place) for place, row in enumerate(found))
+
+    def _row(self, output: Output, refusal: str) -> Row:
+        key = (INSTRUCTION, output.instruction, output.slot)
+        target = self._join.targets.get((output.instruction, output.slot))
+        row = Row(
+            INSTRUCTION,
+            self._method,
+            output.instruction,
+            output.slot,
+            output.operator,
+            sizes=tuple(output.sizes),
+        )
+        passes = self._logged.outputs.get(output.instruction, ())
+        reason = refusal
+        if not reason and target is None:
+            reason = self._join.reasons[output.instruction, output.slot]
+        if not reason and output.instruction in self._logged.odd:
+            reason = ODD_LOG
+        if not reason and not any(output.slot in each for each in passes):
+            reason = NOT_LOGGED
+        return self._finished(key, self._described(row, target), reason)
+
+    def _inner_row(self, number: int, inner: InsideOutput, refusal: str) -> Row:
+        row = Row(
+            INSIDE, self._method, inner.instruction, inner.slot, inner.operator, delegate=inner.name
+        )
+        row = self._described(row, inner.target)
+        row = replace(row, node=row.node or inner.node)
+        return self._finished((INSIDE, number, 0), row, refusal or inner.reason)
+
+    def _described(self, row: Row, target: Target | None) -> Row:
+        if target is None or self._join.graph is None:
+            return row
+        node = self._node_of(target)
+        frame = user_frame(node.node.stack_trace) if node is not None else None
+        return replace(
+            row,
+            node=target.node,
+            value=target.value[1],
+            covers=target.covers,
+            handles=target.handles,
+            grade=target.grade,
+            inferred=target.inferred,
+            module=node.node.module_path if node is not None else "",
+            source=frame.label if frame is not None else "",
+        )
+
+    def _node_of(self, target: Target) -> FlatNode | None:
+        assert self._join.graph is not None
+        maker = self._join.graph.makers.get(target.value)
+        return maker[0] if maker is not None else None
+
+    def _finished(self, key: tuple[str, int, int], row: Row, reason: str) -> Row:
+        if reason:
+            return replace(row, reason=reason)
+        measured = self._measuring.result(key)
+        if measured is None:
+            reason = self._why.get(key, "") or self._error(row)
+            return replace(row, reason=reason or "the reference did not get to it")
+        own = measured.own
+        judged = own if own is not None else measured.total
+        return replace(
+            row,
+            dtype=measured.dtype,
+            sizes=measured.sizes,
+            passes=measured.passes,
+            basis=BY_REFERENCE if measured.by_reference else BY_RUN,
+            total=measured.total,
+            own=own,
+            inherited=measured.inherited,
+            diverges=judged.out_of_tolerance > 0,
+            kept=measured.kept,
+        )
+
+    def _error(self, row: Row) -> str:
+        text = next((why for (_, name), why in self.errors.items() if name == row.node), "")
+        return f"the reference failed: {text}" if text else ""
+
+
+def _element(value: Any, index: int) -> Any:  # noqa: ANN401 - a tensor, a number or unknown
+    torch = load_torch()
+    if isinstance(value, (tuple, list)):
+        items = cast("Sequence[Any]", value)
+        value = items[index] if index < len(items) else UNKNOWN
+    if value is UNKNOWN or value is None:
+        return UNKNOWN
+    return value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+
+
+def _replaced(own: Any, index: int, found: Any, pair: Pair) -> Any:  # noqa: ANN401
+    """Return what the run goes on with: what it has logged, in the graph's shape."""
+    like = pair[0] if pair[0] is not UNKNOWN else pair[1]
+    if like is not UNKNOWN and tuple(like.shape) != tuple(found.shape):
+        if like.numel() != found.numel():
+            return own
+        found = found.reshape(like.shape)
+    if isinstance(own, (tuple, list)):
+        items = list(cast("Sequence[Any]", own))
+        items[index] = found
+        return tuple(items)
+    return found if index == 0 or own is not UNKNOWN else own

@@ -1,0 +1,165 @@
+"""A recorded graph laid flat: nested graphs in place, every value told by the graph it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from inspector.node_index import base_operator
+from schema.graph import Graph, GraphNode, GraphValue, NodeKind
+from schema.identity_cache import identity_cache
+
+Scope = tuple[str, ...]  # names of the nested graphs around, outermost first
+Value = tuple[Scope, str]  # a value of a graph
+
+# What only renames, copies or reshapes: the emitter may leave such nodes out.
+_TRANSPARENT = frozenset(
+    {
+        "aten::view_copy",
+        "aten::view",
+        "aten::_unsafe_view",
+        "aten::reshape",
+        "aten::alias",
+        "aten::alias_copy",
+        "aten::clone",
+        "aten::detach",
+        "aten::detach_copy",
+        "aten::contiguous",
+        "aten::squeeze_copy",
+        "aten::unsqueeze_copy",
+        "aten::lift_fresh_copy",
+        "dim_order_ops::_clone_dim_order",
+        "_operator::getitem",
+    }
+)
+_SAME = {"aten::clone": "dim_order_ops::_clone_dim_order", "aten::_to_copy": "aten::to"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlatNode:
+    """A node and where it is.
+
+    Attributes:
+        place: position in the flat order
+        scope: nested graphs around it
+        node: the node
+        reads: values of the graph it reads, in argument order, only tensors
+        operator: name without overload, in one spelling
+    """
+
+    place: int
+    scope: Scope
+    node: GraphNode
+    reads: tuple[Value, ...]
+    operator: str
+
+    @property
+    def writes(self) -> tuple[Value, ...]:
+        """Return the values it makes, in order."""
+        return tuple((self.scope, name) for name in self.node.outputs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlatGraph:
+    """All nodes of a graph and its nested graphs.
+
+    Attributes:
+        graph: the graph
+        nodes: calls in the order they are emitted, nested ones behind the node that has them
+        makers: value -> the node that makes it and which of its outputs it is
+        meta: value -> what is known of it
+        users: value -> nodes that read it
+        results: values that leave the graph, those that become state first
+        inputs: the user's inputs, in order
+    """
+
+    graph: Graph
+    nodes: tuple[FlatNode, ...]
+    makers: Mapping[Value, tuple[FlatNode, int]]
+    meta: Mapping[Value, GraphValue]
+    users: Mapping[Value, tuple[FlatNode, ...]]
+    results: frozenset[Value]
+    inputs: tuple[Value, ...]
+    _roots: dict[Value, Value] = field(default_factory=dict[Value, Value])
+
+    def root(self, value: Value) -> Value:
+        """Return the value that this one is a copy, a view or another name of."""
+        found = self._roots.get(value)
+        if found is None:
+            at = value
+            for _ in range(len(self.nodes) + 1):
+                maker = self.makers.get(at)
+                if maker is None or not is_transparent(maker[0]):
+                    break
+                at = maker[0].reads[0]
+            found = self._roots[value] = at
+        return found
+
+
+def is_transparent(node: FlatNode) -> bool:
+    """Return whether a node only renames, copies or reshapes the one tensor it reads."""
+    return node.operator in _TRANSPARENT and len(node.reads) > 0
+
+
+def one_spelling(operator: str) -> str:
+    """Return an operator without overload; operators that do the same have one name."""
+    base = base_operator(operator)
+    return _SAME.get(base, base)
+
+
+@identity_cache
+def flat_graph(graph: Graph) -> FlatGraph:
+    """Return a graph laid flat."""
+    laid = _Laying()
+    laid.add(graph, ())
+    makers = {
+        value: (node, index) for node in laid.nodes for index, value in enumerate(node.writes)
+    }
+    users: dict[Value, list[FlatNode]] = {}
+    for node in laid.nodes:
+        for value in node.reads:
+            users.setdefault(value, []).append(node)
+    results = {
+        ((), name) for node in graph.nodes if node.kind is NodeKind.OUTPUT for name in node.inputs
+    }
+    return FlatGraph(
+        graph=graph,
+        nodes=tuple(laid.nodes),
+        makers=makers,
+        meta=laid.meta,
+        users={value: tuple(nodes) for value, nodes in users.items()},
+        results=frozenset(results),
+        inputs=tuple(((), name) for name in graph.inputs),
+    )
+
+
+class _Laying:
+    """Collects the nodes of a graph and those inside it."""
+
+    def __init__(self) -> None:
+        self.nodes: list[FlatNode] = []
+        self.meta: dict[Value, GraphValue] = {}
+
+    def add(self, graph: Graph, scope: Scope) -> None:
+        """Add the calls of a graph; a delegate is one node, its inside follows like a branch."""
+        self.meta.update(((scope, name), value) for name, value in graph.values.items())
+        for node in graph.nodes:
+            if node.kind in (NodeKind.PLACEHOLDER, NodeKind.GET_ATTR, NodeKind.OUTPUT):
+                continue
+            reads = tuple((scope, name) for name in node.inputs if _is_tensor(graph, name))
+            place = len(self.nodes)
+            self.nodes.append(FlatNode(place, scope, node, reads, one_spelling(node.target)))
+            for number, name in enumerate(node.subgraphs):
+                inner = graph.subgraphs.get(name)
+                if inner is not None:
+                    self.add(inner, (*scope, inner_name(node.name, number)))
+
+
+def inner_name(node: str, number: int) -> str:
+    """Return the name of the nested graph of a node: by place, since names differ by writer."""
+    return f"{node}/{number}"
+
+
+def _is_tensor(graph: Graph, name: str) -> bool:
+    value = graph.values.get(name)
+    return value is None or value.tensor is not None or value.kind == "tensor"

@@ -1,0 +1,190 @@
+"""The inputs a run had, as far as any file says: the trace itself, a test case, the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inspector.api.etrecord import ETRecord
+from inspector.api.torch_bridge import load_torch, tensor_over
+from inspector.numerics.traced import Bytes, strides_of
+from inspector.session import Session
+from schema.bundled import BundledTensor, TestCase
+from schema.debug_buffer import DebugBuffer
+from schema.errors import FormatError
+from schema.etdump import DebugTensor
+
+TEST_CASE = "test case of the bundled program"
+RECORDED = "representative inputs of the record"
+EXPORTED = "example inputs of the exported program"
+GIVEN = "inputs that were given"
+TRACED = "arguments of delegates in the trace"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Inputs of a run.
+
+    Attributes:
+        values: by position; None where nothing is known
+        source: where they come from, empty when nowhere
+        certain: whether it is certain that this run had them
+        traced: positions of those that the trace itself has
+        notes: what else to know
+    """
+
+    values: tuple[Any, ...]
+    source: str
+    certain: bool
+    traced: frozenset[int] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    def with_traced(self, traced: Mapping[int, Any]) -> Inputs:
+        """Return the inputs with those that the trace has, which are the run's own for certain."""
+        if not traced or self.source == GIVEN:
+            return self
+        values = list(self.values)
+        other = [
+            place
+            for place, value in traced.items()
+            if self.source and not _same(values[place], value)
+        ]
+        notes = self.notes
+        if other:
+            names = ", ".join(str(place) for place in sorted(other))
+            notes = (*notes, f"input {names} is not that of the {self.source}: the trace has it")
+        for place, value in traced.items():
+            values[place] = value
+        whole = len(traced) == len(values)
+        source = TRACED if whole or not self.source else self.source
+        return Inputs(tuple(values), source, self.certain or whole, frozenset(traced), notes)
+
+    def only_traced(self) -> Inputs:
+        """Return the inputs without those that are assumed."""
+        values = tuple(
+            value if place in self.traced else None for place, value in enumerate(self.values)
+        )
+        return Inputs(values, TRACED if self.traced else "", False, self.traced, self.notes)
+
+
+def run_inputs(
+    session: Session,
+    method: str,
+    case: int,
+    record: ETRecord | None,
+    program: Any,  # noqa: ANN401 - of torch
+    given: Any,  # noqa: ANN401 - any tree of tensors
+) -> Inputs:
+    """Return the inputs of a run by the best source there is.
+
+    Args:
+        session: opened files
+        method: that ran
+        case: test case, -1 for none
+        record: the ETRecord
+        program: the recorded program, a ``torch.export.ExportedProgram``
+        given: flat inputs of the user's, None for none
+    """
+    if given is not None:
+        return Inputs(_leaves(given), GIVEN, certain=True)
+    found = _test_case(session, method, case)
+    if found is not None:
+        return Inputs(tuple(_bundled(value.val) for value in found.inputs), TEST_CASE, certain=True)
+    wanted = len(program.graph_signature.user_inputs)
+    recorded = _recorded(record, method)
+    if recorded is not None and len(recorded) == wanted:
+        return Inputs(recorded, RECORDED, certain=False)
+    example = _leaves(program.example_inputs) if program.example_inputs else ()
+    if len(example) == wanted and wanted:
+        told = f"assumed: the run had the {EXPORTED}"
+        return Inputs(example, EXPORTED, certain=False, notes=(told,))
+    return Inputs((None,) * wanted, "", certain=not wanted)
+
+
+def _same(value: Any, other: Any) -> bool:  # noqa: ANN401 - tensors or numbers
+    torch = load_torch()
+    if not isinstance(value, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return value is None
+    return value.shape == other.shape and torch.equal(value, other)
+
+
+def _test_case(session: Session, method: str, case: int) -> TestCase | None:
+    suites = session.bundled.method_test_suites if session.bundled is not None else ()
+    for suite in suites:
+        if suite.method_name == method and 0 <= case < len(suite.test_cases):
+            return suite.test_cases[case]
+    return None
+
+
+def _recorded(record: ETRecord | None, method: str) -> tuple[Any, ...] | None:
+    if record is None:
+        return None
+    names = record.artifact.methods
+    if method != "forward" and len(names) > 1:  # they are those of the forward method
+        return None
+    try:
+        found = record._representative_inputs  # pyright: ignore[reportPrivateUsage]
+    except FormatError:
+        return None
+    return None if found is None else _leaves(found)
+
+
+def _leaves(tree: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any tree of tensors
+    torch = load_torch()
+    return tuple(torch.utils._pytree.tree_leaves(tree))
+
+
+def _bundled(value: object) -> Any:  # noqa: ANN401 - a tensor or a number
+    if isinstance(value, BundledTensor):
+        order = tuple(value.dim_order) or tuple(range(len(value.sizes)))
+        dense = strides_of([value.sizes[dim] for dim in order])
+        strides = [0] * len(order)
+        for dim, stride in zip(order, dense, strict=True):
+            strides[dim] = stride
+        memory = memoryview(bytearray(value.data))
+        return tensor_over(memory, value.scalar_type, tuple(value.sizes), tuple(strides))
+    for name in ("int_val", "bool_val", "double_val"):
+        if hasattr(value, name):
+            return getattr(value, name)
+    return None
+
+
+def traced_inputs(
+    plan_inputs: Sequence[int],
+    arguments: Mapping[int, tuple[Mapping[int, DebugTensor], ...]],
+    written: Mapping[int, int],
+) -> dict[int, DebugTensor]:
+    """Return position -> tensor of the inputs that a delegate was given unchanged.
+
+    Args:
+        plan_inputs: value index of each input
+        arguments: what went into delegates
+        written: value index -> first instruction that writes it
+    """
+    found: dict[int, DebugTensor] = {}
+    for place, value in enumerate(plan_inputs):
+        for step in sorted(arguments):
+            passes = arguments[step]
+            first = written.get(value, step + 1)
+            if passes and value in passes[0] and step < first:
+                found[place] = passes[0][value]
+                break
+    return found
+
+
+def logged_tensor(buffer: DebugBuffer | None, logged: Bytes) -> Any:  # noqa: ANN401 - a tensor or why
+    """Return a logged tensor in memory of its own, or the reason why there is none, a text."""
+    if isinstance(logged, tuple):
+        rows = [logged_tensor(buffer, each) for each in logged]
+        wrong = next((row for row in rows if isinstance(row, str)), None)
+        return wrong if wrong is not None else load_torch().stack(rows)
+    if buffer is None:
+        return "there is no debug buffer"
+    try:
+        view = buffer.tensor_array(logged)
+    except FormatError as error:
+        return f"its bytes are missing: {error}"
+    memory = memoryview(bytearray(view.raw))
+    made = tensor_over(memory, logged.scalar_type, view.sizes, view.strides)
+    return "torch has no such element type" if made is None else made

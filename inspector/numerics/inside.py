@@ -1,0 +1,114 @@
+"""The nodes inside delegates: what a trace has of their tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inspector.blocks import Block
+from inspector.links import BlockLinks, Grade, link_block
+from inspector.numerics.flat_graph import FlatNode, Value
+from inspector.numerics.join import HANDLE, ORDER, Join, Target, delegate_members
+from inspector.session import Session
+from schema.etdump import DebugTensor
+
+NO_TENSORS = "the trace has no tensors inside this delegate"
+AT_BOUNDARY = "it is compared as output of the delegate"
+FUSED = "it is part of a fused operator; the last node of that is compared"
+_GETITEM = "_operator::getitem"
+
+
+@dataclass(frozen=True, slots=True)
+class InsideOutput:
+    """A recorded node that a delegate took.
+
+    Attributes:
+        instruction: call of the delegate
+        slot: place among the nodes of the delegate
+        operator: operator of the node
+        name: identifier the backend gave it, empty without one
+        node: its name
+        target: the value it makes, where that can be compared
+        passes: logged tensors, one a pass
+        reason: why it is not compared, empty when it is
+    """
+
+    instruction: int
+    slot: int
+    operator: str
+    name: str
+    node: str
+    target: Target | None
+    passes: tuple[DebugTensor, ...]
+    reason: str
+
+
+def inside_outputs(
+    session: Session, block: Block, run: int, join: Join, method: str
+) -> tuple[InsideOutput, ...]:
+    """Return the nodes inside the delegates of a method, with what one run logged of each."""
+    if join.graph is None or not join.calls:
+        return ()
+    logged = _logged(link_block(session, block), block, run)
+    found: list[InsideOutput] = []
+    for step, taken in join.calls.items():
+        nodes = delegate_members(join.graph, taken)
+        outputs = {target.value for (number, _), target in join.targets.items() if number == step}
+        own = logged.get(step, {})
+        found += [
+            _inside(step, place, node, own, outputs)
+            for place, node in enumerate(nodes)
+            if node.operator != _GETITEM
+        ]
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """What one event inside a delegate logged."""
+
+    name: str
+    nodes: tuple[str, ...]
+    inferred: bool
+    passes: tuple[tuple[DebugTensor, ...], ...]
+
+
+def _logged(links: BlockLinks, block: Block, run: int) -> dict[int, dict[str, _Event]]:
+    """Return call -> node -> the event of which it is the last node."""
+    found: dict[int, dict[str, _Event]] = {}
+    seen: set[int] = set()
+    for event in range(len(block)):
+        group, number = int(block.layout.group[event]), block.instruction(event)
+        if group in seen or number is None or block.delegate_id(event) is None:
+            continue
+        values = [value for value in block.debug_values(event, run) if value is not None]
+        if not values:
+            continue
+        seen.add(group)
+        link = links.link(event)
+        if not link.nodes:
+            continue
+        passes = tuple(value.all_tensors() for value in values)
+        inferred = link.grade is Grade.ORDER
+        told = _Event(block.event_name(event), link.nodes, inferred, passes)
+        for node in link.nodes:
+            found.setdefault(number, {})[node] = told
+    return found
+
+
+def _inside(
+    step: int, place: int, node: FlatNode, logged: dict[str, _Event], outputs: set[Value]
+) -> InsideOutput:
+    event = logged.get(node.node.name)
+    name, operator = node.node.name, node.operator
+    if event is None:
+        leaves = any(value in outputs for value in node.writes)
+        reason = AT_BOUNDARY if leaves else NO_TENSORS
+        return InsideOutput(step, place, operator, "", name, None, (), reason)
+    if event.nodes[-1] != name:
+        return InsideOutput(step, place, operator, event.name, name, None, (), FUSED)
+    handle = node.node.debug_handle
+    grade = ORDER if event.inferred else HANDLE
+    handles = (handle,) if handle else ()
+    target = Target(node.writes[0], name, event.nodes, handles, grade)
+    passes = tuple(each[0] for each in event.passes if each)
+    return InsideOutput(step, place, operator, event.name, name, target, passes, "")

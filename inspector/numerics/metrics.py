@@ -1,0 +1,200 @@
+"""How far two tensors are apart: full precision, NaN and infinity counted, nothing rounded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# element type -> bits of its fraction and its smallest exponent
+_FLOATS = {
+    "float64": (52, -1022),
+    "float32": (23, -126),
+    "float16": (10, -14),
+    "bfloat16": (7, -126),
+    "float8_e4m3fn": (3, -6),
+    "float8_e4m3fnuz": (3, -7),
+    "float8_e5m2": (2, -14),
+    "float8_e5m2fnuz": (2, -15),
+}
+# Sums in another order differ by some units in the last place; a wrong kernel by far more.
+_RELATIVE = {
+    "float64": 1e-9,
+    "float32": 1e-4,
+    "float16": 5e-3,
+    "bfloat16": 4e-2,
+    "float8_e4m3fn": 0.25,
+    "float8_e4m3fnuz": 0.25,
+    "float8_e5m2": 0.5,
+    "float8_e5m2fnuz": 0.5,
+    "quantised": 0.02,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """When an element counts as different.
+
+    Attributes:
+        relative: share of the largest magnitude of the reference; None for one by element type
+        absolute: added to it
+    """
+
+    relative: float | None = None
+    absolute: float = 0.0
+
+    def bound(self, largest: float, dtype: str) -> float:
+        """Return the largest difference that is none."""
+        share = self.relative if self.relative is not None else _RELATIVE.get(dtype, 0.0)
+        return self.absolute + share * largest
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """How far a tensor is from its reference.
+
+    Places where either is not finite are left out of all but the counts and
+    ``out_of_tolerance``; there, equal infinities and two NaN agree.
+
+    Units: snr_db decibels, infinite without error; ulp units in the last place of the
+        reference's element type; out_of_tolerance a share of the elements
+
+    Attributes:
+        elements: how many there are
+        max_abs: largest absolute difference
+        max_rel: largest difference relative to the reference, where that is not zero
+        mse: mean squared difference
+        l1: sum of absolute differences
+        snr_db: signal to noise; None where the reference is zero throughout
+        cosine: of the angle between the two; None where one is zero throughout
+        ulp: largest difference in units of the last place; None for integers
+        out_of_tolerance: share of elements further apart than the tolerance
+        nan: elements that are not a number
+        nan_reference: those of the reference
+        inf: elements that are infinite
+        inf_reference: those of the reference
+    """
+
+    elements: int
+    max_abs: float
+    max_rel: float
+    mse: float
+    l1: float
+    snr_db: float | None
+    cosine: float | None
+    ulp: float | None
+    out_of_tolerance: float
+    nan: int
+    nan_reference: int
+    inf: int
+    inf_reference: int
+
+    def content(self) -> dict[str, Any]:
+        """Return the metrics as a JSON object; what is infinite is a text."""
+        found = asdict(self)
+        return {key: _json(value) for key, value in found.items()}
+
+
+def metrics_from(content: Mapping[str, Any]) -> Metrics:
+    """Return the metrics of a JSON object that ``Metrics.content`` made."""
+    return Metrics(**{key: _number(value) for key, value in content.items()})
+
+
+def _json(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if value != value else "inf" if value > 0 else "-inf"
+    return value
+
+
+def _number(value: object) -> Any:  # noqa: ANN401 - a number or None
+    return float(value) if isinstance(value, str) else value
+
+
+def measure(
+    reference: NDArray[Any],
+    found: NDArray[Any],
+    dtype: str,
+    allowed: Tolerance,
+    kind: str = "",
+) -> Metrics:
+    """Return how far a tensor is from its reference.
+
+    Args:
+        reference: numbers of one shape
+        found: numbers of the same shape
+        dtype: element type of the reference
+        allowed: when an element counts as different
+        kind: what the tolerance is for, the element type if empty
+    """
+    exact = reference.dtype.kind in "biu" and found.dtype.kind in "biu"
+    apart: NDArray[np.bool_] = np.not_equal(reference, found)
+    a, b = reference.astype(np.float64).ravel(), found.astype(np.float64).ravel()
+    finite = np.isfinite(a) & np.isfinite(b)
+    whole = bool(finite.all())
+    x, y = (a, b) if whole else (a[finite], b[finite])
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = np.abs(y - x)
+        noise, signal = float(np.dot(error, error)), float(np.dot(x, x))
+    size = np.abs(x)
+    largest = float(size.max(initial=0.0))
+    bound = allowed.bound(largest, kind or dtype)
+    wrong = int(np.count_nonzero(error > bound))
+    if exact:  # differences of large integers are lost in float64
+        wrong = max(wrong, int(np.count_nonzero(apart))) if not bound else wrong
+    wrong += 0 if whole else _odd(a, b, finite)
+    return Metrics(
+        elements=int(a.size),
+        max_abs=float(error.max(initial=0.0)),
+        max_rel=_relative(error, size),
+        mse=noise / max(len(x), 1),
+        l1=float(error.sum()),
+        snr_db=_decibels(signal, noise),
+        cosine=_cosine(x, y),
+        ulp=_ulp(error, size, dtype),
+        out_of_tolerance=wrong / max(int(a.size), 1),
+        nan=int(np.isnan(b).sum()),
+        nan_reference=int(np.isnan(a).sum()),
+        inf=int(np.isinf(b).sum()),
+        inf_reference=int(np.isinf(a).sum()),
+    )
+
+
+def _odd(a: Floats, b: Floats, finite: NDArray[np.bool_]) -> int:
+    """Return how many of the places that are not finite in both disagree."""
+    rest = ~finite
+    same = (a[rest] == b[rest]) | (np.isnan(a[rest]) & np.isnan(b[rest]))
+    return int(np.count_nonzero(~same))
+
+
+def _relative(error: Floats, size: Floats) -> float:
+    there = size > 0
+    return float((error[there] / size[there]).max(initial=0.0)) if there.any() else 0.0
+
+
+def _decibels(signal: float, noise: float) -> float | None:
+    if noise == 0.0:
+        return math.inf
+    return 10 * math.log10(signal / noise) if signal > 0 else None
+
+
+def _cosine(x: Floats, y: Floats) -> float | None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = float(np.linalg.norm(x)) * float(np.linalg.norm(y))
+        return float(np.dot(x, y)) / length if 0 < length < math.inf else None
+
+
+def _ulp(error: Floats, size: Floats, dtype: str) -> float | None:
+    known = _FLOATS.get(dtype)
+    if known is None:
+        return None
+    bits, smallest = known
+    if not len(error):
+        return 0.0
+    exponent = np.maximum(np.frexp(size)[1] - 1, smallest)
+    return float((error / np.ldexp(1.0, exponent - bits)).max(initial=0.0))

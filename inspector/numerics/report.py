@@ -1,0 +1,214 @@
+"""What comparing a run with its recorded program found, as plain data that travels as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from inspector.numerics.metrics import Metrics, metrics_from
+
+INSTRUCTION, INSIDE = "instruction", "inside"
+BY_REFERENCE, BY_RUN = "reference", "values of the run"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One tensor output of an instruction, or one node inside a delegate.
+
+    Attributes:
+        place: ``instruction`` or ``inside`` (a delegate)
+        method: name
+        instruction: index over all chains of the method
+        slot: which of its tensor outputs
+        operator: operator, backend id or ``move``
+        delegate: identifier the backend gave a node inside, empty outside
+        node: recorded node compared with, the last one covered; empty when there is none
+        value: recorded value, an output of that node
+        covers: recorded nodes that the instruction stands for
+        handles: their debug handles
+        grade: DEBUG_HANDLE, ORDER or FLOW; empty when there is no node
+        inferred: whether order or data flow had to tell what the handle leaves open
+        dtype: element type of what was logged
+        sizes: its shape
+        passes: how often a loop went through, 1 outside of loops
+        basis: ``reference`` when compared with the reference's own values; ``values of the run``
+            when those are unknown and the node was run on what the run had
+        total: distance from the reference; None when not compared
+        own: distance from the node run on the run's own inputs: what it adds itself
+        inherited: distance of that from the reference: what it received
+        diverges: whether the node itself leaves the tolerance
+        reason: why it is not compared, empty when it is
+        note: more to know about the comparison
+        module: dotted module path of the node
+        source: ``file:line`` of the user's code
+        order: place in the order of execution
+        kept: file of the worker's folder with the tensors, empty when they were not kept
+    """
+
+    place: str
+    method: str
+    instruction: int
+    slot: int
+    operator: str
+    delegate: str = ""
+    node: str = ""
+    value: str = ""
+    covers: tuple[str, ...] = ()
+    handles: tuple[int, ...] = ()
+    grade: str = ""
+    inferred: bool = False
+    dtype: str = ""
+    sizes: tuple[int, ...] = ()
+    passes: int = 1
+    basis: str = ""
+    total: Metrics | None = None
+    own: Metrics | None = None
+    inherited: Metrics | None = None
+    diverges: bool = False
+    reason: str = ""
+    note: str = ""
+    module: str = ""
+    source: str = ""
+    order: int = 0
+    kept: str = ""
+
+    @property
+    def compared(self) -> bool:
+        """Return whether it was compared."""
+        return self.total is not None
+
+    def content(self) -> dict[str, Any]:
+        """Return the row as a JSON object."""
+        found = {name: getattr(self, name) for name in Row.__dataclass_fields__}
+        for name in _MEASURED:
+            found[name] = None if found[name] is None else found[name].content()
+        return found
+
+
+_MEASURED = ("total", "own", "inherited")
+_TUPLES = ("covers", "handles", "sizes")
+
+
+def row_from(content: Mapping[str, Any]) -> Row:
+    """Return the row of a JSON object that ``Row.content`` made."""
+    found = dict(content)
+    for name in _MEASURED:
+        found[name] = None if found[name] is None else metrics_from(found[name])
+    for name in _TUPLES:
+        found[name] = tuple(found[name])
+    return Row(**found)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much was compared.
+
+    Attributes:
+        instruction_outputs: tensor outputs of the instructions of one run
+        compared: those that were compared
+        stated_reasons: the others, each of which has a reason
+    """
+
+    instruction_outputs: int = 0
+    compared: int = 0
+    stated_reasons: int = 0
+
+    def __add__(self, other: Coverage) -> Coverage:
+        """Return the sum of two parts."""
+        return Coverage(
+            self.instruction_outputs + other.instruction_outputs,
+            self.compared + other.compared,
+            self.stated_reasons + other.stated_reasons,
+        )
+
+
+def coverage_of(rows: Sequence[Row]) -> Coverage:
+    """Return how many of some rows were compared."""
+    compared = sum(row.compared for row in rows)
+    return Coverage(len(rows), compared, len(rows) - compared)
+
+
+@dataclass(frozen=True, slots=True)
+class RunGap:
+    """What was found in one run.
+
+    Attributes:
+        method: name
+        block: number of the block in the session
+        run: number in the block
+        case: test case, -1 for none
+        inputs: where its inputs come from, empty when they are not known
+        reference: recorded graph it was compared with, empty without one
+        rows: in the order of execution
+        notes: what else to know
+    """
+
+    method: str
+    block: int
+    run: int
+    case: int
+    inputs: str
+    reference: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+    def outside(self) -> tuple[Row, ...]:
+        """Return the rows of instructions."""
+        return tuple(row for row in self.rows if row.place == INSTRUCTION)
+
+    def inside(self) -> tuple[Row, ...]:
+        """Return the rows of nodes inside delegates."""
+        return tuple(row for row in self.rows if row.place == INSIDE)
+
+    def first_divergence(self) -> Row | None:
+        """Return the first row that leaves the tolerance by itself, None when none does."""
+        return next((row for row in self.rows if row.diverges), None)
+
+    def content(self) -> dict[str, Any]:
+        """Return the run as a JSON object."""
+        found = {name: getattr(self, name) for name in RunGap.__dataclass_fields__}
+        return {**found, "rows": [row.content() for row in self.rows]}
+
+
+@dataclass(frozen=True, slots=True)
+class GapReport:
+    """What was found in all runs that were asked for.
+
+    Attributes:
+        runs: in the order in which they ran
+        notes: about all of them
+    """
+
+    runs: tuple[RunGap, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def first_of_each(self) -> tuple[RunGap, ...]:
+        """Return the first run of each block: together, one run of everything."""
+        found: dict[int, RunGap] = {}
+        for run in self.runs:
+            found.setdefault(run.block, run)
+        return tuple(found.values())
+
+    def coverage(self, runs: Sequence[RunGap]) -> dict[str, Any]:
+        """Return the coverage of some runs as a JSON object."""
+        outside, inside = Coverage(), Coverage()
+        for run in runs:
+            outside += coverage_of(run.outside())
+            inside += coverage_of(run.inside())
+        inner = asdict(inside)
+        return {**asdict(outside), "inside": {"nodes": inner.pop("instruction_outputs"), **inner}}
+
+    def content(self) -> dict[str, Any]:
+        """Return the report as a JSON object."""
+        return {"runs": [run.content() for run in self.runs], "notes": list(self.notes)}
+
+
+def report_from(content: Mapping[str, Any]) -> GapReport:
+    """Return the report of a JSON object that ``GapReport.content`` made."""
+    runs: list[RunGap] = []
+    for each in content["runs"]:
+        rows = tuple(row_from(row) for row in each["rows"])
+        found: dict[str, Any] = {**each, "rows": rows, "notes": tuple(each["notes"])}
+        runs.append(RunGap(**found))
+    return GapReport(tuple(runs), tuple(content["notes"]))

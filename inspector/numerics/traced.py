@@ -1,0 +1,285 @@
+"""What a run left of the tensors its instructions wrote: which output, which pass, which bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from inspector.blocks import Block
+from inspector.operands import delegate_output_counts, plan_operands
+from schema.etdump import DebugTensor
+from schema.identity_cache import identity_cache
+from schema.program import Program, backend_id, instructions, operator_name
+from schema.program import model as m
+from schema.scalar_type import numel
+
+MOVE = "move"
+VIEW, COPY_INDEX = "executorch_prim::et_view.default", "executorch_prim::et_copy_index.tensor"
+KERNEL, DELEGATE = "kernel", "delegate"
+_STATIC = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A tensor output of an instruction.
+
+    Attributes:
+        instruction: index over all chains of the method
+        slot: place among the tensor outputs of the instruction
+        value: index in the value table
+        kind: kernel, delegate or move
+        operator: operator with its overload, backend id, or ``move``
+        code: number of the element type
+        sizes: shape, an upper bound unless static
+        static: whether the shape is fixed
+    """
+
+    instruction: int
+    slot: int
+    value: int
+    kind: str
+    operator: str
+    code: int
+    sizes: tuple[int, ...]
+    static: bool
+
+
+Bytes = DebugTensor | tuple[DebugTensor, ...]
+"""A logged tensor, or the tensors that a loop has stacked into one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """The tensors of one run.
+
+    Attributes:
+        executed: instructions that ran; None when the trace does not tell
+        outputs: instruction -> its passes, each slot -> tensor; of moves, views and the stacks of
+            loops, which are not logged, that of what they were made of
+        arguments: instruction of a delegate -> its passes, each value -> tensor that went in
+        odd: instructions whose logged values do not fit their outputs
+    """
+
+    executed: frozenset[int] | None
+    outputs: Mapping[int, tuple[Mapping[int, Bytes], ...]]
+    arguments: Mapping[int, tuple[Mapping[int, DebugTensor], ...]] = field(
+        default_factory=dict[int, tuple[Mapping[int, DebugTensor], ...]]
+    )
+    odd: frozenset[int] = frozenset()
+
+
+@identity_cache
+def instruction_outputs(program: Program, method: str) -> tuple[Output, ...]:
+    """Return the tensor outputs of a method's instructions, in order.
+
+    Raises: KeyError if there is no such method
+    """
+    plan = program.plan(method)
+    operands = plan_operands(plan, delegate_output_counts(program, plan))
+    found: list[Output] = []
+    rows = zip(instructions(plan), operands, strict=True)
+    for step, ((_, _, instruction), touched) in enumerate(rows):
+        args = instruction.instr_args
+        if isinstance(args, (m.KernelCall, m.DelegateCall, m.MoveCall)):
+            kind, operator = _named(plan, args)
+            tensors = [index for index in touched.writes if tensor_of(plan, index) is not None]
+            found += [
+                _output(plan, step, slot, index, kind, operator)
+                for slot, index in enumerate(tensors)
+            ]
+    return tuple(found)
+
+
+def tensor_of(plan: m.ExecutionPlan, index: int) -> m.Tensor | None:
+    """Return a value that is a tensor, None for other kinds and indices out of range."""
+    value = plan.values[index].val if 0 <= index < len(plan.values) else None
+    return value if isinstance(value, m.Tensor) else None
+
+
+def _named(
+    plan: m.ExecutionPlan, args: m.KernelCall | m.DelegateCall | m.MoveCall
+) -> tuple[str, str]:
+    if isinstance(args, m.KernelCall):
+        return KERNEL, operator_name(plan, args)
+    if isinstance(args, m.DelegateCall):
+        return DELEGATE, backend_id(plan, args)
+    return MOVE, MOVE
+
+
+def _output(
+    plan: m.ExecutionPlan, step: int, slot: int, index: int, kind: str, operator: str
+) -> Output:
+    tensor = tensor_of(plan, index)
+    assert tensor is not None
+    static = int(tensor.shape_dynamism) == _STATIC
+    return Output(step, slot, index, kind, operator, tensor.scalar_type, tensor.sizes, static)
+
+
+def logged_run(program: Program, method: str, block: Block, run: int) -> Logged:
+    """Return the tensors that one run of a block logged, by instruction, pass and slot."""
+    plan = program.plan(method)
+    steps = instructions(plan)
+    by_step: dict[int, list[Output]] = {}
+    for output in instruction_outputs(program, method):
+        by_step.setdefault(output.instruction, []).append(output)
+    found: dict[int, tuple[Mapping[int, Bytes], ...]] = {}
+    went_in: dict[int, tuple[Mapping[int, DebugTensor], ...]] = {}
+    odd: set[int] = set()
+    for step, tensors in _by_instruction(block, run).items():
+        outputs = by_step.get(step, [])
+        args = steps[step][2].instr_args if 0 <= step < len(steps) else None
+        if not outputs or not tensors:
+            continue
+        wanted = _wanted(plan, args, outputs)
+        passes = _passes(plan, wanted, tensors)
+        if passes is None:
+            odd.add(step)
+            continue
+        slots = {output.value: output.slot for output in outputs}
+        found[step] = tuple(
+            {slots[value]: tensor for value, tensor in each.items() if value in slots}
+            for each in passes
+        )
+        if isinstance(args, m.DelegateCall):
+            went_in[step] = tuple(
+                {value: tensor for value, tensor in each.items() if value not in slots}
+                for each in passes
+            )
+    executed = _executed(plan, block, run)
+    _derive(plan, by_step, executed, found)
+    return Logged(executed, found, went_in, frozenset(odd))
+
+
+def _derive(
+    plan: m.ExecutionPlan,
+    outputs: Mapping[int, Sequence[Output]],
+    executed: frozenset[int] | None,
+    found: dict[int, tuple[Mapping[int, Bytes], ...]],
+) -> None:
+    """Add what moves, views and stacks hold: the tensors of the instructions they read from."""
+    definer: dict[int, tuple[int, int]] = {}
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        if executed is not None and step not in executed:
+            continue
+        args = instruction.instr_args
+        if step not in found and len(outputs.get(step, ())) == 1:
+            made = _derived(plan, args, definer, found)
+            if made:
+                found[step] = tuple({0: each} for each in made)
+        for output in outputs.get(step, ()):
+            definer[output.value] = (step, output.slot)
+
+
+def _derived(
+    plan: m.ExecutionPlan,
+    args: object,
+    definer: Mapping[int, tuple[int, int]],
+    found: Mapping[int, tuple[Mapping[int, Bytes], ...]],
+) -> list[Bytes]:
+    source = -1
+    if isinstance(args, m.MoveCall):
+        source = args.move_from
+    elif isinstance(args, m.KernelCall) and args.args:
+        name = operator_name(plan, args)
+        source = args.args[1] if name == COPY_INDEX else args.args[0] if name == VIEW else -1
+    step, slot = definer.get(source, (-1, -1))
+    passes = [each[slot] for each in found.get(step, ()) if slot in each]
+    if isinstance(args, m.MoveCall) or not passes:
+        return passes
+    assert isinstance(args, m.KernelCall)
+    if operator_name(plan, args) == COPY_INDEX:
+        rows = tuple(each for each in passes if isinstance(each, DebugTensor))
+        return [rows] if len(rows) == len(passes) else []
+    viewed = [_viewed(plan, args.args[-1], each) for each in passes]
+    return [each for each in viewed if each is not None]
+
+
+def _viewed(plan: m.ExecutionPlan, value: int, source: Bytes) -> DebugTensor | None:
+    """Return a dense tensor in the shape of a view, None where its shape is not known."""
+    tensor = tensor_of(plan, value)
+    if tensor is None or not isinstance(source, DebugTensor):
+        return None
+    dense = strides_of(source.sizes) == tuple(source.strides)
+    if not dense or numel(source.sizes) != numel(tensor.sizes):
+        return None
+    return replace(source, sizes=tensor.sizes, strides=strides_of(tensor.sizes))
+
+
+def strides_of(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a dense tensor in elements, the last dimension densest."""
+    strides: list[int] = []
+    step = 1
+    for size in reversed(sizes):
+        strides.insert(0, step)
+        step *= max(size, 1)
+    return tuple(strides)
+
+
+def _by_instruction(block: Block, run: int) -> dict[int, list[DebugTensor]]:
+    """Return the tensors logged for each instruction itself, not for what is inside a delegate."""
+    found: dict[int, list[DebugTensor]] = {}
+    seen: set[int] = set()
+    for event in range(len(block)):
+        group, number = int(block.layout.group[event]), block.instruction(event)
+        if group in seen or number is None or block.layout.chain[event] < 0:
+            continue
+        if block.delegate_id(event) is not None:
+            continue
+        seen.add(group)
+        values = [value for value in block.debug_values(event, run) if value is not None]
+        tensors = [tensor for value in values for tensor in value.all_tensors()]
+        found.setdefault(number, []).extend(tensors)
+    return found
+
+
+def _wanted(plan: m.ExecutionPlan, args: object, outputs: Sequence[Output]) -> list[int]:
+    """Return the values an instruction logs, in order."""
+    if isinstance(args, m.DelegateCall):
+        return [index for index in args.args if tensor_of(plan, index) is not None]
+    return [output.value for output in outputs]
+
+
+def _passes(
+    plan: m.ExecutionPlan, wanted: Sequence[int], tensors: Sequence[DebugTensor]
+) -> list[dict[int, DebugTensor]] | None:
+    """Tell which logged tensor is which value; None where that cannot be told.
+
+    Runtimes leave out values of element types they do not log, so that fewer may be there.
+    """
+    codes = {tensor.scalar_type for tensor in tensors}
+    for chosen in (wanted, [value for value in wanted if _code(plan, value) in codes]):
+        width = len(chosen)
+        if not width or len(tensors) % width:
+            continue
+        rounds = [tensors[start : start + width] for start in range(0, len(tensors), width)]
+        if all(_fits(plan, chosen, each) for each in rounds):
+            return [dict(zip(chosen, each, strict=True)) for each in rounds]
+    return None
+
+
+def _fits(plan: m.ExecutionPlan, values: Iterable[int], tensors: Iterable[DebugTensor]) -> bool:
+    for value, tensor in zip(values, tensors, strict=True):
+        known = tensor_of(plan, value)
+        assert known is not None
+        if known.scalar_type != tensor.scalar_type or len(known.sizes) != len(tensor.sizes):
+            return False
+        if any(found > most for found, most in zip(tensor.sizes, known.sizes, strict=True)):
+            return False
+    return True
+
+
+def _code(plan: m.ExecutionPlan, value: int) -> int:
+    tensor = tensor_of(plan, value)
+    return tensor.scalar_type if tensor is not None else -1
+
+
+def _executed(plan: m.ExecutionPlan, block: Block, run: int) -> frozenset[int] | None:
+    """Return the instructions with an event; all of a program without jumps, whatever was timed."""
+    steps = instructions(plan)
+    if not any(isinstance(each[2].instr_args, m.JumpFalseCall) for each in steps):
+        return frozenset(range(len(steps)))
+    timed = block.layouts[run].first >= 0
+    if not timed.any():
+        return None
+    numbers = (block.instruction(event) for event in range(len(block)) if timed[event])
+    return frozenset(number for number in numbers if number is not None)

@@ -1,0 +1,46 @@
+"""gap on committed sessions: JSON that keeps its contract, coverage that adds up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.inspector.cli_runs import FORMATS, run, valid
+from tests.inspector.sessions import DATA
+
+pytestmark = pytest.mark.slow
+
+GPT = DATA / "corpus/v1.5.1/tinygpt_xnnpack"
+
+
+def test_gap_of_a_transformer_compares_everything_and_finds_no_divergence() -> None:
+    answer = run("gap", GPT, "--format", "json")
+    assert (answer.code, answer.err) == (0, "")
+    data = valid(answer, "gap")["data"]
+    cover = data["coverage"]
+    assert cover["compared"] == cover["instruction_outputs"] == 47
+    assert cover["inside"]["nodes"] > 0
+    assert data["first_divergence"] is None
+    assert max(row["max_abs"] for row in data["rows"] if row["compared"]) < 1e-5
+    assert [each["run"] for each in data["runs"]] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["model.pte", "model.etrecord", "run.etdp", "run.debug"])
+def test_gap_of_one_file_says_what_is_missing(name: str) -> None:
+    for form in FORMATS:
+        answer = run("gap", GPT / name, "--format", form)
+        assert (answer.code, answer.err) == (0, "")
+        if form == "json":
+            data = valid(answer, "gap")["data"]
+            assert data["rows"] == []
+            assert data["notes"][0].startswith("gap needs")
+
+
+def test_gap_without_a_record_gives_every_output_that_reason(tmp_path: Path) -> None:
+    files = [GPT / name for name in ("model.pte", "run.etdp", "run.debug")]
+    data = valid(run("gap", *files, "--format", "json"), "gap")["data"]
+    cover = data["coverage"]
+    assert cover["compared"] == 0
+    assert cover["stated_reasons"] == cover["instruction_outputs"] == 47
+    assert {row["reason"] for row in data["rows"]} == {"there is no ETRecord"}
