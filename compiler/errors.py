@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -18,6 +19,18 @@ class CompileError(RuntimeError):
 
 class UnsupportedError(CompileError):
     """The program uses something the compiler cannot express in an edge program."""
+
+
+class HardWriteError(CompileError):
+    """An operator writes in place inside, through a view; torch has to take the writes out.
+
+    Attributes:
+        op: the operator of the program
+    """
+
+    def __init__(self, op: Any) -> None:  # noqa: ANN401 - an operator overload of torch
+        self.op = op
+        super().__init__(f"{op} writes through a view")
 
 
 class UnboundedShapeError(CompileError):

@@ -12,6 +12,7 @@ from torch._decomp import decompositions
 from torch._decomp.decompositions import native_batch_norm_decomposition
 from torch.export import default_decompositions
 
+from compiler.edge import outside_core
 from compiler.untyped import aten, native
 
 Rule = Callable[..., Any]
@@ -23,9 +24,14 @@ def _default_table() -> dict[Any, Rule]:
     return dict(cast("Any", default_decompositions()).items())
 
 
+def torchs_rule(op: Any) -> Rule | None:  # noqa: ANN401 - an operator overload of torch
+    """Return what torch's own export replaces an operator by, for use in its tables."""
+    return _default_table().get(op)
+
+
 def decomposition_of(op: Any) -> Rule | None:  # noqa: ANN401 - an operator overload of torch
     """Return what replaces an operator, None for an operator that stays as it is."""
-    own = _OWN_RULES.get(op)
+    own = _OWN_RULES.get(op) or outside_core.RULES.get(op)
     if own is not None:
         return own
     if torch.Tag.core in op.tags:  # the table has some of the core set too

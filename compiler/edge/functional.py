@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 
+from compiler.edge.decompositions import torchs_rule
 from compiler.edge.twins import has_functional_twin, returns_alias
 from compiler.untyped import HigherOrderOperator, OpOverload, aten
 
@@ -22,11 +24,21 @@ def without_hard_writes(program: ExportedProgram) -> ExportedProgram:
     Bodies of control flow may not write at all.
     """
     if any(_is_hard(node) for node in program.graph.nodes) or _bodies_write(program):
-        with warnings.catch_warnings():  # torch copies a class of its own that it has deprecated
-            warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
-            untyped: Any = program
-            program = untyped.run_decompositions({})
+        return functionalised(program)
     return program
+
+
+def functionalised(program: ExportedProgram, apart: Sequence[Any] = ()) -> ExportedProgram:
+    """Return a program traced anew by torch, which takes all writes out.
+
+    Args:
+        program: as exported
+        apart: composite operators to take apart, since their parts write
+    """
+    with warnings.catch_warnings():  # torch copies a class of its own that it has deprecated
+        warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
+        untyped: Any = program
+        return untyped.run_decompositions({op: torchs_rule(op) for op in apart})
 
 
 def _bodies_write(program: ExportedProgram) -> bool:
@@ -49,6 +61,8 @@ def _is_hard(node: torch.fx.Node) -> bool:
         name = getattr(node.target, "__name__", "")
         return isinstance(node.target, HigherOrderOperator) and name.startswith("wrap_with_")
     target: Any = node.target
+    if target.namespace == "export":
+        return True  # a part of a weight that is a class of its own, which torch takes apart
     if target is aten.batch_norm.default and node.args[5]:
         return True  # it writes its running statistics, which its schema does not say
     return bool(target._schema.is_mutable) and not _is_simple_write(node, target)

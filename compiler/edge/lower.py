@@ -20,6 +20,7 @@ from compiler.edge.dim_order import CLONE_DIM_ORDER, dim_order_of
 from compiler.edge.graph_lowering import GraphLowering, Shared
 from compiler.edge.lineage import Lineage
 from compiler.edge.ops import edge_op
+from compiler.edge.outside_core import kept_whole
 from compiler.edge.templates import Scalar
 from compiler.edge.tracing import KeepsWhole, Templates
 
@@ -63,7 +64,7 @@ def lower(
     """
     mode = _fake_mode(program)
     templates = Templates(
-        mode, frozenset(config.preserve_ops), skip_dim_order=config.skip_dim_order, keeps=keeps
+        mode, kept_whole(config), skip_dim_order=config.skip_dim_order, keeps=keeps
     )
     shared = Shared(templates, Lineage(), mode, lower_call)
     lowering = _ProgramLowering(shared, program)

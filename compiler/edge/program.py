@@ -21,10 +21,12 @@ from torch.export.graph_signature import (
 )
 
 from compiler.config import EdgeCompileConfig
-from compiler.edge.functional import without_hard_writes
+from compiler.edge.decompositions import torchs_rule
+from compiler.edge.functional import functionalised, without_hard_writes
 from compiler.edge.lower import LoweredGraph, lower
 from compiler.edge.tracing import KeepsWhole
 from compiler.edge.verifier import verifier_for
+from compiler.errors import HardWriteError
 from compiler.garbage import uncollected
 from compiler.untyped import ranges_of
 
@@ -50,8 +52,7 @@ def edge_program(
         UnsupportedError: the program uses something an edge program cannot express
         SpecViolationError: the verifier refuses the result
     """
-    source = without_hard_writes(program)
-    lowered = lower(source, config, keeps)
+    source, lowered = _lowered(program, config, keeps)
     return ExportedProgram(
         root=_owner(lowered),
         graph=lowered.graph,
@@ -63,6 +64,24 @@ def edge_program(
         constants={**source.constants, **lowered.lifted},
         verifiers=[verifier_for(config)],
     )
+
+
+def _lowered(
+    program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None
+) -> tuple[ExportedProgram, LoweredGraph]:
+    """Return a program without hard writes and its edge graph.
+
+    Whether an operator is made of parts that write through views is seen when it is lowered.
+    """
+    source, apart = without_hard_writes(program), list[Any]()
+    while True:
+        try:
+            return source, lower(source, config, keeps)
+        except HardWriteError as error:
+            if error.op in apart or torchs_rule(error.op) is None:
+                raise
+            apart.append(error.op)
+            source = functionalised(program, apart)
 
 
 def _owner(lowered: LoweredGraph) -> torch.nn.Module:

@@ -18,9 +18,10 @@ from compiler.edge.dim_order import (
     is_contiguous,
 )
 from compiler.edge.promotion import promoted_dtype, promotes
+from compiler.edge.sharing import Sharing
 from compiler.edge.templates import Made, Scalar, Step, tensors_in, walk
-from compiler.edge.twins import copy_twin, functional_twin, is_view
-from compiler.errors import UnsupportedError
+from compiler.edge.twins import copy_twin, functional_twin, has_functional_twin, is_view
+from compiler.errors import HardWriteError, UnsupportedError
 from compiler.untyped import SYMBOLIC, DispatchMode, aten
 
 _SYMBOL_DTYPES: dict[type[Any], torch.dtype] = {
@@ -50,6 +51,7 @@ class Recorder(DispatchMode):
         self._keeps = keeps
         self._skip_dim_order = skip_dim_order
         self._known: dict[int, tuple[Any, Any]] = {}  # holds the tensors, so that ids stay theirs
+        self._sharing = Sharing()
 
     def __torch_dispatch__(
         self,
@@ -67,10 +69,14 @@ class Recorder(DispatchMode):
     def name_of(self, leaf: Any) -> Any:  # noqa: ANN401
         """Return what stands for a tensor; other leaves are returned as they are.
 
-        Raises: UnsupportedError if the tensor was made where no operator could be seen
+        Raises:
+            UnsupportedError: the tensor was made where no operator could be seen
+            HardWriteError: it was written through a view
         """
         if not isinstance(leaf, torch.Tensor):
             return leaf
+        if self._sharing.is_stale(leaf):
+            raise HardWriteError("an operator")
         known = self._known.get(id(leaf))
         if known is not None:
             return known[1]
@@ -97,9 +103,7 @@ class Recorder(DispatchMode):
         if op._schema.is_mutable:
             return self._functional(op, args, kwargs)
         if op is aten.alias.default or op is aten.lift_fresh_copy.default:
-            out = aten.alias.default(args[0])
-            self.know(out, self.name_of(args[0]))
-            return out
+            return self._alias(args[0])
         args = self._promoted(op, args, kwargs)
         if is_view(op):
             return self._copied_view(op, self._contiguous(args), kwargs)
@@ -114,11 +118,20 @@ class Recorder(DispatchMode):
             out = walk(_fresh, out)
         return self._computed(op, args, kwargs, out)
 
+    def _alias(self, tensor: Any) -> Any:  # noqa: ANN401
+        out = aten.alias.default(tensor)  # torch refuses a view that is the same object
+        self.know(out, self.name_of(tensor))
+        self._sharing.view(tensor, [out])
+        return out
+
     def _functional(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        if not has_functional_twin(op):
+            raise HardWriteError(op)
         twin = functional_twin(op)
         with self:
             out = twin(*args, **kwargs)
         self.know(args[0], self.name_of(out))
+        self._sharing.write(args[0])
         return args[0]
 
     def _copied_view(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
@@ -126,7 +139,8 @@ class Recorder(DispatchMode):
         out = walk(_fresh, op(*args, **kwargs))
         first = args[0]
         if op is aten.slice.Tensor and out.shape == first.shape:
-            return first
+            return self._alias(first)
+        self._sharing.view(first, tensors_in(out))
         return self.add(copy_twin(op), args, kwargs, out)
 
     def _computed(

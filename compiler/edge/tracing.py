@@ -11,6 +11,7 @@ import torch
 from compiler.edge.recorder import Recorder
 from compiler.edge.templates import Input, Template, metadata_key, walk
 from compiler.edge.twins import functional_twin
+from compiler.errors import HardWriteError
 from compiler.untyped import aten, native
 
 
@@ -102,8 +103,11 @@ class Templates:
             if op is aten.dropout_.default and not bound[2]:  # dropout leaves a copy, this nothing
                 return Template((), Input(0))
             op = functional_twin(op)
-        with _tracing(self._mode):  # the recorder enters itself where a rule runs
-            out = recorder.call(op, bound, named)
+        try:
+            with _tracing(self._mode):  # the recorder enters itself where a rule runs
+                out = recorder.call(op, bound, named)
+        except HardWriteError as error:
+            raise HardWriteError(op) from error
         return Template(tuple(recorder.steps), walk(recorder.name_of, out))
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from torch.utils import _pytree as pytree
 
+from compiler.containers import containers_text
 from compiler.delegate.call import executorch_call_delegate
 from compiler.edge.ops import EdgeOp
 from compiler.emit.constants import Segment
@@ -114,8 +114,7 @@ def emit_method(
 
 def _containers(program: ExportedProgram) -> m.ContainerMetadata:
     specs = program.call_spec
-    encoded = [pytree.treespec_dumps(s) if s else "" for s in (specs.in_spec, specs.out_spec)]
-    return m.ContainerMetadata(encoded[0], encoded[1])
+    return m.ContainerMetadata(containers_text(specs.in_spec), containers_text(specs.out_spec))
 
 
 class _Emission:

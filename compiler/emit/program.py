@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from compiler.config import ExecutorchBackendConfig
+from compiler.containers import containers_text
 from compiler.emit.constants import Segment
 from compiler.emit.delegates import DelegateMaps, PlacedDelegates, place_delegates
 from compiler.emit.external import external_tags, file_parts
@@ -169,7 +170,7 @@ def _constant_plan(name: str, value: Any, stores: Stores) -> m.ExecutionPlan:  #
     )
     return m.ExecutionPlan(
         name=name,
-        container_meta_type=m.ContainerMetadata("", pytree.treespec_dumps(spec)),
+        container_meta_type=m.ContainerMetadata("", containers_text(spec)),
         values=tuple(table.values),
         inputs=(),
         outputs=outputs,

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
-from torch.utils import _pytree as pytree
 
+from compiler.containers import containers_text
 from compiler.delegate.call import is_lowered_module
 from compiler.edge.ops import EdgeOp
 from compiler.errors import UnsupportedError, at
@@ -232,8 +232,8 @@ def _module_call(entry: Any) -> Json:  # noqa: ANN401
         call["signature"] = {
             "inputs": [],
             "outputs": [],
-            "in_spec": pytree.treespec_dumps(entry.signature.in_spec, 1),
-            "out_spec": pytree.treespec_dumps(entry.signature.out_spec, 1),
+            "in_spec": containers_text(entry.signature.in_spec),
+            "out_spec": containers_text(entry.signature.out_spec),
         }
     return call
 

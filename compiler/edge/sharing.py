@@ -1,0 +1,47 @@
+"""Which tensors of a trace share memory, and which of them a write has made stale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+
+class Sharing:
+    """Views by what they look at, tensors by their id; all of them have to stay alive.
+
+    A write through a view changes what it looks at, and other views of that, without their names
+    being told. Those are stale from then on. Results of one operator do not overlap.
+    """
+
+    def __init__(self) -> None:
+        self._base: dict[int, tuple[int, int]] = {}  # of a view: its base, and number of the call
+        self._views: dict[int, list[int]] = {}
+        self._calls = 0
+        self._stale: set[int] = set()
+
+    def is_stale(self, tensor: object) -> bool:
+        """Return whether a tensor was written under another name."""
+        return id(tensor) in self._stale
+
+    def view(self, base: object, views: Sequence[object]) -> None:
+        """Note the results of an operator that share the memory of its operand."""
+        self._calls += 1
+        for view in views:
+            self._base[id(view)] = id(base), self._calls
+            self._views.setdefault(id(base), []).append(id(view))
+
+    def write(self, tensor: object) -> None:
+        """Note that a tensor was written and its name told."""
+        self._stale.update(self._below(id(tensor)))
+        self._stale.discard(id(tensor))
+        at = id(tensor)
+        while at in self._base:
+            at, call = self._base[at]
+            self._stale.add(at)
+            for view in self._views[at]:
+                if self._base[view][1] != call:
+                    self._stale.update(self._below(view))
+
+    def _below(self, tensor: int) -> Iterator[int]:
+        yield tensor
+        for view in self._views.get(tensor, ()):
+            yield from self._below(view)
