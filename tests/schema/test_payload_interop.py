@@ -366,7 +366,12 @@ def test_native_decodes_nested_graphs_that_flatc_writes(tmp_path: Path) -> None:
 
 
 COREML_READER = """
-import json, sys
+import importlib.util, sys, types
+# The package itself loads torch; only its message types are wanted.
+folder = types.ModuleType("coremltools")
+folder.__path__ = list(importlib.util.find_spec("coremltools").submodule_search_locations)
+sys.modules["coremltools"] = folder
+import json
 from coremltools.proto import Model_pb2
 model = Model_pb2.Model()
 model.ParseFromString(open(sys.argv[1], "rb").read())

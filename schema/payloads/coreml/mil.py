@@ -1,68 +1,45 @@
 """A MIL program as graphs: functions, blocks, operations.
 
-Source: coremltools mlmodel/format/MIL.proto, Model.proto (field numbers)
+Source: coremltools mlmodel/format/MIL.proto (field numbers)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from schema.errors import FormatError
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
 from schema.payloads.coreml.types import MilType, MilValue, read_type, read_value
-from schema.payloads.coreml.wire import Budget, fields, nested, number, text
+from schema.payloads.coreml.wire import Budget, fields, nested, text
 from schema.payloads.names import unique
 
-_ML_PROGRAM = 502
-_KINDS = {  # other fields of Model.type
-    200: "pipeline classifier",
-    201: "pipeline regressor",
-    202: "pipeline",
-    303: "neural network regressor",
-    403: "neural network classifier",
-    500: "neural network",
-}
 _MAX_DEPTH = 32
 _MAX_OPERATIONS = 150_000
 
 
-@dataclass(slots=True)
-class Program:
-    """What was read from ``model.mlmodel``.
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a program.
 
     Attributes:
-        specification: version of the Core ML specification
-        kind: ``ML program``, or what else the model is
-        functions: graph by function name; nested blocks are subgraphs
+        graph: its operations; nested blocks are subgraphs
+        opset: of the block that was read
         weights: (weight file, offset) by the name of the constant that refers to it
-        opsets: opset by function name
     """
 
-    specification: int = 0
-    kind: str = "unknown"
-    functions: dict[str, Graph] = field(default_factory=dict[str, Graph])
-    weights: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
-    opsets: dict[str, str] = field(default_factory=dict[str, str])
+    graph: Graph
+    opset: str
+    weights: Mapping[str, tuple[str, int]]
 
 
-def read_model(data: memoryview) -> Program:
-    """Return the program of a ``model.mlmodel``.
+def read_program(message: memoryview, budget: Budget) -> dict[str, Function]:
+    """Return the functions of a MIL program by name.
 
     Raises: FormatError if the protobuf is damaged
     """
-    budget = Budget()
-    program = Program()
-    for number_, value in fields(data, budget):
-        if number_ == 1:
-            program.specification = number(value)
-        elif number_ == _ML_PROGRAM:
-            program.kind = "ML program"
-            _functions(nested(value), program, budget)
-        elif number_ in _KINDS:
-            program.kind = _KINDS[number_]
-    return program
+    return {name: _function(name, body, budget) for name, body in _entries(message, 2, budget)}
 
 
 def _entries(message: memoryview, wanted: int, budget: Budget) -> Iterator[tuple[str, memoryview]]:
@@ -79,29 +56,28 @@ def _entries(message: memoryview, wanted: int, budget: Budget) -> Iterator[tuple
         yield key, body
 
 
-def _functions(message: memoryview, program: Program, budget: Budget) -> None:
-    for name, body in _entries(message, 2, budget):
-        inputs: list[GraphValue] = []
-        opset = ""
-        for number_, value in fields(body, budget):
-            if number_ == 1:
-                inputs.append(_named_value(nested(value), budget))
-            elif number_ == 2:
-                opset = text(value)
-        program.opsets[name] = opset
-        blocks = dict(_entries(body, 3, budget))
-        block = blocks.get(opset) or next(iter(blocks.values()), memoryview(b""))
-        reader = _BlockReader(program.weights, budget)
-        graph = reader.block(block, name, {value.name: value for value in inputs}, 0)
-        program.functions[name] = Graph(
-            name,
-            graph.nodes,
-            graph.values,
-            tuple(value.name for value in inputs),
-            graph.outputs,
-            reader.nested,
-            MappingProxyType({"opset": opset}),
-        )
+def _function(name: str, body: memoryview, budget: Budget) -> Function:
+    inputs: list[GraphValue] = []
+    opset = ""
+    for number_, value in fields(body, budget):
+        if number_ == 1:
+            inputs.append(_named_value(nested(value), budget))
+        elif number_ == 2:
+            opset = text(value)
+    blocks = dict(_entries(body, 3, budget))
+    block = blocks.get(opset) or next(iter(blocks.values()), memoryview(b""))
+    reader = _BlockReader(budget)
+    graph = reader.block(block, name, {value.name: value for value in inputs}, 0)
+    made = Graph(
+        name,
+        graph.nodes,
+        graph.values,
+        tuple(value.name for value in inputs),
+        graph.outputs,
+        reader.nested,
+        MappingProxyType({"opset": opset}),
+    )
+    return Function(made, opset, reader.weights)
 
 
 def _named_value(message: memoryview, budget: Budget) -> GraphValue:
@@ -135,11 +111,12 @@ class _Scope(Mapping[str, GraphValue]):
 class _BlockReader:
     """Reads the blocks of one function; nested ones are collected by name."""
 
-    def __init__(self, weights: dict[str, tuple[str, int]], budget: Budget) -> None:
+    def __init__(self, budget: Budget) -> None:
         self.nested: dict[str, Graph] = {}
-        self._weights = weights
+        self.weights: dict[str, tuple[str, int]] = {}
         self._budget = budget
         self._names: set[str] = set()
+        self._constants: set[str] = set()
         self._count = 0
 
     def block(
@@ -182,38 +159,51 @@ class _BlockReader:
                 outputs.append(_named_value(nested(value), self._budget))
             elif number_ == 4:
                 blocks.append(nested(value))
-        arguments = tuple(
-            self._argument(key, body) for key, body in _entries(message, 2, self._budget)
-        )
-        facts = self._attributes(message)
-        stored = facts.pop("val", None)
-        for made in outputs:
-            values[made.name] = self._constant(made, stored)
         index = self._count
         self._count += 1
         if index >= _MAX_OPERATIONS:
             raise FormatError(f"at most {_MAX_OPERATIONS} operations", "more", field="mlProgram")
         name = outputs[0].name if outputs else f"{kind}_{index}"
+        arguments = [
+            self._argument(name, key, body, values)
+            for key, body in _entries(message, 2, self._budget)
+        ]
+        facts: dict[str, object] = {}
+        stored: MilValue | None = None
+        for key, body in _entries(message, 5, self._budget):
+            value = read_value(body, self._budget)
+            if kind == "const" and key == "val":
+                stored = value
+            elif value.file:  # the numbers of a compressed weight
+                arguments.append(Argument(key, (self._stored(name, key, value, values),)))
+            else:
+                facts[key] = value.literal
+        for made in outputs:
+            values[made.name] = self._constant(made, stored)
         inner = self._blocks(blocks, name, _Scope(values, outer), depth)
         return GraphNode(
             unique(f"{name}:{kind}", index, self._names),
             NodeKind.GET_ATTR if kind == "const" else NodeKind.CONTROL if blocks else NodeKind.CALL,
             kind,
-            arguments,
+            tuple(arguments),
             tuple(made.name for made in outputs),
-            attributes=MappingProxyType({key: item.literal for key, item in facts.items()}),
+            attributes=MappingProxyType(facts),
             subgraphs=inner,
         )
 
     def _blocks(
         self, blocks: list[memoryview], owner: str, outer: Mapping[str, GraphValue], depth: int
     ) -> tuple[str, ...]:
-        names = tuple(f"{owner}/{index}" for index in range(len(blocks)))
+        names = tuple(
+            unique(f"{owner}/{index}", self._count, self._names) for index in range(len(blocks))
+        )
         for name, message in zip(names, blocks, strict=True):
             self.nested[name] = self.block(message, name, outer, depth + 1)
         return names
 
-    def _argument(self, key: str, message: memoryview) -> Argument:
+    def _argument(
+        self, owner: str, key: str, message: memoryview, values: dict[str, GraphValue]
+    ) -> Argument:
         names: list[str] = []
         literals: list[object] = []
         for number_, value in fields(message, self._budget):
@@ -223,19 +213,29 @@ class _BlockReader:
                 if inner == 1:
                     names.append(text(item))
                 elif inner == 2:
-                    literals.append(read_value(nested(item), self._budget).literal)
+                    found = read_value(nested(item), self._budget)
+                    if found.file:
+                        names.append(self._stored(owner, key, found, values))
+                    else:
+                        literals.append(found.literal)
         literal = literals[0] if len(literals) == 1 else tuple(literals) or None
         return Argument(key, tuple(names), literal)
 
-    def _attributes(self, message: memoryview) -> dict[str, MilValue]:
-        return {
-            key: read_value(body, self._budget) for key, body in _entries(message, 5, self._budget)
-        }
+    def _stored(self, owner: str, key: str, value: MilValue, values: dict[str, GraphValue]) -> str:
+        """Return the name of a value that an operation takes straight from a weight file."""
+        name = unique(f"{owner}.{key}", len(self.weights), self._constants)
+        while name in values:
+            name = unique(f"{name}'", len(self.weights), self._constants)
+        self.weights[name] = (value.file, value.offset)
+        values[name] = GraphValue(name, value.type.tensor, value.type.kind, constant=name)
+        return name
 
     def _constant(self, value: GraphValue, stored: MilValue | None) -> GraphValue:
         if stored is None:
             return value
         if stored.file:
-            self._weights[value.name] = (stored.file, stored.offset)
-            return GraphValue(value.name, value.tensor, value.kind, constant=value.name)
+            # Values of two blocks may share a name, constants of a function may not.
+            name = unique(value.name, len(self.weights), self._constants)
+            self.weights[name] = (stored.file, stored.offset)
+            return GraphValue(value.name, value.tensor, value.kind, constant=name)
         return GraphValue(value.name, value.tensor, value.kind, stored.literal)

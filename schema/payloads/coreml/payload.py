@@ -14,7 +14,7 @@ from typing import Any, cast
 from schema.errors import FormatError, Issue, Severity
 from schema.graph import Graph, GraphNode, GraphValue
 from schema.payloads.coreml import blobs
-from schema.payloads.coreml.mil import Program, read_model
+from schema.payloads.coreml.model import Program, Weight, read_model
 from schema.payloads.coreml.tree import File, Tree, read_tree
 from schema.payloads.model import INLINE, Constant, Part, Payload, Source
 from schema.payloads.named import named_constant
@@ -85,12 +85,16 @@ def _folder(source: Source, data: memoryview, function: str) -> Payload:
     metadata = _optional(files, "metadata.json", issues)
     symbols = _symbols(_optional(files, "debug_info.json", issues))
     program = _program(files, issues)
-    graph = _choose(program, function)
+    chosen = program.choose(function)
+    graph = program.functions.get(chosen)
+    if function and chosen != function and graph is not None:
+        text = f"the program has no function {function}; shown is {chosen}"
+        issues.append(Issue(Severity.WARNING, _WHERE, text))
     constants: tuple[Constant, ...] = ()
-    weights: list[Part] = []
+    weights: dict[str, list[Part]] = {}
     if graph is not None:
-        constants, weights = _weights(program, graph, files, issues)
-        graph = _complete(graph, constants, symbols)
+        constants, weights = _weights(program.weights.get(chosen, {}), files, issues)
+        graph = _complete(graph, {one.name: one.nbytes for one in constants}, symbols)
     inputs, outputs = _interface(metadata, function)
     model = next((path.split("/")[0] for path in files if path.startswith("model.")), "none")
     return Payload(
@@ -145,56 +149,65 @@ def _program(files: Mapping[str, File], issues: list[Issue]) -> Program:
     return Program()
 
 
-def _choose(program: Program, function: str) -> Graph | None:
-    functions = program.functions
-    return functions.get(function) or functions.get("main") or next(iter(functions.values()), None)
-
-
-def _claims(tree: Tree, data: memoryview, weights: list[Part]) -> list[Part]:
+def _claims(tree: Tree, data: memoryview, weights: Mapping[str, list[Part]]) -> list[Part]:
     claims: list[Part] = []
     for file in tree.files:
         whole = Part(file.path, "file", file.offset, len(file.data))
-        claims += carve(whole, weights) if file.path.endswith("/weight.bin") else [whole]
+        claims += carve(whole, weights.get(file.path, ()))
     end = len(data) - tree.directory_offset
     claims.append(Part("directory", "directory", tree.directory_offset, end))
     return claims
 
 
 def _weights(
-    program: Program, graph: Graph, files: Mapping[str, File], issues: list[Issue]
-) -> tuple[tuple[Constant, ...], list[Part]]:
+    weights: Mapping[str, Weight], files: Mapping[str, File], issues: list[Issue]
+) -> tuple[tuple[Constant, ...], dict[str, list[Part]]]:
+    """Return the constants, and the parts of each file that they are."""
     constants: list[Constant] = []
-    claims: list[Part] = []
-    for name, (path, offset) in program.weights.items():
+    claims: dict[str, list[Part]] = {}
+    wrong: list[tuple[Severity, str]] = []
+    for name, weight in weights.items():
+        if isinstance(weight, memoryview):  # inside the model itself
+            constants.append(Constant(name, len(weight), INLINE, weight))
+            continue
+        path, offset = weight
         file = _weight_file(path, files)
-        if name not in graph.values or file is None:
+        if file is None:
+            wrong.append((Severity.WARNING, f"the weight file {path} is not in the folder"))
             continue
         try:
             blob = blobs.read_blob(file.data, offset)
         except FormatError as error:
-            issues.append(Issue(Severity.ERROR, _WHERE, str(error.inside(name))))
+            wrong.append((Severity.ERROR, str(error.inside(name))))
             continue
         constants.append(Constant(name, len(blob.data), INLINE, blob.data))
-        claims.append(Part(name, "constant", file.offset + blob.offset, len(blob.data)))
+        part = Part(name, "constant", file.offset + blob.offset, len(blob.data))
+        claims.setdefault(file.path, []).append(part)
+    if wrong:
+        more = f" (the first of {len(wrong)} weights that are lost)" if len(wrong) > 1 else ""
+        issues.append(Issue(wrong[0][0], _WHERE, wrong[0][1] + more))
     return tuple(constants), claims
 
 
 def _weight_file(path: str, files: Mapping[str, File]) -> File | None:
+    """Return the file that a program means, whose folder is that of the model."""
     tail = path.removeprefix("@model_path/")
-    for known, file in files.items():
-        if known.endswith(f"/{tail}") or known == tail:
-            return file
+    for folder in ("model.mlpackage/Data/com.apple.CoreML/", "model.mlmodelc/", ""):
+        if folder + tail in files:
+            return files[folder + tail]
     return None
 
 
-def _complete(graph: Graph, constants: tuple[Constant, ...], symbols: _Handles) -> Graph:
-    sizes = {constant.name: constant.nbytes for constant in constants}
+def _complete(graph: Graph, sizes: Mapping[str, int | None], symbols: _Handles) -> Graph:
     values = {
         name: replace(value, constant_bytes=sizes.get(value.constant)) if value.constant else value
         for name, value in graph.values.items()
     }
     nodes = tuple(_with_handle(node, symbols) for node in graph.nodes)
-    return replace(graph, nodes=nodes, values=cast("Mapping[str, GraphValue]", values))
+    inner = {name: _complete(one, sizes, symbols) for name, one in graph.subgraphs.items()}
+    return replace(
+        graph, nodes=nodes, values=cast("Mapping[str, GraphValue]", values), subgraphs=inner
+    )
 
 
 def _with_handle(node: GraphNode, symbols: _Handles) -> GraphNode:
@@ -231,6 +244,7 @@ def _summary(
         "model": program.kind,
         "specification version": program.specification,
         "functions": ", ".join(program.functions),
+        "shown function": graph.name if graph is not None else "",
         "opset": program.opsets.get(graph.name, "") if graph is not None else "",
         "operations": len(graph.calls()) if graph is not None else 0,
         "files": len(files),
