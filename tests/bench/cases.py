@@ -11,6 +11,7 @@ from tests.bench.child import ask, wall_seconds
 from tests.bench.compile_cases import COMPILE_CASES
 from tests.bench.gui_cases import GUI_CASES
 from tests.bench.result import Result
+from tests.bench.run_cases import RUN_CASES
 
 Case = Callable[[Path], Iterable[Result]]
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -116,5 +117,6 @@ CASES: tuple[Case, ...] = (
     two_gigabytes,
     *GUI_CASES,
     *COMPILE_CASES,
+    *RUN_CASES,
     dataframe,
 )
