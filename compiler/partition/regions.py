@@ -53,8 +53,9 @@ def regions(
     for node in nodes:
         members.setdefault(keys[node], []).append(node)
     order: Sequence[Hashable] = list(members)
-    if held:  # groups move nodes to where the last of them is
-        order = [key for key in contracted(graph, held)[0] if key in members]
+    if held:  # groups move nodes to where the last of them is, results go with what makes them
+        followed = {n: held[unit_of(n)] for n in graph.nodes if unit_of(n) in held}
+        order = [key for key in contracted(graph, followed)[0] if key in members]
     labels = {key: label(members[key][0]) for key in order}
     places = {found: at for at, found in enumerate(dict.fromkeys(labels.values()), 1)}
     classes = {key: 0 if labels[key] is None else places[labels[key]] for key in order}

@@ -21,6 +21,14 @@ from compiler.backends.xnnpack.facts import (
     shape_of,
     value_of,
 )
+from compiler.backends.xnnpack.patterns import known_bias
+from compiler.backends.xnnpack.quantised import (
+    affine_of,
+    affine_of_value,
+    home_of,
+    is_quantise,
+    why_not_exact,
+)
 from compiler.partition.regions import results_taken
 from compiler.untyped import aten
 
@@ -284,14 +292,44 @@ def _static(node: Node, facts: Facts, places: tuple[int, int]) -> str:
         given: Any = node.args[place] if place < len(node.args) else None
         if given is None:
             continue
-        known = facts.weight(given) if what == "weight" else facts.is_constant(given)
+        known = home_of(given, facts) if what == "weight" else known_bias(given, facts)
         if not known:
             return f"its {what} {given} is not a static parameter"
     return ""
 
 
-def common(node: Node, dtypes: frozenset[torch.dtype]) -> str:
-    """Return what keeps any node out: element types, sizes, ranks."""
+def one_scale(node: Node, facts: Facts) -> str:
+    """A value must be quantised to int8 with one scale, before the program runs."""
+    affine = affine_of(node)
+    if affine is None:
+        return "it is not quantised to int8 with one scale that is known at compile time"
+    given: Any = node.args[0]
+    if facts.is_constant(given):
+        return f"its operand {given} is a static parameter"
+    if rank_of(node) > MAX_RANK:
+        return f"it has {rank_of(node)} dimensions, more than {MAX_RANK}"
+    if not is_quantise(node) and affine_of_value(given) != affine:
+        return f"{given} has other numbers where it is made, or read elsewhere"
+    return why_not_exact(affine) or common(node, _QUANTISING, mixed=True)
+
+
+def kept_for_layers(node: Node, facts: Facts) -> str:
+    """A quantising operator of torchao goes along with layers; alone it is none of XNNPACK's."""
+    del node, facts
+    return "no layer takes it along"
+
+
+_QUANTISING = frozenset((torch.float32, torch.int8))
+
+
+def common(node: Node, dtypes: frozenset[torch.dtype], *, mixed: bool = False) -> str:
+    """Return what keeps any node out: element types, sizes, ranks.
+
+    Args:
+        node: a call
+        dtypes: element types it may have
+        mixed: operands may differ in theirs
+    """
     given = [n for n in node.all_input_nodes if n.op != "get_attr"]
     reference: torch.dtype | None = None
     # What stands for an operator inside of another one has no value yet.
@@ -305,7 +343,7 @@ def common(node: Node, dtypes: frozenset[torch.dtype]) -> str:
         found = _wrong(value, dtypes)
         if found:
             return f"{where} {found}"
-        if each is not node and value.dtype != (reference or value.dtype):
+        if each is not node and not mixed and value.dtype != (reference or value.dtype):
             return f"operands are {reference} and {value.dtype}"
         reference = reference or value.dtype
     return ""

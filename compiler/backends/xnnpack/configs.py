@@ -20,6 +20,8 @@ from compiler.untyped import aten
 
 _FLOAT = frozenset((ConfigPrecisionType.FP32,))
 _STATIC = frozenset((ConfigPrecisionType.FP32, ConfigPrecisionType.STATIC_QUANT))
+_QUANTISED = frozenset((ConfigPrecisionType.STATIC_QUANT,))
+_DYNAMIC = frozenset((ConfigPrecisionType.DYNAMIC_QUANT,))
 _EVERY = frozenset(ConfigPrecisionType)
 
 
@@ -29,10 +31,11 @@ class XNNPartitionerConfig:
 
     Attributes:
         name: as the stock configuration is called
-        ops: overloads it is about
+        ops: overloads it is about; those of quantisation by name, they exist once their library is
+            loaded
         precisions: numbers it takes
         checks: constraints, the first that refuses a node decides
-        keep: the operator to keep whole for it, None for one that stays so anyway
+        keep: the operator to keep whole for it, or its name; None for one that stays so anyway
         weight: place of the weight among the arguments of a layer
         quantising: it is about quantisation itself
     """
@@ -62,6 +65,14 @@ BMMConfig = _Rule("BMMConfig", (aten.bmm.default,))
 BatchNormConfig = _Rule("BatchNormConfig", (BATCH_NORM,), checks=(checks.inference_norm,))
 CatConfig = _Rule("CatConfig", (aten.cat.default,), _STATIC, (checks.several_parts,))
 CeilConfig = _Rule("CeilConfig", (aten.ceil.default,))
+ChooseQParamsAffineConfig = _Rule(
+    "ChooseQParamsAffineConfig",
+    ("choose_qparams_affine.default",),
+    _DYNAMIC,
+    (checks.kept_for_layers,),
+    keep="torchao::choose_qparams_affine",
+    quantising=True,
+)
 ClampConfig = _Rule("ClampConfig", (aten.clamp.default,), _STATIC, (checks.numeric_bounds,))
 CloneConfig = _Rule("CloneConfig", (aten.clone.default,))
 CloneDimOrderConfig = _Rule("CloneDimOrderConfig", (CLONE_DIM_ORDER,))
@@ -76,6 +87,21 @@ ConvolutionConfig = _Rule(
     weight=1,
 )
 CosConfig = _Rule("CosConfig", (aten.cos.default,))
+DeQuantizeAffineConfig = _Rule(
+    "DeQuantizeAffineConfig",
+    ("dequantize_affine.default",),
+    _DYNAMIC,
+    (checks.kept_for_layers,),
+    keep="torchao::dequantize_affine",
+    quantising=True,
+)
+DeQuantizedPerTensorConfig = _Rule(
+    "DeQuantizedPerTensorConfig",
+    ("dequantize_per_tensor.default",),
+    _QUANTISED,
+    (checks.one_scale,),
+    quantising=True,
+)
 DivConfig = _Rule("DivConfig", (aten.div.Tensor, aten.div.Scalar), checks=(checks.simple_division,))
 EluConfig = _Rule("EluConfig", (aten.elu.default,), checks=(checks.plain_elu,))
 ExpConfig = _Rule("ExpConfig", (aten.exp.default,))
@@ -114,6 +140,21 @@ PreluConfig = _Rule(
     (aten.prelu.default, aten._prelu_kernel.default),
     checks=(checks.known_slope,),
     keep=aten.prelu.default,
+)
+QuantizeAffineConfig = _Rule(
+    "QuantizeAffineConfig",
+    ("quantize_affine.default",),
+    _DYNAMIC,
+    (checks.kept_for_layers,),
+    keep="torchao::quantize_affine",
+    quantising=True,
+)
+QuantizedPerTensorConfig = _Rule(
+    "QuantizedPerTensorConfig",
+    ("quantize_per_tensor.default",),
+    _QUANTISED,
+    (checks.one_scale,),
+    quantising=True,
 )
 ReLUConfig = _Rule("ReLUConfig", (aten.relu.default,), _STATIC)
 ReciprocalSquareRootConfig = _Rule("ReciprocalSquareRootConfig", (aten.rsqrt.default,))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from torch.export import ExportedProgram
 
-from compiler.backends.xnnpack import images, operators
+from compiler.backends.xnnpack import images, matrices, operators
 from compiler.backends.xnnpack.facts import op_of
 from compiler.backends.xnnpack.lowering import Lowering
+from compiler.backends.xnnpack.quantised import quantising_name
 from compiler.backends.xnnpack.steps import BATCH_NORM
 from compiler.delegate.interface import PreprocessResult
 from compiler.errors import UnsupportedError, at
@@ -21,9 +23,9 @@ EMITTERS = MappingProxyType(
         **dict.fromkeys(operators.BINARY, operators.binary),
         aten._prelu_kernel.default: operators.prelu,
         aten._softmax.default: operators.softmax,
-        aten.addmm.default: images.linear,
+        aten.addmm.default: matrices.linear,
         aten.avg_pool2d.default: images.pool,
-        aten.bmm.default: images.bmm,
+        aten.bmm.default: matrices.bmm,
         aten.cat.default: operators.cat,
         aten.clamp.default: operators.clamp,
         aten.constant_pad_nd.default: operators.pad,
@@ -31,12 +33,12 @@ EMITTERS = MappingProxyType(
         aten.elu.default: operators.elu,
         aten.hardtanh.default: operators.clamp,
         aten.leaky_relu.default: operators.leaky_relu,
-        aten.linear.default: images.linear,
+        aten.linear.default: matrices.linear,
         aten.max.dim: images.largest,
         aten.max_pool2d.default: images.pool,
         aten.max_pool2d_with_indices.default: images.pool,
         aten.mean.dim: images.mean,
-        aten.mm.default: images.linear,
+        aten.mm.default: matrices.linear,
         aten.permute_copy.default: operators.permute,
         aten.prelu.default: operators.prelu,
         aten.relu.default: operators.clamp,
@@ -48,6 +50,11 @@ EMITTERS = MappingProxyType(
     }
 )
 """By operator, what writes it; copies and activations may vanish before."""
+_CONVERSIONS: Mapping[str, operators.Emit] = MappingProxyType(
+    dict.fromkeys(
+        ("quantize_per_tensor.default", "dequantize_per_tensor.default"), operators.convert
+    )
+)
 
 
 def written(program: ExportedProgram) -> PreprocessResult:
@@ -57,7 +64,8 @@ def written(program: ExportedProgram) -> PreprocessResult:
     """
     lowering = Lowering(program)
     for node, step in lowering.steps.made.items():
-        emit = EMITTERS.get(op_of(node))
+        lowering.begin(step)
+        emit = EMITTERS.get(op_of(node)) or _CONVERSIONS.get(quantising_name(node))
         if emit is None:
             name = operator_of(node)
             raise UnsupportedError(f"{name} has no node in an XNNPACK payload, {at(node)}")

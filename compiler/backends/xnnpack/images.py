@@ -1,4 +1,4 @@
-"""How operators over images are written: convolutions, pools, resizing; and matrix products."""
+"""How operators over images are written: convolutions, pools, resizing."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import torch
 
 from compiler.backends.xnnpack.facts import (
     argument,
-    is_transposition,
     numbers,
     op_of,
     rank_of,
     shape_of,
     static_size,
 )
-from compiler.backends.xnnpack.layout import channels_last, plain
+from compiler.backends.xnnpack.layout import channels_last
 from compiler.backends.xnnpack.lowering import Lowering
-from compiler.backends.xnnpack.operators import scale_and_shift
 from compiler.backends.xnnpack.steps import Step
+from compiler.backends.xnnpack.weights import Filter, bias_of, filter_of, parameters
 from compiler.untyped import aten
 from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.model import NO_VALUE
 
 Node = torch.fx.Node
 KEEP_DIMS, ALIGN_CORNERS, TRANSPOSED = 0x40, 8, 1
+_IMAGE = 3  # height, width and channels share the scale of a dynamically quantised image
 
 
 def _pair(node: Node, name: str, count: int, default: int = 0) -> tuple[int, int]:
@@ -37,7 +37,7 @@ def _pair(node: Node, name: str, count: int, default: int = 0) -> tuple[int, int
 def convolution(lowering: Lowering, step: Step) -> None:
     """Write a convolution, with the batch norms after it in its weights."""
     node = step.node
-    weight, bias = _parameters(lowering, step, 1, 2)
+    weight, bias = parameters(lowering, step, 1, 2)
     count, transposed = weight.dim() - 2, bool(argument(node, "transposed"))
     groups = int(argument(node, "groups"))
     weight = weight.unsqueeze(2) if count == 1 else weight
@@ -53,6 +53,11 @@ def convolution(lowering: Lowering, step: Step) -> None:
     )
     adjusted = _pair(node, "output_padding", count) if transposed else (0, 0)
     given: Any = node.args[0]
+    layout = channels_last(rank_of(given))
+    read = lowering.operand(given, layout)
+    if step.is_dynamic:
+        read = lowering.rows(given, layout, _IMAGE)
+    filter_id, bias_id = _filter(lowering, step, kind, filter_in_memory(kind, weight, groups), bias)
     form = n.Convolution(
         kind,
         padding_top=pad[0],
@@ -70,12 +75,24 @@ def convolution(lowering: Lowering, step: Step) -> None:
         groups=groups,
         adjustment_height=adjusted[0],
         adjustment_width=adjusted[1],
-        input1_id=lowering.operand(given, channels_last(rank_of(given))),
-        filter_id=lowering.fixed(filter_in_memory(kind, weight, groups)),
-        bias_id=NO_VALUE if bias is None else lowering.fixed(bias),
+        input1_id=read,
+        filter_id=filter_id,
+        bias_id=bias_id,
         output_id=lowering.result(node),
     )
     lowering.add(step, form)
+
+
+def _filter(
+    lowering: Lowering, step: Step, kind: str, data: torch.Tensor, bias: torch.Tensor | None
+) -> tuple[int, int]:
+    """Add filter and bias of a convolution and return the ids of their values."""
+    if data.dtype is not torch.int8:
+        return lowering.fixed(data), NO_VALUE if bias is None else lowering.fixed(bias)
+    channels = 3 if kind == "DepthwiseConv2d" else 0
+    whole = Filter(data, channels, data.shape[channels])
+    source: Any = step.node.args[0]
+    return filter_of(lowering, step, whole), bias_of(lowering, step, bias, source)
 
 
 def filter_in_memory(kind: str, weight: torch.Tensor, groups: int) -> torch.Tensor:
@@ -90,79 +107,6 @@ def filter_in_memory(kind: str, weight: torch.Tensor, groups: int) -> torch.Tens
     ins, outs, height, width = weight.shape
     split = weight.reshape(groups, ins // groups, outs, height, width)
     return split.permute(0, 2, 3, 4, 1).reshape(groups * outs, height, width, -1).contiguous()
-
-
-def _parameters(
-    lowering: Lowering, step: Step, weight_at: int, bias_at: int
-) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Return weight and bias with the norms of a step in them."""
-    node, steps = step.node, lowering.steps
-    args: Any = node.args
-    home: Any = steps.facts.weight(args[weight_at])
-    weight = steps.facts.tensor(home)
-    given = args[bias_at] if len(args) > bias_at else None
-    bias = None if given is None else steps.constant(given)
-    if not step.norms:
-        return weight, bias
-    dtype = weight.dtype
-    transposed = op_of(node) is aten.convolution.default and bool(argument(node, "transposed"))
-    groups = int(argument(node, "groups")) if transposed else 1
-    wide, shift = weight.double(), 0.0 if bias is None else bias.double()
-    for norm in step.norms:
-        factor, summand = scale_and_shift(lowering, norm)
-        wide = _scaled(wide, factor, groups) if transposed else wide * _tall(factor, wide)
-        shift = shift * factor + summand
-    assert isinstance(shift, torch.Tensor)
-    return wide.to(dtype), shift.to(dtype)
-
-
-def _tall(factor: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    return factor.reshape(-1, *[1] * (weight.dim() - 1))
-
-
-def _scaled(weight: torch.Tensor, factor: torch.Tensor, groups: int) -> torch.Tensor:
-    """Scale the filters of a transposed convolution, whose outputs are the second dimension."""
-    split = weight.reshape(groups, -1, *weight.shape[1:])
-    wide = factor.reshape(groups, 1, -1, *[1] * (weight.dim() - 2))
-    return (split * wide).reshape(weight.shape)
-
-
-def linear(lowering: Lowering, step: Step) -> None:
-    """Write a linear layer; its weight may be computed."""
-    places = {aten.linear.default: (0, 1, 2), aten.mm.default: (0, 1, 2)}
-    given_at, weight_at, bias_at = places.get(op_of(step.node), (1, 2, 0))
-    args: Any = step.node.args
-    written = args[weight_at]
-    # A transposed weight is read as it was before; what mm and addmm take is [in, out].
-    as_given = op_of(step.node) is aten.linear.default or is_transposition(written)
-    flags = 0 if as_given else TRANSPOSED
-    source = lowering.operand(args[given_at], plain(rank_of(args[given_at])))
-    if lowering.steps.facts.weight(written) is None:
-        flags = 0 if op_of(step.node) is aten.linear.default else TRANSPOSED
-        weight = lowering.operand(written, plain(2))
-        given = args[bias_at] if op_of(step.node) is not aten.mm.default else None
-        bias = NO_VALUE if given is None else lowering.operand(given, plain(1))
-    else:
-        weight, bias = _layer(lowering, step, weight_at, bias_at)
-    made = lowering.result(step.node)
-    lowering.add(step, n.FullyConnected("FullyConnected", source, weight, bias, made, flags))
-
-
-def _layer(lowering: Lowering, step: Step, weight_at: int, bias_at: int) -> tuple[int, int]:
-    tensor, shift = _parameters(lowering, step, weight_at, bias_at)
-    if shift is None:
-        return lowering.fixed(tensor), NO_VALUE
-    # Kernels of bfloat16 add a bias of float32.
-    wide = shift.float() if shift.dtype is torch.bfloat16 else shift
-    return lowering.fixed(tensor), lowering.fixed(wide.reshape(-1))
-
-
-def bmm(lowering: Lowering, step: Step) -> None:
-    """Write a product of two batches of matrices."""
-    args: Any = step.node.args
-    first, second = (lowering.operand(given, plain(3)) for given in args)
-    made = lowering.result(step.node)
-    lowering.add(step, n.Binary("BatchMatrixMultiply", first, second, made))
 
 
 def pool(lowering: Lowering, step: Step) -> None:

@@ -19,8 +19,10 @@ from compiler.backends.xnnpack.layout import (
     transposition,
 )
 from compiler.backends.xnnpack.placement import Placement
+from compiler.backends.xnnpack.quantised import Affine, affine_of, dynamic_chain
 from compiler.backends.xnnpack.steps import Step, Steps
-from compiler.backends.xnnpack.writer import DATATYPES, PayloadWriter
+from compiler.backends.xnnpack.writer import DATATYPES, QDINT8, PayloadWriter
+from compiler.errors import UnsupportedError, at
 from schema.payloads.xnnpack import model as m
 from schema.payloads.xnnpack import nodes as n
 
@@ -40,9 +42,11 @@ class Lowering:
         self._home = Placement(self.steps).home
         self.writer = PayloadWriter(len(self.steps.inputs) + len(self.steps.outputs))
         self._ids: dict[tuple[Node, Layout], int] = {}
-        self._tensors: dict[tuple[Node, Layout], int] = {}
+        self._tensors: dict[tuple[Node, Layout, Affine | None], int] = {}
         self._leaving: dict[tuple[Node, Layout], int] = {}
         self._left: set[int] = set()
+        self._rows: dict[tuple[int, int], tuple[int, int]] = {}
+        self._step: Step | None = None
         self._enter()
 
     def _enter(self) -> None:
@@ -51,8 +55,8 @@ class Lowering:
                 continue  # a size: its place stays empty
             layout = self._home[node]
             dims = self._dims(node, layout)
-            self._ids[node, layout] = self.writer.value(
-                self.datatype(node), dims, external=place, flags=m.EXTERNAL_INPUT
+            self._ids[node, layout] = self._value(
+                node, dims, external=place, flags=m.EXTERNAL_INPUT
             )
         for place, node in enumerate(self.steps.outputs, len(self.steps.inputs)):
             key = self.steps.root(node), boundary(value_of(node))
@@ -61,11 +65,26 @@ class Lowering:
 
     def home(self, node: Node) -> Layout:
         """Return the layout a value is made in."""
-        return self._home[self.steps.root(node)]
+        return self._home[self.read(node)]
 
-    def datatype(self, node: Node) -> int:
-        """Return the number of a value's element type in the file."""
-        return DATATYPES[value_of(node).dtype]
+    def read(self, node: Node) -> Node:
+        """Return the node that computes what the current step reads of an operand."""
+        return self.steps.root(self.steps.read_by(self._step, node))
+
+    def begin(self, step: Step) -> None:
+        """Ask for values on behalf of a step from now on."""
+        self._step = step
+
+    def _value(self, node: Node, dims: Sequence[int], **where: Any) -> int:  # noqa: ANN401
+        """Define a value with the element type of a node, and its scale where it has one."""
+        affine, dtype = self.steps.affine(node), value_of(node).dtype
+        if affine is not None:
+            return self.writer.value(
+                DATATYPES[torch.int8], dims, quantisation=_written(affine), **where
+            )
+        if dtype not in DATATYPES or dtype is torch.int8:
+            raise UnsupportedError(f"{node} is {dtype}, which has no scale, {at(node)}")
+        return self.writer.value(DATATYPES[dtype], dims, **where)
 
     def _dims(self, node: Node, layout: Layout) -> tuple[int, ...]:
         return tuple(map(static_size, in_memory(shape_of(node), layout)))
@@ -79,8 +98,8 @@ class Lowering:
         leaves = external != m.NO_VALUE
         if leaves:
             self._left.add(external)
-        self._ids[root, layout] = self.writer.value(
-            self.datatype(root),
+        self._ids[root, layout] = self._value(
+            root,
             self._dims(root, layout),
             external=external,
             flags=m.EXTERNAL_OUTPUT if leaves else 0,
@@ -89,28 +108,63 @@ class Lowering:
 
     def operand(self, node: Node, layout: Layout | None = None) -> int:
         """Return the id of a value in a layout, None for the one it is in."""
-        root = self.steps.root(node)
+        root = self.read(node)
         if self.steps.is_constant(root):
             wanted = layout or plain(value_of(node).dim())
-            return self.constant(root, self.steps.constant(root), wanted)
+            return self.known(node, wanted)
         wanted = layout or self._home[root]
         if (root, wanted) not in self._ids:
             self._convert(root, wanted)
         return self._ids[root, wanted]
 
-    def constant(self, node: Node, tensor: torch.Tensor, layout: Layout) -> int:
+    def rows(self, node: Node, layout: Layout, per_row: int) -> int:
+        """Return the id of a value that is quantised at run time.
+
+        Args:
+            node: a value of plain numbers
+            layout: in which it is wanted
+            per_row: how many of the last dimensions in memory share a scale
+        """
+        source = self.operand(node, layout)
+        key, handles = (source, per_row), self._chain_handles(node)
+        if key in self._rows:
+            made, place = self._rows[key]
+            self.writer.stands_for(place, handles)
+            return made
+        dims = self._dims(node, layout)
+        made = self.writer.value(QDINT8, dims, quantisation=m.PerTokenDynamicQuant(per_row))
+        place = self.writer.node(n.Unary("Convert", source, made), handles)
+        self._rows[key] = made, place
+        return made
+
+    def _chain_handles(self, node: Node) -> tuple[int, ...]:
+        found = [one.meta.get("debug_handle") for one in dynamic_chain(node)]
+        return tuple(handle for handle in reversed(found) if isinstance(handle, int))
+
+    def known(self, node: Node, layout: Layout) -> int:
+        """Return the id of an operand known at compile time, as the current step reads it."""
+        read = self.steps.read_by(self._step, node)
+        affine = affine_of(node) if read is not node else None
+        return self.constant(
+            self.steps.root(read), self.steps.constant(read), layout, affine=affine
+        )
+
+    def constant(
+        self, node: Node, tensor: torch.Tensor, layout: Layout, affine: Affine | None = None
+    ) -> int:
         """Return the id of a constant in a layout; one of lower rank is spread as by torch."""
         rank = max((d for d in layout), default=-1) + 1
-        key = node, layout
+        key = node, layout, affine
         if key not in self._tensors:
             whole = tensor.reshape((1,) * (rank - tensor.dim()) + tuple(tensor.shape))
-            self._tensors[key] = self.fixed(in_layout(whole, layout))
+            params = None if affine is None else _written(affine)
+            self._tensors[key] = self.fixed(in_layout(whole, layout), params)
         return self._tensors[key]
 
-    def fixed(self, tensor: torch.Tensor) -> int:
+    def fixed(self, tensor: torch.Tensor, params: m.QuantParams | None = None) -> int:
         """Add a constant as it lies in memory and return the id of its value."""
-        place = self.writer.constant(tensor)
-        return self.writer.value(DATATYPES[tensor.dtype], tuple(tensor.shape), constant=place)
+        place, dtype = self.writer.constant(tensor), DATATYPES[tensor.dtype]
+        return self.writer.value(dtype, tuple(tensor.shape), constant=place, quantisation=params)
 
     def fixed_in(self, tensor: torch.Tensor, layout: Layout) -> int:
         """Add a constant in a layout and return the id of its value."""
@@ -118,7 +172,7 @@ class Lowering:
 
     def inner(self, like: Node, dims: Sequence[int]) -> int:
         """Add a value that only the payload knows, of a node's element type."""
-        return self.writer.value(self.datatype(like), dims)
+        return self._value(like, dims)
 
     def _convert(self, root: Node, wanted: Layout) -> None:
         sizes, home = shape_of(root), self._home[root]
@@ -167,13 +221,14 @@ class Lowering:
 
     def finish(self) -> None:
         """Let every result leave that no step has made in its place."""
+        self._step = None
         for place, node in enumerate(self.steps.outputs, len(self.steps.inputs)):
             layout = boundary(value_of(node))
             source = self.operand(node, layout)
             if place in self._left:
                 continue
-            made = self.writer.value(
-                self.datatype(node),
+            made = self._value(
+                node,
                 self._dims(node, layout),
                 external=place,
                 flags=m.EXTERNAL_OUTPUT,
@@ -184,3 +239,7 @@ class Lowering:
     def add(self, step: Step, form: n.NodeForm) -> None:
         """Add the node of a step."""
         self.writer.node(form, step.handles, step.bounds)
+
+
+def _written(affine: Affine) -> m.PerTensorQuant:
+    return m.PerTensorQuant(affine.scale, affine.zero_point)

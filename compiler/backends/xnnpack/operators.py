@@ -66,6 +66,12 @@ def unary(lowering: Lowering, step: Step) -> None:
     lowering.add(step, n.Unary(UNARY[op_of(step.node)], source, lowering.result(step.node)))
 
 
+def convert(lowering: Lowering, step: Step) -> None:
+    """Write what quantises or dequantises."""
+    source = _source(lowering, step)
+    lowering.add(step, n.Unary("Convert", source, lowering.result(step.node)))
+
+
 def _source(lowering: Lowering, step: Step) -> int:
     """Return the first operand in the layout of the result."""
     operand: Any = step.node.args[0]
@@ -123,10 +129,7 @@ def _broadcast(lowering: Lowering, node: Node, given: Any) -> int:  # noqa: ANN4
     if not lowering.steps.is_constant(given):
         same = rank_of(given) == rank_of(node)
         return lowering.operand(given, layout if same else plain(rank_of(given)))
-    tensor = lowering.steps.constant(given)
-    if tensor.dim() == 0:
-        return lowering.operand(given, ())
-    return lowering.constant(lowering.steps.root(given), tensor, layout)
+    return lowering.known(given, () if rank_of(given) == 0 else layout)
 
 
 def norm(lowering: Lowering, step: Step) -> None:
@@ -180,7 +183,7 @@ def permute(lowering: Lowering, step: Step) -> None:
     # The result's layout, in terms of the operand's dimensions: another layout of the operand.
     wanted = tuple(dim if dim == UNIT else order[dim] for dim in lowering.home(step.node))
     lowering.rearrange(
-        given,
+        lowering.read(given),
         lowering.operand(given, source),
         (source, wanted),
         lambda: lowering.result(step.node),

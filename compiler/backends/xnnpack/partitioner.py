@@ -17,7 +17,9 @@ from compiler.backends.xnnpack.configs import (
     XNNPartitionerConfig,
 )
 from compiler.backends.xnnpack.facts import Facts, is_transposition, op_of
+from compiler.backends.xnnpack.patterns import pattern_of
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
+from compiler.backends.xnnpack.quantised import dequantised_weight, quantising_name
 from compiler.delegate.call import executorch_call_delegate
 from compiler.partition.interface import (
     TAG,
@@ -74,12 +76,26 @@ class XnnpackPartitioner(Partitioner):
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:
         """Return the operators to keep whole where a rule takes them."""
         facts = Facts(ep)
-        kept = [rule.keep for rule in self.configs if rule.keep is not None]
+        kept = [op for op in (_operator(rule.keep) for rule in self.configs) if op is not None]
+        along = self._quantising_of_layers(ep, facts)
 
         def wanted(node: Node) -> bool:
-            return self._taken_whole(node, facts)
+            return node in along or self._taken_whole(node, facts)
 
         return kept, wanted
+
+    def _quantising_of_layers(self, program: ExportedProgram, facts: Facts) -> set[Node]:
+        """Return what quantises for layers that a rule takes."""
+        found: set[Node] = set()
+        for node in program.graph.nodes:
+            rule = self._by_op.get(node.target)
+            if (
+                rule is not None
+                and rule.weight is not None
+                and not self._refusal(rule, node, facts)
+            ):
+                found.update(n for n in pattern_of(node, facts).along if n.op == "call_function")
+        return found
 
     def _taken_whole(self, node: Node, facts: Facts) -> bool:
         rule = self._by_op.get(node.target)
@@ -118,12 +134,12 @@ class XnnpackPartitioner(Partitioner):
         """Return sets of nodes that go together; a node is in one of them."""
         facts, groups = Facts(program), list[list[Node]]()
         home: dict[Node, list[Node]] = {}
-        for node in program.graph.nodes:
-            if node.op != "call_function" or follows_source(node) or node in home:
+        calls = [node for node in program.graph.nodes if node.op == "call_function"]
+        # What quantises goes along with what computes; what is left of it is looked at after.
+        for node in sorted(calls, key=lambda node: bool(quantising_name(node))):
+            if follows_source(node) or node in home or node.target is executorch_call_delegate:
                 continue
-            if node.target is executorch_call_delegate:
-                continue
-            rule = self._by_op.get(op_of(node))
+            rule = self._by_op.get(op_of(node)) or self._by_op.get(quantising_name(node))
             refusal = "" if rule is None else self._refusal(rule, node, facts)
             if rule is None:
                 text = f"no rule for {operator_of(node)} in {type(self).__name__}"
@@ -131,14 +147,17 @@ class XnnpackPartitioner(Partitioner):
             elif refusal:
                 note(node, rule.name, Outcome.REJECTED, f"{operator_of(node)}: {refusal}")
             else:
-                _join([node, *self._along(rule, node)], home, groups)
+                _join(dict.fromkeys((node, *self._along(rule, node, facts))), home, groups)
         return [group for group in groups if group]
 
     def _refusal(self, rule: XNNPartitionerConfig, node: Node, facts: Facts) -> str:
         if not rule.precisions & self.precisions:
             names = ", ".join(one.name for one in rule.supported_precision_types())
             return f"{rule.name} takes {names}, which is switched off"
-        found = common(node, self._types(rule))
+        if not rule.quantising and self._precision(rule, node, facts) is None:
+            precision = pattern_of(node, facts).precision.name
+            return f"it runs in {precision}, which is switched off"
+        found = "" if rule.quantising else common(node, self._types(rule))
         for check in rule.checks:
             if found:
                 break
@@ -151,16 +170,42 @@ class XnnpackPartitioner(Partitioner):
         wide = self.enable_bf16 and _is_linear(rule)
         return FLOAT_TYPES | {torch.bfloat16} if wide else FLOAT_TYPES
 
-    def _along(self, rule: XNNPartitionerConfig, node: Node) -> list[Node]:
-        """Return what goes along with a layer: a transposed weight, and its activation."""
+    def _precision(
+        self, rule: XNNPartitionerConfig, node: Node, facts: Facts
+    ) -> ConfigPrecisionType | None:
+        """Return how a node runs, on plain numbers if that is switched off; None if it cannot."""
+        found = pattern_of(node, facts).precision
+        on = rule.precisions & self.precisions
+        plain = ConfigPrecisionType.FP32
+        return found if found in on else plain if plain in on else None
+
+    def _along(self, rule: XNNPartitionerConfig, node: Node, facts: Facts) -> list[Node]:
+        """Return what goes along with a node: what quantises for it, a layer's activation."""
+        pattern = pattern_of(node, facts)
+        along = [n for n in pattern.along if n.op == "call_function"]
+        if pattern.precision is not self._precision(rule, node, facts):
+            along = []
         if rule.weight is None:
-            return []
+            return along
         weight: Any = node.args[rule.weight]
-        along = [weight] if is_transposition(weight) and len(weight.users) == 1 else []
+        if is_transposition(weight) and len(weight.users) == 1:
+            along.append(weight)
+        given = dequantised_weight(weight)
+        if given is not None and given not in along and not self.force_non_static_weights:
+            along.append(given)
         users = list(node.users)
         if len(users) == 1 and op_of(users[0]) in _ACTIVATIONS:
             along.append(users[0])
         return along
+
+
+def _operator(given: Any) -> Any:  # noqa: ANN401
+    """Return an operator to keep whole, None for the name of one whose library is not loaded."""
+    if not isinstance(given, str):
+        return given
+    home, _, name = given.partition("::")
+    packet = getattr(getattr(torch.ops, home), name, None)
+    return None if packet is None else packet.default
 
 
 def _listed(given: Precisions) -> frozenset[ConfigPrecisionType]:
@@ -173,7 +218,7 @@ def _is_linear(rule: XNNPartitionerConfig) -> bool:
     return rule.name in ("LinearConfig", "AddmmConfig", "MMConfig")
 
 
-def _join(nodes: list[Node], home: dict[Node, list[Node]], groups: list[list[Node]]) -> None:
+def _join(nodes: Iterable[Node], home: dict[Node, list[Node]], groups: list[list[Node]]) -> None:
     """Put nodes into one group, with those they are in a group with already."""
     group: list[Node] = []
     groups.append(group)

@@ -18,13 +18,24 @@ from compiler.backends.xnnpack.facts import (
     op_of,
     rank_of,
 )
-from compiler.edge.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY
+from compiler.backends.xnnpack.patterns import COPIES, PLAIN, Pattern, pattern_of
+from compiler.backends.xnnpack.precision import ConfigPrecisionType
+from compiler.backends.xnnpack.quantised import (
+    Affine,
+    affine_of,
+    affine_of_value,
+    dynamic_source,
+    home_of,
+    is_dequantise,
+    is_quantise,
+    quantising_name_of_choice,
+)
 from compiler.edge.templates import walk
+from compiler.errors import UnsupportedError, at
 from compiler.untyped import aten
 
 Node = torch.fx.Node
 BATCH_NORM = aten._native_batch_norm_legit_no_training.default
-COPIES = frozenset((aten.clone.default, CLONE_DIM_ORDER, TO_DIM_ORDER_COPY))
 GEMM = frozenset(
     (aten.convolution.default, aten.linear.default, aten.addmm.default, aten.mm.default)
 )
@@ -51,12 +62,19 @@ class Step:
         nodes: all operators, that one first
         bounds: of the result, from an activation
         norms: batch norms folded into the weights, in order
+        pattern: plain or quantised
     """
 
     node: Node
     nodes: list[Node] = field(default_factory=list[Node])
     bounds: tuple[float, float] | None = None
     norms: list[Node] = field(default_factory=list[Node])
+    pattern: Pattern = PLAIN
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Return whether what it reads is quantised at run time."""
+        return self.pattern.precision is ConfigPrecisionType.DYNAMIC_QUANT
 
     @property
     def handles(self) -> tuple[int, ...]:
@@ -82,6 +100,7 @@ class Steps:
         self.made: dict[Node, Step] = {}
         self._parent: dict[Node, Node] = {}
         self._folded: dict[Node, torch.Tensor | None] = {}
+        self._chosen: set[Node] = set()
         for node in program.graph.nodes:
             self._read(node)
 
@@ -108,8 +127,24 @@ class Steps:
 
     def operands(self, node: Node) -> Iterator[Node]:
         """Yield the values of a node's arguments that are computed at run time, each once."""
-        roots = dict.fromkeys(self.root(n) for n in node.all_input_nodes if is_tensor(n))
+        step = self.made.get(node)
+        given = (self.read_by(step, n) for n in node.all_input_nodes if is_tensor(n))
+        roots = dict.fromkeys(self.root(n) for n in given)
         yield from (root for root in roots if not self.is_constant(root))
+
+    def read_by(self, step: Step | None, node: Node) -> Node:
+        """Return the node whose value a step reads: a quantised one reads what is quantised."""
+        quantised = step is not None and step.pattern.affine is not None
+        source: Any = node.args[0] if quantised and is_dequantise(node) else node
+        return source
+
+    def affine(self, node: Node) -> Affine | None:
+        """Return scale and zero point of a value, None of plain numbers."""
+        root = self.root(node)
+        step = self.made.get(root)
+        if step is not None and step.pattern.affine is not None:
+            return step.pattern.affine
+        return affine_of_value(root)
 
     def _computed(self, node: Node) -> torch.Tensor:
         def known(leaf: Any) -> Any:  # noqa: ANN401
@@ -135,14 +170,53 @@ class Steps:
         given = node.all_input_nodes
         if is_tensor(node) and given and all(map(self.is_constant, given)):
             self._folded[node] = None
+        elif source is not None and self._quantises(node, source):
+            return
         elif source is not None and (op is operator.getitem or op in COPIES):
             self._parent[node] = source
         elif source is None or not (self._folds_norm(node, source) or self._bounds(node, source)):
+            pattern = pattern_of(node, self.facts)
+            self.made[node] = Step(node, [node, *_quantising(node, pattern)], pattern=pattern)
+
+    def _quantises(self, node: Node, source: Node) -> bool:
+        """Return whether a node is one of quantisation, which then is read."""
+        if quantising_name_of_choice(node) or source in self._chosen:
+            self._chosen.add(node)
+        elif is_quantise(node):
+            self._read_quantise(node, source)
+        elif is_dequantise(node):
+            self._read_dequantise(node, source)
+        else:
+            return False
+        return True
+
+    def _read_quantise(self, node: Node, source: Node) -> None:
+        if self._chosen.intersection(node.all_input_nodes):
+            return  # of a dynamic chain, whose end says what is read
+        _known(node)
+        step = self.made.get(self.root(source))
+        if step is not None and step.pattern.affine is not None and node in step.pattern.along:
+            self._parent[node] = source
+        else:
+            self.made[node] = Step(node, [node])
+
+    def _read_dequantise(self, node: Node, source: Node) -> None:
+        given = dynamic_source(node)
+        patterns = [pattern_of(user, self.facts) for user in node.users]
+        if given is not None:
+            if any(p.precision is not ConfigPrecisionType.DYNAMIC_QUANT for p in patterns):
+                raise UnsupportedError(f"what {node} dequantises is read as numbers, {at(node)}")
+            self._parent[node] = given
+            return
+        _known(node)
+        if not patterns or not all(p.affine is not None and node in p.along for p in patterns):
             self.made[node] = Step(node, [node])
 
     def _folds_norm(self, node: Node, source: Node) -> bool:
         step = self._sole_producer(source)
-        if op_of(node) is not BATCH_NORM or step is None or step.bounds or not self._is_fixed(step):
+        if op_of(node) is not BATCH_NORM or step is None or step.bounds or step.is_dynamic:
+            return False
+        if not self._is_fixed(step):
             return False
         step.norms.append(node)
         self._absorb(node, source, step)
@@ -155,11 +229,11 @@ class Steps:
         if op is not aten.convolution.default and rank_of(step.node) != 2:
             return False  # its channels are not the last dimension
         places = (2, 0) if op is aten.addmm.default else (1, 2)
-        found = [step.node.args[p] for p in places if p < len(step.node.args)]
+        found: list[Any] = [step.node.args[p] for p in places if p < len(step.node.args)]
         if op in _AS_GIVEN and not is_transposition(found[0]):
             return False
-        return self.facts.weight(found[0]) is not None and all(
-            other is None or self.facts.is_constant(other) for other in found[1:]
+        return home_of(found[0], self.facts) is not None and all(
+            other is None or self.is_constant(other) for other in found[1:]
         )
 
     def _bounds(self, node: Node, source: Node) -> bool:
@@ -179,3 +253,26 @@ class Steps:
         while len(node.users) == 1 and node in self._parent:
             node = self._parent[node]
         return self.made.get(node) if len(node.users) == 1 else None
+
+
+def _known(node: Node) -> None:
+    """Refuse numbers that are no constants of one scale.
+
+    Raises: UnsupportedError naming the node
+    """
+    if affine_of(node) is None:
+        raise UnsupportedError(f"{node} has no one scale that is known, {at(node)}")
+
+
+def _quantising(node: Node, pattern: Pattern) -> list[Node]:
+    """Return the nodes of quantisation that vanish into the one of an operator."""
+    moved: list[Any] = [n.args[0] for n in pattern.along if is_transposition(n)]
+    read = [n for n in pattern.along if is_dequantise(n) and (node in n.users or n in moved)]
+    if pattern.precision is ConfigPrecisionType.DYNAMIC_QUANT:
+        read = [n for n in read if dynamic_source(n) is None]
+    made = [n for n in pattern.along if is_quantise(n) and affine_of(n) is not None]
+    return [*read, *(made if pattern.affine is not None and not _is_padding(node) else [])]
+
+
+def _is_padding(node: Node) -> bool:
+    return op_of(node) is aten.constant_pad_nd.default

@@ -14,7 +14,8 @@ from schema.payloads.xnnpack import model as m
 from schema.payloads.xnnpack.codec import encode
 from schema.payloads.xnnpack.nodes import NodeForm
 
-DATATYPES = {torch.float32: 1, torch.float16: 2, torch.bfloat16: 14}
+DATATYPES = {torch.float32: 1, torch.float16: 2, torch.int8: 3, torch.bfloat16: 14}
+QINT32, QCINT8, QCINT32, QCINT4, QDINT8, QBINT4 = 5, 6, 7, 8, 9, 10
 _ALIGNMENT = 16
 
 
@@ -81,8 +82,8 @@ class PayloadWriter:
         form: NodeForm,
         handles: Sequence[int] = (),
         bounds: tuple[float, float] | None = None,
-    ) -> None:
-        """Add a node.
+    ) -> int:
+        """Add a node and return its place.
 
         Args:
             form: what it does
@@ -95,6 +96,12 @@ class PayloadWriter:
             self._handles[len(self._nodes)] = tuple(dict.fromkeys(handles))
         main = handles[0] if handles else m.INSERTED_HANDLE
         self._nodes.append(m.XNode(form, main, limits))
+        return len(self._nodes) - 1
+
+    def stands_for(self, place: int, handles: Sequence[int]) -> None:
+        """Let a node stand for further operators."""
+        known = self._handles.get(place, ())
+        self._handles[place] = tuple(dict.fromkeys((*known, *handles)))
 
     def finish(self) -> tuple[bytes, dict[int, tuple[int, ...]], NamedDataStoreOutput]:
         """Return the payload, debug handles by the place of the node, and the constants by key."""
