@@ -7,6 +7,7 @@ from typing import Any
 
 _HOME = {
     "AOQuantizationConfig": "recipe",
+    "BackendRecipeProvider": "registry",
     "ExportRecipe": "recipe",
     "ExportSession": "session",
     "LoweringRecipe": "recipe",
@@ -16,7 +17,9 @@ _HOME = {
     "RecipeType": "recipe",
     "Stage": "stages",
     "StageType": "recipe",
+    "XNNPackRecipeType": "registry",
     "export": "session",
+    "recipe_registry": "registry",
 }
 
 

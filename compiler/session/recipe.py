@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -134,6 +135,19 @@ class ExportRecipe:
     mode: Mode = Mode.RELEASE
     strict: bool = True
     source_transform_in_place: bool = False
+
+    @classmethod
+    def get_recipe(cls, recipe: RecipeType, **kwargs: object) -> ExportRecipe:
+        """Return what a backend offers under a type, found through ``recipe_registry``.
+
+        Args:
+            recipe: the type; it names its backend
+            **kwargs: options of that type
+
+        Raises: ValueError if it is no recipe type, or not offered
+        """
+        registry: Any = importlib.import_module("compiler.session.registry")
+        return registry.recipe_of(recipe, **kwargs)
 
     @classmethod
     def combine(

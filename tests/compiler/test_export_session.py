@@ -14,14 +14,18 @@ from torch import nn
 from compiler import EdgeCompileConfig, ExecutorchBackendConfig, ExportPass, ops
 from compiler.backends.demo import AddMulPartitionerDemo
 from compiler.session import (
+    BackendRecipeProvider,
     ExportRecipe,
     ExportSession,
     LoweringRecipe,
     Mode,
     QuantizationRecipe,
+    RecipeType,
     Stage,
     StageType,
+    XNNPackRecipeType,
     export,
+    recipe_registry,
 )
 from schema import program as pte
 from tests.compiler.test_passes import ReluToSigmoid
@@ -235,3 +239,53 @@ def test_quantizer_of_a_recipe_calibrates_with_all_inputs_and_fuses() -> None:
     lowered: Any = session.get_edge_program_manager().exported_program().module()
     for given in _INPUTS:
         assert (lowered(*given) - module(*given)).abs().max() < 0.1
+
+
+def test_session_above_the_runtime_runs_what_it_made() -> None:
+    exporting = importlib.import_module("inspector.exporting")
+    config = ExecutorchBackendConfig(external_constants=True)
+    recipe = ExportRecipe(strict=False, executorch_backend_config=config)
+    module = nn.Linear(3, 2).eval()
+    inputs = [(torch.randn(2, 3),), (torch.randn(2, 3),)]
+    session = exporting.export(module, inputs, recipe, constant_methods={"size": 7})
+    for given, found in ((inputs[0], session.run_method()), (inputs[1], None)):
+        results = session.run_method("forward", given) if found is None else found
+        torch.testing.assert_close(results, [module(*given)])
+    assert session.run_method("size") == [7]
+    with pytest.raises(KeyError, match="'other' not found; there are forward, size"):
+        session.run_method("other")
+
+
+def test_recipes_are_found_by_the_backend_of_their_type() -> None:
+    class Ours(RecipeType):
+        PLAIN = "plain"
+        OTHER = "other"
+
+        @classmethod
+        def get_backend_name(cls) -> str:
+            return "ours"
+
+    class Provider(BackendRecipeProvider):
+        backend_name = "ours"
+
+        def get_supported_recipes(self) -> list[RecipeType]:
+            return [Ours.PLAIN]
+
+        def create_recipe(self, recipe_type: RecipeType, **kwargs: Any) -> ExportRecipe | None:
+            known = self.supports_recipe(recipe_type)
+            return ExportRecipe(name=kwargs["name"]) if known else None
+
+    with pytest.raises(ValueError, match="'ours' not available"):
+        ExportRecipe.get_recipe(Ours.PLAIN)
+    recipe_registry.register_backend_recipe_provider(Provider())
+    try:
+        assert ExportRecipe.get_recipe(Ours.PLAIN, name="x").name == "x"
+        with pytest.raises(ValueError, match="'other' not supported by 'ours'; it has plain"):
+            ExportRecipe.get_recipe(Ours.OTHER)
+    finally:
+        recipe_registry._providers.pop("ours")
+    with pytest.raises(ValueError, match="Invalid recipe type"):
+        ExportRecipe.get_recipe("plain")
+    lowering = ExportRecipe.get_recipe(XNNPackRecipeType.FP32).lowering_recipe
+    assert lowering is not None
+    assert [type(p).__name__ for p in lowering.partitioners or []] == ["XnnpackPartitioner"]
