@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from runtime.api import Runtime, Verification
-from runtime.delegates import BackendInterface
+from runtime.delegates import BackendInterface, Measurement
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.meta import MethodMeta, TensorInfo
 from runtime.method import Method
 from runtime.program import Program
+from runtime.stepping import DelegateSteps, InnerNode
 from runtime.tracer import (
     DebugFilter,
     DebugLevel,
@@ -19,9 +20,12 @@ __all__ = [
     "BackendInterface",
     "DebugFilter",
     "DebugLevel",
+    "DelegateSteps",
     "ErrorCode",
     "EventTracer",
     "ExecutionError",
+    "InnerNode",
+    "Measurement",
     "Method",
     "MethodMeta",
     "ProfilingLevel",

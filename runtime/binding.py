@@ -13,6 +13,7 @@ from runtime.errors import ErrorCode, ExecutionError, invalid_program
 from runtime.kernels.growth import GROWING, GrowthGuard
 from runtime.kernels.rule import Kernel, Style
 from runtime.registry import KernelRegistry
+from runtime.stepping import DelegateSteps
 from runtime.tensors import Slot
 from runtime.values import Boxed, ValueTable, check_indices
 from schema.program import model as m
@@ -49,6 +50,7 @@ class Step:
         logged: values whose contents are logged after it
         operator: full name of its operator or backend, empty for the other kinds
         parts: what a kernel call is made of, None for the other kinds
+        enter: begins a delegate call that is run node by node, None for the other kinds
     """
 
     event: str
@@ -57,6 +59,7 @@ class Step:
     logged: tuple[int, ...] = ()
     operator: str = ""
     parts: Parts | None = None
+    enter: Callable[[], DelegateSteps | None] | None = None
 
 
 class Binder:

@@ -12,6 +12,7 @@ import torch
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.external import NamedDataMap
 from runtime.registry import KernelRegistry
+from runtime.stepping import DelegateSteps
 from runtime.tracer import EventTracer, clock
 from runtime.values import ValueTable
 
@@ -37,6 +38,9 @@ class BackendInitContext:
     depth: int
     partition: int = 0
     engine: str = "auto"
+
+
+HOST_EMULATION = "host emulation"
 
 
 class DelegateTracer:
@@ -111,6 +115,23 @@ class BackendExecutionContext:
         slot.store(result)
 
 
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What runs a partition, and what its times are worth.
+
+    Attributes:
+        backend: id of the backend
+        engine: the backend's word for what runs it, empty where there is no choice
+        source: where times come from; times from different sources are never added up
+        note: why it is not another engine, empty when there is nothing to say
+    """
+
+    backend: str
+    engine: str = ""
+    source: str = HOST_EMULATION
+    note: str = ""
+
+
 class BackendInterface(ABC):
     """A backend: prepares the bytes of a partition, runs them, and lets go of them."""
 
@@ -138,6 +159,26 @@ class BackendInterface(ABC):
         args: Sequence[Any],
     ) -> None:
         """Run a partition on its arguments, inputs first; results are stored in the last ones."""
+
+    def measurement(self, name: str, handle: Any) -> Measurement:  # noqa: ANN401
+        """Return what runs a partition; torch's kernels unless a backend says otherwise.
+
+        Args:
+            name: id of the backend
+            handle: the partition
+        """
+        del handle
+        return Measurement(name)
+
+    def steps(
+        self,
+        context: BackendExecutionContext,
+        handle: Any,  # noqa: ANN401 - what init returned
+        args: Sequence[Any],
+    ) -> DelegateSteps | None:
+        """Return a call of a partition to be run node by node, None where that cannot be."""
+        del context, handle, args
+        return None
 
     def destroy(self, handle: Any) -> None:  # noqa: ANN401, B027 - need not do anything
         """Let go of a partition."""

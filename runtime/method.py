@@ -9,11 +9,13 @@ from typing import Any, cast
 import torch
 
 from runtime.binding import Binder, Step
+from runtime.delegates import Measurement
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.meta import MethodMeta
 from runtime.partition import Partition, Place, delegate_step
 from runtime.registry import KernelRegistry
 from runtime.running import Runner
+from runtime.stepping import DelegateSteps, EnteredSteps
 from runtime.tensors import Slot, dim_order_of
 from runtime.tracer import EventTracer
 from runtime.values import ValueTable, check_indices
@@ -159,6 +161,28 @@ class Method:
         Raises: ExecutionError EndOfMethod when there is none left
         """
         self._runner.step(self.tracer)
+
+    @property
+    def at_delegate(self) -> bool:
+        """Return whether the next instruction is a delegate call."""
+        return self._runner.at_delegate
+
+    def step_into(self) -> DelegateSteps:
+        """Begin the next instruction, a delegate call, to be run node by node.
+
+        When it is finished the method goes on behind it, with `step` or `step_into`.
+
+        Raises: ExecutionError EndOfMethod, InvalidState where there is nothing to step into
+        """
+        inside = self._runner.enter()
+        return EnteredSteps(inside, self._runner.leave)
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Return what runs each partition, and where its times come from."""
+        return tuple(
+            entry.backend.measurement(entry.name, entry.handle) for entry in self._partitions
+        )
 
     def reset_execution(self) -> None:
         """Go back to the first instruction after the last one was stepped over.

@@ -15,6 +15,7 @@ from runtime.delegates import (
     DelegateTracer,
 )
 from runtime.errors import ErrorCode, ExecutionError, invalid_program
+from runtime.stepping import DelegateSteps
 from runtime.tracer import EventTracer
 from runtime.values import ValueTable
 from schema.errors import FormatError
@@ -95,7 +96,8 @@ def delegate_step(
 ) -> Step:
     """Return the step that runs a partition."""
     run = partial(_execute, call.args, partition, table, tracer, place)
-    return Step("DELEGATE_CALL", run, logged=call.args, operator=partition.name)
+    enter = partial(_enter, call.args, partition, table, place)
+    return Step("DELEGATE_CALL", run, logged=call.args, operator=partition.name, enter=enter)
 
 
 def _execute(
@@ -110,3 +112,13 @@ def _execute(
     context = BackendExecutionContext(inner, method, table)
     values = [table.resolve(table.items[index]) for index in args]
     partition.backend.execute(context, partition.handle, values)
+
+
+def _enter(
+    args: tuple[int, ...], partition: Partition, table: ValueTable, place: tuple[str, Place]
+) -> DelegateSteps | None:
+    method, at = place
+    inner = DelegateTracer(None, (at.chain, at.instruction))
+    context = BackendExecutionContext(inner, method, table)
+    values = [table.resolve(table.items[index]) for index in args]
+    return partition.backend.steps(context, partition.handle, values)

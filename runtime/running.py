@@ -14,6 +14,7 @@ from runtime.errors import ErrorCode, ExecutionError
 from runtime.garbage import no_collection
 from runtime.lean import LeanRun, lean_run
 from runtime.partition import Place
+from runtime.stepping import DelegateSteps
 from runtime.tracer import DebugLevel, EventTracer, ProfilingLevel, clock
 from runtime.values import ValueTable
 from schema.program import model as m
@@ -209,6 +210,15 @@ class Runner:
 
         Raises: ExecutionError EndOfMethod when there is none left
         """
+        self._come_to_next()
+        if tracer is not None and not self.in_progress:
+            tracer.create_event_block("Execute")
+        self.in_progress = True
+        self._go_home()
+        with torch.no_grad():
+            self._at[1] = self._one(tracer, *self._at)
+
+    def _come_to_next(self) -> None:
         while self._at[0] < len(self._chains) and self._at[1] >= len(self._chains[self._at[0]]):
             self._at = [self._at[0] + 1, 0]
         if self._at[0] >= len(self._chains):
@@ -216,12 +226,42 @@ class Runner:
             raise ExecutionError(ErrorCode.EndOfMethod, "there is no instruction left").located(
                 method=self._plan.name
             )
-        if tracer is not None and not self.in_progress:
-            tracer.create_event_block("Execute")
-        self.in_progress = True
+
+    @property
+    def at_delegate(self) -> bool:
+        """Return whether the next instruction is a delegate call."""
+        number, index = self._at
+        while number < len(self._chains) and index >= len(self._chains[number]):
+            number, index = number + 1, 0
+        return number < len(self._chains) and self._chains[number][index].enter is not None
+
+    def enter(self) -> DelegateSteps:
+        """Begin the next instruction, a delegate call, to be run node by node.
+
+        It is over when `leave` is called.
+
+        Raises: ExecutionError EndOfMethod, InvalidState where there is nothing to enter
+        """
+        self._come_to_next()
+        number, index = self._at
+        enter = self._chains[number][index].enter
+        self._place.chain, self._place.instruction = number, index
         self._go_home()
-        with torch.no_grad():
-            self._at[1] = self._one(tracer, *self._at)
+        try:
+            with torch.no_grad():
+                inside = None if enter is None else enter()
+        except Exception as error:
+            raise self._failed(error, number, index) from error
+        if inside is None:
+            raise self._failed(
+                self._state("The next instruction cannot be entered."), number, index
+            )
+        self.in_progress = True
+        return inside
+
+    def leave(self) -> None:
+        """Go on behind the instruction that was entered."""
+        self._at[1] += 1
 
     def _one(self, tracer: EventTracer | None, number: int, index: int) -> int:
         if tracer is not None:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from typing_extensions import override
 
 from runtime.backends.xnnpack.carriers import STORED
-from runtime.backends.xnnpack.engine import Engine
-from runtime.backends.xnnpack.engines import engine_of
+from runtime.backends.xnnpack.engine import Engine, Measured
+from runtime.backends.xnnpack.engines import NATIVE, TORCH, engine_of
 from runtime.backends.xnnpack.model import Plan, Value
 from runtime.backends.xnnpack.reading import Names, read_plan
-from runtime.delegates import BackendExecutionContext, BackendInitContext, BackendInterface
+from runtime.backends.xnnpack.stepping import PartitionSteps
+from runtime.delegates import (
+    BackendExecutionContext,
+    BackendInitContext,
+    BackendInterface,
+    Measurement,
+)
 from runtime.errors import invalid_argument
 
 _DTYPES = STORED
@@ -27,10 +34,12 @@ class Partition:
     Attributes:
         plan: the checked payload
         engine: what runs it
+        note: why it is not the engine that was preferred, empty when it is
     """
 
     plan: Plan
     engine: Engine
+    note: str = ""
 
 
 class XnnpackBackend(BackendInterface):
@@ -49,23 +58,45 @@ class XnnpackBackend(BackendInterface):
         """
         del compile_specs
         plan = read_plan(processed, Names(context.named_data), context.partition)
-        return Partition(plan, engine_of(plan, context.engine))
+        engine, note = engine_of(plan, context.engine)
+        return Partition(plan, engine, note)
 
     @override
     def execute(
         self, context: BackendExecutionContext, handle: Partition, args: Sequence[Any]
     ) -> None:
         """Run a partition on its arguments."""
-        plan = handle.plan
-        inputs = [_given(value, args, context) for value in plan.inputs]
+        inputs = [_given(value, args, context) for value in handle.plan.inputs]
         results = handle.engine.run(inputs, context.tracer)
-        for value, result in zip(plan.outputs, results, strict=True):
-            _store(value, result, args, context)
+        _store_all(handle.plan, args, context, results)
+
+    @override
+    def steps(
+        self, context: BackendExecutionContext, handle: Partition, args: Sequence[Any]
+    ) -> PartitionSteps:
+        """Return a call of a partition to be run node by node."""
+        inputs = [_given(value, args, context) for value in handle.plan.inputs]
+        store = partial(_store_all, handle.plan, args, context)
+        return PartitionSteps(handle.engine, inputs, store)
+
+    @override
+    def measurement(self, name: str, handle: Partition) -> Measurement:
+        """Return what runs a partition."""
+        engine = handle.engine
+        word = TORCH if engine.measured is Measured.HOST else NATIVE
+        return Measurement(name, word, engine.measured.value, handle.note)
 
     @override
     def destroy(self, handle: Partition) -> None:
         """Let go of a partition."""
         handle.engine.close()
+
+
+def _store_all(
+    plan: Plan, args: Sequence[Any], context: BackendExecutionContext, results: list[torch.Tensor]
+) -> None:
+    for value, result in zip(plan.outputs, results, strict=True):
+        _store(value, result, args, context)
 
 
 def _argument(value: Value, args: Sequence[Any]) -> torch.Tensor:

@@ -10,14 +10,14 @@ import torch
 
 from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.model import Node, Plan, Value
-from runtime.delegates import DelegateTracer
+from runtime.delegates import HOST_EMULATION, DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 
 
 class Measured(Enum):
     """Where times come from; times of different kinds are never added up."""
 
-    HOST = "host emulation"
+    HOST = HOST_EMULATION
     KERNELS = "measured on real kernels"
     STEPS = "measured on real kernels, node by node"
 

@@ -15,8 +15,8 @@ AUTO, NATIVE, TORCH = "auto", "native", "torch"
 NAMES = (AUTO, NATIVE, TORCH)
 
 
-def engine_of(plan: Plan, name: str) -> Engine:
-    """Return the engine of a partition.
+def engine_of(plan: Plan, name: str) -> tuple[Engine, str]:
+    """Return the engine of a partition, and why it is not the preferred one.
 
     Args:
         plan: the checked payload
@@ -27,13 +27,13 @@ def engine_of(plan: Plan, name: str) -> Engine:
     if name not in NAMES:
         raise invalid_argument(f"there is no engine {name!r}; there are {', '.join(NAMES)}")
     if name == TORCH:
-        return HostEngine(plan)
+        return HostEngine(plan), ""
     found = availability()
     if found.folder is not None:
-        return NativeEngine(plan, kernels())
+        return NativeEngine(plan, kernels()), ""
     if name == NATIVE:
         raise PartitionError(ErrorCode.NotSupported, found.reason, partition=plan.partition)
-    return HostEngine(plan)
+    return HostEngine(plan), found.reason
 
 
 class _Shared:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+import torch
 
 from runtime.backends.xnnpack.native.probe import probe
 from runtime.backends.xnnpack.native.process import KernelProcess, library_folder
@@ -70,7 +71,6 @@ def examine(folder: Path | None) -> Availability:
     return Availability(folder, release=KNOWN_BUILDS[process.build])
 
 
-@lru_cache(maxsize=1)
 def threads() -> int:
-    """Return how many threads the kernels use: as many as the stock runtime."""
-    return os.cpu_count() or 1
+    """Return how many threads the kernels use: as many as torch's."""
+    return torch.get_num_threads()

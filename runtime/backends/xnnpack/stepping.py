@@ -1,0 +1,90 @@
+"""A call of a partition, node by node, on either engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from typing_extensions import override
+
+from runtime.backends.xnnpack.carriers import STORED
+from runtime.backends.xnnpack.engine import Engine
+from runtime.backends.xnnpack.errors import PartitionError
+from runtime.errors import ErrorCode, ExecutionError
+from runtime.stepping import DelegateSteps, InnerNode
+
+
+class PartitionSteps(DelegateSteps):
+    """A call of a partition.
+
+    Args:
+        engine: what runs the nodes
+        inputs: in the order of memory
+        store: takes the results
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        inputs: Sequence[torch.Tensor],
+        store: Callable[[list[torch.Tensor]], None],
+    ) -> None:
+        self._engine = engine
+        self._store = store
+        self._position = 0
+        self.nodes = tuple(
+            InnerNode(node.index, node.kind, node.read, node.outputs, node.handle)
+            for node in engine.plan.nodes
+        )
+        engine.begin(inputs)
+
+    @property
+    @override
+    def position(self) -> int:
+        """Return the place of the node that runs next."""
+        return self._position
+
+    @override
+    def step(self) -> None:
+        """Run the next node."""
+        if self._position >= len(self.nodes):
+            raise ExecutionError(ErrorCode.EndOfMethod, "there is no node left")
+        with torch.no_grad():
+            self._engine.run_node(self._position)
+        self._position += 1
+
+    @override
+    def value(self, ident: int) -> torch.Tensor:
+        """Return a copy of what a value holds, in the order of memory."""
+        self._check(ident)
+        return self._engine.value(ident).clone()
+
+    @override
+    def replace(self, ident: int, tensor: torch.Tensor) -> None:
+        """Let a value hold something else, for the nodes that run from now on."""
+        self._check(ident)
+        value = self._engine.plan.values[ident]
+        if value.data is not None:
+            raise self._refused(f"value {ident} is a constant")
+        wanted = STORED[value.datatype]
+        if tensor.dtype is not wanted:
+            raise self._refused(f"value {ident} is {wanted}, found {tensor.dtype}")
+        if tuple(tensor.shape) != tuple(self._engine.value(ident).shape):
+            shape = list(self._engine.value(ident).shape)
+            raise self._refused(f"value {ident} has the shape {shape}, not {list(tensor.shape)}")
+        self._engine.replace(ident, tensor.detach())
+
+    @override
+    def finish(self) -> None:
+        """Run what is left and store the results."""
+        self.run_to(len(self.nodes))
+        self._store([self._engine.value(value.ident) for value in self._engine.plan.outputs])
+
+    def _check(self, ident: int) -> None:
+        if ident not in self._engine.plan.values:
+            raise self._refused(f"there is no value {ident}")
+
+    def _refused(self, reason: str) -> PartitionError:
+        return PartitionError(
+            ErrorCode.InvalidArgument, reason, partition=self._engine.plan.partition
+        )
