@@ -11,7 +11,7 @@ from runtime.backends.xnnpack import carriers
 from runtime.backends.xnnpack.bound import Bound, Values, chain, within
 from runtime.backends.xnnpack.carriers import Change, Tensor
 from runtime.backends.xnnpack.checks import TRANSPOSED
-from runtime.backends.xnnpack.model import REAL, STEPPED, Node, Value
+from runtime.backends.xnnpack.model import REAL, STEPPED, Datatype, Node, Value
 from runtime.backends.xnnpack.packed import Activation, Window, convolve
 from runtime.backends.xnnpack.windows import (
     SAME_PADDING,
@@ -25,6 +25,8 @@ from runtime.errors import invalid_argument
 from runtime.untyped import aten
 from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.model import NO_VALUE
+
+_SCALED_LAST = frozenset({Datatype.QCINT8, Datatype.QCINT4})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,10 @@ def weights_of(node: Node, values: Values) -> Weights:
     if given.datatype in STEPPED and filters.scaling is not None:
         return _in_steps(node, given, filters, bias, target)
     real_bias = None if bias is None or bias.data is None else carriers.weight(bias).reshape(-1)
+    if real_bias is not None and given.datatype in REAL and filters.datatype in _SCALED_LAST:
+        # These kernels scale the sum, in which the bias is already.
+        assert filters.scaling is not None
+        real_bias = real_bias * carriers.channel_scales(filters.scaling)
     if target.datatype.name == "FLOAT32":
         return Weights(carriers.weight(filters), real_bias, node.bounds, None)
     return Weights(carriers.weight(filters), real_bias, None, carriers.settle(target, node.bounds))

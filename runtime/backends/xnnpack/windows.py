@@ -128,7 +128,7 @@ def global_mean(node: Node, values: Values) -> Bound:
 
 
 def largest(node: Node, values: Values) -> Bound:
-    """Bind ArgMaxPooling2d: windows side by side; indices are places inside the window."""
+    """Bind ArgMaxPooling2d: windows side by side; places in them are counted down first."""
     assert isinstance(node.form, n.ArgMaxPooling)
     form = node.form
     height, width = form.pooling_height, form.pooling_width
@@ -140,7 +140,7 @@ def largest(node: Node, values: Values) -> Bound:
         down, across = rows // height, columns // width
         image = image[:, :, : down * height, : across * width]
         parts = image.reshape(count, channels, down, height, across, width)
-        flat = parts.permute(0, 2, 4, 1, 3, 5).reshape(count, down, across, channels, -1)
+        flat = parts.permute(0, 2, 4, 1, 5, 3).reshape(count, down, across, channels, -1)
         found, places = flat.max(-1)
         return found.contiguous(), places.to(torch.int32)
 
