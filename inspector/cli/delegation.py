@@ -11,6 +11,8 @@ from inspector.cli.options import add_files, methods, needs, open_files
 from inspector.delegation import MethodDelegation, analyse_delegation
 from schema.errors import Issue, Severity
 
+_SHOWN = 8  # delegates named in one issue
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
@@ -31,8 +33,10 @@ def run(options: Namespace) -> Answer:
     for entry in found:
         lines += _lines(entry)
         tables += [_operators(entry), _delegates(entry)]
+        tables += [_payload_facts(entry)] if any(one.payload for one in entry.delegates) else []
         tables += [_verdicts(entry)] if entry.verdicts else []
-    return Answer(data, lines=lines, tables=tables)
+    issues = tuple(issue for entry in found for issue in _issues(entry))
+    return Answer(data, lines=lines, tables=tables, issues=issues)
 
 
 def method_json(entry: MethodDelegation) -> dict[str, Any]:
@@ -59,6 +63,7 @@ def method_json(entry: MethodDelegation) -> dict[str, Any]:
                 "compile_specs": one.compile_specs,
                 "nodes": list(one.nodes),
                 "called_by": list(one.calls),
+                "format": one.payload.format if one.payload is not None else "",
                 "payload": dict(one.payload.summary) if one.payload is not None else {},
             }
             for one in entry.delegates
@@ -94,6 +99,7 @@ def _delegates(entry: MethodDelegation) -> Table:
     columns = (
         Column("delegate", "count"),
         Column("backend"),
+        Column("format", spare=3),
         Column("payload", "bytes"),
         Column("named data", "bytes", spare=2),
         Column("nodes", "count"),
@@ -104,6 +110,7 @@ def _delegates(entry: MethodDelegation) -> Table:
         (
             one.index,
             one.backend_id,
+            one.payload.format if one.payload is not None else "",
             one.nbytes,
             one.named_bytes,
             len(one.nodes),
@@ -113,6 +120,32 @@ def _delegates(entry: MethodDelegation) -> Table:
         for one in entry.delegates
     ]
     return Table(f"delegates of {entry.method}", columns, rows)
+
+
+def _payload_facts(entry: MethodDelegation) -> Table:
+    columns = (Column("delegate", "count"), Column("fact"), Column("value"))
+    rows = [
+        (one.index, key, str(value))
+        for one in entry.delegates
+        if one.payload is not None
+        for key, value in one.payload.summary.items()
+        if value != ""
+    ]
+    return Table(f"what the payloads of {entry.method} say", columns, rows)
+
+
+def _issues(entry: MethodDelegation) -> list[Issue]:
+    """Return what is odd in the payloads; delegates with the same trouble share an issue."""
+    alike: dict[tuple[str, Severity, str], list[int]] = {}
+    for one in entry.delegates:
+        for issue in one.payload.issues if one.payload is not None else ():
+            alike.setdefault((one.backend_id, issue.severity, issue.message), []).append(one.index)
+    found: list[Issue] = []
+    for (backend, severity, message), indices in alike.items():
+        more = f" and {len(indices) - _SHOWN} more" if len(indices) > _SHOWN else ""
+        which = ", ".join(map(str, indices[:_SHOWN])) + more
+        found.append(Issue(severity, f"{entry.method} delegate {which} ({backend})", message))
+    return found
 
 
 def _verdicts(entry: MethodDelegation) -> Table:
