@@ -14,11 +14,13 @@ from runtime.delegates import (
     BackendInterface,
     DelegateTracer,
 )
+from runtime.emulation import EmulatedBackend, Emulation
 from runtime.errors import ErrorCode, ExecutionError, invalid_program
 from runtime.stepping import DelegateSteps
 from runtime.tracer import EventTracer
 from runtime.values import ValueTable
 from schema.errors import FormatError
+from schema.etrecord import ETRecord
 from schema.program import Program as ProgramFile
 from schema.program import model as m
 
@@ -47,24 +49,45 @@ class Place:
 
 
 def load_partitions(
-    plan: m.ExecutionPlan, program: ProgramFile, context: BackendInitContext
+    plan: m.ExecutionPlan,
+    program: ProgramFile,
+    context: BackendInitContext,
+    record: ETRecord | None = None,
 ) -> list[Partition]:
     """Return the delegates of a plan, each initialised by its backend.
+
+    Args:
+        plan: the plan
+        program: its program
+        context: for the backends
+        record: of the same program; its graphs run the partitions of backends that are not there
 
     Raises: ExecutionError NotFound for backends that are not there, all named at once
     """
     backends = context.backends
     unknown = sorted({entry.id for entry in plan.delegates} - {*backends.registered_backend_names})
-    if unknown:
+    if unknown and record is None:
         known = ", ".join(backends.registered_backend_names) or "none"
         raise ExecutionError(
             ErrorCode.NotFound,
             f"the program needs {', '.join(unknown)}; registered backends are {known}",
+            remedy="Register the backend before loading, load with the ETRecord of this program "
+            "to have its original graph run instead, or lower the program without it.",
         )
     return [
-        _loaded(entry, program, replace(context, partition=number))
+        _emulated(plan, number, Emulation(record, program))
+        if entry.id in unknown and record is not None
+        else _loaded(entry, program, replace(context, partition=number))
         for number, entry in enumerate(plan.delegates)
     ]
+
+
+def _emulated(plan: m.ExecutionPlan, number: int, emulation: Emulation) -> Partition:
+    name = plan.delegates[number].id
+    try:
+        return Partition(name, EmulatedBackend(), emulation.subgraph(plan, number))
+    except ExecutionError as error:
+        raise error.located(operator=name) from None
 
 
 def _loaded(

@@ -17,6 +17,7 @@ from runtime.registry import KernelRegistry
 from runtime.tracer import EventTracer, clock
 from runtime.values import TableBuilder
 from schema import flat_tensor
+from schema.etrecord import ETRecord
 from schema.program import Program as ProgramFile
 
 
@@ -71,19 +72,23 @@ class Program:
             raise invalid_argument(f"there is no method {index}")
         return self.file.plans[index].name
 
-    def load_method(self, name: str, *, engine: str = "") -> Method:
+    def load_method(
+        self, name: str, *, engine: str = "", emulate: ETRecord | None = None
+    ) -> Method:
         """Return a method, loaded the first time it is asked for.
 
         Args:
             name: which method
             engine: what runs its partitions where a backend has several engines: ``auto``,
                 ``native`` or ``torch``; empty for the one it is loaded with, else ``auto``
+            emulate: record of this program, whose graphs run the partitions of backends that are
+                not registered; `Method.measurements` calls those emulated
 
         Raises: KeyError for a method that is not there; ExecutionError if it cannot be loaded, or
             is loaded with another engine
         """
         if name not in self._methods:
-            self._methods[name] = self.fresh_method(name, engine=engine or "auto")
+            self._methods[name] = self.fresh_method(name, engine=engine or "auto", emulate=emulate)
             self._engines[name] = engine or "auto"
         if engine and self._engines[name] != engine:
             raise ExecutionError(
@@ -94,12 +99,15 @@ class Program:
         return self._methods[name]
 
     @no_collection()
-    def fresh_method(self, name: str, *, engine: str = "auto") -> Method:
+    def fresh_method(
+        self, name: str, *, engine: str = "auto", emulate: ETRecord | None = None
+    ) -> Method:
         """Return a method with memory and state of its own.
 
         Args:
             name: which method
             engine: what runs its partitions
+            emulate: record of this program, whose graphs run what no registered backend does
 
         Raises: KeyError for a method that is not there; ExecutionError if it cannot be loaded
         """
@@ -110,7 +118,7 @@ class Program:
             context = BackendInitContext(
                 name, self._data, self._kernels, self._backends, self._depth, engine=engine
             )
-            partitions = load_partitions(plan, self.file, context)
+            partitions = load_partitions(plan, self.file, context, emulate)
             method = Method(plan, table, self._kernels, partitions, self.tracer)
         except ExecutionError as error:
             raise error.located(method=name) from None

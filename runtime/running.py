@@ -244,6 +244,7 @@ class Runner:
         """
         self._come_to_next()
         number, index = self._at
+        self._go_home()
         enter = self._chains[number][index].enter
         self._place.chain, self._place.instruction = number, index
         self._go_home()

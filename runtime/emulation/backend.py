@@ -1,0 +1,68 @@
+"""A backend in name only: it runs the graph that a partition was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from runtime.delegates import (
+    BackendExecutionContext,
+    BackendInitContext,
+    BackendInterface,
+    Measurement,
+)
+from runtime.emulation.graph import Subgraph
+from runtime.errors import ErrorCode, ExecutionError
+from schema.graph import GraphNode
+
+EMULATED = "emulated"
+
+
+class EmulatedBackend(BackendInterface):
+    """Runs recorded graphs; its handles are made by `Emulation`, not from payloads."""
+
+    def init(
+        self,
+        context: BackendInitContext,
+        processed: memoryview,
+        compile_specs: Mapping[str, bytes],
+    ) -> Any:  # noqa: ANN401 - never returns
+        """Refuse: a payload says nothing here.
+
+        Raises: ExecutionError DelegateInvalidCompatibility
+        """
+        raise ExecutionError(
+            ErrorCode.DelegateInvalidCompatibility, "a payload alone cannot be emulated"
+        )
+
+    def measurement(self, name: str, handle: Any) -> Measurement:  # noqa: ANN401
+        """Return that the partition is emulated."""
+        note = f"{name} is not here; its original subgraph is run with torch's kernels"
+        return Measurement(name, EMULATED, note=note)
+
+    def execute(
+        self,
+        context: BackendExecutionContext,
+        handle: Any,  # noqa: ANN401 - a Subgraph
+        args: Sequence[Any],
+    ) -> None:
+        """Run the graph; each operator is logged by its debug handle, or its name without one."""
+        graph: Subgraph = handle
+        count = len(args) - len(graph.outputs)
+        tracer = context.tracer
+        last = tracer.start()
+
+        def made(node: GraphNode, results: Any) -> None:  # noqa: ANN401 - one or several
+            nonlocal last
+            now = tracer.start()
+            identity = node.name if node.debug_handle is None else node.debug_handle
+            tracer.log(identity, last, now)
+            if tracer.logs_values and isinstance(results, torch.Tensor):
+                tracer.log_value(identity, results.contiguous())
+            last = tracer.start()
+
+        results = graph.run(args[:count], made)
+        for argument, result in zip(args[count:], results, strict=True):
+            context.store(argument, result)

@@ -1,0 +1,195 @@
+"""Finds in an ETRecord the graph that a partition of a program was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import torch
+
+from runtime.emulation.graph import Subgraph, bound, tensor_of
+from runtime.emulation.names import Handles, Names, reads
+from runtime.errors import ErrorCode, ExecutionError
+from schema.errors import FormatError
+from schema.etrecord import ETRecord, LoweredModule, SavedTree, TensorData, lowered_modules
+from schema.graph import Graph, GraphNode, NodeKind
+from schema.program import Program as ProgramFile
+from schema.program import model as m
+
+_HELD = ("parameter", "buffer", "tensor_constant", "constant_tensor")
+
+
+class Emulation:
+    """The record of a program, from which its partitions can be run.
+
+    Args:
+        record: made together with the program
+        file: the program
+    """
+
+    def __init__(self, record: ETRecord, file: ProgramFile) -> None:
+        self._record = record
+        self._file = file
+
+    def subgraph(self, plan: m.ExecutionPlan, number: int) -> Subgraph:
+        """Return the graph of a partition.
+
+        Raises: ExecutionError NotFound if the record is of another program or says too little
+        """
+        place, call = _call_of(plan, number)
+        try:
+            graph = self._record.edge_graph(plan.name)
+            if graph is None:
+                raise _another(f"it has no edge graph of {plan.name!r}")
+            found = self._lowered(graph, plan.delegates[number])
+            if found is None:
+                found = self._by_handles(graph, plan, place, call)
+        except FormatError as error:
+            raise _another(str(error)) from None
+        if len(found.inputs) + len(found.outputs) != len(call.args):
+            raise _another(
+                f"the partition is called with {len(call.args)} values; its graph has "
+                f"{len(found.inputs)} inputs and {len(found.outputs)} results"
+            )
+        return found
+
+    def _lowered(self, graph: Graph, delegate: m.BackendDelegate) -> Subgraph | None:
+        """Return the graph kept with the payload, None where the record was made before it was."""
+        processed = self._file.delegate_data(delegate)
+        for module in lowered_modules(graph).values():
+            if module.backend_id == delegate.id and module.processed == bytes(processed):
+                return _kept(module)
+        return None
+
+    def _by_handles(
+        self, graph: Graph, plan: m.ExecutionPlan, place: int, call: m.DelegateCall
+    ) -> Subgraph:
+        """Return the nodes whose debug handles are the instruction's."""
+        record = self._record
+        known = (record.delegate_map or {}).get(plan.name, {}).get(place)
+        backend = plan.delegates[call.delegate_index].id
+        if known is None or known.name != backend:
+            raise _another(f"it has no partition of {backend} at instruction {place}")
+        handles = (record.debug_handle_map or {}).get(plan.name, {})
+        known = dict(zip(plan.inputs, _user_inputs(graph), strict=False))
+        known.update(zip(plan.outputs, _user_outputs(graph), strict=False))
+        names = Names(graph, plan, handles, known)
+        nodes = _owned(graph, names, handles, place)
+        if not nodes:
+            raise _another(f"no node of {plan.name!r} has the debug handles of the partition")
+        constants = self._constants(graph, plan.name)
+        inputs, outputs = _border(graph, nodes, constants)
+        split = len(call.args) - len(outputs)
+        given, taken = call.args[:split], call.args[split:]
+        # Constants that are shared with other instructions are passed; the record has them too.
+        names.of.update({at: f"constant {at}" for at in given if self._constant(plan, at)})
+        ordered, results = names.placed(inputs, given), names.placed(outputs, taken)
+        if ordered is None or results is None:
+            raise _another(f"which values go into partition {call.delegate_index} is not certain")
+        read = {name for node in nodes for name in reads(node)}
+        return Subgraph(
+            tuple(bound(node) for node in nodes),
+            ordered,
+            results,
+            {name: constants[name] for name in read if name in constants},
+        )
+
+    def _constant(self, plan: m.ExecutionPlan, index: int) -> bool:
+        value = plan.values[index].val if 0 <= index < len(plan.values) else None
+        held = isinstance(value, m.Tensor) and value.allocation_info is None
+        return held and isinstance(value, m.Tensor) and self._file.constant_data(value) is not None
+
+    def _constants(self, graph: Graph, method: str) -> dict[str, torch.Tensor]:
+        member = self._record.roles.edge[method]
+        saved = {**self._record.state_dict(member), **self._record.constants(member)}
+        return _held(graph, saved)
+
+
+def _call_of(plan: m.ExecutionPlan, number: int) -> tuple[int, m.DelegateCall]:
+    for chain in plan.chains:
+        for place, instruction in enumerate(chain.instructions):
+            args = instruction.instr_args
+            if isinstance(args, m.DelegateCall) and args.delegate_index == number:
+                return place, args
+    return 0, m.DelegateCall(number, ())
+
+
+def _kept(module: LoweredModule) -> Subgraph:
+    graph = module.original
+    saved = {**_mapping(module.state_dict()), **_mapping(module.constants())}
+    calls = [node for node in graph.nodes if node.kind not in _BORDERS]
+    return Subgraph(
+        tuple(bound(node) for node in calls),
+        _user_inputs(graph),
+        _user_outputs(graph),
+        _held(graph, saved),
+    )
+
+
+_BORDERS = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
+
+
+def _mapping(saved: SavedTree) -> dict[str, TensorData]:
+    value: Any = saved.value
+    if not isinstance(value, Mapping):
+        return {}
+    entries = cast("Mapping[Any, Any]", value)
+    return {str(key): entry for key, entry in entries.items() if isinstance(entry, TensorData)}
+
+
+def _held(graph: Graph, saved: Mapping[str, TensorData]) -> dict[str, torch.Tensor]:
+    found: dict[str, torch.Tensor] = {}
+    for node in graph.nodes:
+        target = node.attributes.get("target")
+        if node.kind is NodeKind.PLACEHOLDER and target in saved:
+            found[node.outputs[0]] = tensor_of(saved[str(target)])
+    return found
+
+
+def _border(
+    graph: Graph, nodes: Sequence[GraphNode], constants: Mapping[str, torch.Tensor]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what nodes read from outside and what others read of them, in the order of use."""
+    made = {name for node in nodes for name in node.outputs}
+    read = dict.fromkeys(name for node in nodes for name in reads(node))
+    inputs = tuple(name for name in read if name not in made and name not in constants)
+    inside = {node.name for node in nodes}
+    outside = {name for n in graph.nodes if n.name not in inside for name in reads(n)}
+    outputs = tuple(name for node in nodes for name in node.outputs if name in outside)
+    return inputs, outputs
+
+
+def _user_inputs(graph: Graph) -> tuple[str, ...]:
+    return tuple(
+        node.outputs[0]
+        for node in graph.nodes
+        if node.kind is NodeKind.PLACEHOLDER and node.attributes.get("input_kind") not in _HELD
+    )
+
+
+def _user_outputs(graph: Graph) -> tuple[str, ...]:
+    node = next(node for node in graph.nodes if node.kind is NodeKind.OUTPUT)
+    names = list(reads(node))
+    kinds = cast("Sequence[object]", node.attributes.get("output_kinds", ()))
+    if len(kinds) != len(names):
+        return tuple(names)
+    return tuple(name for name, kind in zip(names, kinds, strict=True) if kind == "user_output")
+
+
+def _owned(graph: Graph, names: Names, handles: Handles, place: int) -> list[GraphNode]:
+    """Return the nodes of a partition: those with its handles that no operator call has."""
+    wanted = {*handles.get(place, ())}
+    others = {node.name for node in names.nodes.values()}
+    return [
+        node
+        for node in graph.nodes
+        if node.kind is NodeKind.CALL and node.debug_handle in wanted and node.name not in others
+    ]
+
+
+def _another(reason: str) -> ExecutionError:
+    return ExecutionError(
+        ErrorCode.NotFound,
+        f"the record does not fit the program: {reason}",
+        remedy="Give the ETRecord that was generated together with this program.",
+    )

@@ -1,0 +1,159 @@
+"""Runs a recorded graph of core operators on torch's kernels."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+
+from runtime.errors import ErrorCode, ExecutionError
+from runtime.tensors import dtype_of
+from runtime.untyped import dtype_named, from_buffer
+from schema.etrecord import TensorData
+from schema.graph import Argument, GraphNode, NodeKind
+from schema.scalar_type import numel
+
+_ops: Any = torch.ops
+_IGNORED = ("Device", "Layout", "MemoryFormat")
+_LISTED_IN = "torch.ao.quantization.fx._decomposed"  # importing it registers the quantised ones
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator with its arguments, ready to run.
+
+    Attributes:
+        node: where it stands in the record
+        run: the operator
+        schema: its arguments by name, each with its type
+    """
+
+    node: GraphNode
+    run: Callable[..., Any]
+    schema: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """What a partition was made from.
+
+    Attributes:
+        calls: its operators, in order
+        inputs: names of its inputs, as the partition takes them
+        outputs: names of its results, as the partition gives them
+        constants: tensors by name
+    """
+
+    calls: tuple[Call, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, torch.Tensor]
+
+    def run(self, inputs: Sequence[Any], made: Callable[[GraphNode, Any], None]) -> list[Any]:
+        """Return the results for some inputs.
+
+        Args:
+            inputs: tensors and numbers
+            made: is told what each operator gives
+        """
+        values: dict[str, Any] = dict(self.constants)
+        values.update(zip(self.inputs, inputs, strict=True))
+        for call in self.calls:
+            results = _called(call, values)
+            made(call.node, results)
+            several = isinstance(results, tuple | list)
+            found: Sequence[Any] = cast("Sequence[Any]", results) if several else (results,)
+            values.update(zip(call.node.outputs, found, strict=False))
+        return [values[name] for name in self.outputs]
+
+
+def bound(node: GraphNode) -> Call:
+    """Return the call of a node.
+
+    Raises: ExecutionError NotSupported for a node that is no operator, or whose operator is unknown
+    """
+    if node.kind is not NodeKind.CALL:
+        raise _refused(f"{node.name} is no operator call but {node.kind.value}")
+    if node.target in _DIM_ORDER:
+        return Call(node, _DIM_ORDER[node.target], {})
+    namespace, _, rest = node.target.partition(".")
+    name, _, overload = rest.rpartition(".")
+    if namespace == "quantized_decomposed":
+        importlib.import_module(_LISTED_IN)
+    try:
+        run = getattr(getattr(getattr(_ops, namespace), name), overload)
+    except AttributeError:
+        raise _refused(f"torch has no operator {node.target}") from None
+    arguments: list[Any] = list(run._schema.arguments)
+    return Call(node, run, {entry.name: _kind(entry) for entry in arguments})
+
+
+def _kind(entry: Any) -> str:  # noqa: ANN401 - torch's argument has no type
+    return str(getattr(entry, "real_type", entry.type)) + ("*" if entry.kwarg_only else "")
+
+
+def _called(call: Call, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - results
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for place, argument in enumerate(call.node.args):
+        names = list(call.schema)
+        name = argument.name or (names[place] if place < len(names) else "")
+        kind = call.schema.get(name, "")
+        if not call.schema or (place < len(names) and names[place] == name and kind[-1:] != "*"):
+            positional.append(_value(argument, kind, values))
+        elif not any(word in kind for word in _IGNORED):
+            named[name] = _value(argument, kind, values)
+    return call.run(*positional, **named)
+
+
+def _value(argument: Argument, kind: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    literal = argument.literal
+    if argument.values and literal is not None:
+        raise _refused(f"argument {argument.name!r} mixes values and numbers")
+    if argument.values:
+        found = [values[name] for name in argument.values]
+        return found if "List" in kind else found[0]
+    if "ScalarType" in kind and isinstance(literal, str):
+        return dtype_named(literal.removeprefix("torch."))
+    if isinstance(literal, tuple):
+        return list(cast("tuple[Any, ...]", literal))
+    if isinstance(literal, str) and ("float" in kind or "number" in kind):
+        return float(literal)
+    return literal
+
+
+def tensor_of(saved: TensorData) -> torch.Tensor:
+    """Return a saved tensor.
+
+    Raises: ExecutionError NotSupported where the record does not hold its bytes
+    """
+    dtype = dtype_of(saved.scalar_type)
+    if not numel(saved.sizes):
+        return torch.empty(saved.sizes, dtype=dtype)
+    if saved.data is None or saved.big_endian:
+        raise _refused("the record does not hold the bytes of a parameter")
+    flat = from_buffer(saved.data, dtype, len(saved.data) // dtype.itemsize)
+    return flat.as_strided(saved.sizes, saved.strides)
+
+
+def _refused(reason: str) -> ExecutionError:
+    return ExecutionError(ErrorCode.NotSupported, reason, remedy="")
+
+
+def _laid_out(tensor: torch.Tensor, *_more: Any) -> torch.Tensor:  # noqa: ANN401
+    return tensor.clone()
+
+
+def _converted(tensor: torch.Tensor, *more: Any) -> torch.Tensor:  # noqa: ANN401
+    named = [dtype_named(entry) for entry in more if isinstance(entry, str)]
+    dtype = next((entry for entry in named if entry is not None), tensor.dtype)
+    return tensor.to(dtype, copy=True)
+
+
+_DIM_ORDER: dict[str, Callable[..., Any]] = {
+    "dim_order_ops._clone_dim_order.default": _laid_out,
+    "dim_order_ops._to_dim_order_copy.default": _converted,
+}

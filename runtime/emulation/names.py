@@ -1,0 +1,126 @@
+"""Which values of a plan are which values of the graph it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from schema.graph import Graph, GraphNode, NodeKind
+from schema.program import model as m
+
+Handles = Mapping[int, Sequence[int]]
+_PASSES = 4
+
+
+def reads(node: GraphNode) -> Iterable[str]:
+    """Return the names of the values that a node reads."""
+    return (name for argument in node.args for name in argument.values)
+
+
+def fits(plan: m.ExecutionPlan, index: int, graph: Graph, name: str) -> bool:
+    """Return whether a value of the plan can be a value of the graph, by sizes and type."""
+    value = plan.values[index].val if 0 <= index < len(plan.values) else None
+    other = graph.values.get(name)
+    tensor = None if other is None else other.tensor
+    if tensor is None:
+        return True
+    if not isinstance(value, m.Tensor):
+        return False
+    sizes = len(value.sizes) == len(tensor.sizes) and all(
+        not isinstance(wanted, int) or found == wanted
+        for found, wanted in zip(value.sizes, tensor.sizes, strict=False)
+    )
+    return sizes and value.scalar_type == tensor.scalar_type
+
+
+class Names:
+    """Follows the operators of a plan through the graph; what is not certain stays unknown.
+
+    Args:
+        graph: edge graph of the method
+        plan: its plan, of one chain
+        handles: debug handles of each instruction
+        known: names of inputs and outputs of the method
+    """
+
+    def __init__(
+        self, graph: Graph, plan: m.ExecutionPlan, handles: Handles, known: Mapping[int, str]
+    ) -> None:
+        self._graph = graph
+        self._plan = plan
+        self._handles = handles
+        self.of = dict(known)
+        self.nodes: dict[int, GraphNode] = {}
+        self._taken: set[str] = set()
+        instructions = plan.chains[0].instructions if plan.chains else ()
+        calls = [(at, entry.instr_args) for at, entry in enumerate(instructions)]
+        self._calls = [(at, args) for at, args in calls if isinstance(args, m.KernelCall)]
+        for _ in range(_PASSES):
+            before = len(self.nodes)
+            for at, args in self._calls:
+                if at not in self.nodes:
+                    self._match(at, args)
+            if len(self.nodes) == before:
+                break
+
+    def _match(self, at: int, call: m.KernelCall) -> None:
+        outs = self._outs(call)
+        found = [node for node in self._candidates(at, call) if self._agrees(node, call, outs)]
+        if len(found) != 1:
+            return
+        node = found[0]
+        self.nodes[at] = node
+        self._taken.add(node.name)
+        self.of.update(zip(outs, node.outputs, strict=False))
+        for argument, index in zip(node.args, call.args, strict=False):
+            if len(argument.values) == 1 and argument.literal is None:
+                self.of.setdefault(index, argument.values[0])
+
+    def _outs(self, call: m.KernelCall) -> Sequence[int]:
+        last = call.args[-1] if call.args else -1
+        value = self._plan.values[last].val if 0 <= last < len(self._plan.values) else None
+        return value.items if isinstance(value, m.TensorList) else (last,)
+
+    def _candidates(self, at: int, call: m.KernelCall) -> Iterable[GraphNode]:
+        if not 0 <= call.op_index < len(self._plan.operators):
+            return ()
+        operator = self._plan.operators[call.op_index].name.replace("::", ".")
+        handles = {*self._handles.get(at, ())}
+        return (
+            node
+            for node in self._graph.nodes
+            if node.kind is NodeKind.CALL
+            and node.debug_handle in handles
+            and node.name not in self._taken
+            and node.target.startswith(f"{operator}.")
+        )
+
+    def _agrees(self, node: GraphNode, call: m.KernelCall, outs: Sequence[int]) -> bool:
+        results = zip(outs, node.outputs, strict=False)
+        if not all(fits(self._plan, index, self._graph, name) for index, name in results):
+            return False
+        for argument, index in zip(node.args, call.args, strict=False):
+            known = self.of.get(index)
+            if len(argument.values) == 1 and known is not None and known != argument.values[0]:
+                return False
+        return True
+
+    def placed(self, names: Sequence[str], args: Sequence[int]) -> tuple[str, ...] | None:
+        """Return names in the order of values, None where two could be either.
+
+        Args:
+            names: of the graph
+            args: values of the plan, as many
+        """
+        found = [self.of.get(index, "") for index in args]
+        found = [name if name in names or name.startswith("constant ") else "" for name in found]
+        left = [name for name in names if name not in found]
+        for place, index in enumerate(args):
+            if found[place]:
+                continue
+            possible = [name for name in left if fits(self._plan, index, self._graph, name)]
+            open_places = sum(not name for name in found)
+            if len(possible) != 1 and (open_places > 1 or not possible):
+                return None
+            found[place] = possible[0]
+            left.remove(possible[0])
+        return None if left or len(args) != len(found) else tuple(found)
