@@ -1,5 +1,7 @@
 """The documented names for type checkers; at run time each is imported when it is first used."""
 
+from compiler.backend_options import DynamicMemoryPlanningMode as DynamicMemoryPlanningMode
+from compiler.backend_options import PropagateDeviceConfig as PropagateDeviceConfig
 from compiler.config import EdgeCompileConfig as EdgeCompileConfig
 from compiler.config import ExecutorchBackendConfig as ExecutorchBackendConfig
 from compiler.delegate.api import MethodProgramsPartitionerSpec as MethodProgramsPartitionerSpec
@@ -101,6 +103,12 @@ from compiler.passes.standard.quant_fusion import QuantFusionPass as QuantFusion
 from compiler.passes.standard.reinplace import ReinplacePass as ReinplacePass
 from compiler.passes.standard.reinplace import reinplace_pass as reinplace_pass
 from compiler.passes.standard.spec_prop import SpecPropPass as SpecPropPass
+from compiler.passes.standard.sym_shapes import (
+    ConstraintBasedSymShapeEvalPass as ConstraintBasedSymShapeEvalPass,
+)
+from compiler.passes.standard.sym_shapes import (
+    HintBasedSymShapeEvalPass as HintBasedSymShapeEvalPass,
+)
 from compiler.passes.standard.views import RemoveViewsPass as RemoveViewsPass
 from compiler.passes.table import STANDARD_PASSES as STANDARD_PASSES
 from compiler.passes.table import standard_pass as standard_pass

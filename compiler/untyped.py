@@ -58,6 +58,11 @@ def ranges_of(program: ExportedProgram) -> dict[Any, Any]:
     return dict(cast("Any", program).range_constraints)
 
 
+def exactly(value: int) -> Any:  # noqa: ANN401
+    """Return the range of one number."""
+    return cast("Any", value_ranges).ValueRanges(value, value)
+
+
 def largest(expression: Any, ranges: Mapping[Any, Any]) -> int | None:  # noqa: ANN401
     """Return the largest value of a formula, None when it has none."""
     most = _bound(expression, dict(ranges)).upper

@@ -11,6 +11,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
+from compiler.backend_options import check_devices
 from compiler.config import ExecutorchBackendConfig
 from compiler.containers import containers_text
 from compiler.emit.constants import Segment
@@ -111,6 +112,10 @@ def emit_program(
                 name, programs[name], steps, planned[name].plan, stores, options
             )
     plans = [method.plan for method in emitted.values()]
+    check_devices(
+        [delegate for plan in plans for delegate in plan.delegates],
+        non_cpu=config.enable_non_cpu_memory_planning,
+    )
     plans += [_constant_plan(name, value, stores) for name, value in constant_methods.items()]
     segments = [tuple(stores.constants.parts)]
     if len(stores.states.offsets) > 1:

@@ -17,7 +17,7 @@ from compiler.errors import CompileError, at
 from compiler.garbage import uncollected
 from compiler.memory.blocks import Block, Role
 from compiler.memory.loops import FLOWS
-from compiler.memory.specs import DYNAMIC_BOUND, TensorSpec, spec_of
+from compiler.memory.specs import DYNAMIC_BOUND, TensorSpec, hinted_ranges, spec_of
 from compiler.memory.steps import (
     Call,
     Jump,
@@ -79,6 +79,7 @@ def schedule(
     *,
     elide_views: bool = True,
     not_viewed: frozenset[str] = frozenset(),
+    hints: bool = False,
 ) -> Schedule:
     """Return the instructions and blocks of an edge program.
 
@@ -87,12 +88,15 @@ def schedule(
         options: which values get a place
         elide_views: let static views share memory instead of copying it
         not_viewed: placeholders whose bytes no other shape may share
+        hints: take the sizes of the example inputs as upper bounds
 
     Raises: CompileError naming the node whose shape cannot be planned
     """
     scheduling = Scheduling(program, options)
     scheduling.elide_views = elide_views
     scheduling.not_viewed = not_viewed
+    if hints:
+        scheduling.ranges |= hinted_ranges(program)
     return scheduling.run()
 
 

@@ -56,6 +56,7 @@ def plan_methods(
                 options,
                 elide_views=config.remove_view_copy,
                 not_viewed=frozenset(tags[name]),
+                hints=config.takes_hints(name),
             )
             alone = without_shared(steps) if _shares(options) else steps
             plans[name] = plan_method(programs[name], alone, options)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
 
 from compiler.edge.dim_order import dim_order_of, is_dense
 from compiler.errors import UnboundedShapeError, UnsupportedError
-from compiler.untyped import expression_of, largest
+from compiler.untyped import exactly, expression_of, largest
 from schema.scalar_type import BY_NAME, scalar_type, tensor_nbytes
 
 STATIC, DYNAMIC_BOUND = 0, 1
@@ -80,6 +81,16 @@ def spec_of(tensor: torch.Tensor, ranges: Mapping[Any, Any]) -> TensorSpec:
     if scalar_type(number).item_bytes == 0:
         raise UnsupportedError(f"{tensor.dtype} has no size in bytes")
     return TensorSpec(number, sizes, dim_order_of(tensor), STATIC if static else DYNAMIC_BOUND)
+
+
+def hinted_ranges(program: ExportedProgram) -> dict[Any, Any]:
+    """Return for each size of an input that may change its size in the example, as its range."""
+    sizes: list[Any] = []
+    for node in program.graph.nodes:
+        value = node.meta.get("val") if node.op == "placeholder" else None
+        sizes += value.shape if isinstance(value, torch.Tensor) else ()
+    known = [(size, size.node.hint) for size in sizes if not isinstance(size, int)]
+    return {expression_of(size): exactly(hint) for size, hint in known if hint is not None}
 
 
 def upper_bound(size: Any, ranges: Mapping[Any, Any]) -> int:  # noqa: ANN401

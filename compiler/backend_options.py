@@ -1,0 +1,111 @@
+"""Options of emission that ask for a way of working, and what is said where we have another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, cast
+
+from compiler.errors import UnsupportedError
+from compiler.passes.standard.out_variants import ToOutVarPass
+from compiler.passes.standard.sym_shapes import (
+    ConstraintBasedSymShapeEvalPass,
+    HintBasedSymShapeEvalPass,
+)
+
+_TARGET = "target_device"
+_HOST = "cpu"
+
+
+class DynamicMemoryPlanningMode(IntEnum):
+    """How much memory a size that changes gets."""
+
+    UPPER_BOUND = 0
+    SYMBOLIC = 1
+
+
+@dataclass
+class PropagateDeviceConfig:
+    """Whether inputs and results of a method are copied to and from the device of a delegate.
+
+    Attributes:
+        skip_h2d_for_method_inputs: the caller's inputs are on the device; or that by method
+        skip_d2h_for_method_outputs: results stay on the device; or that by method
+    """
+
+    skip_h2d_for_method_inputs: bool | dict[str, bool] = False
+    skip_d2h_for_method_outputs: bool | dict[str, bool] = False
+
+
+def check_to_out_var_pass(value: Any) -> None:  # noqa: ANN401
+    """Check that a pass asks for nothing but out variants.
+
+    Raises: ValueError if it is a pass of the user's own
+    """
+    if value is None or type(value) is ToOutVarPass:
+        return
+    raise ValueError(
+        f"to_out_var_pass={type(value).__name__} is not run: instructions are emitted from the "
+        "edge program. A pass over it belongs into passes"
+    )
+
+
+def check_planning_mode(value: Any) -> None:  # noqa: ANN401
+    """Check that sizes that change are to be planned at their upper bounds.
+
+    Raises: ValueError if not
+    """
+    if value is None or value == DynamicMemoryPlanningMode.UPPER_BOUND:
+        return
+    raise ValueError(
+        f"dynamic_memory_planning_mode={value!r} is not possible: a program file has sizes in "
+        "bytes, so that memory is planned at upper bounds"
+    )
+
+
+def takes_hints(value: Any, method: str | None = None) -> bool:  # noqa: ANN401
+    """Return whether upper bounds are the sizes of the example inputs.
+
+    Args:
+        value: a pass, or passes by method
+        method: whose; None for whether any method's are
+
+    Raises: ValueError if a pass is of another kind
+    """
+    if isinstance(value, Mapping):
+        named = cast("Mapping[str, Any]", value)
+        wanted = [*named.values()] if method is None else [named.get(method)]
+        found = [_takes_hints(one) for one in wanted]  # all of them are checked
+        return any(found)
+    return _takes_hints(value)
+
+
+def _takes_hints(named: Any) -> bool:  # noqa: ANN401
+    if named is None or isinstance(named, ConstraintBasedSymShapeEvalPass):
+        return False
+    if isinstance(named, HintBasedSymShapeEvalPass):
+        return True
+    raise ValueError(
+        f"sym_shape_eval_pass={type(named).__name__} is not run; upper bounds come from "
+        "ConstraintBasedSymShapeEvalPass or HintBasedSymShapeEvalPass"
+    )
+
+
+def check_devices(delegates: Any, *, non_cpu: bool) -> None:  # noqa: ANN401 - BackendDelegates
+    """Check that no delegate needs memory elsewhere.
+
+    Args:
+        delegates: of all methods
+        non_cpu: whether memory of other devices is to be planned
+
+    Raises: UnsupportedError naming a delegate and its device
+    """
+    for delegate in delegates if non_cpu else ():
+        for spec in delegate.compile_specs:
+            device = bytes(spec.value).decode("utf-8", "replace").strip("\0").strip()
+            if spec.key == _TARGET and device.partition(":")[0].lower() != _HOST:
+                raise UnsupportedError(
+                    f"{delegate.id} wants its inputs and results in memory of {device}; memory is "
+                    "planned on the host only: set enable_non_cpu_memory_planning=False for that"
+                )
