@@ -110,7 +110,13 @@ def _note_odd(blocks: list[Block], end: int, size: int, issues: list[Issue]) -> 
     elif end != size:
         text = f"{size - end} bytes follow the block {LAST}"
         issues.append(Issue(Severity.WARNING, _WHERE, text))
-    unknown = {block.name for block in blocks} - _NAMES - {"inputs", "outputs"}
+    counts = Counter(block.name for block in blocks)
+    issues += [
+        Issue(Severity.WARNING, _WHERE, f"the block {name!r} is there {count} times")
+        for name, count in sorted(counts.items())
+        if count > 1
+    ]
+    unknown = counts.keys() - _NAMES - {"inputs", "outputs"}
     issues += [
         Issue(Severity.WARNING, _WHERE, f"the block {name!r} is not known")
         for name in sorted(unknown)
