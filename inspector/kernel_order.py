@@ -1,14 +1,14 @@
 """Joins a delegate's events, which carry only kernel names, to the nodes of its payload by order.
 
-Every event must be an operator of the payload, in order, and every operator must have its event,
-save those the runtime may merge into a neighbour. Events that several nodes could have made stay
-open.
+Traces of our own engines number the nodes and need no order. Otherwise every event must be an
+operator of the payload, in order, and every operator must have its event, save those the runtime
+may merge into a neighbour. Events that several nodes could have made stay open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schema.identity_cache import identity_cache
 from schema.payloads import Payload, join_by_order
@@ -22,11 +22,13 @@ class PayloadMatch:
         nodes: payload nodes, the one the event is named after first, then those merged into it
         handles: debug handles of those nodes
         inserted: no covered node has a handle (a layout copy the compiler added)
+        exact: the event names its node by its place in the payload, as traces of our engines do
     """
 
     nodes: tuple[str, ...]
     handles: tuple[int, ...]
     inserted: bool
+    exact: bool = False
 
 
 def match_payload_events(payload: Payload, names: Sequence[str]) -> tuple[PayloadMatch | None, ...]:
@@ -39,6 +41,9 @@ def _match(payload: Payload, names: tuple[str, ...]) -> tuple[PayloadMatch | Non
     nothing: tuple[PayloadMatch | None, ...] = (None,) * len(names)
     if not payload.operators or not names:
         return nothing
+    if all(name.isdecimal() and int(name) < len(payload.operators) for name in names):
+        places = [payload.operators[int(name)].node for name in names]
+        return tuple(replace(_made(payload, (node,)), exact=True) for node in places)
     joined = join_by_order(payload.operators, names)
     if joined is None:
         return nothing

@@ -184,7 +184,7 @@ class BlockLinks:
             return Link(grade, instruction, backend=backend, delegate=delegate)
         nodes = self._names(match.handles)
         return Link(
-            Grade.ORDER,
+            Grade.DELEGATE_ID if match.exact else Grade.ORDER,
             instruction,
             match.handles,
             nodes,

@@ -14,7 +14,8 @@ from runtime.errors import ErrorCode, ExecutionError
 
 Tensor = torch.Tensor
 Values = Mapping[int, Value]
-_MOST_ELEMENTS = 1 << 30
+_MANY_ELEMENTS = 1 << 26
+_MOST_TIMES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +66,17 @@ def moved(source: Value, target: Value, move: Change, bounds: Bounds | None = No
     return found
 
 
-def within(count: int) -> int:
-    """Return a number of elements.
+def check_size(count: int, given: int) -> None:
+    """Refuse results that no compiler would ask for: a damaged number must not use up the machine.
 
-    Raises: ExecutionError OutOfResources for more than a result may have
+    Args:
+        count: elements of the result
+        given: elements of the operand it is made of
+
+    Raises: ExecutionError OutOfResources
     """
-    if count > _MOST_ELEMENTS:
-        raise ExecutionError(ErrorCode.OutOfResources, f"its result would have {count:,} elements")
-    return count
+    if count > max(_MANY_ELEMENTS, given * _MOST_TIMES):
+        raise ExecutionError(
+            ErrorCode.OutOfResources,
+            f"{count:,} elements would be made of {given:,}",
+        )

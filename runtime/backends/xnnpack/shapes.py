@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from runtime.backends.xnnpack.bound import Bound, Values, alike, chain, moved, within
+from runtime.backends.xnnpack.bound import Bound, Values, alike, chain, check_size, moved
 from runtime.backends.xnnpack.carriers import Change, Tensor, settle, steps_of, to_real
 from runtime.backends.xnnpack.model import Node
 from runtime.errors import invalid_argument
@@ -89,7 +89,7 @@ def pad(node: Node, values: Values) -> Bound:
     def run(held: Tensor) -> Tensor:
         if 2 * held.dim() != len(margins):
             raise invalid_argument(f"{len(margins)} margins for the shape {list(held.shape)}")
-        within(math.prod(map(sum, zip(held.shape, _each(margins), strict=True))))
+        check_size(math.prod(map(sum, zip(held.shape, _each(margins), strict=True))), held.numel())
         return aten.constant_pad_nd.default(held, margins, filler)
 
     return _move(node, values, run)
@@ -112,7 +112,7 @@ def resize(node: Node, values: Values) -> Bound:
     def run(real: Tensor) -> Tensor:
         if real.dim() != 4:
             raise invalid_argument(f"an image has the shape {list(real.shape)}")
-        within(real.shape[0] * size[0] * size[1] * real.shape[3])
+        check_size(real.shape[0] * size[0] * size[1] * real.shape[3], real.numel())
         image = real.permute(0, 3, 1, 2)
         found = aten.upsample_bilinear2d.default(image, size, corners)
         return found.permute(0, 2, 3, 1).contiguous()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from runtime.backends.xnnpack import carriers
-from runtime.backends.xnnpack.bound import Bound, Values, chain, within
+from runtime.backends.xnnpack.bound import Bound, Values, chain, check_size
 from runtime.backends.xnnpack.carriers import Change, Tensor
 from runtime.backends.xnnpack.checks import TRANSPOSED
 from runtime.backends.xnnpack.model import REAL, STEPPED, Datatype, Node, Value
@@ -219,7 +219,9 @@ def transposed(node: Node, values: Values) -> Bound:
             + 1
             for dim in (0, 1)
         ]
-        within(image.shape[0] * channels * (sizes[0] + more[0]) * (sizes[1] + more[1]))
+        check_size(
+            image.shape[0] * channels * (sizes[0] + more[0]) * (sizes[1] + more[1]), image.numel()
+        )
         whole = aten.convolution.default(
             image, filters, None, stride, [0, 0], dilation, True, [0, 0], form.groups
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from runtime.backends.xnnpack.bound import Bound, Values, chain, moved, within
+from runtime.backends.xnnpack.bound import Bound, Values, chain, check_size, moved
 from runtime.backends.xnnpack.carriers import Tensor, settle, to_real
 from runtime.backends.xnnpack.model import Node
 from runtime.errors import invalid_argument
@@ -46,7 +46,7 @@ def widened(image: Tensor, margins: Margins, filler: float) -> Tensor:
         return image
     left, right, top, bottom = margins
     count, channels, height, width = image.shape
-    within(count * channels * (height + top + bottom) * (width + left + right))
+    check_size(count * channels * (height + top + bottom) * (width + left + right), image.numel())
     return aten.constant_pad_nd.default(image, list(margins), filler)
 
 
