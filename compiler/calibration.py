@@ -1,0 +1,122 @@
+"""Calibration of graphs with observers: from inputs or a file, and what never saw data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from compiler.errors import CompileError, at
+
+Progress = Callable[[int, int], None]
+_SHOWN = 5
+
+
+class CalibrationError(CompileError, ValueError):
+    """Calibration is not possible, or was not complete."""
+
+
+def calibrate(
+    prepared: torch.nn.Module,
+    inputs: Sequence[tuple[Any, ...]],
+    progress: Progress | None = None,
+) -> None:
+    """Run a prepared graph over inputs.
+
+    Args:
+        prepared: what ``prepare_pt2e`` returned
+        inputs: arguments of each call
+        progress: called with the number of calls made and of all
+
+    Raises: CalibrationError naming the call whose inputs the graph refuses
+    """
+    with torch.no_grad():
+        for place, given in enumerate(inputs):
+            if progress is not None:
+                progress(place, len(inputs))
+            try:
+                prepared(*given)
+            except Exception as error:
+                raise CalibrationError(
+                    f"calibration input {place + 1} of {len(inputs)}: {error}"
+                ) from error
+    if progress is not None:
+        progress(len(inputs), len(inputs))
+
+
+def unobserved(prepared: torch.fx.GraphModule) -> list[str]:
+    """Return the observers of a prepared graph that never saw data, each with what it watches."""
+    untyped: Any = prepared
+    modules: dict[str, Any] = dict(untyped.named_modules())
+    found: list[str] = []
+    for node in prepared.graph.nodes:
+        watching = modules.get(str(node.target)) if node.op == "call_module" else None
+        observer = getattr(watching, "activation_post_process", watching)
+        if observer is not None and _is_blank(observer):
+            watched: Any = node.args[0]
+            found.append(f"{node.target} of {watched}, {at(watched)}")
+    return found
+
+
+def _is_blank(observer: Any) -> bool:  # noqa: ANN401 - an observer of torchao
+    low, high = getattr(observer, "min_val", None), getattr(observer, "max_val", None)
+    if not isinstance(low, torch.Tensor) or not isinstance(high, torch.Tensor):
+        return False  # it has no numbers to wait for, as a dynamic one
+    return low.numel() == 0 or bool((low == float("inf")).all() and (high == -float("inf")).all())
+
+
+def require_observed(prepared: torch.fx.GraphModule) -> None:
+    """Check that every observer of a prepared graph saw data.
+
+    Raises: CalibrationError naming those that did not
+    """
+    blank = unobserved(prepared)
+    if not blank:
+        return
+    more = f" and {len(blank) - _SHOWN} more" if len(blank) > _SHOWN else ""
+    raise CalibrationError(
+        f"{len(blank)} observers never saw data, run the prepared graph over example inputs first:"
+        f" {'; '.join(blank[:_SHOWN])}{more}"
+    )
+
+
+def inputs_from_file(path: str | Path) -> list[tuple[Any, ...]]:
+    """Return the calls a file holds: a list, saved by ``torch.save``, of each call's arguments.
+
+    One tensor stands for the only argument of a call. Only tensors and plain numbers are read,
+    never code.
+
+    Raises: CalibrationError if it is no such file
+    """
+    try:
+        found: Any = torch.load(path, weights_only=True)
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CalibrationError(f"{path}: no calibration inputs: {reason}") from error
+    alone = isinstance(found, (tuple, torch.Tensor))
+    calls: Any = [found] if alone else found
+    if type(calls) is not list or not calls:
+        raise CalibrationError(
+            f"{path}: expected a list of the arguments of each call, found {_kind(found)}"
+        )
+    return [_arguments(path, place, one) for place, one in enumerate(_each(calls))]
+
+
+def _each(calls: Any) -> Iterable[Any]:  # noqa: ANN401
+    return calls
+
+
+def _arguments(path: str | Path, place: int, one: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    if isinstance(one, torch.Tensor):
+        return (one,)
+    if isinstance(one, (tuple, list)):
+        return tuple(one)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    raise CalibrationError(
+        f"{path}: call {place + 1} is a {type(one).__name__}, expected its arguments"
+    )
+
+
+def _kind(value: Any) -> str:  # noqa: ANN401
+    return type(value).__name__
