@@ -26,6 +26,7 @@ _SUM = ", ".join(
 )
 _RESULT = "float out_scale, int out_zero_point, int out_quant_min, int out_quant_max"
 _OUT = "*, Tensor(a!) out) -> Tensor(a!)"
+_CHOSEN = "*, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"
 _library: Any = torch.library.Library(NAMESPACE, "DEF")
 for _schema in (
     f"add({_SUM}, {_RESULT}) -> Tensor",
@@ -43,6 +44,12 @@ for _schema in (
     "*, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)",
     f"dequantize_per_channel.out(Tensor input, {_ROW}, {_QUANTIZE}, *, "
     "ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)",
+    "choose_qparams.Tensor_out(Tensor input, int quant_min, int quant_max, float eps, "
+    f"ScalarType dtype, {_CHOSEN}",
+    f"choose_qparams_per_token_asymmetric.out(Tensor input, ScalarType dtype, {_CHOSEN}",
+    f"quantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, {_QUANTIZE}, {_OUT}",
+    f"dequantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, {_QUANTIZE}, "
+    f"ScalarType output_dtype, {_OUT}",
 ):
     _library.define(_schema)
 
