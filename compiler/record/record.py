@@ -18,6 +18,7 @@ from compiler.files import write_whole
 from compiler.record.graph import program_json
 from compiler.record.graph_numbers import GraphNumbers
 from schema.etrecord import members as m
+from schema.etrecord.recipe import MEMBER as RECIPE
 from schema.etrecord.verdicts import MEMBER as VERDICTS
 from schema.etrecord.verdicts import Verdict, encode_verdicts
 from schema.etrecord.zip_write import Content, archive_chunks
@@ -62,6 +63,7 @@ class ETRecord:
         self._verdicts = verdicts or {}
         self._inputs: Any = None
         self._outputs: Any = None
+        self._recipe: bytes | None = None
 
     def update_representative_inputs(self, inputs: list[Any]) -> None:
         """Set the inputs the numbers of the edge program are computed from."""
@@ -70,6 +72,10 @@ class ETRecord:
     def update_reference_outputs(self, outputs: Any) -> None:  # noqa: ANN401
         """Set what the program is expected to return: of ``forward``, or by method."""
         self._outputs = outputs if isinstance(outputs, dict) else {_FORWARD: [outputs]}
+
+    def update_recipe(self, recipe: bytes) -> None:
+        """Set how the program was made, as text; the stock tool does not read it."""
+        self._recipe = recipe
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record, whole or not at all."""
@@ -99,6 +105,8 @@ class ETRecord:
         yield Content(m.COUNTS, _json({method: found.results for method, found in maps.items()}))
         if any(self._verdicts.values()):
             yield Content(VERDICTS, encode_verdicts(self._verdicts))
+        if self._recipe is not None:
+            yield Content(RECIPE, self._recipe)
         if self._outputs is not None:
             yield Content(m.OUTPUTS, _torch_save(self._outputs))
         if self._inputs is not None:

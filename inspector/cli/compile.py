@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,19 @@ from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
 from inspector.cli.job_runs import add_timeout, check_there, count, finished, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
+from inspector.cli.recipes import known_recipe, merged
 from inspector.jobs.description import (
     GRANULARITIES,
     REPORT,
     CompileJob,
     Rules,
+    Source,
     SourceError,
     SourceKind,
     parse_source,
 )
 from inspector.jobs.output_folder import FolderError
+from inspector.jobs.recipe_script import python_script
 from inspector.jobs.run import CompileRun
 from schema.errors import Issue, Severity
 
@@ -35,9 +38,22 @@ _NAMES = {
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     parser.add_argument(
-        "source", metavar="SOURCE", help="file.py:function, a .pt2 file, or an ETRecord"
+        "source",
+        nargs="?",
+        metavar="SOURCE",
+        help="file.py:function, a .pt2 file, or an ETRecord; that of the recipe by default",
     )
-    add_folder_output(parser, "folder for model.pte, model.etrecord and compile.json; required")
+    parser.add_argument(
+        "--recipe",
+        metavar="FILE",
+        help="compile as this recipe.json or ETRecord says; other options replace its own",
+    )
+    parser.add_argument(
+        "--as-python", action="store_true", help="print a script that compiles the same instead"
+    )
+    add_folder_output(
+        parser, "folder for model.pte, model.etrecord, recipe.json and compile.json; required"
+    )
     _add_source(parser)
     _add_delegation(parser)
     parser.add_argument(
@@ -95,8 +111,11 @@ def _add_delegation(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> Answer:
     """Compile in a worker process; the folder is complete or as it was before."""
-    job = _job(options)
+    job, issues = _job(options)
     options.inputs = [job.source.path]
+    if options.as_python:
+        script = python_script(job)
+        return Answer({"script": script}, lines=script.splitlines(), issues=issues)
     if options.folder is None:
         raise CommandError("where to? -o DIR names the folder", USAGE)
     try:
@@ -108,17 +127,31 @@ def run(options: Namespace) -> Answer:
     runs_code = job.source.path if job.source.kind is SourceKind.PYTHON else ""
     progress = Progress(sys.stderr, runs_code, verbose=options.verbose)
     outcome = finished(running, progress, verbose=options.verbose)
-    return _answer(outcome.result, str(options.folder))
+    return _answer(outcome.result, str(options.folder), issues)
 
 
-def _job(options: Namespace) -> CompileJob:
+def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
+    """Return what the recipe and the options ask for, and what is to be said of the recipe."""
+    asked = _asked(options)
+    issues: list[Issue] = []
+    if options.recipe is not None:
+        known, issues = known_recipe(options.recipe, own_source=options.source is None)
+        asked = merged(known, asked)
+    check_there(asked.source.path)
+    if asked.python and asked.source.kind is not SourceKind.PYTHON:
+        raise CommandError("--python runs a function; this source has none", USAGE)
+    if asked.rules != Rules() and not asked.partitioners:
+        raise CommandError("rules for partitioners need a --partitioner", USAGE)
+    return asked, issues
+
+
+def _asked(options: Namespace) -> CompileJob:
+    if options.source is None and options.recipe is None:
+        raise CommandError("what is to be compiled? SOURCE or --recipe FILE names it", USAGE)
     try:
-        source = parse_source(options.source)
+        source = parse_source(options.source) if options.source is not None else Source("")
     except SourceError as error:
         raise CommandError(str(error), USAGE) from error
-    check_there(source.path)
-    if options.python and source.kind is not SourceKind.PYTHON:
-        raise CommandError("--python runs a function; this source has none", USAGE)
     return CompileJob(
         source,
         options.python,
@@ -131,7 +164,7 @@ def _job(options: Namespace) -> CompileJob:
 
 
 def _rules(options: Namespace) -> Rules:
-    rules = Rules(
+    return Rules(
         tuple(options.deny_op),
         tuple(options.allow_op),
         tuple(options.deny_node),
@@ -143,12 +176,9 @@ def _rules(options: Namespace) -> Rules:
         options.max_partitions,
         options.granularity,
     )
-    if rules != Rules() and not options.partitioner:
-        raise CommandError("rules for partitioners need a --partitioner", USAGE)
-    return rules
 
 
-def _answer(report: Mapping[str, Any], folder: str) -> Answer:
+def _answer(report: Mapping[str, Any], folder: str, issues: Sequence[Issue]) -> Answer:
     rows = [(one["stage"], one["method"], one["time_ms"], one["nodes"]) for one in report["stages"]]
     columns = (
         Column("stage"),
@@ -157,7 +187,7 @@ def _answer(report: Mapping[str, Any], folder: str) -> Answer:
         Column("nodes", "count", spare=1),
     )
     total = ("total", "", report["total_ms"], None)
-    issues = [
+    warned = [
         Issue(Severity.WARNING, _place(warning, report["source"]), warning["text"])
         for warning in report["warnings"]
     ]
@@ -165,7 +195,7 @@ def _answer(report: Mapping[str, Any], folder: str) -> Answer:
         report,
         lines=_lines(report, folder),
         tables=(Table("", columns, rows, total),),
-        issues=issues,
+        issues=[*issues, *warned],
     )
 
 

@@ -16,8 +16,13 @@ VERSION = 1
 LARGEST = 1 << 20  # bytes; a recipe is text that people write
 _TOP = ("recipe", "job", "source_sha256", "made_with")
 _CHUNK = 1 << 20
-_WORDS: dict[Any, str] = {str: "text", bool: "true or false", int: "a whole number"}
-_WORDS |= {float: "a number", type(None): "null"}
+_WORDS: dict[Any, str] = {
+    str: "text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    type(None): "null",
+}
 
 
 class RecipeError(ValueError):

@@ -60,6 +60,7 @@ def test_compile_of_a_function_writes_files_that_belong_together(tmp_path: Path)
         "model.pte",
         "model.etrecord",
         "compile.json",
+        "recipe.json",
     }
     assert {path.name for path in tmp_path.rglob(".*")} == set()
     session = load_session([str(folder)])
@@ -206,6 +207,7 @@ def test_other_interpreter_exports_and_the_program_is_the_same(tmp_path: Path) -
         "model.pte",
         "model.etrecord",
         "compile.json",
+        "recipe.json",
     }
 
 

@@ -34,7 +34,8 @@ def test_compile_answers_as_the_contract_says(tmp_path: Path) -> None:
     assert data["folder"] == str(tmp_path / "out")
     report = json.loads((tmp_path / "out" / "compile.json").read_text("utf-8"))
     assert {**report, "folder": data["folder"]} == data
-    assert {one["path"] for one in data["files"]} == {"model.pte", "model.etrecord"}
+    names = {"model.pte", "model.etrecord", "recipe.json"}
+    assert {one["path"] for one in data["files"]} == names
     checked = run("check", tmp_path / "out", "--format", "json")
     assert (checked.code, checked.json["data"]["verdict"]) == (0, "belong")
 
@@ -121,7 +122,7 @@ def test_compile_writes_into_a_full_folder_only_by_force(tmp_path: Path) -> None
     before = (folder / "model.pte").read_bytes()
     assert compile_("raises", folder, "--force").code == 4
     assert (folder / "model.pte").read_bytes() == before
-    assert len(list(folder.iterdir())) == 4
+    assert len(list(folder.iterdir())) == 5
 
 
 def test_compile_of_exported_and_recorded_programs(tmp_path: Path) -> None:

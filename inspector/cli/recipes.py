@@ -1,0 +1,52 @@
+"""What a recipe and the options beside it ask for together."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
+
+from inspector.cli.answer import UNREADABLE, CommandError
+from inspector.jobs.description import CompileJob, Source
+from inspector.jobs.recipe import RecipeError
+from inspector.jobs.recipe_file import read_recipe
+from schema.errors import Issue, Severity
+
+_Part = TypeVar("_Part")
+
+
+def known_recipe(path: str, *, own_source: bool) -> tuple[CompileJob, list[Issue]]:
+    """Return the job of a recipe, and what is to be said about it.
+
+    Args:
+        path: of a recipe or an ETRecord
+        own_source: whether its source is used, which may have changed since
+
+    Raises: CommandError, FormatError if there is none in it; OSError
+    """
+    try:
+        found = read_recipe(path)
+    except RecipeError as error:
+        raise CommandError(str(error), UNREADABLE) from error
+    issues = [Issue(Severity.WARNING, path, found.unknown)] if found.unknown else []
+    source = found.recipe.job.source.path
+    if own_source and found.recipe.changed_source():
+        words = "has changed since the recipe was made: its program may be another one"
+        issues.append(Issue(Severity.WARNING, source, words))
+    return found.recipe.job, issues
+
+
+def merged(known: _Part, asked: _Part) -> _Part:
+    """Return a job, or a part of one, in which what was asked for replaces what was known.
+
+    A value that is the default was not asked for.
+    """
+    changes: dict[str, Any] = {}
+    for one in fields(cast("Any", known)):
+        old, new = getattr(known, one.name), getattr(asked, one.name)
+        if isinstance(new, Source):
+            changes[one.name] = new if new.path else old
+        elif is_dataclass(new):
+            changes[one.name] = merged(old, new)
+        elif new != one.default:
+            changes[one.name] = new
+    return cast("_Part", replace(cast("Any", known), **changes))

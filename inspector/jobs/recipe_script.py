@@ -1,0 +1,100 @@
+"""A recipe as a Python script that makes the same program with the documented names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from inspector.jobs.description import PROGRAM, CompileJob, Rules, Source, SourceKind
+
+_HEAD = '''"""Compiles a program as its recipe says: the same one, byte for byte.
+
+Run it in an environment that has ETScope installed; files are written where it is started.
+"""
+'''
+_SOURCES = {
+    SourceKind.PYTHON: (
+        "from inspector.worker.exporter import exported",
+        "# runs the function and exports what it returns",
+        "source = exported({path!r}, {function!r}, {methods!r}, lambda *_, **__: None)",
+        "programs, constants = source.programs, source.constants",
+    ),
+    SourceKind.EXPORTED: (
+        "import torch",
+        "programs, constants = {{'forward': torch.export.load({path!r})}}, {{}}",
+    ),
+    SourceKind.RECORD: (
+        "from inspector.worker.recorded import recorded_programs",
+        "programs, constants = recorded_programs({path!r}, {methods!r}), {{}}",
+    ),
+}
+
+
+def python_script(job: CompileJob) -> str:
+    """Return a script that compiles as a job does.
+
+    What the job leaves at its default is left out, ``python`` too: whoever runs the script chooses
+    the interpreter.
+    """
+    source = _source(job)
+    imported, loading = source[0], source[1:]
+    lines = [_HEAD, *_imports(job, imported), "", *loading]
+    lines += _delegation(job) if job.partitioners else ["edge = to_edge(programs, constants)"]
+    lines += list(_emission(job))
+    return "\n".join(lines) + "\n"
+
+
+def _source(job: CompileJob) -> list[str]:
+    source: Source = job.source
+    words = {"path": source.path, "function": source.function, "methods": job.methods}
+    return [line.format(**words) for line in _SOURCES[source.kind]]
+
+
+def _imports(job: CompileJob, source: str) -> Iterator[str]:
+    names = {"ExecutorchBackendConfig", "MemoryPlanningPass"}
+    if not job.partitioners:
+        yield from (f"from compiler import {', '.join(sorted({*names, 'to_edge'}))}", source)
+        return
+    names |= {"PartitionRules", "SteeredPartitioner", "to_edge_transform_and_lower"}
+    names |= {"TensorRule"} if job.rules.deny_dtypes else set()
+    names |= {"Granularity"} if job.rules.granularity != Rules().granularity else set()
+    yield from ("from compiler import (", *(f"    {name}," for name in sorted(names)), ")")
+    yield "from compiler.partitioners import make_partitioner, parse_partitioner"
+    yield source
+
+
+def _delegation(job: CompileJob) -> Iterator[str]:
+    rules = [f"    {name}={value}," for name, value in _rules(job.rules)]
+    begin, end = ("rules = PartitionRules(", ")") if rules else ("rules = PartitionRules()", "")
+    yield from ("", begin, *rules, end, "partitioner = [")
+    for text in job.partitioners:
+        yield f"    SteeredPartitioner(make_partitioner(parse_partitioner({text!r})), rules),"
+    yield "]"
+    yield "edge = to_edge_transform_and_lower("
+    yield "    programs, partitioner=partitioner, constant_methods=constants"
+    yield ")"
+
+
+def _rules(rules: Rules) -> Iterator[tuple[str, str]]:
+    for one in fields(rules):
+        value = getattr(rules, one.name)
+        if value == one.default:
+            continue
+        if one.name == "deny_dtypes":
+            yield "deny_tensors", f"(TensorRule(dtypes={value!r}),)"
+        elif one.name == "granularity":
+            yield one.name, f"Granularity({value!r})"
+        else:
+            yield one.name, repr(value)
+
+
+def _emission(job: CompileJob) -> Iterator[str]:
+    planner = repr(job.memory_planner) if job.memory_planner else ""
+    yield from ("", "config = ExecutorchBackendConfig(")
+    yield f"    memory_planning_pass=MemoryPlanningPass({planner}),"
+    if job.external_constants:
+        yield "    external_constants=True,"
+    yield from (")", "program = edge.to_executorch(config)")
+    yield f"program.save({PROGRAM!r})"
+    if job.external_constants:
+        yield "program.write_tensor_data_to_file('.')"
