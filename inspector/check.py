@@ -15,6 +15,7 @@ from inspector.check_pairs import (
     program_and_record,
     record_and_data,
 )
+from inspector.check_runs import trace_and_trace
 from inspector.check_traces import program_and_trace, record_and_trace, trace_and_buffer
 from inspector.session import LoadedFile, Session
 from schema.bundled import BundledProgram
@@ -77,16 +78,19 @@ PAIRS: tuple[tuple[type, type, Comparison], ...] = (
     (ETRecord, ETDump, record_and_trace),
     (ETRecord, FlatTensor, record_and_data),
     (ETDump, DebugBuffer, trace_and_buffer),
+    (ETDump, ETDump, trace_and_trace),
 )
 
 
 @identity_cache
 def check_session(session: Session) -> Check:
     """Compare every pair of files that has something in common."""
+    has_judge = any(map(_judges_traces, session.files))
     links = tuple(
         link
         for index, first in enumerate(session.files)
         for second in session.files[index + 1 :]
+        if not (has_judge and _is_trace(first) and _is_trace(second))
         for link in _compare(first, second)
     )
     bad = [link for link in links if link.verdict == DO_NOT_BELONG]
@@ -95,6 +99,15 @@ def check_session(session: Session) -> Check:
     good = [link for link in links if link.verdict == BELONG]
     verdict = BELONG if good and _connected(session, good) else CANNOT_TELL
     return Check(verdict, "", "", links)
+
+
+def _is_trace(file: LoadedFile) -> bool:
+    return isinstance(file.artifact, ETDump)
+
+
+def _judges_traces(file: LoadedFile) -> bool:
+    """Return whether a file can judge each trace alone; two of them may run different methods."""
+    return isinstance(file.artifact, (Program, ETRecord)) or _inside(file) is not None
 
 
 def _compare(first: LoadedFile, second: LoadedFile) -> list[FileLink]:
