@@ -14,6 +14,10 @@ from inspector.api.event import Event as Event
 from inspector.api.event_block import EventBlock as EventBlock
 from inspector.api.inspector import Inspector as Inspector
 from inspector.api.memory_trace import generate_memory_trace as generate_memory_trace
+from inspector.api.numerical_comparator import L1Comparator as L1Comparator
+from inspector.api.numerical_comparator import MSEComparator as MSEComparator
+from inspector.api.numerical_comparator import NumericalComparatorBase as NumericalComparatorBase
+from inspector.api.numerical_comparator import SNRComparator as SNRComparator
 from inspector.api.perf_data import PerfData as PerfData
 from inspector.api.serde_rewrite import RebuildError as RebuildError
 from inspector.api.size_information import (

@@ -190,6 +190,38 @@ class Inspector:
             return self.etrecord.edge_dialect_program
         return self.etrecord.graph_map.get(graph)
 
+    def calculate_numeric_gap(
+        self,
+        distance: object,
+        disable_debug_handle_valdiation: bool = False,  # the documented spelling
+        reference_graph: str | None = None,
+        **aliases: bool,
+    ) -> DataFrame:
+        """Compare what the run has logged with what the recorded program makes; loads torch.
+
+        ``etscope gap`` and ``inspector.numerics`` compare every output, also of methods, runs and
+        operators that share a debug handle; this is the documented table, one row for each group
+        of handles, and one more for each operator with several results.
+
+        Args:
+            distance: MSE, L1 or SNR, or an object with ``element_compare`` and ``preprocessing``
+            disable_debug_handle_valdiation: take the exported program also when not all debug
+                handles lead back to it; ``disable_debug_handle_validation`` is the same
+            reference_graph: ``exported_program``, ``edge_dialect_exported_program`` or another
+                recorded graph; None for the exported one where possible, else the edge one
+            **aliases: the other spelling
+
+        Raises: ValueError for an unknown distance or graph, or without representative inputs;
+            RebuildError if torch cannot make a program of the graph
+        """
+        from inspector.numerics.documented import numeric_gap
+
+        unknown = set(aliases) - {"disable_debug_handle_validation"}
+        if unknown:
+            raise TypeError(f"unexpected argument {sorted(unknown)[0]!r}")
+        best_effort = disable_debug_handle_valdiation or any(aliases.values())
+        return numeric_gap(self, distance, reference_graph, best_effort=best_effort)
+
 
 @dataclass(frozen=True, slots=True)
 class _Making:

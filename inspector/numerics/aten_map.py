@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inspector.numerics.flat_graph import FlatGraph, Scope, Value, flat_graph
+from inspector.numerics.flat_graph import FlatGraph, Scope, Value, flat_graph, is_transparent
 from schema.etrecord import ETRecord
 from schema.graph import GraphNode
 
@@ -21,20 +21,41 @@ def aten_values(record: ETRecord, edge: FlatGraph) -> Mapping[Value, tuple[Scope
     by_name = {node.node.name: node for node in exported.nodes if not node.scope}
     suffix = f".{record.export_graph_id}"
     last: dict[str, tuple[Value, ...]] = {}
+    sources: dict[Value, str] = {}
     for node in edge.nodes:
         source = _source(node.node, suffix, by_name)
         if source:
             last[source] = node.writes
+            sources.update((value, source) for value in node.writes)
     found: dict[Value, tuple[Scope, str, int]] = {}
     for name, values in last.items():
         made = by_name[name].writes
         for index, value in enumerate(values):
             if index < len(made) and _alike(edge, value, exported, made[index]):
                 found[value] = ((), name, index)
+    for value, place in list(found.items()):
+        _add_views(edge, value, place, sources, found)
     for place, value in enumerate(edge.inputs):
         if place < len(exported.inputs):
             found.setdefault(value, ((), exported.inputs[place][1], 0))
     return found
+
+
+def _add_views(
+    edge: FlatGraph,
+    value: Value,
+    place: tuple[Scope, str, int],
+    sources: Mapping[Value, str],
+    found: dict[Value, tuple[Scope, str, int]],
+) -> None:
+    """Add what the result is only a view or a copy of, within the same exported node."""
+    maker = edge.makers.get(value)
+    while maker is not None and is_transparent(maker[0]):
+        value = maker[0].reads[0]
+        if sources.get(value) != place[1]:
+            return
+        found.setdefault(value, place)
+        maker = edge.makers.get(value)
 
 
 def _source(node: GraphNode, suffix: str, names: Mapping[str, object]) -> str:

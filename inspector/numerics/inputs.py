@@ -40,6 +40,11 @@ class Inputs:
     traced: frozenset[int] = frozenset()
     notes: tuple[str, ...] = ()
 
+    @property
+    def recorded(self) -> bool:
+        """Return whether they are the representative inputs of the record, or a test case."""
+        return self.source in (RECORDED, TEST_CASE, GIVEN)
+
     def with_traced(self, traced: Mapping[int, Any]) -> Inputs:
         """Return the inputs with those that the trace has, which are the run's own for certain."""
         if not traced or self.source == GIVEN:

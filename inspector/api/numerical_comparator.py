@@ -1,0 +1,122 @@
+"""How the values of two runs are compared: the three documented distances, or one's own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, cast
+
+from inspector.api.torch_bridge import Torch, load_torch
+
+DebugHandle = tuple[int, ...]
+IntermediateOutputMapping = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]
+
+
+class NumericalComparatorBase(ABC):
+    """A distance of one's own; subclass it and give an object to ``calculate_numeric_gap``.
+
+    Attributes:
+        inspector: the Inspector that compares, set when it begins
+    """
+
+    def __init__(self, inspector: Any = None) -> None:  # noqa: ANN401 - an Inspector
+        self._inspector = inspector
+
+    @property
+    def inspector(self) -> Any:  # noqa: ANN401 - an Inspector
+        """Return the Inspector that compares, None before it does."""
+        return self._inspector
+
+    @inspector.setter
+    def inspector(self, value: Any) -> None:  # noqa: ANN401 - an Inspector
+        self._inspector = value
+
+    def preprocessing(self, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:
+        """Return the pairs to compare, changed as the comparison needs them; unchanged here.
+
+        Args:
+            mapping: (debug handles, value) of the recorded program -> those of the run
+        """
+        return mapping
+
+    @abstractmethod
+    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
+        """Return the distance of a value of the run, b, from the recorded program's, a."""
+
+
+class MSEComparator(NumericalComparatorBase):
+    """Mean squared difference."""
+
+    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
+        """Return the distance of two values."""
+        return float(load_torch().mean(load_torch().square(_floats(a) - _floats(b))))
+
+
+class L1Comparator(NumericalComparatorBase):
+    """Sum of absolute differences."""
+
+    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
+        """Return the distance of two values."""
+        return float(load_torch().abs(_floats(a) - _floats(b)).sum())
+
+
+class SNRComparator(NumericalComparatorBase):
+    """Signal to noise in decibels; higher is closer, infinite without any difference."""
+
+    def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
+        """Return the distance of two values."""
+        torch = load_torch()
+        signal, found = _floats(a), _floats(b)
+        power = torch.mean(torch.pow(signal, 2))
+        noise = torch.mean(torch.pow(signal - found, 2))
+        return float(10 * torch.log10(power / noise))
+
+
+_BY_NAME = {"MSE": MSEComparator, "L1": L1Comparator, "SNR": SNRComparator}
+
+
+def comparator(distance: object, inspector: object) -> Any:  # noqa: ANN401 - duck-typed
+    """Return the comparator of a name, or the one that was given.
+
+    Raises: ValueError for a name that is no documented distance
+    """
+    if hasattr(distance, "element_compare"):
+        given: Any = distance
+        if getattr(given, "inspector", None) is None:
+            given.inspector = inspector
+        return given
+    found = _BY_NAME.get(distance.strip().upper()) if isinstance(distance, str) else None
+    if found is None:
+        names = ", ".join(_BY_NAME)
+        raise ValueError(
+            f"Unsupported distance metric {distance!r}; there are {names}, and objects with"
+            " element_compare"
+        )
+    return found(inspector)
+
+
+def compared(distance: NumericalComparatorBase, a: Any, b: Any) -> list[float]:  # noqa: ANN401
+    """Return the distances of two values, one for each member of lists.
+
+    Raises: ValueError for lists of different lengths, and a list beside a single value
+    """
+    listed = isinstance(a, Sequence), isinstance(b, Sequence)
+    if not any(listed):
+        return [distance.element_compare(a, b)]
+    if not all(listed) or len(a) != len(b):
+        raise ValueError(f"{_said(a)} cannot be compared with {_said(b)}")
+    pairs = zip(cast("Sequence[Any]", a), cast("Sequence[Any]", b), strict=True)
+    return [distance.element_compare(x, y) for x, y in pairs]
+
+
+def _said(value: object) -> str:
+    if not isinstance(value, Sequence):
+        return "a single value"
+    return f"a list of {len(cast('Sequence[object]', value))}"
+
+
+def _floats(value: Any) -> Torch:  # noqa: ANN401 - a tensor or a number
+    """Return a value as double precision; beside NaN, which becomes 0, infinities become finite."""
+    torch = load_torch()
+    tensor = torch.as_tensor(value, dtype=torch.float64).detach().cpu()
+    return torch.nan_to_num(tensor) if bool(torch.isnan(tensor).any()) else tensor

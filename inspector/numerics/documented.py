@@ -1,0 +1,275 @@
+"""The documented table of numeric gaps: recorded values beside those of the run, by debug handle.
+
+The pairs are those of the stock tool wherever it has a pair of one shape. Where it would compare
+tensors of different shapes, because several operators share a handle, there is a row for each event
+instead, as far as it is known what it is. Results of several tensors are compared one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from inspector.api.numerical_comparator import IntermediateOutputMapping, comparator, compared
+from inspector.api.pandas_bridge import DataFrame, load_pandas
+from inspector.api.torch_bridge import load_torch
+from inspector.numerics.event_pairs import event_pairs
+from inspector.numerics.recorded_values import Recorded, recorded_values
+
+if TYPE_CHECKING:
+    from inspector.api.event import Event
+    from inspector.api.inspector import Inspector
+
+Handles = tuple[int, ...]
+_CALL, _SCOPE = "DELEGATE_CALL", "OPERATOR_CALL"
+_FORWARD = "forward"
+
+
+@dataclass(slots=True)
+class _Group:
+    """Events of the run that share debug handles.
+
+    Attributes:
+        handles: all of them, those of later instructions last
+        step: instruction whose values are those of the group
+        event: its event
+        events: all events of the group
+    """
+
+    handles: Handles
+    step: int
+    event: Event
+    events: list[Event] = field(default_factory=list["Event"])
+
+
+def numeric_gap(
+    inspector: Inspector, distance: object, reference_graph: str | None, *, best_effort: bool
+) -> DataFrame:
+    """Return one row for each group of debug handles; see ``Inspector.calculate_numeric_gap``.
+
+    Raises: ValueError, RebuildError
+    """
+    measure = comparator(distance, inspector)
+    record = inspector.etrecord
+    if record is None:
+        raise ValueError(
+            "Missing etrecord or missing representative inputs within etrecord, both of which are"
+            " required for calculating numerical gap"
+        )
+    rows: list[dict[str, Any]] = []
+    for method, events in _by_method(inspector).items():
+        found = recorded_values(
+            inspector.session, record, method, reference_graph, best_effort=best_effort
+        )
+        rows += _rows(inspector, method, measure, found, events)
+    frame = load_pandas().DataFrame(rows)
+    frame.attrs["reference_graph"] = reference_graph or ""
+    return frame
+
+
+def _by_method(inspector: Inspector) -> dict[str, list[Event]]:
+    """Return the events of each method that was run and recorded."""
+    assert inspector.etrecord is not None
+    known = inspector.etrecord.artifact.methods
+    found: dict[str, list[Event]] = {}
+    for block in inspector.event_blocks:
+        method = block.method or (_FORWARD if len(known) < 2 else "")
+        events = [event for event in block.events if event.debug_handles is not None]
+        if method and events:
+            found.setdefault(method, []).extend(events)
+    return found
+
+
+def _all_groups(events: Sequence[Event]) -> list[_Group]:
+    """Return groups without common handles: those the stock tool makes, then further ones."""
+    groups = _merged(_groups([event for event in events if event.op_types]))
+    known = {handle for group in groups for handle in group.handles}
+    rest = [event for event in events if not event.op_types and known.isdisjoint(_handles(event))]
+    return groups + _merged(_groups(rest))
+
+
+def _rows(
+    inspector: Inspector,
+    method: str,
+    measure: Any,  # noqa: ANN401 - duck-typed
+    found: Recorded,
+    events: Sequence[Event],
+) -> list[dict[str, Any]]:
+    events = [event for event in events if event.name != _SCOPE]
+    names = _runtime_names(events)
+    pairs, whole = _grouped(found, events)
+    if not whole:  # groups do not tell what is what: event by event, as far as that is known
+        told = event_pairs(inspector.session, method, events, found)
+        pairs = [(_handles(event), a, b) for event, a, b in told]
+    mapping: IntermediateOutputMapping = {}
+    several: list[tuple[Handles, Any, Any]] = []
+    for handles, a, b in pairs:
+        if isinstance(a, tuple) and len(cast("tuple[Any, ...]", a)) > 1:
+            several.append((handles, cast("object", a), b))
+        else:
+            mapping[handles, a] = handles, b
+    processed = measure.preprocessing(mapping).items()
+    rows = [(key, value) for key, value in processed if key[1] is not None and value[1] is not None]
+    rows += [((handles, a), (handles, b)) for handles, a, b in several]
+    return [_row(measure, found, names, key, value) for key, value in rows]
+
+
+def _grouped(
+    found: Recorded, events: Sequence[Event]
+) -> tuple[list[tuple[Handles, Any, Any]], bool]:
+    """Return the pairs of groups, and whether all of them are of one shape."""
+    groups = _all_groups(events)
+    by_handle = {handle: group for group in groups for handle in group.handles}
+    pairs: list[tuple[Handles, Any, Any]] = []
+    done: set[Handles] = set()
+    whole = True
+    for handle in found.nodes:
+        group = by_handle.get(handle)
+        if group is None or group.handles in done:
+            continue
+        done.add(group.handles)
+        for pair in _pairs(group, found):
+            if pair is not None:
+                pairs.append((group.handles, *pair))
+            elif not isinstance(found.nodes[handle][-1].value, (list, tuple)):
+                whole = False
+    return pairs, whole
+
+
+def _row(
+    measure: Any,  # noqa: ANN401 - duck-typed
+    found: Recorded,
+    names: Mapping[Handles, list[str]],
+    recorded: tuple[Handles, Any],
+    run: tuple[Handles, Any],
+) -> dict[str, Any]:
+    handles, own = set(recorded[0]), set(run[0])
+    nodes = [node for handle, each in found.nodes.items() if handle in handles for node in each]
+    return {
+        "aot_debug_handle": recorded[0],
+        "aot_ops": [node.name for node in nodes],
+        "aot_intermediate_output": recorded[1],
+        "runtime_ops": [name for key, each in names.items() if set(key) <= own for name in each],
+        "runtime_debug_handle": run[0],
+        "runtime_intermediate_output": run[1],
+        "gap": compared(measure, recorded[1], run[1]),
+        "stacktraces": {node.name: node.stack_trace for node in nodes},
+    }
+
+
+# ---- events into groups
+def _handles(event: Event) -> Handles:
+    handles = event.debug_handles
+    assert handles is not None
+    return (handles,) if isinstance(handles, int) else tuple(handles)
+
+
+def _usable(events: Sequence[Event]) -> Iterator[Event]:
+    """Yield events, without delegate calls whose inner events logged values themselves."""
+    inner: dict[str | None, set[int]] = {}
+    for event in events:
+        if event.is_delegated_op and len(event.debug_data):
+            inner.setdefault(event.delegate_backend_name, set()).update(_handles(event))
+    for event in events:
+        covered = inner.get(event.delegate_backend_name, set())
+        if event.name != _CALL or covered.isdisjoint(_handles(event)):
+            yield event
+
+
+def _groups(events: Sequence[Event]) -> list[_Group]:
+    """Return one group for each tuple of handles; the event of the last instruction has it."""
+    found: dict[Handles, _Group] = {}
+    for event in _usable(events):
+        handles, step = _handles(event), event.instruction_id
+        number = -1 if step is None else step
+        group = found.setdefault(handles, _Group(handles, -1, event))
+        group.events.append(event)
+        if number > group.step:
+            group.step, group.event = number, event
+    return list(found.values())
+
+
+def _runtime_names(events: Sequence[Event]) -> dict[Handles, list[str]]:
+    return {group.handles: [group.event.name] for group in _groups(events)}
+
+
+def _merged(groups: Sequence[_Group]) -> list[_Group]:
+    """Return groups of which no two have a handle in common."""
+    merged: list[_Group] = []
+    for group in groups:
+        current = _Group(group.handles, group.step, group.event, list(group.events))
+        for other in [each for each in merged if not set(each.handles).isdisjoint(group.handles)]:
+            merged.remove(other)
+            later = other.step < group.step
+            first, second = (
+                (other.handles, current.handles) if later else (current.handles, other.handles)
+            )
+            kept = [handle for handle in first if handle not in second]
+            current.handles = tuple(dict.fromkeys([*kept, *second]))
+            if not later:
+                current.step, current.event = other.step, other.event
+            current.events = other.events + current.events
+        merged.append(current)
+    return merged
+
+
+# ---- pairs of a group
+def _pairs(group: _Group, found: Recorded) -> Iterator[tuple[Any, Any] | None]:
+    """Yield recorded value and value of the run, the last output first; None for misfits."""
+    logged = list(group.event.debug_data)
+    count = group.event.num_outputs
+    for place in range(count):
+        if place >= len(group.handles) or place >= len(logged):
+            return
+        nodes = found.nodes.get(group.handles[-1 - place])
+        if not nodes:
+            continue
+        recorded = nodes[-1].value
+        if isinstance(recorded, (list, tuple)):
+            pair = _listed(cast("Sequence[Any]", recorded), logged)
+        else:
+            value = logged[-1 - place]
+            if count == 1 and len(logged) > 1:
+                value = _like(recorded, logged)
+            pair = (recorded, value) if _same_elements(recorded, value) else None
+        yield pair
+
+
+def _listed(recorded: Sequence[Any], logged: Sequence[Any]) -> tuple[Any, Any] | None:
+    """Return results of several tensors side by side; the run may log fewer than there are."""
+    flat: list[Any] = []
+    for value in logged:
+        flat += cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else [value]
+    if len(recorded) != len(flat):
+        return None
+    if not all(_same_elements(a, b) for a, b in zip(recorded, flat, strict=True)):
+        return None
+    return tuple(recorded), tuple(flat)
+
+
+def _like(recorded: Any, logged: Sequence[Any]) -> Any:  # noqa: ANN401
+    """Return the logged value of the recorded one's shape, then of its type, else the last."""
+    shape = getattr(recorded, "shape", None)
+    alike = [value for value in logged if _is_tensor(value) and value.shape == shape]
+    if len(alike) > 1:
+        of_type = [value for value in alike if value.dtype == recorded.dtype]
+        alike = of_type if len(of_type) == 1 else []
+    return alike[0] if len(alike) == 1 else logged[-1]
+
+
+def _same_elements(recorded: Any, value: Any) -> bool:  # noqa: ANN401
+    """Return whether two values have the same elements in the same order, as torch compares."""
+    if not _is_tensor(recorded) or not _is_tensor(value):
+        return not _is_tensor(recorded) and isinstance(value, (int, float, bool))
+    if recorded.numel() != value.numel():
+        return False
+    try:
+        shape = load_torch().broadcast_shapes(recorded.shape, value.shape)
+    except RuntimeError:
+        return False
+    return shape.numel() == recorded.numel()
+
+
+def _is_tensor(value: Any) -> bool:  # noqa: ANN401
+    return isinstance(value, load_torch().Tensor)

@@ -1,0 +1,200 @@
+"""What the nodes of a recorded program make of the representative inputs, by debug handle."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inspector import record_maps
+from inspector.api.etrecord import ETRecord
+from inspector.api.exported_program import rebuilt
+from inspector.api.serde_rewrite import RebuildError
+from inspector.numerics.flat_graph import Scope
+from inspector.numerics.graph_run import UNKNOWN, GraphRun, State
+from inspector.numerics.inputs import run_inputs
+from inspector.session import Session
+from schema.graph import Graph, GraphNode, NodeKind
+
+_LOG = logging.getLogger(__name__)
+EDGE, EXPORTED = "edge_dialect_exported_program", "exported_program"
+_SKIPPED = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeValue:
+    """What one node made.
+
+    Attributes:
+        name: of the node
+        operator: its operator
+        value: tensor, list or number
+        stack_trace: where the user's code calls it, None when unknown
+    """
+
+    name: str
+    operator: str
+    value: Any
+    stack_trace: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recorded program and what its nodes made.
+
+    Attributes:
+        name: of the graph
+        nodes: debug handle -> its nodes, in order
+    """
+
+    name: str
+    nodes: Mapping[int, Sequence[NodeValue]]
+
+
+def handles_of_exported(record: ETRecord, method: str, *, best_effort: bool) -> dict[str, int]:
+    """Return node of the exported graph -> debug handle, by the ancestors edge nodes name.
+
+    Args:
+        record: with an exported program
+        method: name
+        best_effort: take what there is, also when edge nodes have no counterpart
+
+    Returns: empty where an edge node has no counterpart
+    """
+    artifact = record.artifact
+    edge, exported = record_maps.edge_graph(artifact, method), record_maps.aten_graph(artifact)
+    if edge is None or exported is None:
+        return {}
+    by_ancestor: dict[str, int] = {}
+    for node in _all_nodes(edge):
+        if node.debug_handle is not None and node.kind is not NodeKind.DELEGATE:
+            for ancestor in node.from_node:
+                by_ancestor.setdefault(ancestor, node.debug_handle)
+    found: dict[str, int] = {}
+    for node in _all_nodes(exported):
+        own = f"{node.name}.{artifact.export_graph_id}"
+        handle = next((by_ancestor[key] for key in (own, *node.from_node) if key in by_ancestor), 0)
+        found[node.name] = handle
+    matched = set(found.values())
+    wanted = {
+        node.debug_handle
+        for node in _all_nodes(edge)
+        if node.debug_handle is not None and node.kind is not NodeKind.DELEGATE
+    }
+    return found if best_effort or wanted <= matched else {}
+
+
+def _all_nodes(graph: Graph) -> list[GraphNode]:
+    found = [node for node in graph.nodes if node.kind not in _SKIPPED]
+    for inner in graph.subgraphs.values():
+        found += _all_nodes(inner)
+    return found
+
+
+def recorded_values(
+    session: Session, record: ETRecord, method: str, wanted: str | None, *, best_effort: bool
+) -> Recorded:
+    """Run a recorded program and return what its nodes made; loads torch.
+
+    Args:
+        session: opened files
+        record: the ETRecord
+        method: name
+        wanted: ``exported_program``, ``edge_dialect_exported_program``, another recorded graph, or
+            None for the exported one where all handles lead back to it, else the edge one
+        best_effort: do not ask that all handles lead back
+
+    Raises: ValueError naming the graphs there are; RebuildError if torch cannot make a program
+    """
+    artifact = record.artifact
+    member, name, handles = "", wanted or "", dict[str, int]()
+    if wanted in (None, EXPORTED):
+        handles = handles_of_exported(record, method, best_effort=best_effort)
+        member = artifact.roles.exported or "" if handles else ""
+        name = EXPORTED
+        if wanted and not member:
+            raise ValueError(
+                "Cannot use 'exported_program': it was not recorded, or debug handles do not all"
+                " lead back to it; disable_debug_handle_valdiation=True takes those that do"
+            )
+    if not member and wanted in (None, EDGE):
+        member, name = artifact.roles.edge.get(method, ""), EDGE
+    if not member and wanted not in (None, EXPORTED, EDGE):
+        member = _extra(artifact.roles.extra, str(wanted))
+        name = member
+    if not member:
+        raise ValueError(f"the record has no program of {method}")
+    try:
+        return _run(session, record, method, member, name, handles)
+    except RebuildError as error:
+        handles = handles_of_exported(record, method, best_effort=True)
+        if name == EXPORTED or not handles or not artifact.roles.exported:
+            raise
+        _LOG.warning("%s; the exported program is taken instead", error)
+        return _run(session, record, method, artifact.roles.exported, EXPORTED, handles)
+
+
+def _extra(names: Mapping[str, Any] | Sequence[str], wanted: str) -> str:
+    looked_for = wanted if "/" in wanted else f"{wanted}/forward"
+    if looked_for in names:
+        return looked_for
+    known = ", ".join(repr(name) for name in (EXPORTED, EDGE, *names))
+    raise ValueError(f"Reference graph {looked_for!r} not found; there are {known}")
+
+
+class _Keeper:
+    """Keeps what the nodes of the outermost graph make, by debug handle."""
+
+    def __init__(self, nodes: Mapping[str, tuple[int, str, str | None]]) -> None:
+        self._nodes = nodes
+        self.found: dict[int, list[NodeValue]] = {}
+
+    def made(self, scope: Scope, name: str, reference: Any, own: Any, times: int) -> Any:  # noqa: ANN401
+        """Keep what a node made."""
+        del times
+        known = self._nodes.get(name) if not scope else None
+        if known is not None and reference is not UNKNOWN:
+            handle, operator, trace = known
+            value = NodeValue(name, operator, _own(reference), trace)
+            self.found.setdefault(handle, []).append(value)
+        return own
+
+
+def _own(value: Any) -> Any:  # noqa: ANN401
+    """Return a value that later operators in place do not change."""
+    if hasattr(value, "clone"):
+        return value.detach().clone()
+    if isinstance(value, (tuple, list)):
+        return [_own(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def _run(
+    session: Session,
+    record: ETRecord,
+    method: str,
+    member: str,
+    name: str,
+    handles: Mapping[str, int],
+) -> Recorded:
+    program = rebuilt(record.artifact, member)
+    inputs = run_inputs(session, method, -1, record, program, None)
+    if inputs.source == "" or not inputs.recorded:
+        raise ValueError(
+            "Missing etrecord or missing representative inputs within etrecord, both of which are"
+            " required for calculating numerical gap"
+        )
+    nodes: dict[str, tuple[int, str, str | None]] = {}
+    for node in program.graph.nodes:
+        handle = handles.get(node.name, 0) if handles else node.meta.get("debug_handle")
+        if node.op == "call_function" and handle and "getitem" not in node.name:
+            nodes[node.name] = (handle, str(node.target), node.meta.get("stack_trace"))
+    keeper = _Keeper(nodes)
+    going = GraphRun(program, State(), keeper)
+    pairs = zip(going.user_inputs, inputs.values, strict=False)
+    going.run({key: (_own(value), UNKNOWN) for key, value in pairs if value is not None})
+    if going.errors:
+        (_, where), why = next(iter(going.errors.items()))
+        raise RebuildError(f"the recorded program failed at {where}: {why}")
+    return Recorded(name, keeper.found)

@@ -1,0 +1,81 @@
+"""calculate_numeric_gap beside the stock tool, on every committed session with a debug buffer."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.architecture.tree import ROOT
+from tests.inspector.sessions import folders, label
+
+pytestmark = pytest.mark.interop
+
+SESSIONS = [path for path in folders("run.debug") if (path / "model.etrecord").exists()]
+ANSWERS = 13  # sessions for which the stock tool has a table
+# Recorded after delegation: the stock tool runs lowered modules, ours the exported program.
+LOWERED = "xnnpack_two_delegates"
+TRANSFORMERS = ("tinygpt_portable", "tinygpt_xnnpack")
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[Any]]]:
+    """Return the tables of both tools, made in one process."""
+    out = tmp_path_factory.mktemp("gap") / "tables.json"
+    module = "tests.inspector.gap_against_stock"
+    finished = subprocess.run(
+        [sys.executable, "-m", module, str(out), *map(str, SESSIONS)],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        timeout=280,
+    )
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    return json.loads(out.read_text("utf-8"))
+
+
+def test_stock_tool_has_answers_to_compare_with(tables: dict[str, dict[str, list[Any]]]) -> None:
+    answered = [name for name, each in tables.items() if isinstance(each["MSE default"][0], dict)]
+    assert len(answered) >= ANSWERS
+
+
+@pytest.mark.parametrize("folder", SESSIONS, ids=label)
+def test_gap_where_the_stock_tool_has_rows_has_the_same(
+    folder: Path, tables: dict[str, dict[str, list[Any]]]
+) -> None:
+    for asked, (stock, ours) in tables[str(folder)].items():
+        if not isinstance(stock, dict) or LOWERED in str(folder):
+            continue
+        assert isinstance(ours, dict), (asked, ours)
+        assert ours["columns"] == stock["columns"], asked
+        assert ours["rows"][: len(stock["rows"])] == stock["rows"], asked
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_gap_of_transformers_where_the_stock_tool_fails_is_small_throughout(
+    name: str, tables: dict[str, dict[str, list[Any]]]
+) -> None:
+    found = next(each for path, each in tables.items() if path.endswith(f"/{name}"))
+    for asked, (stock, ours) in found.items():
+        assert "ValueError" in stock, asked
+        assert len(ours["rows"]) >= 15, asked
+        if not asked.startswith("SNR"):
+            gaps = [float(gap) for row in ours["rows"] for gap in row["gap"]]
+            assert max(gaps) < 1e-3, asked
+
+
+def test_gap_of_a_recorded_delegation_is_that_of_the_stock_tool(
+    tables: dict[str, dict[str, list[Any]]],
+) -> None:
+    found = next(each for path, each in tables.items() if path.endswith(LOWERED))
+    stock, ours = found["MSE edge_dialect_exported_program"]
+    by_key = {json.dumps(row["key"]): row["gap"] for row in ours["rows"]}
+    assert len(ours["rows"]) == 3
+    for row in stock["rows"]:
+        gaps = zip(row["gap"], by_key[json.dumps(row["key"])], strict=True)
+        assert all(math.isclose(float(a), float(b), rel_tol=1e-6) for a, b in gaps)
