@@ -104,4 +104,35 @@ def joined(etrecord: str, trace: str = "") -> dict[str, Any]:
     return facts
 
 
-VERBS = {"demos": demos, "xnnpack": xnnpack, "deserialise": deserialise, "joined": joined}
+def lowered(exported: str, program: str = "") -> dict[str, Any]:
+    """Return which operators the stock XNNPACK partitioner leaves; the program goes to a file."""
+    import collections
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import torch
+        import torchao.quantization.pt2e.quantize_pt2e
+        import torchao.quantization.quant_primitives  # noqa: F401  registers operators
+        from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+        from executorch.exir import to_edge_transform_and_lower
+
+        edge = to_edge_transform_and_lower(
+            torch.export.load(exported), partitioner=[XnnpackPartitioner()]
+        )
+    nodes = edge.exported_program().graph.nodes
+    targets = [n.target for n in nodes if n.op == "call_function"]
+    names = [t.__name__ for t in targets if hasattr(t, "_schema")]
+    if program:
+        with open(program, "wb") as stream:
+            stream.write(edge.to_executorch().buffer)
+    return {"left": collections.Counter(names)}
+
+
+VERBS = {
+    "lowered": lowered,
+    "demos": demos,
+    "xnnpack": xnnpack,
+    "deserialise": deserialise,
+    "joined": joined,
+}

@@ -223,13 +223,14 @@ def _join(nodes: Iterable[Node], home: dict[Node, list[Node]], groups: list[list
     group: list[Node] = []
     groups.append(group)
     for node in nodes:
-        for each in [node] if node not in home else [*home[node]]:
-            if home.get(each) is not group:
-                group.append(each)
-        if node in home:
-            home[node].clear()
-        for each in group:
-            home[each] = group
+        held = home.get(node)
+        if held is group:
+            continue
+        moved = [node] if held is None else [*held]
+        if held is not None:
+            held.clear()
+        group += moved
+        home.update(dict.fromkeys(moved, group))
 
 
 def _tag_all_but_weights(program: ExportedProgram) -> None:
