@@ -43,6 +43,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec("add_files", "Add files to this session…", "File", (), "plus", group="open"),
     ActionSpec("sample", "Open the sample", "File", (), "play", group="open"),
     ActionSpec("compile", "Compile…", "File", ("Ctrl+Shift+B",), "play", group="compile"),
+    ActionSpec("run", "Run…", "File", ("Ctrl+R",), "play", group="compile"),
     ActionSpec("reload", "Reload", "File", ("F5",), "reload", group="session"),
     ActionSpec("watch", "Reload when files change", "File", (), "", True, "session"),
     ActionSpec("close_session", "Close session", "File", ("Ctrl+W",), "close", group="session"),

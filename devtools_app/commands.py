@@ -19,6 +19,7 @@ from devtools_app.editor import EditorError, default_template, editor_command
 from devtools_app.key_sheet import KeySheet
 from devtools_app.pictures import save_picture
 from devtools_app.preferences import Preferences
+from devtools_app.run_command import RunCommand
 from devtools_app.settings import Settings
 from devtools_app.start_page import SAMPLE
 from devtools_app.state import NOTHING
@@ -68,6 +69,7 @@ class Commands:
     Attributes:
         dialogs: asks for paths
         compiles: File > Compile…
+        runs: File > Run…
     """
 
     def __init__(self, window: MainWindow) -> None:
@@ -76,6 +78,7 @@ class Commands:
         self._desk = window.desk
         self.dialogs = Dialogs(self._desk.folder)
         self.compiles = CompileCommand(window, lambda: self.dialogs)
+        self.runs = RunCommand(window, lambda: self.dialogs)
 
     def handlers(self) -> dict[str, Callable[[], object]]:
         """Return the handler of each action of the table."""
@@ -85,6 +88,7 @@ class Commands:
             "add_files": self.add_files,
             "sample": lambda: self._desk.open((str(SAMPLE),)),
             "compile": self.compiles.ask,
+            "run": self.runs.show,
             "reload": self._desk.reload,
             "watch": self.watch,
             "close_session": lambda: self._desk.close(self._store.state.current),

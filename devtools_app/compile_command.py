@@ -69,7 +69,8 @@ class CompileCommand:
 
     def _tell(self) -> None:
         running = self._window.compiling.running
-        self._window.status.show_job("compiling" if running else "")
+        others = "running" if self._window.running.running else ""
+        self._window.status.show_job("compiling" if running else others)
 
     def _open(self, paths: tuple[str, ...]) -> None:
         """Open the files that were made; a session that has them already is read again."""

@@ -63,12 +63,12 @@ class CompileDialog(QDialog):
         self._dialogs = dialogs
         self.setWindowTitle("Compile")
         self.setAccessibleName("Compile")
-        self._source = _line("Source", "model.py, model.pt2 or model.etrecord")
+        self._source = line("Source", "model.py, model.pt2 or model.etrecord")
         self._function = QComboBox()
         self._function.setEditable(True)
         self._function.setAccessibleName("Function")
-        self._python = _line("Interpreter", "the one ETScope runs in")
-        self._methods = _line("Methods", "all")
+        self._python = line("Interpreter", "the one ETScope runs in")
+        self._methods = line("Methods", "all")
         self._partitioners = QPlainTextEdit()
         self._partitioners.setAccessibleName("Partitioners")
         self._partitioners.setPlaceholderText("none: portable kernels only")
@@ -77,8 +77,8 @@ class CompileDialog(QDialog):
         self._hint = _muted(
             "one a line, first choice first: NAME, NAME:option=value, file.py:Class"
         )
-        self._deny_ops = _line("Operators to keep out", "aten.convolution.default aten.mean.*")
-        self._deny_nodes = _line("Nodes to keep out", "")
+        self._deny_ops = line("Operators to keep out", "aten.convolution.default aten.mean.*")
+        self._deny_nodes = line("Nodes to keep out", "")
         self._min_nodes = QSpinBox()
         self._min_nodes.setRange(1, 1_000_000)
         self._min_nodes.setAccessibleName("Smallest partition")
@@ -86,11 +86,11 @@ class CompileDialog(QDialog):
         self._planner.setAccessibleName("Memory planner")
         self._planner.addItem(_SMALLEST_OF_ALL, "")
         self._external = QCheckBox("Constants in a .ptd beside the program")
-        self._folder = _line("Output folder", "")
+        self._folder = line("Output folder", "")
         self._replace = QCheckBox("Replace files in the folder")
         for box in (self._external, self._replace):
             box.setAccessibleName(box.text())
-        self._runs = _Notice(theme)
+        self._runs = Notice(theme)
         self._problem = QLabel()
         self._problem.setWordWrap(True)
         set_role(self._problem, "role", "bad")
@@ -158,8 +158,8 @@ class CompileDialog(QDialog):
 
     def _wire(self) -> None:
         self._source.textChanged.connect(self._source_changed)
-        for line in (self._python, self._methods, self._deny_ops, self._deny_nodes, self._folder):
-            line.textChanged.connect(self._changed)
+        for field in (self._python, self._methods, self._deny_ops, self._deny_nodes, self._folder):
+            field.textChanged.connect(self._changed)
         self._function.currentTextChanged.connect(self._changed)
         self._partitioners.textChanged.connect(self._changed)
         self._replace.toggled.connect(self._changed)
@@ -169,10 +169,10 @@ class CompileDialog(QDialog):
         rows.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
         rows.setVerticalSpacing(8)
         rows.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        rows.addRow("Source", _beside(self._source, "Choose the source", self._choose_source))
+        rows.addRow("Source", beside(self._source, "Choose the source", self._choose_source))
         rows.addRow("Function", self._function)
         rows.addRow(
-            "Interpreter", _beside(self._python, "Choose the interpreter", self._choose_python)
+            "Interpreter", beside(self._python, "Choose the interpreter", self._choose_python)
         )
         rows.addRow("Methods", self._methods)
         rows.addRow("Partitioners", self._partitioners)
@@ -182,12 +182,10 @@ class CompileDialog(QDialog):
         rows.addRow("Smallest partition", self._min_nodes)
         rows.addRow("Memory planner", self._planner)
         rows.addRow("Constants", self._external)
-        rows.addRow(
-            "Output folder", _beside(self._folder, "Choose the folder", self._choose_folder)
-        )
+        rows.addRow("Output folder", beside(self._folder, "Choose the folder", self._choose_folder))
         rows.addRow("", self._replace)
-        for line in (self._source, self._python, self._deny_ops, self._deny_nodes, self._folder):
-            line.setFont(self._theme.mono())
+        for field in (self._source, self._python, self._deny_ops, self._deny_nodes, self._folder):
+            field.setFont(self._theme.mono())
         self._partitioners.setFont(self._theme.mono())
         kinds = QDialogButtonBox.StandardButton
         buttons = dialog_buttons(self, kinds.Ok | kinds.Cancel)
@@ -252,7 +250,7 @@ class CompileDialog(QDialog):
             self.wanted.emit(self.form())
 
 
-class _Notice(QFrame):
+class Notice(QFrame):
     """Says that code will be run, before it is."""
 
     def __init__(self, theme: Theme) -> None:
@@ -281,11 +279,12 @@ class _Notice(QFrame):
         self.setAccessibleName(self._text.text())
 
 
-def _line(name: str, example: str) -> QLineEdit:
-    line = QLineEdit()
-    line.setAccessibleName(name)
-    line.setPlaceholderText(example)
-    return line
+def line(name: str, example: str) -> QLineEdit:
+    """Return a field with an accessible name and an example of what goes into it."""
+    made = QLineEdit()
+    made.setAccessibleName(name)
+    made.setPlaceholderText(example)
+    return made
 
 
 def _muted(text: str) -> QLabel:
@@ -295,7 +294,7 @@ def _muted(text: str) -> QLabel:
     return label
 
 
-def _beside(line: QLineEdit, name: str, pressed: Callable[[], object]) -> QWidget:
+def beside(field: QLineEdit, name: str, pressed: Callable[[], object]) -> QWidget:
     """Return a line with a button that chooses what goes into it."""
     button = QPushButton("Choose…")
     button.setAccessibleName(name)
@@ -304,6 +303,6 @@ def _beside(line: QLineEdit, name: str, pressed: Callable[[], object]) -> QWidge
     box = QWidget()
     layout = QHBoxLayout(box)
     layout.setContentsMargins(0, 0, 0, 0)
-    layout.addWidget(line, 1)
+    layout.addWidget(field, 1)
     layout.addWidget(button)
     return box

@@ -195,6 +195,10 @@ class Desk(QObject):
         more = tuple(os.path.abspath(path) for path in paths)
         self._start((Target(tuple(dict.fromkeys((*one.paths, *more))), one.id),))
 
+    def read_with(self, paths: tuple[str, ...], session: str) -> None:
+        """Read a session again, made of these files."""
+        self._start((Target(tuple(dict.fromkeys(paths)), session, partial=True),))
+
     def open_alone(self, path: str) -> None:
         """Read the session shown again, with this file only."""
         self._start((Target((path,), self._store.state.current),))

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from devtools_app.state import NOTHING, Place, Selection
+
+if TYPE_CHECKING:
+    from inspector.jobs.executing import ExecutingJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,49 @@ class AskCompile:
 
 
 @dataclass(frozen=True, slots=True)
+class Execute:
+    """Run, verify or bundle in a process of its own.
+
+    Attributes:
+        job: what to do
+        session: id of the session it is about
+        target: folder or file it writes, empty for none
+    """
+
+    job: ExecutingJob
+    session: str
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskBundle:
+    """Ask the user what goes into a bundled program.
+
+    Attributes:
+        program: path of the program
+        session: id of the session it is in
+    """
+
+    program: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChoosePath:
+    """Ask the user for a file, or for a folder, and hand it over.
+
+    Attributes:
+        title: of the dialog
+        take: called with the path, not when the user thought better of it
+        filters: of file names; empty for a folder
+    """
+
+    title: str
+    take: Callable[[str], object]
+    filters: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SetNote:
     """Replace the notes about a session."""
 
@@ -112,6 +159,9 @@ Request = (
     | OpenSource
     | AddSourceRoot
     | AskCompile
+    | Execute
+    | AskBundle
+    | ChoosePath
     | SetNote
     | Say
 )

@@ -28,6 +28,9 @@ class Router:
             requests.OpenSource: lambda one: window.commands.open_source(one.file, one.line),
             requests.AddSourceRoot: lambda _one: window.commands.add_source_root(),
             requests.AskCompile: lambda _one: window.bound["compile"].trigger(),
+            requests.Execute: lambda one: window.commands.runs.execute(one),
+            requests.AskBundle: lambda one: window.commands.runs.ask_bundle(one),
+            requests.ChoosePath: lambda one: window.commands.runs.choose(one),
             requests.SetNote: self._set_note,
             requests.Say: lambda one: window.status.say(one.text),
         }

@@ -24,6 +24,7 @@ from devtools_app.json_file import (
     read_json,
     write_json,
 )
+from devtools_app.run_form import RunForm, run_form_from
 from devtools_app.state import Units
 from devtools_app.theme import BASE_SIZE, LARGEST, SMALLEST, Mode
 
@@ -58,6 +59,7 @@ class Settings:
         view: view in front
         overlay: what colour means
         last_compile: what was compiled last, and how
+        last_run: how a program was run last
     """
 
     theme: Mode = Mode.SYSTEM
@@ -74,6 +76,7 @@ class Settings:
     view: str = ""
     overlay: str = "time"
     last_compile: CompileForm = field(default_factory=CompileForm)
+    last_run: RunForm = field(default_factory=RunForm)
 
     def session_options(self) -> SessionOptions:
         """Return how sessions are to be read."""
@@ -124,6 +127,7 @@ def settings_from(content: dict[str, object]) -> Settings:
         view=get_text(content, "view"),
         overlay=get_text(content, "overlay", "time"),
         last_compile=form_from(get_object(content, "last_compile")),
+        last_run=run_form_from(get_object(content, "last_run")),
     )
 
 

@@ -22,6 +22,7 @@ from devtools_app.menus import Menus
 from devtools_app.opening import Load, load_later
 from devtools_app.palettes import Palettes
 from devtools_app.router import Router
+from devtools_app.running import Running
 from devtools_app.settings import Settings, SettingsFile
 from devtools_app.start_page import SAMPLE, StartPage
 from devtools_app.state import State
@@ -47,6 +48,7 @@ class MainWindow(QMainWindow):
         desk: what is open and what is remembered
         router: does what views ask for
         compiling: runs compiles
+        running: runs programs
         centre: the views in the middle
         centre_specs: which views those are, in the order of their tabs
         docks: the panels
@@ -74,7 +76,9 @@ class MainWindow(QMainWindow):
         self.desk = Desk(self.store, settings_file, load, self)
         self.router = Router(self)
         self.compiling = Compiling(self)
-        context = ViewContext(self.store, theme, self.router, log or LogStore(), self.compiling)
+        self.running = Running(self)
+        jobs = (self.compiling, self.running)
+        context = ViewContext(self.store, theme, self.router, log or LogStore(), *jobs)
         self.centre_specs = tuple(view for view in views if view.area is Area.CENTRE)
         self.strip = MessageStrip(theme)
         self.centre = Centre(context, self.centre_specs)
@@ -294,6 +298,7 @@ class MainWindow(QMainWindow):
         for host in self.hosts:
             host.shut_down()
         self.compiling.shut_down()
+        self.running.shut_down()
         self.status.shut_down()
         self.palettes.shut_down()
         self.desk.shut_down()

@@ -25,6 +25,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("notes", "Notes", Area.RIGHT, "notes"),
     entry("operators", "Operators", Area.BOTTOM, "operators"),
     entry("compile", "Compile", Area.BOTTOM, "play", without_session=True, action="compile"),
+    entry("run", "Run", Area.BOTTOM, "play", without_session=True),
     entry("issues", "Issues", Area.BOTTOM, "issues"),
     entry("log", "Log", Area.BOTTOM, "log", without_session=True),
 )

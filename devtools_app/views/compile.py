@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
-    QFrame,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QSplitter,
@@ -19,16 +16,16 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.compiling import KEPT_LINES, Compile
-from devtools_app.requests import AskCompile, OpenSource
+from devtools_app.requests import AskCompile
 from devtools_app.state import State
-from devtools_app.theme import set_role
 from devtools_app.viewmodels.stage_table import stage_table
 from devtools_app.viewmodels.table import Table
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.table_view import TableView
-from inspector.jobs.messages import Ended, Outcome
+from inspector.jobs.messages import Ended
 
 _EMPTY = Need(
     "Nothing was compiled yet",
@@ -36,9 +33,6 @@ _EMPTY = Need(
     " program and a record, which open here.",
     "etscope compile model.py:build -o build",
 )
-
-
-_LONGEST = 280  # characters; the rest is in the tip and in what is copied
 
 
 class CompileView(QWidget):
@@ -54,7 +48,7 @@ class CompileView(QWidget):
         self._title.setAccessibleName("What is compiled")
         self._cancel = _button("Cancel", "Cancel the compile", self._compiling.cancel)
         self._again = _button("Compile…", "Compile something", lambda: self._ask(AskCompile()))
-        self._error = _ErrorLine(context)
+        self._error = OutcomeLine(context.theme, context.ask)
         self._table = TableView(context.theme, "stages of the compile")
         self._table.hide_tools()
         self._log = QPlainTextEdit()
@@ -146,82 +140,6 @@ class CompileView(QWidget):
     def _print(self, lines: list[str]) -> None:
         if lines:
             self._log.appendPlainText("\n".join(lines))
-
-
-class _ErrorLine(QFrame):
-    """Why a compile did not finish, with a way to the line and something to copy."""
-
-    def __init__(self, context: ViewContext) -> None:
-        super().__init__()
-        self._ask = context.ask
-        self._theme = context.theme
-        self._outcome: Outcome | None = None
-        self.setObjectName("notice")
-        self._icon = QLabel()
-        self._text = QLabel()
-        self._text.setWordWrap(True)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._go = _button("", "Open the line in the editor", self._open)
-        self._go.setProperty("link", "true")
-        self._copy = _button("Copy", "Copy the error with its details", self._copy_all)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(12, 6, 8, 6)
-        layout.addWidget(self._icon)
-        layout.addWidget(self._text, 1)
-        layout.addWidget(self._go)
-        layout.addWidget(self._copy)
-        context.theme.changed.connect(self._restyle)
-        self.hide()
-
-    @property
-    def text(self) -> str:
-        """Return what it says, empty while it is hidden."""
-        return "" if self.isHidden() else self._text.text()
-
-    def show_outcome(self, outcome: Outcome | None) -> None:
-        """Show how a compile ended; nothing when it runs or finished."""
-        if outcome is self._outcome:
-            return
-        self._outcome = outcome
-        bad = outcome is not None and outcome.ended is not Ended.FINISHED
-        self.setVisible(bad)
-        if outcome is None or not bad:
-            return
-        sentence = _without_place(outcome)
-        self._text.setText(sentence if len(sentence) <= _LONGEST else f"{sentence[:_LONGEST]}…")
-        self._text.setToolTip(sentence)
-        self.setAccessibleName(f"error: {outcome.sentence}")
-        self._go.setVisible(bool(outcome.file and outcome.line))
-        self._go.setText(f"{PurePath(outcome.file).name}:{outcome.line}")
-        self._copy.setVisible(outcome.ended is not Ended.CANCELLED)
-        self._restyle()
-
-    def _open(self) -> None:
-        if self._outcome is not None:
-            self._ask(OpenSource(self._outcome.file, self._outcome.line))
-
-    def _copy_all(self) -> None:
-        if self._outcome is not None:
-            parts = (self._outcome.sentence, self._outcome.details)
-            QGuiApplication.clipboard().setText("\n\n".join(part for part in parts if part))
-
-    def _restyle(self) -> None:
-        if self._outcome is None:
-            return
-        cancelled = self._outcome.ended is Ended.CANCELLED
-        icon, tone = ("warning", "warn") if cancelled else ("error", "bad")
-        self._icon.setPixmap(self._theme.icon(icon, tone).pixmap(16, 16))
-        set_role(self, "tone", "warning" if cancelled else "error")
-
-
-def _without_place(outcome: Outcome) -> str:
-    """Return the sentence without the file and line it begins with: the link says them."""
-    place = f"{outcome.file}:{outcome.line}: "
-    text = (
-        outcome.sentence.removeprefix(place) if outcome.file and outcome.line else outcome.sentence
-    )
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _title(found: Compile) -> str:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from devtools_app.compiling import Compiling
 from devtools_app.requests import Ask
+from devtools_app.running import Running
 from devtools_app.state import State
 from devtools_app.store import Store
 from devtools_app.theme import Theme
@@ -42,6 +43,7 @@ class ViewContext:
         ask: hands a request to the window
         log: the messages of the program
         compiling: the compile that runs or ran last
+        running: the run, verification or bundling that runs or ran last
     """
 
     store: Store
@@ -49,6 +51,7 @@ class ViewContext:
     ask: Ask
     log: LogStore
     compiling: Compiling = field(default_factory=Compiling)
+    running: Running = field(default_factory=Running)
 
 
 @runtime_checkable

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -24,13 +23,12 @@ from inspector.jobs.executing import (
     executing_content,
     executing_from,
 )
-from inspector.jobs.messages import Message, Outcome, message_from
-from inspector.jobs.process import EXECUTES
 from inspector.load import load_session
 from inspector.worker import executing
 from runtime import Runtime
 from schema import etdump
 from tests.inspector.cli_runs import run, valid
+from tests.inspector.jobs_here import Here
 from tests.inspector.sessions import DATA
 
 pytestmark = pytest.mark.slow
@@ -132,40 +130,9 @@ def test_bundle_of_a_module_passes_and_of_wrong_outputs_fails(here: None, tmp_pa
 def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let jobs be done in this process, where torch is loaded already."""
     threads = torch.get_num_threads()
-    monkeypatch.setattr(jobs, "Worker", _Here)
+    monkeypatch.setattr(jobs, "Worker", Here)
     yield
     torch.set_num_threads(threads)
-
-
-class _Here:
-    """Does what a worker does as soon as it is sent a job."""
-
-    def __init__(self, kind: str) -> None:
-        assert kind == EXECUTES
-        self.outcome: Outcome | None = None
-        self._said: list[Message] = []
-
-    def send(self, request: dict[str, Any]) -> None:
-        try:
-            job = executing_from(json.loads(json.dumps(request["job"])))
-            found = executing.execute(job, Path(request["folder"]), self._hear)
-            self._hear("finished", result=json.loads(json.dumps(found)))
-        except Exception as error:  # noqa: BLE001
-            self._hear("failed", **executing.failure(error))
-
-    def _hear(self, kind: str, **content: Any) -> None:
-        found = message_from({"type": kind, **content})
-        if isinstance(found, Outcome):
-            self.outcome = found
-        elif found is not None:
-            self._said.append(found)
-
-    def take(self, _timeout: float = 0.0) -> list[Message]:
-        said, self._said = self._said, []
-        return said
-
-    def close(self) -> None:
-        pass
 
 
 class _Code:

@@ -1,0 +1,225 @@
+"""The fields of the Run panel: what to run, on which inputs, how often, what to record."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QLabel,
+    QSpinBox,
+    QStackedWidget,
+    QWidget,
+)
+
+from devtools_app.compile_dialog import beside, line
+from devtools_app.run_form import (
+    CASE,
+    FILE,
+    LEVELS,
+    MADE,
+    MOST_RUNS,
+    MOST_THREADS,
+    RunForm,
+    Runnable,
+    default_folder,
+)
+from devtools_app.theme import Theme, set_role
+from devtools_app.widgets.elided_label import ElidedLabel
+
+_INPUTS = {
+    "random": "random numbers",
+    "ones": "ones",
+    "zeros": "zeros",
+    FILE: "a file of tensors",
+    CASE: "a bundled case",
+}
+_LEVELS = {
+    "none": "times only",
+    "outputs": "outputs",
+    "intermediate": "every intermediate value",
+}
+_HINTS = {
+    "random": "the same every time",
+    "ones": "every element is 1",
+    "zeros": "every element is 0",
+}
+
+
+class RunFields(QWidget):
+    """Edits a RunForm for one program.
+
+    Signals:
+        edited(): a field is another one now
+        file_wanted(): the user wants to choose a file of inputs
+        folder_wanted(): the user wants to choose a folder
+    """
+
+    edited = Signal()
+    file_wanted = Signal()
+    folder_wanted = Signal()
+
+    def __init__(self, theme: Theme, form: RunForm) -> None:
+        super().__init__()
+        self._theme = theme
+        self._what: Runnable | None = None
+        self._method = _combo("Method")
+        self._inputs = _combo("Inputs")
+        self._file = line("File of inputs", "inputs.pt: torch.save of the list of inputs")
+        self._case = _spin("Bundled case", 0, 0)
+        self._runs = _spin("Runs", 1, MOST_RUNS)
+        self._warmup = _spin("Warm-up runs", 0, MOST_RUNS)
+        self._level = _combo("Values to record")
+        self._threads = _spin("Threads", 0, MOST_THREADS)
+        self._threads.setSpecialValueText("auto")
+        self._folder = line("Output folder", "")
+        self._hint = ElidedLabel()
+        set_role(self._hint, "role", "muted")
+        self._about = QStackedWidget()
+        self._lay_out()
+        self._fill(form)
+        self._wire()
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    def form(self) -> RunForm:
+        """Return what the fields say."""
+        return RunForm(
+            method=str(self._method.currentData() or ""),
+            inputs=str(self._inputs.currentData() or MADE[0]),
+            file=self._file.text().strip(),
+            case=self._case.value(),
+            runs=self._runs.value(),
+            warmup=self._warmup.value(),
+            level=str(self._level.currentData() or LEVELS[0]),
+            threads=self._threads.value(),
+            folder=self._folder.text().strip(),
+        )
+
+    def show_program(self, what: Runnable | None) -> None:
+        """Offer what another program has; nothing changes for the same one."""
+        if what == self._what:
+            return
+        new = self._what is None or what is None or what.program != self._what.program
+        self._what = what
+        before = self.form()
+        self._offer(self._method, [(name, name) for name in what.methods] if what else [])
+        method = before.method_of(what) if what is not None else ""
+        self._method.setCurrentIndex(max(0, self._method.findData(method)))
+        if what is not None:
+            self._folder.setPlaceholderText(default_folder(what.program))
+        if new:
+            self._folder.clear()
+        self._offer_inputs(CASE if new and what and what.bundled else before.inputs)
+
+    def set_file(self, path: str) -> None:
+        """Take a file of inputs."""
+        self._file.setText(path)
+
+    def set_folder(self, path: str) -> None:
+        """Take a folder."""
+        self._folder.setText(path)
+
+    def _fill(self, form: RunForm) -> None:
+        self._offer(self._level, [(_LEVELS[name], name) for name in LEVELS])
+        self._level.setCurrentIndex(max(0, self._level.findData(form.level)))
+        self._file.setText(form.file)
+        self._runs.setValue(form.runs)
+        self._warmup.setValue(form.warmup)
+        self._threads.setValue(form.threads)
+        self._offer_inputs(form.inputs)
+
+    def _offer_inputs(self, chosen: str) -> None:
+        what = self._what
+        cases = what.cases_of(self.form().method_of(what)) if what is not None else 0
+        names = [name for name in _INPUTS if name != CASE or cases]
+        self._offer(self._inputs, [(_INPUTS[name], name) for name in names])
+        self._inputs.setCurrentIndex(max(0, self._inputs.findData(chosen)))
+        self._case.setMaximum(max(0, cases - 1))
+        self._show_about()
+
+    def _offer(self, box: QComboBox, choices: list[tuple[str, str]]) -> None:
+        blocked = box.blockSignals(True)
+        box.clear()
+        for text, key in choices:
+            box.addItem(text, key)
+        box.blockSignals(blocked)
+
+    def _wire(self) -> None:
+        self._method.currentIndexChanged.connect(self._method_changed)
+        self._inputs.currentIndexChanged.connect(self._inputs_changed)
+        self._level.currentIndexChanged.connect(self._tell)
+        for field in (self._file, self._folder):
+            field.textChanged.connect(self._tell)
+        for spin in (self._case, self._runs, self._warmup, self._threads):
+            spin.valueChanged.connect(self._tell)
+
+    def _method_changed(self) -> None:
+        self._offer_inputs(self.form().inputs)
+        self._tell()
+
+    def _inputs_changed(self) -> None:
+        self._show_about()
+        self._tell()
+
+    def _tell(self) -> None:
+        self.edited.emit()
+
+    def _show_about(self) -> None:
+        kind = self.form().inputs
+        self._about.setCurrentIndex({FILE: 1, CASE: 2}.get(kind, 0))
+        self._hint.setText(_HINTS.get(kind, ""))
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout(self)
+        grid.setContentsMargins(12, 8, 12, 8)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(6)
+        self._about.addWidget(self._hint)
+        self._about.addWidget(beside(self._file, "Choose inputs", self.file_wanted.emit))
+        self._about.addWidget(self._case)
+        folder = beside(self._folder, "Choose the output folder", self.folder_wanted.emit)
+        rows: tuple[tuple[str, QWidget, str, QWidget], ...] = (
+            ("Method", self._method, "Runs", self._runs),
+            ("Inputs", self._inputs, "Warm-up", self._warmup),
+            ("", self._about, "Threads", self._threads),
+        )
+        for row, (left, one, right, other) in enumerate(rows):
+            grid.addWidget(_label(left, one), row, 0)
+            grid.addWidget(one, row, 1)
+            grid.addWidget(_label(right, other), row, 2)
+            grid.addWidget(other, row, 3)
+        grid.addWidget(_label("Record", self._level), 3, 0)
+        grid.addWidget(self._level, 3, 1, 1, 3)
+        grid.addWidget(_label("Folder", self._folder), 4, 0)
+        grid.addWidget(folder, 4, 1, 1, 3)
+        grid.setColumnStretch(1, 1)
+        grid.setRowStretch(5, 1)
+
+    def _restyle(self) -> None:
+        for field in (self._file, self._folder):
+            field.setFont(self._theme.mono())
+
+
+def _combo(name: str) -> QComboBox:
+    box = QComboBox()
+    box.setAccessibleName(name)
+    box.setMinimumContentsLength(12)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    return box
+
+
+def _spin(name: str, least: int, most: int) -> QSpinBox:
+    spin = QSpinBox()
+    spin.setRange(least, most)
+    spin.setGroupSeparatorShown(True)
+    spin.setAccessibleName(name)
+    return spin
+
+
+def _label(text: str, field: QWidget) -> QLabel:
+    label = QLabel(text)
+    set_role(label, "role", "muted")
+    label.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
+    label.setBuddy(field)
+    return label

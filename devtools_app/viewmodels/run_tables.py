@@ -1,0 +1,102 @@
+"""What came of a run or a verification, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
+from devtools_app.viewmodels.units import Quantity, choose_unit
+
+_TONES = {"passed": "good", "failed": "bad", "error": "bad", "not compared": "muted"}
+_NAMES = {
+    "min": "fastest run",
+    "median": "median of the runs",
+    "mean": "mean of the runs",
+    "p90": "90 % of the runs within",
+    "max": "slowest run",
+    "stdev": "standard deviation",
+}
+
+
+def times_table(report: Mapping[str, Any]) -> Table:
+    """Return the times of a run: loading, and statistics of its runs."""
+    rows: list[tuple[str, float]] = [
+        ("load the program", report["load_ms"]),
+        ("load the method", report["init_ms"]),
+    ]
+    latency: Mapping[str, float | None] = report["latency_ms"]
+    if len(report["run_ms"]) == 1:
+        rows.append(("run", report["run_ms"][0]))
+    else:
+        rows += [(_NAMES[name], value) for name, value in latency.items() if value is not None]
+    unit = choose_unit(Quantity.TIME, max(report["run_ms"]) * 1e6)  # loading may take seconds
+    return Table(
+        (
+            text_column("what", [name for name, _ in rows], width=24),
+            number_column("time", [value * 1e6 for _, value in rows], Quantity.TIME, unit=unit),
+        ),
+        len(rows),
+        keys=[name for name, _ in rows],
+        noun="times",
+    )
+
+
+def cases_table(report: Mapping[str, Any]) -> Table:
+    """Return one row a bundled case: whether it passed, and by how much it missed."""
+    cases: Sequence[Mapping[str, Any]] = report["cases"]
+    badges = badge_column(
+        "verdict",
+        [case["verdict"] for case in cases],
+        tone=lambda value: _TONES.get(str(value), "bad"),
+    )
+    times = [None if case["time_ms"] is None else case["time_ms"] * 1e6 for case in cases]
+    return Table(
+        (
+            text_column("method", [case["method"] for case in cases], width=14),
+            text_column("case", [str(case["case"]) for case in cases], width=6),
+            badges,
+            text_column("elements outside", [_outside(case) for case in cases], width=18),
+            text_column("largest error", [_largest(case) for case in cases], width=14),
+            number_column("time", times, Quantity.TIME),
+            text_column("why", [case["error"] for case in cases], width=30),
+        ),
+        len(cases),
+        keys=[(case["method"], case["case"]) for case in cases],
+        noun="cases",
+    )
+
+
+def _outside(case: Mapping[str, Any]) -> str:
+    outputs = case["outputs"]
+    if not outputs:
+        return "—"
+    outside = sum(one["mismatched"] for one in outputs)
+    return f"{outside:,} of {sum(one['elements'] for one in outputs):,}"
+
+
+def _largest(case: Mapping[str, Any]) -> str:
+    outputs = case["outputs"]
+    return f"{max(one['max_abs_error'] for one in outputs):.3g}" if outputs else "—"
+
+
+def outputs_text(report: Mapping[str, Any]) -> str:
+    """Return a line an output, and what is to be known of memory and the trace."""
+    lines = [f"output {place}  {said(one)}" for place, one in enumerate(report["outputs"])]
+    memory = report["memory"]
+    lines.append(f"planned   {sum(memory['planned_bytes']):,} bytes")
+    if memory["peak_bytes"] is not None:
+        lines.append(f"process   {memory['peak_bytes']:,} bytes at most")
+    trace = report["trace"]
+    lines.append(f"trace     {trace['events']:,} events, {trace['debug_bytes']:,} bytes of values")
+    lines += [f"files     {one['path']}, {one['bytes']:,} bytes" for one in report["files"]]
+    return "\n".join(lines)
+
+
+def said(value: Mapping[str, Any]) -> str:
+    """Return what a value is in a few words."""
+    if value["kind"] == "tensor":
+        return f"{value['dtype']} {value['shape']}"
+    if value["kind"] == "list":
+        return f"list of {len(value['items'])}"
+    return "none" if value["value"] is None else f"{value['kind']} {value['value']}"

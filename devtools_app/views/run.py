@@ -1,0 +1,292 @@
+"""Runs the program of the session shown: what to run, how it goes, what came of it."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.requests import AskBundle, ChooseFiles, ChoosePath, Execute
+from devtools_app.run_fields import RunFields
+from devtools_app.run_form import Runnable, runnable
+from devtools_app.running import Execution
+from devtools_app.state import State
+from devtools_app.theme import set_role
+from devtools_app.viewmodels.run_tables import cases_table, outputs_text, times_table
+from devtools_app.viewmodels.stage_table import stage_table
+from devtools_app.viewmodels.table import Table
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.elided_label import ElidedLabel
+from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.outcome_line import OutcomeLine
+from devtools_app.widgets.table_view import TableView
+from inspector.jobs.executing import RunJob, VerifyJob
+from inspector.jobs.messages import Ended
+
+_EMPTY = Need(
+    "Nothing to run",
+    "A .pte or .bpte runs here on ETScope's own runtime, without a device; its trace opens beside"
+    " it.",
+    "etscope run model.pte -o run",
+)
+_TENSORS = "Inputs (*.pt *.pth);;All (*)"
+
+
+class RunView(QWidget):
+    """Fields on the left; on the right what runs, or what came of the last job."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__()
+        self._ask = context.ask
+        self._theme = context.theme
+        self._running = context.running
+        self._what: Runnable | None = None
+        self._key: object = None
+        self._title = ElidedLabel()
+        self._title.setAccessibleName("What runs")
+        self._go = _button("Run", "Run the program", self._start)
+        set_role(self._go, "primary", "true")
+        self._verify = _button("Run all cases", "Run all bundled cases and compare", self._check)
+        self._bundle = _button(
+            "Make a bundle…", "Make a bundled program of this program", self._ask_bundle
+        )
+        self._cancel = _button("Cancel", "Cancel the run", self._running.cancel)
+        self._fields = RunFields(context.theme, context.running.form)
+        self._problem = QLabel()
+        self._problem.setWordWrap(True)
+        self._problem.setContentsMargins(12, 0, 12, 6)
+        set_role(self._problem, "role", "bad")
+        self._error = OutcomeLine(context.theme, context.ask)
+        self._table = TableView(context.theme, "results of the run")
+        self._table.hide_tools()
+        self._facts = QPlainTextEdit()
+        self._facts.setObjectName("plain")
+        self._facts.setReadOnly(True)
+        self._facts.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._facts.setAccessibleName("Outputs, memory and files of the run")
+        self._empty = EmptyState(context.theme, _EMPTY)
+        self._empty.add_button("Open files…", lambda: self._ask(ChooseFiles(beside=False)))
+        self._results = QStackedWidget()
+        self._pages = QStackedWidget()
+        self._lay_out()
+        self._fields.edited.connect(self._edited)
+        self._fields.file_wanted.connect(self._choose_file)
+        self._fields.folder_wanted.connect(self._choose_folder)
+        self._running.changed.connect(self._refresh)
+        context.theme.changed.connect(self._restyle)
+        self._restyle()
+        self._edited()
+        self._refresh()
+
+    @property
+    def table(self) -> Table:
+        """Return the results as they are shown."""
+        return self._table.rows
+
+    @property
+    def facts(self) -> str:
+        """Return what is said about outputs, memory and files."""
+        return self._facts.toPlainText()
+
+    @property
+    def error(self) -> str:
+        """Return why the last job did not finish, empty while nothing is wrong."""
+        return self._error.text
+
+    @property
+    def problem(self) -> str:
+        """Return why nothing can be run, empty when it can."""
+        return "" if self._problem.isHidden() else self._problem.text()
+
+    def show_state(self, state: State) -> None:
+        """Offer the program of the session shown."""
+        one = state.open_session
+        key = (one.id, one.revision) if one is not None else None
+        if key == self._key and self._key is not None:
+            return
+        self._key = key
+        self._what = runnable(one.id, one.session) if one is not None else None
+        self._fields.show_program(self._what)
+        self._edited()
+        self._refresh()
+
+    def _lay_out(self) -> None:
+        bar = QHBoxLayout()
+        bar.setContentsMargins(12, 6, 12, 6)
+        bar.setSpacing(8)
+        bar.addWidget(self._title, 1)
+        for button in (self._bundle, self._verify, self._cancel, self._go):
+            bar.addWidget(button)
+        left = QWidget()
+        form = QVBoxLayout(left)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setSpacing(0)
+        form.addWidget(self._fields)
+        form.addWidget(self._problem)
+        form.addStretch(1)
+        left.setObjectName("page")
+        scroll = QScrollArea()
+        scroll.setWidget(left)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        bar_width = scroll.verticalScrollBar().sizeHint().width()
+        scroll.setMinimumWidth(left.minimumSizeHint().width() + bar_width)
+        shown = QSplitter(Qt.Orientation.Horizontal)
+        shown.setChildrenCollapsible(False)
+        shown.addWidget(self._table)
+        shown.addWidget(self._facts)
+        shown.setSizes([420, 360])
+        hint = QLabel("Times, outputs and the verdicts of bundled cases appear here.")
+        hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        hint.setWordWrap(True)
+        set_role(hint, "role", "muted")
+        self._results.addWidget(hint)
+        self._results.addWidget(shown)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setChildrenCollapsible(False)
+        split.addWidget(scroll)
+        split.addWidget(self._results)
+        split.setSizes([400, 780])
+        split.setStretchFactor(1, 1)
+        page = QWidget()
+        inside = QVBoxLayout(page)
+        inside.setContentsMargins(0, 0, 0, 0)
+        inside.setSpacing(0)
+        inside.addLayout(bar)
+        inside.addWidget(self._error)
+        inside.addWidget(split, 1)
+        self._pages.addWidget(self._empty)
+        self._pages.addWidget(page)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._pages)
+
+    def _restyle(self) -> None:
+        self._facts.setFont(self._theme.mono())
+
+    def _edited(self) -> None:
+        form = self._fields.form()
+        self._running.form = form
+        problem = form.problem(self._what)
+        self._problem.setText(problem)
+        self._problem.setVisible(bool(problem))
+        self._go.setEnabled(not problem and not self._running.running)
+
+    def _shown(self) -> Execution | None:
+        """Return the job that runs, or the last one if it was about the program shown."""
+        found, what = self._running.current, self._what
+        if found is None or found.running or what is None:
+            return found
+        return found if what.program in (_program(found), found.target) else None
+
+    def _refresh(self) -> None:
+        found, what = self._shown(), self._what
+        self._pages.setCurrentIndex(0 if found is None and what is None else 1)
+        busy = self._running.running
+        for button in (self._go, self._bundle, self._verify):
+            button.setVisible(not busy)
+        self._bundle.setEnabled(what is not None)
+        self._verify.setVisible(not busy and what is not None and what.bundled)
+        self._cancel.setVisible(busy)
+        self._cancel.setEnabled(found is not None and not found.cancelling)
+        self._fields.setEnabled(not busy)
+        self._go.setEnabled(not busy and not self._problem.text())
+        self._title.setText(_title(found, what))
+        self._results.setCurrentIndex(0 if found is None else 1)
+        self._error.show_outcome(None if found is None else found.outcome)
+        if found is not None:
+            self._show_results(found)
+
+    def _show_results(self, found: Execution) -> None:
+        outcome = found.outcome
+        self._facts.setVisible(False)
+        if outcome is None or outcome.ended is not Ended.FINISHED:
+            self._table.show_table(stage_table(found.stages, found.stage_seconds, outcome))
+        elif isinstance(found.job, RunJob):
+            self._table.show_table(times_table(outcome.result))
+            self._facts.setPlainText(outputs_text(outcome.result))
+            self._facts.setVisible(True)
+        elif isinstance(found.job, VerifyJob):
+            self._table.show_table(cases_table(outcome.result))
+        else:
+            self._table.show_table(stage_table(found.stages, found.stage_seconds, outcome))
+            self._facts.setPlainText("\n".join(found.warnings))
+            self._facts.setVisible(bool(found.warnings))
+
+    def _start(self) -> None:
+        form, what = self._fields.form(), self._what
+        if what is not None and not form.problem(what):
+            self._ask(Execute(form.job(what), what.session, form.target(what)))
+
+    def _check(self) -> None:
+        what = self._what
+        if what is not None:
+            job = VerifyJob(
+                what.program, data_files=what.data_files, threads=self._fields.form().threads
+            )
+            self._ask(Execute(job, what.session))
+
+    def _ask_bundle(self) -> None:
+        if self._what is not None:
+            self._ask(AskBundle(self._what.program, self._what.session))
+
+    def _choose_file(self) -> None:
+        self._ask(ChoosePath("Inputs of the run", self._fields.set_file, _TENSORS))
+
+    def _choose_folder(self) -> None:
+        self._ask(ChoosePath("Folder for the files of the run", self._fields.set_folder))
+
+
+def _title(found: Execution | None, what: Runnable | None) -> str:
+    if found is None:
+        return f"Run {PurePath(what.program).name}" if what is not None else "Run"
+    name, outcome = _named(found), found.outcome
+    if outcome is None:
+        verb = "Cancelling" if found.cancelling else "Running"
+        at = found.counted
+        far = f" · {at.done:,} of {at.total:,}" if at is not None else ""
+        return f"{verb} {name} · {found.stages[-1].stage}{far} · {found.seconds:.1f} s"
+    if outcome.ended is not Ended.FINISHED:
+        return f"{name}: {outcome.ended.value} after {found.seconds:.1f} s"
+    result = outcome.result
+    if isinstance(found.job, RunJob):
+        runs = len(result["run_ms"])
+        return f"Ran {result['method']} of {name} {f'{runs:,} times' if runs > 1 else 'once'}"
+    if isinstance(found.job, VerifyJob):
+        total = len(result["cases"])
+        return f"{name}: {result['passed']:,} of {total:,} cases passed"
+    return f"Made {found.target}"
+
+
+def _program(found: Execution) -> str:
+    job = found.job
+    return job.program if isinstance(job, RunJob | VerifyJob) else job.source
+
+
+def _named(found: Execution) -> str:
+    return PurePath(_program(found)).name
+
+
+def _button(text: str, name: str, pressed: object) -> QPushButton:
+    button = QPushButton(text)
+    button.setAccessibleName(name)
+    button.setToolTip(name)
+    assert callable(pressed)
+    button.clicked.connect(lambda: pressed())
+    return button
+
+
+SPEC = ViewSpec("run", "Run", Area.BOTTOM, RunView, "play", without_session=True)

@@ -1,0 +1,322 @@
+"""The Run panel: what it offers, how a job goes, what opens then, what is survived."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QSpinBox
+
+from devtools_app.bundle_dialog import BundleDialog
+from devtools_app.run_form import RunForm, default_folder, run_form_from, runnable
+from devtools_app.settings import Settings, settings_content, settings_from
+from devtools_app.viewmodels.run_tables import cases_table
+from devtools_app.views.run import RunView
+from devtools_app.window import MainWindow
+from inspector.jobs import run as jobs
+from inspector.jobs.messages import Ended, Outcome
+from inspector.load import load_session
+from tests.app.conftest import interactive
+from tests.inspector.jobs_here import Here
+
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
+
+DATA = Path(__file__).parents[1] / "data"
+SOURCES = Path(__file__).parents[1] / "compiler" / "job_sources.py"
+PATIENCE = 100_000  # ms; a worker loads torch first
+
+
+@pytest.fixture
+def window(make_window) -> MainWindow:
+    return make_window()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A program with its record, and a bundled one, in a folder of their own."""
+    found = tmp_path / "files"
+    found.mkdir()
+    for name in ("model.pte", "model.etrecord"):
+        shutil.copy(DATA / "corpus/v1.5.1/mm_portable" / name, found)
+    shutil.copy(DATA / "extra/bundled_cases/model.bpte", found / "cases.bpte")
+    return found
+
+
+@pytest.fixture
+def here(monkeypatch) -> None:
+    """Let jobs be done in this process, where torch is loaded already."""
+    monkeypatch.setattr(jobs, "Worker", Here)
+
+
+def panel(window: MainWindow, qtbot, *paths: Path) -> RunView:
+    """Open files, then bring up the panel as Ctrl+R does."""
+    window.desk.open(tuple(map(str, paths)))
+    qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
+    window.bound["run"].trigger()
+    found = window.docks.by_name["run"].host.view
+    assert isinstance(found, RunView)
+    assert found.isVisible()
+    return found
+
+
+def button(view: RunView, name: str) -> QPushButton:
+    return next(b for b in view.findChildren(QPushButton) if b.accessibleName() == name)
+
+
+def field(view: RunView, kind: type, name: str):
+    return next(one for one in view.findChildren(kind) if one.accessibleName() == name)
+
+
+def choose(view: RunView, name: str, key: str) -> None:
+    box = field(view, QComboBox, name)
+    place = box.findData(key)
+    assert place >= 0
+    box.setCurrentIndex(place)
+
+
+def finish(window: MainWindow, qtbot) -> Outcome:
+    qtbot.waitUntil(lambda: not window.running.running, timeout=PATIENCE)
+    current = window.running.current
+    assert current is not None
+    assert current.outcome is not None
+    qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=20_000)
+    return current.outcome
+
+
+def test_run_opens_its_trace_beside_the_program_and_again_in_the_same_session(
+    window, qtbot, folder
+) -> None:
+    view = panel(window, qtbot, folder / "model.pte", folder / "model.etrecord")
+    assert view.problem == ""
+    choose(view, "Values to record", "intermediate")
+    field(view, QSpinBox, "Runs").setValue(3)
+    qtbot.keyClick(button(view, "Run the program"), Qt.Key.Key_Space)
+    assert window.running.running
+    assert button(view, "Cancel the run").isVisible()
+    outcome = finish(window, qtbot)
+    assert outcome.ended is Ended.FINISHED, outcome
+    names = [Path(path).name for path in window.store.state.open_session.paths]
+    assert names == ["model.pte", "model.etrecord", "run.etdp", "run.debug"]
+    assert len(window.store.state.sessions) == 1
+    session = window.store.state.session
+    assert session is not None
+    assert [run.name for run in session.dumps[0].run_data][1:] == ["Execute"] * 3
+    assert session.debug_buffer is not None
+    assert "median of the runs" in view.table.columns[0].values
+    assert "output 0  float32 [2, 2]" in view.facts
+    assert window.desk.settings.last_run == RunForm(runs=3, level="intermediate")
+    choose(view, "Values to record", "none")
+    button(view, "Run the program").click()
+    assert finish(window, qtbot).ended is Ended.FINISHED
+    qtbot.waitUntil(lambda: len(window.store.state.open_session.paths) == 3, timeout=20_000)
+    assert len(window.store.state.sessions) == 1
+
+
+def test_run_of_a_session_with_another_trace_opens_beside_it(window, qtbot, folder, here) -> None:
+    shutil.copy(DATA / "corpus/v1.5.1/mm_portable/run.etdp", folder / "device.etdp")
+    view = panel(window, qtbot, folder / "model.pte", folder / "device.etdp")
+    button(view, "Run the program").click()
+    assert finish(window, qtbot).ended is Ended.FINISHED
+    qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=20_000)
+    one, two = (tuple(map(Path, each.paths)) for each in window.store.state.sessions)
+    assert [path.name for path in one] == ["model.pte", "device.etdp"]
+    assert [path.name for path in two] == ["model.pte", "run.etdp"]
+
+
+def test_worker_killed_is_one_sentence_and_the_window_runs_again(window, qtbot, folder) -> None:
+    # minutes of runs, of which a moment is seen
+    shutil.copy(DATA / "corpus/v1.5.1/tinygpt_portable/model.pte", folder)
+    view = panel(window, qtbot, folder / "model.pte")
+    runs = field(view, QSpinBox, "Runs")
+    runs.setValue(runs.maximum())
+    button(view, "Run the program").click()
+    qtbot.waitUntil(lambda: window.running.current.counted is not None, timeout=PATIENCE)
+    worker = window.running._run._worker
+    os.kill(worker.pid, signal.SIGKILL)
+    outcome = finish(window, qtbot)
+    assert outcome.ended is Ended.CRASHED
+    assert view.error.startswith("The process was killed (SIGKILL)")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "cases.bpte",
+        "model.etrecord",
+        "model.pte",
+    ]
+    assert len(window.store.state.sessions) == 1
+    button(view, "Run the program").click()
+    qtbot.waitUntil(lambda: window.running.current.counted is not None, timeout=PATIENCE)
+    qtbot.keyClick(button(view, "Cancel the run"), Qt.Key.Key_Space)
+    assert finish(window, qtbot).ended is Ended.CANCELLED
+    assert view.error == "Cancelled in stage run"
+    assert not (folder / "model_run").exists()
+    assert button(view, "Run the program").isEnabled()
+
+
+def test_cases_of_a_bundled_program_are_a_table(window, qtbot, folder, here) -> None:
+    view = panel(window, qtbot, folder / "cases.bpte")
+    assert field(view, QComboBox, "Inputs").currentData() == "case"
+    button(view, "Run all bundled cases and compare").click()
+    assert finish(window, qtbot).ended is Ended.FINISHED
+    assert list(view.table.columns[2].values) == ["passed", "passed"]
+
+
+def test_bundle_of_a_module_opens_when_it_is_made(window, qtbot, folder, here) -> None:
+    view = panel(window, qtbot, folder / "model.pte")
+    button(view, "Make a bundled program of this program").click()
+    dialog = window.commands.runs.dialog
+    assert dialog is not None
+    torch.save([torch.ones(2, 2)] * 3, folder / "in.pt")
+    box = next(b for b in dialog.findChildren(QComboBox) if b.accessibleName() == "Inputs")
+    box.setCurrentIndex(box.findData("ones"))
+    assert dialog.problem == ""
+    next(b for b in dialog.findChildren(QPushButton) if b.text() == "Make").click()
+    assert not dialog.isVisible()
+    assert finish(window, qtbot).ended is Ended.FINISHED
+    qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=20_000)
+    assert Path(window.store.state.open_session.paths[0]).name == "model.bpte"
+
+
+def test_window_that_closes_ends_the_run(window, qtbot, folder) -> None:
+    view = panel(window, qtbot, folder / "model.pte")
+    button(view, "Run the program").click()
+    worker = window.running._run._worker
+    window.close()
+    assert not window.running.running
+    assert worker.outcome is not None
+    assert [path.name for path in folder.glob(".*")] == []
+
+
+# -- without a worker ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ""),
+        ({"inputs": "file"}, "Choose a file of inputs."),
+        ({"inputs": "file", "file": "/not/there.pt"}, "/not/there.pt is not there."),
+        ({"inputs": "case"}, "The method has no such bundled case."),
+        ({"folder": str(SOURCES)}, "is a file, not a folder."),
+        ({"folder": str(SOURCES.parent)}, "The folder holds other files"),
+    ],
+)
+def test_form_says_what_is_missing(changes, words, folder) -> None:
+    what = runnable("s", load_session([str(folder / "model.pte")]))
+    assert what is not None
+    problem = replace(RunForm(), **changes).problem(what)
+    assert words in problem
+    assert bool(words) == bool(problem)
+    assert RunForm().problem(None) == "Open a program to run it."
+
+
+def test_form_becomes_the_job_of_the_session(folder) -> None:
+    session = load_session([str(folder / "model.pte"), str(folder / "model.etrecord")])
+    what = runnable("s", session)
+    assert what is not None
+    job = RunForm(method="gone", inputs="zeros", runs=4, threads=2).job(what)
+    assert (job.method, job.inputs, job.case, job.runs, job.threads) == (
+        "forward",
+        "zeros",
+        None,
+        4,
+        2,
+    )
+    assert (job.program, job.record) == (
+        str(folder / "model.pte"),
+        str(folder / "model.etrecord"),
+    )
+    bundled = runnable("s", load_session([str(folder / "cases.bpte")]))
+    assert bundled is not None
+    assert (bundled.cases_of("forward"), bundled.cases_of("backward")) == (2, 0)
+    assert RunForm(inputs="case", case=1).job(bundled).case == 1
+    record = load_session([str(folder / "model.etrecord")])
+    assert runnable("s", record) is None
+
+
+def test_form_survives_settings_and_odd_content() -> None:
+    form = RunForm(inputs="ones", file="a.pt", runs=7, warmup=1, level="outputs", threads=3)
+    kept = settings_from(settings_content(Settings(last_run=form)))
+    assert kept.last_run == form
+    assert run_form_from({"runs": -3, "inputs": 7, "level": "all", "threads": 1e9}) == RunForm()
+
+
+def test_folder_is_beside_the_program_or_where_one_may_write(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert default_folder(str(tmp_path / "net.pte")) == str(tmp_path / "net_run")
+    packaged = Path(__file__).parents[2] / "devtools_app/sample_data/keyword_net/model.pte"
+    found = default_folder(str(packaged))
+    assert found == str(tmp_path / "cache/etscope/keyword_net_model_run")
+
+
+def test_panel_without_a_program_teaches(window, qtbot) -> None:
+    view = panel(window, qtbot, DATA / "corpus/v1.5.1/mm_portable/model.etrecord")
+    shown = [one.text() for one in view.findChildren(QLabel) if one.isVisible()]
+    assert "Nothing to run" in shown
+
+
+def test_cases_that_cannot_be_run_say_why() -> None:
+    failed = {"mismatched": 2, "elements": 6, "max_abs_error": 0.5}
+    cases = [
+        {
+            "method": "forward",
+            "case": 0,
+            "verdict": "failed",
+            "time_ms": 1.5,
+            "error": "",
+            "outputs": [failed, failed],
+        },
+        {
+            "method": "forward",
+            "case": 1,
+            "verdict": "error",
+            "time_ms": None,
+            "error": "no kernel",
+            "outputs": [],
+        },
+    ]
+    table = cases_table({"cases": cases})
+    assert list(table.columns[3].values) == ["4 of 12", "—"]
+    assert list(table.columns[6].values) == ["", "no kernel"]
+
+
+class _Nobody:
+    def open_files(self, _parent, _title, _filters) -> tuple[str, ...]:
+        return (str(SOURCES),)
+
+    def open_folder(self, _parent, _title) -> str:
+        return ""
+
+
+def test_bundle_dialog_says_what_it_runs_and_what_is_missing(theme, qtbot, folder) -> None:
+    parent = QLabel()
+    qtbot.addWidget(parent)
+    dialog = BundleDialog(theme, str(folder / "cases.bpte"), _Nobody(), parent)
+    dialog.show()
+    assert dialog.runs == ""
+    choose_module = next(
+        b for b in dialog.findChildren(QPushButton) if b.accessibleName() == "Choose the module"
+    )
+    choose_module.click()
+    assert dialog.runs == f"This runs the Python code in {SOURCES}, with your rights."
+    job = dialog.job()
+    assert (job.module, job.inputs, job.expected) == (f"{SOURCES}:good", (), ())
+    assert dialog.problem == ""
+    for path, words in (
+        ("", "Choose a file for the bundled program."),
+        (str(folder / "cases.bpte"), "cannot be replaced by its bundle"),
+        (str(folder / "model.pte"), "The file exists"),
+    ):
+        dialog.set_target(path)
+        assert words in dialog.problem
+    dialog.set_module("/not/there.py")
+    assert dialog.problem == "/not/there.py is not there."
+    fields = interactive(dialog)
+    assert len(fields) > 8
+    for one in fields:
+        above = one.parentWidget()
+        assert one.accessibleName() or (above is not None and above.accessibleName())
