@@ -69,6 +69,8 @@ QPushButton:default, QPushButton[primary="true"] { background: %(accent)s;
     color: %(on_accent)s; border-color: %(accent)s; }
 QPushButton:default:hover, QPushButton[primary="true"]:hover { background: %(accent_hover)s; }
 QPushButton:default:focus, QPushButton[primary="true"]:focus { border: 1px solid %(text)s; }
+QPushButton:default:disabled, QPushButton[primary="true"]:disabled {
+    background: %(raised)s; color: %(faint)s; border-color: %(line)s; }
 QPushButton[link="true"] { background: transparent; border: 1px solid transparent;
     color: %(accent)s; padding: 2px 4px; text-align: left; }
 QPushButton[link="true"]:hover { text-decoration: underline; }
