@@ -16,7 +16,7 @@ from runtime.partition import Partition, Place, delegate_step
 from runtime.registry import KernelRegistry
 from runtime.running import Runner
 from runtime.stepping import DelegateSteps, EnteredSteps
-from runtime.tensors import Slot, dim_order_of
+from runtime.tensors import Slot, dim_order_of, fill
 from runtime.tracer import EventTracer
 from runtime.values import ValueTable, check_indices
 from schema.program import model as m
@@ -144,7 +144,7 @@ class Method:
         value = value.detach()
         slot.resize(value.shape)
         if slot.planned or value.device.type != "cpu" or dim_order_of(value) != slot.dim_order:
-            slot.tensor.copy_(value)
+            fill(slot.tensor, value)
         else:
             slot.share(value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -14,6 +15,7 @@ from runtime.untyped import dtype_named
 from schema.scalar_type import BY_CODE, numel, scalar_type
 
 MAX_RANK = 16  # kTensorDimensionLimit
+_ONE_THREAD_COPIES = 8 << 20  # bytes
 _MOST_ELEMENTS = 1 << 58  # strides and bytes of any element type stay within 64 bits
 
 # Tensors of torch's packed and quantised types cannot be made over bytes: the process would end.
@@ -87,6 +89,25 @@ def check_shape(sizes: Sequence[int], dim_order: Sequence[int]) -> None:
         raise invalid_program(
             f"dim_order {list(dim_order)} is no order of the dimensions of sizes {list(sizes)}"
         )
+
+
+def fill(target: torch.Tensor, source: torch.Tensor) -> None:
+    """Copy elements, by this thread alone where that can be.
+
+    torch's copies wake other threads, which go on spinning for a while, beside the kernels of
+    backends that have threads of their own.
+    """
+    if (
+        source.stride() == target.stride()
+        and source.shape == target.shape
+        and source.dtype is target.dtype
+        and source.device.type == "cpu"
+        and target.nbytes <= _ONE_THREAD_COPIES
+        and not (source.is_neg() or source.is_conj())
+    ):
+        ctypes.memmove(target.data_ptr(), source.data_ptr(), target.nbytes)
+    else:
+        target.copy_(source)
 
 
 def as_bytes(tensor: torch.Tensor) -> memoryview:

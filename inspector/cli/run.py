@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,7 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
         f"{report['method']}: {_counted(runs, 'run')} on {_counted(report['threads'], 'thread')}",
     ]
     lines += [f"output {place}: {_said(one)}" for place, one in enumerate(report["outputs"])]
+    lines += _engines(report["partitions"])
     memory = report["memory"]
     planned = sum(memory["planned_bytes"])
     peak = memory["peak_bytes"]
@@ -228,6 +230,15 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
         words += [str(Path(folder) / BUFFER)] if report["trace"]["debug_bytes"] else []
         lines.append(f"open it: etscope {' '.join(word for word in words if word)}")
     return lines
+
+
+def _engines(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what ran the delegates, one line for each kind of answer."""
+    counts = Counter((one["backend"], one["source"], one["note"]) for one in partitions)
+    return [
+        f"{_counted(count, 'delegate')} of {backend}: {source}{f' ({note})' if note else ''}"
+        for (backend, source, note), count in counts.items()
+    ]
 
 
 def _counted(number: int, noun: str) -> str:

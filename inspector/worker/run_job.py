@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from inspector.worker.inputs import chosen_method, described, made_inputs, read_
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
 from runtime import Method, Program, Runtime
+from runtime.backends.xnnpack.engines import run_kernels_here
 from runtime.loading import read
 from runtime.verify import bundled_values, find_case
 from schema import bundled
@@ -61,6 +62,7 @@ def run_into(job: RunJob, folder: Path, say: Say) -> dict[str, Any]:
 def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str, Any]:
     measured = _Measured(idle_bytes=resident_bytes())
     forget_peak()
+    run_kernels_here()  # a worker may end with them, and questions to another process take time
     with told(say, "load"):
         start = time.perf_counter()
         program = Runtime.get().load_program(
@@ -143,6 +145,7 @@ def _report(
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
         "backends": list(meta.backend_names()),
+        "partitions": [asdict(one) for one in method.measurements],
         "options": {
             "inputs": job.inputs if job.case is None else "bundled",
             "case": job.case,

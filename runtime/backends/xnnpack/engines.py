@@ -8,7 +8,8 @@ from runtime.backends.xnnpack.host import HostEngine
 from runtime.backends.xnnpack.model import Plan
 from runtime.backends.xnnpack.native.available import availability, threads
 from runtime.backends.xnnpack.native.engine import NativeEngine
-from runtime.backends.xnnpack.native.process import KernelProcess
+from runtime.backends.xnnpack.native.local import LocalKernels
+from runtime.backends.xnnpack.native.process import KernelProcess, Kernels
 from runtime.errors import ErrorCode, invalid_argument
 
 AUTO, NATIVE, TORCH = "auto", "native", "torch"
@@ -37,15 +38,25 @@ def engine_of(plan: Plan, name: str) -> tuple[Engine, str]:
 
 
 class _Shared:
-    """The one process of the kernels that this process has."""
+    """The kernels that this process has."""
 
-    process: KernelProcess | None = None
+    kernels: Kernels | None = None
+    here = False
 
 
-def kernels() -> KernelProcess:
-    """Return the process of the real kernels, a new one where the last has ended."""
-    process, folder = _Shared.process, availability().folder
-    if process is None or not process.alive:
+def run_kernels_here() -> None:
+    """Let the real kernels run in this process, which may then end with them: for workers only.
+
+    Without it they have a process of their own. The self-test has one in any case.
+    """
+    _Shared.here = True
+
+
+def kernels() -> Kernels:
+    """Return the real kernels, in a new process where the last has ended."""
+    found, folder = _Shared.kernels, availability().folder
+    if found is None or not found.alive:
         assert folder is not None
-        process = _Shared.process = KernelProcess(folder, threads())
-    return process
+        make = LocalKernels if _Shared.here else KernelProcess
+        found = _Shared.kernels = make(folder, threads())
+    return found

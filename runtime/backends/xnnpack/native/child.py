@@ -300,46 +300,54 @@ def address(region: mmap.mmap) -> int:
     return c.addressof(c.c_char.from_buffer(region))
 
 
-class Server:
-    """Answers questions until the socket ends."""
+def receive(link: socket.socket) -> tuple[dict[str, Any], int | None] | None:
+    """Return a question and the file that came with it, None at the end of the socket."""
+    head, descriptors, _, _ = socket.recv_fds(link, 4, 1)
+    while len(head) < 4:
+        more = link.recv(4 - len(head)) if head else b""
+        if not more:
+            return None
+        head += more
+    (size,) = struct.unpack("<I", head)
+    data = bytearray()
+    while len(data) < size:
+        more = link.recv(min(size - len(data), 1 << 20))
+        if not more:
+            return None
+        data += more
+    return json.loads(data), descriptors[0] if descriptors else None
 
-    def __init__(self, link: socket.socket) -> None:
-        """Begin with an open socket."""
-        self._link = link
+
+class Server:
+    """Answers questions about a library and what was made of it.
+
+    Attributes:
+        regions: memory that both sides have, by number
+    """
+
+    def __init__(self) -> None:
+        """Begin without a library."""
+        self.regions: dict[int, mmap.mmap] = {}
         self._library: Library | None = None
-        self._regions: dict[int, mmap.mmap] = {}
         self._models: dict[int, Model] = {}
 
-    def serve(self) -> None:
-        """Answer questions; a refusal is an answer, too."""
+    def serve(self, link: socket.socket) -> None:
+        """Answer questions until the socket ends."""
         while True:
-            received = self._receive()
+            received = receive(link)
             if received is None:
                 return
             question, descriptor = received
-            verb = question.pop("verb")
-            try:
-                answer = getattr(self, f"do_{verb}")(question, descriptor)
-            except (RefusedError, OSError, AttributeError, MemoryError) as error:
-                answer = {"refused": str(error) or type(error).__name__}
-            data = json.dumps(answer or {}).encode()
-            self._link.sendall(struct.pack("<I", len(data)) + data)
+            answer = self.answer(question.pop("verb"), question, descriptor)
+            data = json.dumps(answer).encode()
+            link.sendall(struct.pack("<I", len(data)) + data)
 
-    def _receive(self) -> tuple[dict[str, Any], int | None] | None:
-        head, descriptors, _, _ = socket.recv_fds(self._link, 4, 1)
-        while len(head) < 4:
-            more = self._link.recv(4 - len(head)) if head else b""
-            if not more:
-                return None
-            head += more
-        (size,) = struct.unpack("<I", head)
-        data = bytearray()
-        while len(data) < size:
-            more = self._link.recv(min(size - len(data), 1 << 20))
-            if not more:
-                return None
-            data += more
-        return json.loads(data), descriptors[0] if descriptors else None
+    def answer(self, verb: str, question: dict[str, Any], file: int | None) -> dict[str, Any]:
+        """Return the answer to a question; a refusal is an answer, too."""
+        try:
+            return getattr(self, f"do_{verb}")(question, file) or {}
+        except (RefusedError, OSError, AttributeError, MemoryError) as error:
+            return {"refused": str(error) or type(error).__name__}
 
     def do_hello(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
         """Open the library."""
@@ -351,14 +359,14 @@ class Server:
         """Map a file that is shared."""
         assert file is not None
         with contextlib.closing(os.fdopen(file, "r+b")) as opened:
-            self._regions[question["id"]] = mmap.mmap(opened.fileno(), question["size"])
+            self.regions[question["id"]] = mmap.mmap(opened.fileno(), question["size"])
 
     def do_create(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
         """Make a runtime; a refusal says at which node."""
         assert self._library is not None
         model = Model.__new__(Model)
         try:
-            model.__init__(self._library, self._regions, question)
+            model.__init__(self._library, self.regions, question)
         except RefusedError as error:
             return {"refused": str(error), "node": model.node}
         self._models[question["handle"]] = model
@@ -389,12 +397,12 @@ class Server:
             if model is not None:
                 model.close()
         for region in question["regions"]:
-            self._regions.pop(region, None)
+            self.regions.pop(region, None)
 
 
 def main() -> int:
     """Serve the socket whose number is given."""
-    Server(socket.socket(fileno=int(sys.argv[1]))).serve()
+    Server().serve(socket.socket(fileno=int(sys.argv[1])))
     return 0
 
 

@@ -11,11 +11,12 @@ import torch
 from runtime.backends.xnnpack.engine import Engine, Measured
 from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.model import Plan
-from runtime.backends.xnnpack.native.process import KernelProcess, RefusedError
+from runtime.backends.xnnpack.native.process import Kernels, RefusedError
 from runtime.backends.xnnpack.native.shared import INPUT, OUTPUT, KernelRuntime, SharedValues
 from runtime.backends.xnnpack.native.stepwise import StepEngine, blamed
 from runtime.backends.xnnpack.native.store import ConstantStore
 from runtime.delegates import DelegateTracer
+from runtime.tensors import fill
 
 Tensor = torch.Tensor
 
@@ -32,7 +33,7 @@ class NativeEngine(Engine):
 
     measured = Measured.KERNELS
 
-    def __init__(self, plan: Plan, process: KernelProcess) -> None:
+    def __init__(self, plan: Plan, process: Kernels) -> None:
         self.plan = plan
         self._process = process
         self._store = ConstantStore(process, plan)
@@ -64,7 +65,7 @@ class NativeEngine(Engine):
         try:
             self._runtime.prepare(self._shared, [tuple(given.shape) for given in inputs])
             for value, given in zip(self.plan.inputs, inputs, strict=True):
-                held[value.ident].tensor.copy_(given)
+                fill(held[value.ident].tensor, given)
             answer = self._runtime.invoke(profile=tracer.records)
         except RefusedError as error:
             raise self._refused_at(inputs, error) from None

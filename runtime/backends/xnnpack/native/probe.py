@@ -8,7 +8,7 @@ import torch
 from runtime.backends.xnnpack.host import HostEngine
 from runtime.backends.xnnpack.model import Datatype, Node, Plan, Scaling, Value
 from runtime.backends.xnnpack.native.engine import NativeEngine
-from runtime.backends.xnnpack.native.process import KernelProcess
+from runtime.backends.xnnpack.native.process import Kernels
 from runtime.delegates import DelegateTracer
 from runtime.tracer import EventTracer
 from schema.payloads.xnnpack import nodes as n
@@ -18,7 +18,7 @@ _TOLERANCE = 1e-5
 _SHAPE = (1, 5, 4, 6)
 
 
-def probe(process: KernelProcess) -> str:
+def probe(process: Kernels) -> str:
     """Return what differs, empty when nothing does."""
     plan = probe_plan()
     given = [torch.linspace(-3.0, 3.0, 120).reshape(_SHAPE), torch.linspace(0.5, 2.0, 6)]

@@ -16,7 +16,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -72,6 +72,11 @@ class Region:
             return torch.empty(tuple(sizes), dtype=dtype)
         return from_buffer(self._map, dtype, count, offset).reshape(tuple(sizes))
 
+    @property
+    def memory(self) -> mmap.mmap:
+        """Return all of it."""
+        return self._map
+
     def close_file(self) -> None:
         """Close the file; the memory stays."""
         os.close(self.file)
@@ -85,6 +90,34 @@ def _shared_file(stack: contextlib.ExitStack) -> int:
         Path(path).unlink()
     stack.callback(os.close, made)
     return made
+
+
+class Kernels(Protocol):
+    """The real kernels, wherever they run."""
+
+    @property
+    def alive(self) -> bool:
+        """Return whether they can still be asked."""
+        ...
+
+    def number(self) -> int:
+        """Return a number that nothing has yet."""
+        ...
+
+    def region(self, size: int) -> Region:
+        """Return new memory that they have, too."""
+        ...
+
+    def discard(self, handles: list[int], regions: list[int]) -> None:
+        """Let go of runtimes and regions, at the latest before the next question."""
+        ...
+
+    def ask(self, verb: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        """Return the answer to a question.
+
+        Raises: RefusedError with what the library said; ExecutionError when they have ended
+        """
+        ...
 
 
 class KernelProcess:

@@ -11,7 +11,7 @@ import torch
 
 from runtime.backends.xnnpack.carriers import STORED
 from runtime.backends.xnnpack.model import Node, Plan, Value
-from runtime.backends.xnnpack.native.process import ALIGNMENT, SPARE, KernelProcess, Region
+from runtime.backends.xnnpack.native.process import ALIGNMENT, SPARE, Kernels, Region
 from runtime.backends.xnnpack.native.recipe import recipe
 from runtime.backends.xnnpack.native.store import ConstantStore
 from schema.scalar_type import numel
@@ -39,7 +39,7 @@ class Held:
 class SharedValues:
     """Values of a partition in shared memory, each with the shape it was last given."""
 
-    def __init__(self, process: KernelProcess) -> None:
+    def __init__(self, process: Kernels) -> None:
         self._process = process
         self._regions: list[Region] = []
         self.close = weakref.finalize(self, _discard, process, self._regions)
@@ -74,7 +74,7 @@ class SharedValues:
             self._regions[:] = [one for one in self._regions if one.number in used]
 
 
-def _discard(process: KernelProcess, regions: list[Region]) -> None:
+def _discard(process: Kernels, regions: list[Region]) -> None:
     process.discard([], [region.number for region in regions])
 
 
@@ -91,7 +91,7 @@ class KernelRuntime:
 
     def __init__(
         self,
-        process: KernelProcess,
+        process: Kernels,
         plan: Plan,
         nodes: Sequence[Node],
         ends: dict[int, tuple[int, int]],

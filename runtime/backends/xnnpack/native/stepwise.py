@@ -10,11 +10,12 @@ from runtime.backends.xnnpack import carriers
 from runtime.backends.xnnpack.engine import Engine, Measured, at_node
 from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.model import Datatype, Node, Plan, Value
-from runtime.backends.xnnpack.native.process import KernelProcess, RefusedError
+from runtime.backends.xnnpack.native.process import Kernels, RefusedError
 from runtime.backends.xnnpack.native.shared import INPUT, OUTPUT, KernelRuntime, SharedValues
 from runtime.backends.xnnpack.native.store import ConstantStore
 from runtime.delegates import DelegateTracer
 from runtime.errors import ErrorCode
+from runtime.tensors import fill
 
 Tensor = torch.Tensor
 
@@ -35,7 +36,7 @@ class StepEngine(Engine):
 
     measured = Measured.STEPS
 
-    def __init__(self, plan: Plan, process: KernelProcess, store: ConstantStore) -> None:
+    def __init__(self, plan: Plan, process: Kernels, store: ConstantStore) -> None:
         self.plan = plan
         self._process = process
         self._shared = SharedValues(process)
@@ -85,7 +86,7 @@ class StepEngine(Engine):
         self._shared.reserve(zip(self.plan.inputs, shapes, strict=True))
         self._made = {value.ident for value in self.plan.inputs}
         for value, given in zip(self.plan.inputs, inputs, strict=True):
-            self._shared.held[value.ident].tensor.copy_(given)
+            fill(self._shared.held[value.ident].tensor, given)
 
     def run_node(self, index: int) -> None:
         """Run one node."""
@@ -134,7 +135,7 @@ class StepEngine(Engine):
                 partition=self.plan.partition,
             )
         self._shared.reserve([(self.plan.values[ident], tuple(tensor.shape))])
-        self._shared.held[ident].tensor.copy_(tensor)
+        fill(self._shared.held[ident].tensor, tensor)
         self._made.add(ident)
 
     def close(self) -> None:

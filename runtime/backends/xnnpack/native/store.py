@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from runtime.backends.xnnpack.model import Datatype, Plan, Value
-from runtime.backends.xnnpack.native.process import ALIGNMENT, SPARE, KernelProcess, Region
+from runtime.backends.xnnpack.native.process import ALIGNMENT, SPARE, Kernels, Region
 from runtime.backends.xnnpack.native.recipe import Place
 
 
@@ -21,7 +21,7 @@ class ConstantStore:
         plan: whose constants they are
     """
 
-    def __init__(self, process: KernelProcess, plan: Plan) -> None:
+    def __init__(self, process: Kernels, plan: Plan) -> None:
         wanted = dict(_blobs(plan.values.values()))
         self._places: dict[tuple[int, str], int] = {}
         offset, seen = 0, dict[bytes, int]()
