@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
 
 from inspector.bundled import inner_program
 from inspector.check_facts import Evidence
-from inspector.check_pairs import (
-    program_and_bundle,
-    program_and_data,
-    program_and_program,
-    program_and_record,
-    record_and_data,
-)
-from inspector.check_runs import trace_and_trace
-from inspector.check_traces import program_and_trace, record_and_trace, trace_and_buffer
 from inspector.session import LoadedFile, Session
 from schema.bundled import BundledProgram
 from schema.debug_buffer import DebugBuffer
@@ -69,16 +62,18 @@ class Check:
 
 
 Comparison = Callable[..., Evidence]
-PAIRS: tuple[tuple[type, type, Comparison], ...] = (
-    (Program, Program, program_and_program),
-    (Program, ETRecord, program_and_record),
-    (Program, ETDump, program_and_trace),
-    (Program, FlatTensor, program_and_data),
-    (Program, BundledProgram, program_and_bundle),
-    (ETRecord, ETDump, record_and_trace),
-    (ETRecord, FlatTensor, record_and_data),
-    (ETDump, DebugBuffer, trace_and_buffer),
-    (ETDump, ETDump, trace_and_trace),
+# What two files have in common, and the function that compares it; loaded when there are two such
+# files, so that a program alone does not wait for it.
+PAIRS: tuple[tuple[type, type, str], ...] = (
+    (Program, Program, "check_pairs:program_and_program"),
+    (Program, ETRecord, "check_pairs:program_and_record"),
+    (Program, ETDump, "check_traces:program_and_trace"),
+    (Program, FlatTensor, "check_pairs:program_and_data"),
+    (Program, BundledProgram, "check_pairs:program_and_bundle"),
+    (ETRecord, ETDump, "check_traces:record_and_trace"),
+    (ETRecord, FlatTensor, "check_pairs:record_and_data"),
+    (ETDump, DebugBuffer, "check_traces:trace_and_buffer"),
+    (ETDump, ETDump, "check_runs:trace_and_trace"),
 )
 
 
@@ -127,9 +122,10 @@ def _inside(file: LoadedFile) -> object | None:
 
 
 def _comparison(left: object, right: object) -> Comparison | None:
-    for first, second, comparison in PAIRS:
+    for first, second, place in PAIRS:
         if isinstance(left, first) and isinstance(right, second):
-            return comparison
+            module, _, name = place.partition(":")
+            return cast(Comparison, getattr(import_module(f"inspector.{module}"), name))
     return None
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import importlib
 import itertools
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -104,6 +102,8 @@ def main(argv: Sequence[str] | None = None, extra_verbs: dict[str, str] | None =
         return FINE
     verb = arguments[0]
     if verb not in VERBS:
+        import difflib  # only for who mistypes
+
         close = difflib.get_close_matches(verb, [*VERBS, *(extra_verbs or {})], 1)
         hint = f"; did you mean {close[0]}?" if close else "; etscope --help lists the verbs"
         sys.stderr.write(f"etscope: unknown verb {verb!r}{hint}\n")
@@ -156,6 +156,8 @@ def _guarded(request: _Request) -> int:
 
 def _show_where(request: _Request) -> None:
     if "-v" in request.arguments or "--verbose" in request.arguments:
+        import traceback
+
         traceback.print_exc()
 
 

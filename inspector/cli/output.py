@@ -10,14 +10,11 @@ import math
 import os
 import re
 import sys
-import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
-
-import numpy as np
 
 from inspector.cli.answer import FAILED, USAGE, Answer, CommandError, Lazy
 from inspector.cli.text import render, separated
@@ -88,8 +85,6 @@ def _compact(value: object) -> str:
 
 def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
     """Return a value as JSON types; a number that is not finite becomes null."""
-    if isinstance(value, np.generic):
-        value = cast(object, value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, (str, int, bool, type(None))):
@@ -97,8 +92,8 @@ def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, Mapping):
         items = cast("Mapping[object, object]", value).items()
         return {str(key): plain(item) for key, item in items}
-    if isinstance(value, np.ndarray):
-        return plain(cast("list[object]", value.tolist()))
+    if type(value).__module__.partition(".")[0] == "numpy":  # not loaded just to ask for a type
+        return plain(cast(Any, value).tolist())
     if isinstance(value, (list, tuple, set, frozenset, Lazy)):
         return [plain(item) for item in cast("Iterable[object]", value)]
     return str(value)
@@ -182,6 +177,8 @@ def write_file(path: Path, write: Callable[[BinaryIO], object], *, force: bool) 
 
     Raises: CommandError if it exists without force, or the disk refuses
     """
+    import tempfile  # takes as long to load as all of this package
+
     refuse_existing(path, force=force)
     temporary = ""
     try:

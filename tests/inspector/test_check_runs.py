@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from inspector.check import BELONG, CANNOT_TELL, DO_NOT_BELONG, check_session
+from inspector.check import BELONG, CANNOT_TELL, DO_NOT_BELONG, PAIRS, check_session
 from inspector.session import LoadedFile, Session
 from schema.etdump import AnyEvent, DebugEvent, ETDump, ProfileEvent, decode, encode, table
 from tests.inspector.sessions import DATA, folders, label, session
@@ -101,3 +102,9 @@ def test_traces_of_two_methods_belong_to_the_program_that_has_both() -> None:
     program = next(one for one in loaded.files if one.kind == "pte")
     found = check_session(Session("with program", (program, *halves)))
     assert (found.verdict, len(found.links)) == (BELONG, 2)
+
+
+@pytest.mark.parametrize("place", sorted({row[2] for row in PAIRS}))
+def test_table_of_comparisons_names_functions_that_exist(place: str) -> None:
+    module, _, name = place.partition(":")
+    assert callable(getattr(import_module(f"inspector.{module}"), name))
