@@ -25,6 +25,7 @@ class AboutDialog(QDialog):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("About ETScope")
         self.setAccessibleName("About ETScope")
         icon = QLabel()

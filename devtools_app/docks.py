@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from devtools_app.dock_room import DockRoom
 from devtools_app.theme import Theme, set_role
 from devtools_app.view_host import ViewHost
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -59,8 +60,9 @@ class _Title(QWidget):
         layout.addStretch(1)
         layout.addWidget(self._float)
         layout.addWidget(self._hide)
-        if action is not None:
-            layout.addWidget(self._extra(action))
+        self._more = self._extra(action) if action is not None else None
+        if self._more is not None:
+            layout.addWidget(self._more)
         dock.windowTitleChanged.connect(self._label.setText)
         theme.changed.connect(self._restyle)
         self._restyle()
@@ -69,6 +71,8 @@ class _Title(QWidget):
         """Take no room where a tab already says the name."""
         if on != self._compact:
             self._compact = on
+            if self._more is not None:
+                self._more.setVisible(not on)  # else the keyboard would stop at nothing
             self.setFixedHeight(0 if on else super().sizeHint().height())
             self.updateGeometry()
 
@@ -142,6 +146,8 @@ class Dock(QDockWidget):
         self.setWidget(self.host)
         self._title = _Title(self, context.theme, action)
         self.setTitleBarWidget(self._title)
+        # Qt only moves a panel behind another tab off the window: Tab would go through all of it
+        self.visibilityChanged.connect(self.host.set_in_front)
 
     def set_compact(self, on: bool) -> None:
         """Hide the title where a tab already says the name."""
@@ -151,6 +157,7 @@ class Dock(QDockWidget):
         """Show the dock, in front of those it shares a place with, and give it the keyboard."""
         self.show()
         self.raise_()
+        self.host.set_in_front(True)
         self.host.give_focus()
 
 
@@ -169,6 +176,7 @@ class Docks:
         self.by_name = {
             spec.name: Dock(spec, context, window, actions.get(spec.action)) for spec in specs
         }
+        self._room = DockRoom(window, self.by_name)
         self._soon = QTimer(window)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._sync_titles)
@@ -200,6 +208,7 @@ class Docks:
             self._place(area, docks)
         for area, docks in sides.items():
             self._size(area, docks)
+        self._room.make_soon()
 
     def stow(self) -> None:
         """Hide all panels, as long as there is nothing to show in them."""
@@ -213,6 +222,7 @@ class Docks:
         if self._stowed is not None:
             self._window.restoreState(self._stowed, LAYOUT_VERSION)
             self._stowed = None
+            self._room.make_soon()
 
     def _later(self, *_what: object) -> None:
         self._soon.start(0)  # Qt knows who shares a place only after it has moved everything
@@ -263,6 +273,7 @@ class Docks:
         if self._stowed is not None:
             self._stowed = None
             self.stow()
+        self._room.make_soon()
         return True
 
     def _place(self, area: Area, docks: list[Dock]) -> None:

@@ -81,6 +81,7 @@ class KeySheet(QDialog):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Keys")
         self.setAccessibleName("Keys")
         page = QWidget()

@@ -39,6 +39,7 @@ class Preferences(QDialog):
 
     def __init__(self, theme: Theme, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._settings = settings
         self.setWindowTitle("Preferences")
         self.setAccessibleName("Preferences")

@@ -34,8 +34,6 @@ QWidget#panel, QWidget#panel QScrollArea, QScrollArea > QWidget > QWidget#page
 QWidget#canvasGround { background: %(surface)s; }
 QFrame#rule { background: %(line)s; border: 0; max-height: 1px; min-height: 1px; }
 QFrame#card { background: %(raised)s; border: 1px solid %(line)s; border-radius: 4px; }
-QLabel#command { background: %(sunken)s; border: 1px solid %(line)s; border-radius: 4px;
-    padding: 8px 12px; }
 QFrame#notice { background: %(plain)s; border: 0; border-left: 3px solid %(plain_edge)s;
     border-radius: 3px; }
 
@@ -57,6 +55,7 @@ QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QTextBrowser:focus
 QLineEdit[wrong="true"] { border-color: %(bad)s; }
 QPlainTextEdit#plain, QTextBrowser#plain { border: 0; border-radius: 0;
     background: %(raised)s; }
+QPlainTextEdit#command { background: %(sunken)s; border: 1px solid %(line)s; }
 QPlainTextEdit#code { border: 0; border-radius: 0; background: %(surface)s; }
 
 QPushButton { background: %(raised)s; border: 1px solid %(edge)s; border-radius: 4px;

@@ -76,6 +76,10 @@ class ViewHost(QWidget):
         self._failed_for = self._shown = None
         self.refresh()
 
+    def set_in_front(self, on: bool) -> None:
+        """Say whether the place can be seen; behind another tab it is no stop for the keyboard."""
+        self._stack.setVisible(on)
+
     def give_focus(self) -> None:
         """Give the keyboard to the view, or to what stands in for it."""
         target = self._stack.currentWidget() or self

@@ -126,14 +126,15 @@ def memory_findings(session: Session) -> list[Finding]:
         return []
     method, arena = max(arenas, key=lambda pair: pair[1].planned_bytes)
     several = len(program.plans) > 1
-    return [_peak(method if several else "", arena, method)]
+    some = analyse_memory(program, method).instruction_count > 0
+    where = f" at instruction {arena.peak_instruction}" if some else ""
+    return [_peak(method if several else "", arena, method, where)]
 
 
-def _peak(prefix: str, arena: Arena, method: str) -> Finding:
+def _peak(prefix: str, arena: Arena, method: str, where: str) -> Finding:
     head = f"{prefix}: peak" if prefix else "Peak"
     text = (
-        f"{head} {nbytes_text(arena.peak_bytes)} at instruction {arena.peak_instruction},"
-        f" {nbytes_text(arena.planned_bytes)} planned"
+        f"{head} {nbytes_text(arena.peak_bytes)}{where}, {nbytes_text(arena.planned_bytes)} planned"
     )
     culprits = arena.at_peak()[:2]
     detail = " and ".join(value.operator or value.role for value in culprits)
@@ -174,7 +175,7 @@ def _largest(session: Session, parts: list[Part], total: int) -> list[Finding]:
     plurals = {"table": "tables", "constant": "constants", "vtable": "vtables", "header": "headers"}
     words = plurals.get(kind, kind)
     text = f"{percent_text(nbytes / total)} of the {nbytes_text(total)} is {words}"
-    text += f", {count} parts" if count > 1 else ""
+    text += f", {count:,} parts" if count > 1 else ""
     detail = f"largest: {short(largest.name)}, {nbytes_text(largest.nbytes)}"
     users = users_of(largest, stored_users(session))
     detail += f", used by {users_text(users)}" if users else ""

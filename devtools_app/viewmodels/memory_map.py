@@ -21,6 +21,7 @@ from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.table import Table, Total, number_column, share_column, text_column
 from devtools_app.viewmodels.timeline_events import call_label
 from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes, format_share
+from inspector.finding import plural
 from inspector.join_index import JoinIndex
 from inspector.memory import Arena, MemoryPlan, PlannedValue, analyse_memory
 from inspector.model_graph import short_backend
@@ -114,8 +115,8 @@ def headline(plan: MemoryPlan, arena: Arena, size_unit: str = "auto") -> str:
     storages = len({value.storage for value in arena.values})
     shared = f" on {storages:,} places" if storages != len(arena.values) else ""
     parts = [
-        f"{len(arena.values):,} values{shared}",
-        f"{plan.instruction_count:,} instructions",
+        f"{plural(len(arena.values), 'value')}{shared}",
+        plural(plan.instruction_count, "instruction"),
         f"peak {format_bytes(arena.peak_bytes, size_unit)}",
         f"lower bound {format_bytes(arena.lower_bound_bytes, size_unit)}",
         f"holes {format_share(holes)}",

@@ -281,7 +281,7 @@ def _untimed(session: Session, method: str) -> OperatorsTable:
     backends = [short_backend(node.backend) if node.backend else "not delegated" for node in nodes]
     weights = [sum(weight.nbytes or 0 for weight in node.weights) for node in nodes]
     columns = (
-        text_column("operator", [node.node.target for node in nodes], width=23),
+        text_column("operator", [node.node.target.replace("::", ".") for node in nodes], width=23),
         text_column("module", [node.node.module_path for node in nodes], missing="", width=16),
         text_column("delegate", delegates, width=13),
         number_column("instruction", [own[0] if own else None for own in steps], Quantity.COUNT),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -41,6 +42,9 @@ _NO_ARENA = Need(
     "This method asks for no planned memory: its values are constants, scalars or owned by"
     " the caller.",
 )
+
+
+_BOTH = 270  # height from which there is room for the plan and the curve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,12 +85,7 @@ class MemoryPane(Pane):
         self.add_button("", "Show the whole plan (Space)", self.canvas.fit, icon="fit", right=True)
 
     def _add_content(self) -> None:
-        drawing = QWidget()
-        layout = QVBoxLayout(drawing)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.canvas, 1)
-        layout.addWidget(self.curve)
+        drawing = _Drawing(self.canvas, self.curve)
         self.splitter = Beside(with_legend(drawing, self.legend), self.table)
         self.set_content(self.splitter)
 
@@ -230,6 +229,24 @@ def _make(session: Session, method: str, place: int, unit: str, *, peak_only: bo
 
 def _needs(session: Session) -> Need | None:
     return None if session.program is not None else _NO_PROGRAM
+
+
+class _Drawing(QWidget):
+    """The plan over the curve, which is left out where there is no height for both."""
+
+    def __init__(self, plan: QWidget, curve: QWidget) -> None:
+        super().__init__()
+        self._curve = curve
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(plan, 1)
+        layout.addWidget(curve)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._curve.setVisible(self.height() >= _BOTH)
 
 
 SPEC = ViewSpec("memory", "Memory", Area.CENTRE, MemoryPane, "memory", needs=_needs)

@@ -38,6 +38,10 @@ _NOTHING = Need(
     "A program (.pte) or an ETRecord lists the operators; a trace (ETDump) adds their times."
     " Open one of them beside the files that are here.",
 )
+_NONE_RUN = Need(
+    "No operators",
+    "This method runs no operator: what it returns is there before it begins.",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +156,9 @@ class OperatorsPane(Pane):
         """Show the operators of a method."""
         made = self._made = result if isinstance(result, _Made) else None
         if made is None or not (made.rows.table.length or self.events.isChecked()):
-            self.show_need(_NOTHING)
+            session = self.state.session
+            known = session is not None and self.state.method in session.methods
+            self.show_need(_NONE_RUN if known else _NOTHING)
             return
         self._offer_groups(made)
         if made.tree is None:

@@ -27,6 +27,7 @@ from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.treemap_canvas import TreemapCanvas
+from devtools_app.widgets.treemap_canvas_paint import STRENGTH
 from inspector.session import Session
 
 _SIZE_COLUMN = 1
@@ -46,7 +47,7 @@ class SizePane(Pane):
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Size")
         self.canvas = TreemapCanvas(context.theme.canvas)
-        self.legend = Legend(context.theme.canvas, line=True)
+        self.legend = Legend(context.theme.canvas, line=True, strength=STRENGTH)
         self.table = TableView(context.theme, "parts")
         self._made: _Made | None = None
         self._path: str | None = None

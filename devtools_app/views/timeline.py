@@ -24,6 +24,7 @@ from devtools_app.widgets.beside import with_legend
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.timeline_canvas import TimelineCanvas
+from devtools_app.widgets.timeline_canvas_paint import STRENGTH
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.join_index import JoinIndex, join_index
 from inspector.session import Session
@@ -57,7 +58,7 @@ class TimelinePane(Pane):
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Timeline")
         self.canvas = TimelineCanvas(context.theme.canvas)
-        self.legend = Legend(context.theme.canvas, line=True)
+        self.legend = Legend(context.theme.canvas, line=True, strength=STRENGTH)
         self._made: _Made | None = None
         self._chosen = ""
         self.runs = ToolbarCombo(self.theme, "show", "Runs to show")

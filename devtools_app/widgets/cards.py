@@ -22,6 +22,7 @@ from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.facts import Fact
 from devtools_app.viewmodels.overview import Missing
 from devtools_app.widgets.badge import Badge
+from devtools_app.widgets.command_text import CommandText
 from devtools_app.widgets.link_row import LinkRow
 
 _LABEL_WIDTH = 92
@@ -88,8 +89,7 @@ class Card(QFrame):
         title = words(self._theme, f"{missing.what} would add {missing.adds}")
         self.add(title)
         line = QHBoxLayout()
-        command = words(self._theme, missing.command)
-        command.setObjectName("command")
+        command = CommandText(missing.command)
         command.setFont(self._theme.mono(FontSize.SMALL))
         copy = QPushButton("Copy")
         copy.setAccessibleName(f"Copy the command that makes the {missing.what}")

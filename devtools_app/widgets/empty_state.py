@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from devtools_app.theme import FontSize, Theme, set_role
+from devtools_app.widgets.command_text import CommandText
 
 _WIDTH = 520
 
@@ -38,10 +39,7 @@ class EmptyState(QWidget):
         self._title = _label()
         self._text = _label()
         set_role(self._text, "role", "muted")
-        self._command = _label()
-        self._command.setObjectName("command")
-        self._command.setWordWrap(False)
-        self._command.setAlignment(Qt.AlignmentFlag.AlignLeft)
+        self._command = CommandText()
         self._copy = QPushButton("Copy")
         self._copy.setAccessibleName("Copy the command")
         self._copy.clicked.connect(self._copy_command)
@@ -58,7 +56,8 @@ class EmptyState(QWidget):
         self._title.setText(need.title)
         self._text.setText(need.text)
         self._text.setVisible(bool(need.text))
-        self._command.setText(need.command)
+        self._command.show_text(need.command)
+        self._command.setMaximumWidth(self._command.sizeHint().width())
         self._command.setVisible(bool(need.command))
         self._copy.setVisible(bool(need.command))
         self.setAccessibleName(f"{need.title}. {need.text}".strip())
@@ -78,7 +77,11 @@ class EmptyState(QWidget):
         layout.addStretch(2)
         for part in (self._title, self._text):
             layout.addLayout(_centred(part))
-        layout.addWidget(self._command, 0, Qt.AlignmentFlag.AlignHCenter)
+        line = QHBoxLayout()
+        line.addStretch(1)
+        line.addWidget(self._command, 1000)
+        line.addStretch(1)
+        layout.addLayout(line)
         layout.addLayout(self._buttons)
         layout.addStretch(3)
 
@@ -86,9 +89,10 @@ class EmptyState(QWidget):
         self._title.setFont(self._theme.sans(FontSize.LARGE, strong=True))
         self._text.setFont(self._theme.sans())
         self._command.setFont(self._theme.mono(FontSize.SMALL))
+        self._command.setMaximumWidth(self._command.sizeHint().width())
 
     def _copy_command(self) -> None:
-        QGuiApplication.clipboard().setText(self._command.text())
+        QGuiApplication.clipboard().setText(self._command.toPlainText())
 
 
 def _centred(label: QLabel) -> QHBoxLayout:

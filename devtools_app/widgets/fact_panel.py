@@ -80,7 +80,16 @@ class FactPanel(QScrollArea):
             self._add_group(layout, group)
         layout.addStretch(1)
         self.setWidget(page)
+        self._order_keys(page)
         self.setAccessibleDescription(f"{self._sheet.title}, {self._sheet.subtitle}".strip(", "))
+
+    def _order_keys(self, page: QWidget) -> None:
+        """Let Tab go on with the facts: made late, they would come after all other views."""
+        before: QWidget = self
+        for widget in page.findChildren(QWidget):
+            if widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+                self.setTabOrder(before, widget)
+                before = widget
 
     def _add_head(self, layout: QVBoxLayout) -> None:
         if self._sheet.title:

@@ -25,6 +25,7 @@ from devtools_app.theme import Theme, set_role
 from devtools_app.viewmodels.export import TextFormat, tsv, write_table
 from devtools_app.viewmodels.filter import FilterError, parse_filter
 from devtools_app.viewmodels.table import ColumnKind, Table
+from devtools_app.viewmodels.units import magnitude
 from devtools_app.widgets.badge import BadgeDelegate
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.files import AskSave, ask_save, try_to_write
@@ -254,9 +255,12 @@ class ItemPanel(QWidget):
 
 
 def _example(table: Table) -> str:
-    """Return a condition on the first number column of a table, empty without one."""
-    number = next((one for one in table.columns if one.kind is ColumnKind.NUMBER), None)
-    return "" if number is None else f"{number.title.replace(' ', '')}>0.1"
+    """Return a condition on a number column that has a unit, else on any; empty without one."""
+    numbers = [one for one in table.columns if one.kind is ColumnKind.NUMBER]
+    measured = next((one for one in numbers if one.unit and magnitude(one.values)), None)
+    number = measured or next(iter(numbers), None)
+    least = "1" if measured is None else "0.1"
+    return "" if number is None else f"{number.title.replace(' ', '')}>{least}"
 
 
 def _short(text: str) -> str:

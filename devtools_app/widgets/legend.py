@@ -30,12 +30,25 @@ _GAP, _LINE_PAD = 20.0, 4.0  # between entries of a line, above and below it
 
 
 class Legend(QWidget):
-    """A small card that lies over a canvas, or a line below one; it takes no clicks."""
+    """A small card that lies over a canvas, or a line below one; it takes no clicks.
+
+    Args:
+        colours: the palette
+        parent: the canvas it lies over
+        line: a line instead of a card
+        strength: how much of a colour the canvas mixes into its ground; swatches do the same
+    """
 
     def __init__(
-        self, colours: CanvasColours, parent: QWidget | None = None, *, line: bool = False
+        self,
+        colours: CanvasColours,
+        parent: QWidget | None = None,
+        *,
+        line: bool = False,
+        strength: float = 1.0,
     ) -> None:
         super().__init__(parent)
+        self._strength = strength
         self._colours = colours
         self._line = line
         self._entries: tuple[LegendEntry, ...] = ()
@@ -84,7 +97,7 @@ class Legend(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         with QPainter(self) as painter:
             if self._line:
-                paint_line(painter, self._entries, self._colours, self.width())
+                paint_line(painter, self._entries, self._colours, self.width(), self._strength)
             else:
                 self.paint(painter)
 
@@ -111,7 +124,11 @@ def line_places(
 
 
 def paint_line(
-    painter: QPainter, entries: Sequence[LegendEntry], colours: CanvasColours, width: int
+    painter: QPainter,
+    entries: Sequence[LegendEntry],
+    colours: CanvasColours,
+    width: int,
+    strength: float = 1.0,
 ) -> None:
     """Draw the entries one after the other; ramps are for cards only."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -120,7 +137,7 @@ def paint_line(
     painter.setFont(font)
     for entry, (x, y) in zip(entries, line_places(entries, colours, width), strict=True):
         top = y + _LINE_PAD
-        _paint_swatch(painter, entry, colours, QRectF(x, top + 3.5, _SWATCH, _SWATCH))
+        _paint_swatch(painter, entry, colours, QRectF(x, top + 3.5, _SWATCH, _SWATCH), strength)
         painter.setPen(qcolor(colours.muted))
         baseline = top + (_ROW + metrics.ascent() - metrics.descent()) / 2
         painter.drawText(QPointF(x + _SWATCH + 8, baseline), entry.label)
@@ -166,21 +183,28 @@ def paint_legend(painter: QPainter, entries: Sequence[LegendEntry], colours: Can
 
 
 def _paint_swatch(
-    painter: QPainter, entry: LegendEntry, colours: CanvasColours, box: QRectF
+    painter: QPainter,
+    entry: LegendEntry,
+    colours: CanvasColours,
+    box: QRectF,
+    strength: float = 1.0,
 ) -> None:
-    fill, border, width = _swatch_look(entry, colours)
+    fill, border, width = _swatch_look(entry, colours, strength)
     painter.setPen(QPen(qcolor(border), width))
     painter.setBrush(fill)
     painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 2, 2)
 
 
-def _swatch_look(entry: LegendEntry, colours: CanvasColours) -> tuple[QBrush, str, float]:
+def _swatch_look(
+    entry: LegendEntry, colours: CanvasColours, strength: float
+) -> tuple[QBrush, str, float]:
     """Return fill, border colour and border width."""
     own = colours.reference(entry.colour)
+    painted = mix(colours.surface, own, strength)
     quiet = mix(colours.line, colours.muted, 0.25)
     looks = {
         Swatch.REGION: (mix(colours.surface, own, 0.2), own, 1.7),
-        Swatch.FILL: (own, own, 1.0),
+        Swatch.FILL: (painted, painted, 1.0),
         Swatch.OUTLINE: (
             mix(colours.raised, colours.not_delegated, 0.13),
             colours.not_delegated,

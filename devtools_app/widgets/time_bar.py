@@ -12,6 +12,7 @@ from typing_extensions import override
 from devtools_app.theme import Theme, set_role
 from devtools_app.viewmodels.overview import Slice
 from devtools_app.viewmodels.units import format_share
+from devtools_app.widgets.flow_layout import FlowLayout
 
 _BAR = 18
 _SWATCH = 10
@@ -30,8 +31,7 @@ class TimeBar(QWidget):
         super().__init__()
         self._theme = theme
         self._bar = _Bar(theme)
-        self._legend = QHBoxLayout()
-        self._legend.setSpacing(4)
+        self._legend = FlowLayout(space=12, line_space=4)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(6)
@@ -46,9 +46,16 @@ class TimeBar(QWidget):
             if widget is not None:
                 widget.deleteLater()
         for part in slices:
-            self._legend.addWidget(_Swatch(self._theme, part.word))
-            self._legend.addWidget(self._button(part))
-        self._legend.addStretch(1)
+            self._legend.addWidget(self._entry(part))
+
+    def _entry(self, part: Slice) -> QWidget:
+        entry = QWidget()
+        layout = QHBoxLayout(entry)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addWidget(_Swatch(self._theme, part.word))
+        layout.addWidget(self._button(part))
+        return entry
 
     def _button(self, part: Slice) -> QPushButton:
         share = format_share(part.share)

@@ -20,6 +20,7 @@ from devtools_app.widgets.paint_theme import CanvasColours, ink_on, mix, qcolor
 
 RULER = 28.0
 LABELS = 156.0  # width of the lane names
+STRENGTH = 0.72  # of the colour of a call on the ground
 _SHORTEST = 5  # characters a shortened name must have left
 LANE, FLAME_LANE = 24.0, 19.0
 GROUP = 24.0  # height of a group's name
@@ -183,7 +184,7 @@ class TimelinePicture:
     def _fill(self, reference: int, lane: int) -> str:
         """Return the colour of an event: lighter the deeper it lies."""
         depth = self.data.lanes[lane].depth
-        share = 1.0 if depth == 0 else 0.72 if depth == 1 else 0.55
+        share = 1.0 if depth == 0 else STRENGTH if depth == 1 else 0.55
         return mix(self.colours.surface, self.colours.reference(reference), share)
 
     def _paint_hatched(self, painter: QPainter, boxes: np.ndarray) -> None:

@@ -17,6 +17,7 @@ from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.paint_theme import CanvasColours, ink_on, mix, qcolor, readable
 
 CRUMBS = 30.0  # height of the path above the map
+STRENGTH = 0.62  # of a colour on the ground
 _NAME_FROM = (38.0, 16.0)
 _TWO_LINES = 34.0
 _SHORTEST = 6  # characters a shortened name must have left
@@ -53,7 +54,7 @@ class TreemapPicture:
         if cell.part < 0:
             return c.surface
         own = c.reference(int(self.data.colour[cell.part]))
-        return mix(c.surface, own, 0.16 if cell.is_open else 0.62)
+        return mix(c.surface, own, 0.16 if cell.is_open else STRENGTH)
 
     def paint(self, painter: QPainter, marks: TreemapMarks) -> None:
         """Draw all cells and marks."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
+from devtools_app.latest import Latest
 from devtools_app.start_page import SAMPLE
 from devtools_app.theme import Mode
 from devtools_app.view_host import ViewHost
@@ -120,3 +121,38 @@ def test_window_is_no_wider_than_a_small_screen(window):
         window.show_view(name)
     assert window.minimumSizeHint().width() <= 1280
     assert window.minimumSizeHint().height() <= 800
+
+
+def test_keyboard_goes_through_what_can_be_seen_and_comes_back(window, qtbot) -> None:
+    window.activateWindow()
+    for name in ("overview", "partitions", "notes", "log", "operators"):
+        window.show_view(name)
+        qtbot.waitUntil(lambda: not any(job.busy for job in window.findChildren(Latest)))
+        for key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
+            stops, behind = _stops(window, qtbot, key)
+            assert len(stops) == len(set(stops)), name
+            assert not behind, (name, behind)
+
+
+def _stops(window: MainWindow, qtbot, key: Qt.Key) -> tuple[list[QWidget], list[QWidget]]:
+    """Return what a key goes through until it comes back, and what of it was off the window."""
+    start = QApplication.focusWidget()
+    assert start is not None
+    qtbot.keyClick(start, key)  # a view that is shown may have the focus without being a stop
+    now = QApplication.focusWidget()
+    stops: list[QWidget] = []
+    behind: list[QWidget] = []
+    while len(stops) < 150:
+        assert now is not None
+        if stops and now is stops[0]:
+            return stops, behind
+        stops.append(now)
+        behind += [now] if _is_behind(window, now) else []
+        qtbot.keyClick(now, key)
+        now = QApplication.focusWidget()
+    raise AssertionError("the keyboard does not come back")
+
+
+def _is_behind(window: MainWindow, widget: QWidget) -> bool:
+    """Return whether a widget is off the window, as panels behind another tab are."""
+    return not window.rect().intersects(QRect(widget.mapTo(window, QPoint(0, 0)), widget.size()))

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QLabel
+from shiboken6 import isValid
 
 from devtools_app import requests
 from devtools_app.actions import ACTIONS
@@ -313,7 +314,7 @@ def test_window_dialogs_open_and_close_by_keyboard(window, qtbot, name):
     dialog = next(one for one in window.findChildren(QDialog) if one.isVisible())
     assert dialog.accessibleName()
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
-    assert not dialog.isVisible()
+    qtbot.waitUntil(lambda: not isValid(dialog), timeout=20_000)  # none is left to be restyled
 
 
 def test_window_theme_menu_ticks_what_is_on(window):

@@ -1,0 +1,121 @@
+"""In a small window the panels give way to the view in the middle, and get their room back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtWidgets import QDockWidget, QMainWindow
+from typing_extensions import override
+
+_SIDES = {
+    Qt.DockWidgetArea.LeftDockWidgetArea: Qt.Orientation.Horizontal,
+    Qt.DockWidgetArea.RightDockWidgetArea: Qt.Orientation.Horizontal,
+    Qt.DockWidgetArea.BottomDockWidgetArea: Qt.Orientation.Vertical,
+}
+_CENTRE = {Qt.Orientation.Horizontal: 430, Qt.Orientation.Vertical: 320}
+_LEAST = {Qt.Orientation.Horizontal: 160, Qt.Orientation.Vertical: 120}
+
+Area = Qt.DockWidgetArea
+
+
+def shares(extents: Mapping[Area, int], short: int, least: int) -> dict[Area, int]:
+    """Return what sides shrink to so that the middle has so much more, the larger ones first.
+
+    Args:
+        extents: size of each side
+        short: how much the middle lacks
+        least: what a side keeps in any case
+    """
+    found = dict(extents)
+    for _pixel in range(short):
+        largest = max(found, key=found.__getitem__, default=None)
+        if largest is None or found[largest] <= least:
+            break
+        found[largest] -= 1
+    return found
+
+
+class DockRoom(QObject):
+    """Keeps the middle of a window usable when the window changes its size."""
+
+    def __init__(self, window: QMainWindow, docks: Mapping[str, QDockWidget]) -> None:
+        super().__init__(window)
+        self._window = window
+        self._docks = docks
+        self._wanted: dict[Area, int] = {}  # size of a side before it gave way
+        self._given: dict[Area, int] = {}  # what it was left with
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self.make)
+        window.installEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._window and event.type() is QEvent.Type.Resize:
+            self.make_soon()
+        return False
+
+    def make_soon(self) -> None:
+        """Do so once everything has its place."""
+        self._soon.start(0)
+
+    def make(self) -> None:
+        """Take room from the panels or give it back; panels the user moved since are left alone."""
+        for way in Qt.Orientation:
+            self._make(way)
+
+    def _make(self, way: Qt.Orientation) -> None:
+        docks = {area: dock for area, dock in self._outer().items() if _SIDES[area] is way}
+        middle = self._window.centralWidget()
+        if not docks or middle is None or not middle.isVisible():
+            return
+        sizes = {area: _extent(dock, way) for area, dock in docks.items()}
+        short = _CENTRE[way] - (
+            middle.width() if way is Qt.Orientation.Horizontal else middle.height()
+        )
+        wanted = self._smaller(sizes, short, way) if short > 0 else self._larger(sizes, -short)
+        changed = [area for area, size in wanted.items() if size != sizes[area]]
+        if changed:
+            self._window.resizeDocks(
+                [docks[area] for area in changed], [wanted[area] for area in changed], way
+            )
+
+    def _smaller(self, sizes: dict[Area, int], short: int, way: Qt.Orientation) -> dict[Area, int]:
+        wanted = shares(sizes, short, _LEAST[way])
+        for area, size in wanted.items():
+            if size != sizes[area]:
+                if self._given.get(area) != sizes[area]:
+                    self._wanted[area] = sizes[area]
+                self._given[area] = size
+        return wanted
+
+    def _larger(self, sizes: dict[Area, int], spare: int) -> dict[Area, int]:
+        wanted = dict(sizes)
+        for area, size in sizes.items():
+            if area not in self._given:
+                continue
+            if self._given[area] != size:  # somebody moved it: that is what is wanted now
+                del self._given[area], self._wanted[area]
+                continue
+            more = min(spare, self._wanted[area] - size)
+            spare -= more
+            wanted[area] = self._given[area] = size + more
+            if wanted[area] == self._wanted[area]:
+                del self._given[area], self._wanted[area]
+        return wanted
+
+    def _outer(self) -> dict[Area, QDockWidget]:
+        """Return one panel that can be seen of each side."""
+        found: dict[Area, QDockWidget] = {}
+        for dock in self._docks.values():
+            area = self._window.dockWidgetArea(dock)
+            if area in _SIDES and not dock.isHidden() and not dock.isFloating():
+                front = not dock.visibleRegion().isEmpty()
+                if area not in found or front:
+                    found[area] = dock
+        return found
+
+
+def _extent(dock: QDockWidget, way: Qt.Orientation) -> int:
+    return dock.width() if way is Qt.Orientation.Horizontal else dock.height()

@@ -1,0 +1,77 @@
+"""Things in a row that goes on in the next line where there is no more room."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtWidgets import QLayout, QLayoutItem
+from typing_extensions import override
+
+
+class FlowLayout(QLayout):
+    """Lays its items out like the words of a paragraph."""
+
+    def __init__(self, space: int, line_space: int) -> None:
+        super().__init__()
+        self._items: list[QLayoutItem] = []
+        self._space = space
+        self._line_space = line_space
+
+    @override
+    def addItem(self, item: QLayoutItem) -> None:
+        self._items.append(item)
+
+    @override
+    def count(self) -> int:
+        return len(self._items)
+
+    @override
+    def itemAt(self, index: int) -> QLayoutItem | None:
+        return self._items[index] if 0 <= index < len(self._items) else None
+
+    @override
+    def takeAt(self, index: int) -> QLayoutItem | None:
+        return self._items.pop(index) if 0 <= index < len(self._items) else None
+
+    @override
+    def expandingDirections(self) -> Qt.Orientation:
+        return Qt.Orientation(0)
+
+    @override
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    @override
+    def heightForWidth(self, width: int) -> int:
+        return self._place(QRect(0, 0, width, 0), move=False)
+
+    @override
+    def setGeometry(self, rect: QRect) -> None:
+        super().setGeometry(rect)
+        self._place(rect, move=True)
+
+    @override
+    def sizeHint(self) -> QSize:
+        sizes = [item.sizeHint() for item in self._items]
+        width = sum(size.width() for size in sizes) + self._space * max(0, len(sizes) - 1)
+        return QSize(width, max((size.height() for size in sizes), default=0))
+
+    @override
+    def minimumSize(self) -> QSize:
+        found = QSize(0, 0)
+        for item in self._items:
+            found = found.expandedTo(item.minimumSize())
+        return found
+
+    def _place(self, rect: QRect, *, move: bool) -> int:
+        """Return the height that the items need; put them there if they are to be moved."""
+        x, y, line = 0, 0, 0
+        for item in self._items:
+            size = item.sizeHint()
+            if x and x + size.width() > rect.width():
+                x, y, line = 0, y + line + self._line_space, 0
+            if move:
+                width = min(size.width(), rect.width())
+                item.setGeometry(QRect(rect.topLeft() + QPoint(x, y), QSize(width, size.height())))
+            x += size.width() + self._space
+            line = max(line, size.height())
+        return y + line
