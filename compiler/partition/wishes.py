@@ -159,6 +159,8 @@ def _stand_in(op: Any, args: Any, kwargs: Any) -> Node:  # noqa: ANN401
 
 
 def whole_nodes(edge: ExportedProgram, ops: frozenset[Any]) -> list[Node]:
-    """Return the calls of an edge program that are wanted operators kept whole."""
-    targets = [(node, node.target) for node in edge.graph.nodes if node.op == "call_function"]
+    """Return the calls of an edge program, bodies too, that are wanted operators kept whole."""
+    graphs = [m.graph for m in edge.graph_module.modules() if isinstance(m, torch.fx.GraphModule)]
+    nodes = [node for graph in graphs for node in graph.nodes if node.op == "call_function"]
+    targets = [(node, node.target) for node in nodes]
     return [node for node, target in targets if isinstance(target, EdgeOp) and target.op in ops]
