@@ -51,6 +51,7 @@ bench: setup
 
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --cases $(N)
+	$(BIN)/python -m tests.fuzz.payloads --cases $(N)
 
 screenshots: setup
 	$(BIN)/python -m devtools_app.screenshots docs/images

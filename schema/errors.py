@@ -5,6 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+_LONGEST = 400  # characters of a part of a sentence; names in files can be of any length
+
+
+def _shown(text: str) -> str:
+    """Return a text that may hold names out of a file as a part of one line."""
+    cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    if cut.isprintable():
+        return cut
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in cut
+    )
+
 
 class FormatError(ValueError):
     """Bytes that cannot be what they claim to be; reads as one sentence.
@@ -36,10 +49,10 @@ class FormatError(ValueError):
     def __str__(self) -> str:
         place = [f"at byte {self.offset:#x}"] if self.offset is not None else []
         if self.field:
-            place.append(f"in {self.field}")
+            place.append(f"in {_shown(self.field)}")
         where = " ".join(place)
         head = ": ".join(part for part in (self.file, where) if part)
-        sentence = f"expected {self.expected}, found {self.found}"
+        sentence = f"expected {_shown(self.expected)}, found {_shown(self.found)}"
         return f"{head}: {sentence}" if head else sentence
 
     def inside(self, outer: str) -> FormatError:

@@ -19,13 +19,26 @@ def named_constant(
 
 
 def missing_constants(constants: Iterable[Constant], where: str) -> list[Issue]:
-    """Return one issue that counts the named blobs which are not at hand, or none."""
+    """Return what is wrong with the named blobs: how many are not at hand, how many too short."""
     named = [constant for constant in constants if constant.location == NAMED]
     missing = [constant.name for constant in named if constant.data is None]
-    if not missing:
-        return []
-    text = (
-        f"{len(missing)} of {len(named)} named constants are not in the data at hand; "
-        f"the first is {missing[0]}"
-    )
-    return [Issue(Severity.WARNING, where, text)]
+    found: list[Issue] = []
+    if missing:
+        text = (
+            f"{len(missing)} of {len(named)} named constants are not in the data at hand; "
+            f"the first is {missing[0]}"
+        )
+        found.append(Issue(Severity.WARNING, where, text))
+    short = [(one, len(one.data)) for one in named if one.data is not None and _is_short(one)]
+    if short:
+        first, size = short[0]
+        text = (
+            f"{len(short)} of {len(named)} named constants are shorter than the payload says; "
+            f"the first is {first.name} with {size} of {first.nbytes} bytes"
+        )
+        found.append(Issue(Severity.ERROR, where, text))
+    return found
+
+
+def _is_short(constant: Constant) -> bool:
+    return constant.data is not None and len(constant.data) < (constant.nbytes or 0)

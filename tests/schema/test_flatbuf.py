@@ -270,3 +270,13 @@ def test_reader_of_damaged_bytes_only_raises_format_errors(seed: int) -> None:
         except FormatError as error:
             outcomes.add(type(error))
     assert outcomes == {Tree, FormatError}
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[31m", "tab\there", "\ud800", "x" * 100_000])
+def test_error_with_a_name_of_a_file_stays_one_short_line(name: str) -> None:
+    error = FormatError(name, name, field=name, offset=3)
+    text = str(error.inside("outer"))
+    assert text.isprintable()
+    assert len(text) < 2000
+    assert "expected" in text
+    assert text.startswith("at byte 0x3 in outer.")
