@@ -16,7 +16,8 @@ from runtime.partition import Partition, Place, delegate_step
 from runtime.registry import KernelRegistry
 from runtime.running import Runner
 from runtime.stepping import DelegateSteps, EnteredSteps
-from runtime.tensors import Slot, dim_order_of, fill
+from runtime.tensor_ptr import TensorPtr
+from runtime.tensors import Slot, fill, strides_of
 from runtime.tracer import EventTracer
 from runtime.values import ValueTable, check_indices
 from schema.program import model as m
@@ -135,6 +136,7 @@ class Method:
             )
 
     def _set_tensor(self, slot: Slot, value: Any) -> None:  # noqa: ANN401 - checked here
+        value = value.tensor if isinstance(value, TensorPtr) else value
         if not isinstance(value, torch.Tensor):
             raise invalid_argument(f"a tensor is wanted, found {_said(value)}")
         if slot.read_only and slot.viewed is None:
@@ -143,7 +145,8 @@ class Method:
             raise invalid_argument(f"{slot.tensor.dtype} is wanted, found {value.dtype}")
         value = value.detach()
         slot.resize(value.shape)
-        if slot.planned or value.device.type != "cpu" or dim_order_of(value) != slot.dim_order:
+        wanted = strides_of(value.shape, slot.dim_order)
+        if slot.planned or value.device.type != "cpu" or value.stride() != wanted:
             fill(slot.tensor, value)
         else:
             slot.share(value)
