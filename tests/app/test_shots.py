@@ -91,3 +91,6 @@ def test_demo_without_a_display_writes_pictures_and_the_summary(tmp_path: Path) 
     assert {"summary.txt", "graph_light.png", "graph_dark.png", "memory_light.png"} <= names
     assert "All 4 files belong together" in (tmp_path / "out/summary.txt").read_text()
     assert str(tmp_path / "out") in done.stdout
+    assert "instead" not in done.stdout  # of what was to be compiled and run
+    made = {path.name for path in (tmp_path / "out/keyword_spotter/run").iterdir()}
+    assert made == {"outputs.pt", "run.debug", "run.etdp", "run.json"}
