@@ -44,9 +44,10 @@ class MissingOutVariantsError(CompileError):
         operators: qualified names of the operators
     """
 
-    def __init__(self, operators: Sequence[str]) -> None:
+    def __init__(self, operators: Sequence[str], lines: Sequence[str] = ()) -> None:
         self.operators = tuple(operators)
-        super().__init__(f"Missing out variants: {{{', '.join(self.operators)}}}")
+        used = f", used at {', '.join(lines)}" if lines else ""
+        super().__init__(f"Missing out variants: {{{', '.join(self.operators)}}}{used}")
 
 
 class PlanError(CompileError):

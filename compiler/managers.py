@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from torch.export import ExportedProgram
 
@@ -186,10 +186,29 @@ class EdgeProgramManager:
 
 
 def named_programs(programs: Programs) -> dict[str, ExportedProgram]:
-    """Return programs by method; a lone one is named ``forward``."""
-    if isinstance(programs, ExportedProgram):
-        return {FORWARD: programs}
-    return dict(programs)
+    """Return programs by method; a lone one is named ``forward``.
+
+    Raises:
+        TypeError: something is no exported program
+        CompileError: a method has no name
+    """
+    given: Any = {FORWARD: programs} if isinstance(programs, ExportedProgram) else programs
+    if not isinstance(given, Mapping):
+        raise TypeError(f"expected an ExportedProgram, or such by method, found {_kind(programs)}")
+    named = dict(cast("Mapping[str, ExportedProgram]", given))
+    for name, program in named.items():
+        if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance] - of users
+            raise CompileError(f"the name of a method is a text of at least a letter, not {name!r}")
+        if not isinstance(program, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance] - of users
+            raise TypeError(
+                f"expected an ExportedProgram as method {name}, found {_kind(program)}; "
+                "compiler.export makes one of a module"
+            )
+    return named
+
+
+def _kind(value: Any) -> str:  # noqa: ANN401
+    return type(value).__name__
 
 
 def to_edge(

@@ -11,7 +11,7 @@ import torch
 
 from compiler.edge import quantized
 from compiler.edge.ops import EdgeOp, edge_op
-from compiler.errors import MissingOutVariantsError
+from compiler.errors import MissingOutVariantsError, source_line
 
 # Arguments that only a call without `out` needs: the result's own type and place.
 _OPTIONS = {"dtype", "layout", "device", "pin_memory"}
@@ -73,7 +73,11 @@ def check_out_variants(nodes: Iterable[torch.fx.Node]) -> None:
 
     Raises: MissingOutVariantsError naming all that have none
     """
-    targets = {node.target for node in nodes if isinstance(node.target, EdgeOp)}
-    missing = [op.name() for op in targets if find_out_variant(op) is None]
+    first: dict[EdgeOp, torch.fx.Node] = {}
+    for node in nodes:
+        if isinstance(node.target, EdgeOp):
+            first.setdefault(node.target, node)
+    missing = {op.name(): node for op, node in first.items() if find_out_variant(op) is None}
     if missing:
-        raise MissingOutVariantsError(sorted(missing))
+        lines = dict.fromkeys(source_line(node) for node in missing.values())
+        raise MissingOutVariantsError(sorted(missing), [line for line in lines if line])

@@ -20,6 +20,7 @@ from compiler.emit.external import external_tags, file_parts
 from compiler.emit.method import EmitOptions, EmittedMethod, Stores, emit_method
 from compiler.emit.out_variants import check_out_variants
 from compiler.emit.values import ValueTable
+from compiler.errors import UnsupportedError
 from compiler.garbage import uncollected
 from compiler.memory.methods import PlannedMethod, plan_methods
 from compiler.memory.specs import spec_of
@@ -164,15 +165,21 @@ def _table(placed: PlacedDelegates, stores: Stores) -> m.ProgramTable:
 
 
 def _constant_plan(name: str, value: Any, stores: Stores) -> m.ExecutionPlan:  # noqa: ANN401
-    """Return a method without instructions that gives a constant."""
+    """Return a method without instructions that gives a constant.
+
+    Raises: UnsupportedError naming the method whose value no file can hold
+    """
     leaves, spec = pytree.tree_flatten(value)
     table = ValueTable(_no_node)
-    outputs = tuple(
-        table.tensor(spec_of(leaf, {}), stores.constants.add(leaf), None)
-        if isinstance(leaf, torch.Tensor)
-        else table.literal(leaf)
-        for leaf in leaves
-    )
+    try:
+        outputs = tuple(
+            table.tensor(spec_of(leaf, {}), stores.constants.add(leaf), None)
+            if isinstance(leaf, torch.Tensor)
+            else table.literal(leaf)
+            for leaf in leaves
+        )
+    except UnsupportedError as error:
+        raise UnsupportedError(f"the constant method {name}: {error}") from error
     return m.ExecutionPlan(
         name=name,
         container_meta_type=m.ContainerMetadata("", containers_text(spec)),

@@ -185,6 +185,29 @@ def test_missing_out_variants_are_named_together() -> None:
         with pytest.raises(compiler.MissingOutVariantsError, match="Missing out variants") as found:
             edge.to_executorch()
     assert found.value.operators == ("etscope_test::thrice", "etscope_test::twice")
+    assert "used at" in str(found.value)
+    assert ".py:" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "said"),
+    [
+        (5, TypeError, "expected an ExportedProgram, or such by method, found int"),
+        ({"f": torch.nn.ReLU()}, TypeError, "as method f, found ReLU"),
+        ({"": None}, compiler.CompileError, "a text of at least a letter, not ''"),
+    ],
+)
+def test_what_is_no_program_is_refused(given: Any, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=said):
+        to_edge(given)
+
+
+def test_constant_method_without_a_place_in_files_is_named(tmp_path: Path) -> None:
+    edge = to_edge(_exported("linear"), {"odd": object()})
+    with pytest.raises(compiler.UnsupportedError, match="the constant method odd: "):
+        edge.to_executorch()
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        to_edge(_exported("linear")).to_executorch().save(tmp_path / "no" / "model.pte")
 
 
 def test_operator_outside_the_core_set_is_refused_with_its_remedy() -> None:
