@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 
 from runtime.errors import ErrorCode, ExecutionError
+from runtime.platform import current
 from schema.program import model as m
 
 _SHARED_FROM = 2  # arenas from this number on hold state that methods of a program share
@@ -22,8 +23,8 @@ def new_arena(size: int) -> mmap.mmap | None:
     if size > _machine_bytes():
         raise _failed(size)
     try:
-        return mmap.mmap(-1, size)
-    except (OSError, ValueError, OverflowError):
+        return current().allocate(size)
+    except (OSError, ValueError, OverflowError, MemoryError):
         raise _failed(size) from None
 
 

@@ -11,6 +11,7 @@ import torch
 from runtime.binding import Binder, Step
 from runtime.delegates import Measurement
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.memory_use import MemoryUse, memory_use
 from runtime.meta import MethodMeta
 from runtime.partition import Partition, Place, delegate_step
 from runtime.registry import KernelRegistry
@@ -49,6 +50,7 @@ class Method:
         check_indices(plan.outputs, len(table.items), "an output")
         binder = Binder(plan, table, registry, self._delegate_step)
         chains = [binder.steps(chain) for chain in plan.chains]
+        self._steps = chains
         self._runner = Runner(plan, chains, self._place, table)
 
     def _delegate_step(self, call: m.DelegateCall) -> Step:
@@ -65,6 +67,11 @@ class Method:
     def metadata(self) -> MethodMeta:
         """Return what the program says about the method."""
         return self._meta
+
+    @property
+    def memory(self) -> MemoryUse:
+        """Return the memory that it takes besides the program itself."""
+        return memory_use(self._plan, self._table, self._steps)
 
     def method_meta(self) -> MethodMeta:
         """Return what the program says about the method."""

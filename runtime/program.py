@@ -10,9 +10,11 @@ from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.external import NamedDataMap
 from runtime.garbage import no_collection
 from runtime.memory import Arenas, SharedArenas
+from runtime.memory_use import log_memory
 from runtime.meta import MethodMeta
 from runtime.method import Method
 from runtime.partition import load_partitions
+from runtime.platform import LogLevel, log
 from runtime.registry import KernelRegistry
 from runtime.tracer import EventTracer, clock
 from runtime.values import TableBuilder
@@ -122,8 +124,11 @@ class Program:
             method = Method(plan, table, self._kernels, partitions, self.tracer)
         except ExecutionError as error:
             raise error.located(method=name) from None
+        log(LogLevel.INFO, f"method {name!r} is loaded")
         if self.tracer is not None:
             self.tracer.need_block("Default")
+            if self.tracer.allocations:
+                log_memory(method.memory, self.tracer)
             self.tracer.profile("Method::init", start, clock())
             self.tracer.profile("Program::load_method", start, clock())
         return method

@@ -14,8 +14,9 @@ from runtime.errors import ErrorCode, ExecutionError
 from runtime.garbage import no_collection
 from runtime.lean import LeanRun, lean_run
 from runtime.partition import Place
+from runtime.platform import LogLevel, clock, current, log
 from runtime.stepping import DelegateSteps
-from runtime.tracer import DebugLevel, EventTracer, ProfilingLevel, clock
+from runtime.tracer import DebugLevel, EventTracer, ProfilingLevel
 from runtime.values import ValueTable
 from schema.program import model as m
 
@@ -160,7 +161,8 @@ class Runner:
         profiles = tracer.profiling_level >= ProfilingLevel.ALL_EVENTS
         if self._jumps[number] or tracer.debug_level >= DebugLevel.INTERMEDIATE or not profiles:
             return self._trace_steps(tracer, number, left)
-        calls, place, log = self._traced[number], self._place, tracer.rows.append
+        calls, place, write = self._traced[number], self._place, tracer.rows.append
+        tick = current().clock
         left = self._spend(left, len(calls), number, 0)
         index = 0
         try:
@@ -168,9 +170,9 @@ class Runner:
                 zip(self._names[number], calls, strict=True)
             ):
                 place.instruction = index
-                start = clock()
+                start = tick()
                 call()
-                log((inner, event, number, index, start, clock()))
+                write((inner, event, number, index, start, tick()))
         except Exception as error:
             raise self._failed(error, number, index) from error
         return left
@@ -323,12 +325,14 @@ class Runner:
         if not isinstance(error, ExecutionError):
             error = _translated(error)
         step = self._chains[number][index] if index < len(self._chains[number]) else None
-        return error.located(
+        error = error.located(
             method=self._plan.name,
             instruction=index,
             operator=step.operator if step is not None else "",
             source=self._source(number, index),
         )
+        log(LogLevel.ERROR, str(error))
+        return error
 
     def _source(self, number: int, index: int) -> str:
         traces = self._plan.chains[number].stacktrace or ()

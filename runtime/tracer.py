@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import IntEnum
@@ -14,13 +13,12 @@ from typing import Any, cast
 
 import torch
 
+from runtime.platform import clock
 from runtime.sinks import DebugSink, MemorySink
 from runtime.tensors import CODE_OF
 from schema import etdump
 from schema.etdump import DebugEvent, DebugTensor, DebugValue, ProfileEvent, ValueType
 
-clock: Callable[[], int] = time.perf_counter_ns
-"""Returns nanoseconds."""
 NO_CHAIN = -1
 _OUTSIDE = 0  # what the stock runtime writes as the instruction outside of instructions
 
@@ -74,6 +72,8 @@ class EventTracer:
         profiling_level: which times are logged
         sink: where the bytes of tensors go; memory when it is None
         only: which intermediate values are logged
+        allocations: whether the memory of methods is logged; the stock Inspector reads no more
+            than times and values
     """
 
     def __init__(
@@ -83,11 +83,13 @@ class EventTracer:
         *,
         sink: DebugSink | None = None,
         only: DebugFilter | None = None,
+        allocations: bool = False,
     ) -> None:
         self.debug_level = debug_level
         self.profiling_level = profiling_level
         self.sink: DebugSink = MemorySink() if sink is None else sink
         self.only = DebugFilter() if only is None else only
+        self.allocations = allocations
         self.bundled_input_index = -1
         self._blocks: list[tuple[str, int, list[Any]]] = []
         self.rows: list[Any] = []

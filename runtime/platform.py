@@ -1,0 +1,103 @@
+"""What the runtime asks of the machine, replaceable while it runs: clock, log, memory, abort."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, NoReturn
+
+
+class LogLevel(IntEnum):
+    """How much a message matters."""
+
+    DEBUG = 0
+    INFO = 1
+    ERROR = 2
+    FATAL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LogMessage:
+    """Something the runtime says.
+
+    Attributes:
+        level: how much it matters
+        text: one sentence
+        time_ns: of the platform's clock
+    """
+
+    level: LogLevel
+    text: str
+    time_ns: int
+
+
+def _silent(_message: LogMessage) -> None:
+    """Say nothing: errors are raised as exceptions too."""
+
+
+def _aborted() -> NoReturn:
+    sys.exit("the runtime was told to abort")
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The hooks.
+
+    Attributes:
+        clock: returns nanoseconds
+        log: takes messages
+        allocate: returns that many zero bytes; may raise OSError
+        abort: ends the process; nothing in the runtime calls it by itself
+    """
+
+    clock: Callable[[], int] = time.perf_counter_ns
+    log: Callable[[LogMessage], None] = _silent
+    allocate: Callable[[int], mmap.mmap] = lambda size: mmap.mmap(-1, size)
+    abort: Callable[[], NoReturn] = _aborted
+
+
+_hooks = [Platform()]
+
+
+def current() -> Platform:
+    """Return the hooks in use."""
+    return _hooks[-1]
+
+
+def register(**hooks: Any) -> Platform:  # noqa: ANN401 - see Platform
+    """Replace hooks; return those that were in use, to be given back to `restore`."""
+    before = _hooks[-1]
+    _hooks[-1] = replace(before, **hooks)
+    return before
+
+
+def restore(platform: Platform) -> None:
+    """Use these hooks again."""
+    _hooks[-1] = platform
+
+
+@contextmanager
+def replaced(**hooks: Any) -> Generator[Platform, None, None]:  # noqa: ANN401 - see Platform
+    """Replace hooks for a while."""
+    before = register(**hooks)
+    try:
+        yield current()
+    finally:
+        restore(before)
+
+
+def clock() -> int:
+    """Return the time in nanoseconds."""
+    return _hooks[-1].clock()
+
+
+def log(level: LogLevel, text: str) -> None:
+    """Say something."""
+    hooks = _hooks[-1]
+    if hooks.log is not _silent:
+        hooks.log(LogMessage(level, text, hooks.clock()))
