@@ -16,6 +16,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("memory", "Memory", Area.CENTRE, "memory"),
     entry("size", "Size", Area.CENTRE, "size"),
     entry("partitions", "Partitions", Area.CENTRE, "partitions"),
+    entry("gap", "Numeric gap", Area.CENTRE, "gap"),
     entry("source", "Source", Area.CENTRE, "source"),
     entry("structure", "Structure", Area.CENTRE, "structure"),
     entry("sessions", "Sessions", Area.LEFT, "sessions", without_session=True, action="open"),

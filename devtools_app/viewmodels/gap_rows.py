@@ -1,0 +1,200 @@
+"""Numeric gaps as a table, as a curve along the program, and one tensor looked at closely."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devtools_app.viewmodels.table import (
+    Column,
+    Table,
+    badge_column,
+    number_column,
+    share_column,
+    text_column,
+)
+from devtools_app.viewmodels.units import Quantity
+from inspector.numerics.metrics import Metrics
+from inspector.numerics.report import INSIDE, Row, RunGap
+
+Floats = NDArray[np.float64]
+FLOOR = 1e-12  # what is drawn at the bottom of a scale of decades
+_BINS, _WORST, _WIDEST = 41, 12, 256
+_TONES = {"diverges": "bad", "not compared": "muted", "inferred": "accent"}
+
+
+def gap_table(run: RunGap) -> Table:
+    """Return one row an output in the order of execution; the key of a row is its place."""
+    rows = run.rows
+    return Table(
+        (
+            number_column("#", [row.instruction for row in rows], Quantity.COUNT),
+            text_column("operator", [_operator(row) for row in rows], width=20),
+            text_column("node", [row.node or None for row in rows], width=24),
+            badge_column("state", [_state(row) for row in rows], tone=_tone),
+            _numbers("max abs", [_of(row.total, "max_abs") for row in rows]),
+            _numbers("own", [_of(row.own, "max_abs") for row in rows]),
+            _numbers("inherited", [_of(row.inherited, "max_abs") for row in rows]),
+            share_column(
+                "outside", [_of(row.total, "out_of_tolerance") for row in rows], missing=""
+            ),
+            _numbers("SNR dB", [_of(row.total, "snr_db") for row in rows]),
+            _numbers("ULP", [_of(row.total, "ulp") for row in rows]),
+            text_column("note", [_note(row) for row in rows], missing="", width=36),
+            text_column("source", [row.source or None for row in rows], missing="", width=18),
+        ),
+        len(rows),
+        keys=[row.order for row in rows],
+        noun="outputs",
+    )
+
+
+def _numbers(title: str, values: list[float | None]) -> Column:
+    return number_column(title, values, Quantity.PLAIN, missing="")
+
+
+def _operator(row: Row) -> str:
+    return f"  {row.operator}" if row.place == INSIDE else row.operator
+
+
+def _of(metrics: Metrics | None, name: str) -> float | None:
+    value = None if metrics is None else getattr(metrics, name)
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _state(row: Row) -> str | None:
+    if not row.compared:
+        return "not compared"
+    if row.diverges:
+        return "diverges"
+    return "inferred" if row.inferred else None
+
+
+def _tone(value: object) -> str:
+    return _TONES.get(str(value), "muted")
+
+
+def _note(row: Row) -> str | None:
+    if row.reason or row.note:
+        return row.reason or row.note
+    if len(row.covers) > 1:
+        return f"the last of {len(row.covers)} nodes it covers"
+    return None
+
+
+def summary(run: RunGap) -> str:
+    """Return what was found in a sentence, the first divergence first."""
+    compared = sum(row.compared for row in run.outside())
+    whole = len(run.outside())
+    first = run.first_divergence()
+    if first is not None:
+        own = first.own or first.total
+        size = own.max_abs if own is not None else 0.0
+        start = f"First divergence: {first.node or first.operator}, off by {size:.4g} by itself"
+    else:
+        start = "Nothing leaves the tolerance by itself" if compared else "Nothing was compared"
+    words = [start, f"{compared:,} of {whole:,} outputs compared", *run.notes]
+    return " · ".join(words)
+
+
+def growth(run: RunGap) -> tuple[Floats, Floats]:
+    """Return total and own error along the program, as decades above ``FLOOR``; NaN is missing.
+
+    Shapes: float64[rows] both; relative to the largest magnitude that the tolerance is of
+
+    Errors are the largest absolute differences.
+    """
+    total = [_decades(_of(row.total, "max_abs")) for row in run.rows]
+    own = [_decades(_of(row.own, "max_abs")) for row in run.rows]
+    return np.array(total, dtype=np.float64), np.array(own, dtype=np.float64)
+
+
+def _decades(value: float | None) -> float:
+    return math.nan if value is None else math.log10(max(value, FLOOR) / FLOOR)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorLook:
+    """One tensor of the run beside its reference.
+
+    Attributes:
+        counts: elements a bin of the difference
+        low: where the bins begin
+        high: where they end
+        heat: absolute difference as a picture of 0 to 1, rows of the last dimension
+        worst: the largest differences: index, reference, run, difference
+        shape: of the tensor
+    """
+
+    counts: NDArray[np.int64]
+    low: float
+    high: float
+    heat: Floats
+    worst: tuple[tuple[str, float, float, float], ...]
+    shape: tuple[int, ...]
+
+
+def tensor_look(path: Path) -> TensorLook:
+    """Return a closer look at the tensors in a kept file.
+
+    Raises: OSError, ValueError if it cannot be read
+    """
+    with np.load(path, allow_pickle=False) as kept:
+        reference, found = (np.asarray(kept[name], np.float64) for name in ("reference", "run"))
+    with np.errstate(invalid="ignore"):
+        apart = found - reference
+    shape = tuple(int(size) for size in apart.shape)
+    flat = apart.ravel()
+    finite = flat[np.isfinite(flat)]
+    reach = float(np.abs(finite).max(initial=0.0)) or FLOOR
+    counts, edges = np.histogram(finite, bins=_BINS, range=(-reach, reach))
+    size = np.where(np.isfinite(flat), np.abs(flat), np.inf)
+    order = np.argsort(-size, kind="stable")[:_WORST]
+    places = [np.unravel_index(int(at), shape or (1,)) for at in order]
+    worst = tuple(
+        (_index(place), float(reference.ravel()[at]), float(found.ravel()[at]), float(flat[at]))
+        for at, place in zip(order, places, strict=True)
+    )
+    return TensorLook(
+        counts.astype(np.int64), float(edges[0]), float(edges[-1]), _heat(apart), worst, shape
+    )
+
+
+def _index(place: Sequence[Any]) -> str:
+    return f"[{', '.join(str(int(each)) for each in place)}]"
+
+
+def _heat(apart: Floats) -> Floats:
+    """Return the size of the difference as a picture, large tensors by the worst of each patch."""
+    size: Floats = np.abs(np.where(np.isfinite(apart), apart, 0.0))
+    last = size.shape[-1] if size.ndim > 1 else max(size.size, 1)
+    flat: Floats = np.reshape(size, (-1, last))
+    for axis in (0, 1):
+        step = -(-flat.shape[axis] // _WIDEST)
+        if step > 1:
+            starts: NDArray[np.int64] = np.arange(0, flat.shape[axis], step, dtype=np.int64)
+            flat = np.maximum.reduceat(flat, starts, axis=axis)
+    top = float(flat.max(initial=0.0))
+    return flat / top if top else flat
+
+
+def look_table(look: TensorLook) -> Table:
+    """Return the worst elements."""
+    rows = look.worst
+    return Table(
+        (
+            text_column("index", [row[0] for row in rows], mono=True, width=12),
+            number_column("reference", [row[1] for row in rows], Quantity.PLAIN),
+            number_column("run", [row[2] for row in rows], Quantity.PLAIN),
+            number_column("difference", [row[3] for row in rows], Quantity.PLAIN),
+        ),
+        len(rows),
+        keys=list(range(len(rows))),
+        noun="elements",
+    )

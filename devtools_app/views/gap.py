@@ -1,0 +1,256 @@
+"""The numeric gap: where the numbers of a run leave those of the recorded program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from devtools_app.gapping import Gap, Gapping
+from devtools_app.state import OpenSession, Selection, SelectionKind, State
+from devtools_app.viewmodels.gap_rows import (
+    FLOOR,
+    TensorLook,
+    gap_table,
+    growth,
+    look_table,
+    summary,
+    tensor_look,
+)
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.jobs.gap import GapJob
+from inspector.numerics.report import Row, RunGap
+from inspector.session import Session
+
+_MISSING = Need(
+    "No run to compare",
+    "A program (.pte), its ETRecord, and the ETDump and debug buffer of a run that logged"
+    " intermediate outputs: with them every output of every instruction is compared with the"
+    " recorded program.",
+    "etscope gap model.pte model.etrecord run.etdp run.debug",
+)
+_READY = Need(
+    "Not compared yet",
+    "The recorded graph is run by torch, in a process of its own, on the inputs of the run.",
+    "etscope gap model.pte model.etrecord run.etdp run.debug",
+)
+_REFERENCES = (("edge graph", "edge"), ("exported graph", "exported"))
+_KEPT = "The tensors were too large to be kept."
+
+
+class GapPane(Pane):
+    """A table of gaps with the errors along the program above and one tensor beside it."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Numeric gap")
+        self.gapping = Gapping(self)
+        self.table = TableView(context.theme, "numeric gaps")
+        self.growth = GrowthPlot(context.theme, FLOOR)
+        self.plot = DifferencePlot(context.theme)
+        self.worst = TableView(context.theme, "worst elements")
+        self.worst.hide_tools()
+        self.references = ToolbarCombo(context.theme, "reference", "Graph to compare with")
+        self.references.show_choices(list(_REFERENCES), "edge")
+        self.runs = ToolbarCombo(context.theme, "run", "Run that is shown")
+        self.runs.activated.connect(self._run_chosen)
+        self.add_tool(self.references)
+        self.add_tool(self.runs)
+        self._start = self.add_button("Compare", "Compare with the recorded program", self.compare)
+        self._cancel = self.add_button(
+            "Cancel", "Cancel the comparison", self.gapping.cancel, right=True
+        )
+        self._begin = self.empty.add_button("Compare", self.compare)
+        self._shown: OpenSession | None = None
+        self._run: RunGap | None = None
+        self._lay_out_content()
+        self.table.row_chosen.connect(self._row_chosen)
+        self.growth.chosen.connect(self._place_chosen)
+        self.gapping.changed.connect(self._refresh)
+
+    def _lay_out_content(self) -> None:
+        beside = QSplitter(Qt.Orientation.Vertical)
+        beside.addWidget(self.plot)
+        beside.addWidget(self.worst)
+        below = QSplitter(Qt.Orientation.Horizontal)
+        below.addWidget(self.table)
+        below.addWidget(beside)
+        below.setSizes([760, 320])
+        below.setChildrenCollapsible(False)
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(1)
+        layout.addWidget(self.growth)
+        layout.addWidget(below, 1)
+        self.set_content(page)
+
+    # -- state -----------------------------------------------------------------------------
+
+    @override
+    def show_state(self, state: State) -> None:
+        """Show the comparison of the session of a state, or what is missing for one."""
+        if state.session is None:
+            self._begin.hide()
+            self.show_need(NO_SESSION)
+            return
+        if state.open_session is not self._shown:
+            self._shown, self._run = state.open_session, None
+            self.gapping.shut_down()
+            self._refresh()
+        elif self._run is not None and state.selection.kind is SelectionKind.NODE:
+            self._show_selected(state.selection)
+
+    def compare(self) -> None:
+        """Compare the session with its recorded program."""
+        session = self.state.session
+        if session is None or needs(session) is not None:
+            return
+        files = tuple(file.path for file in session.files if not file.error)
+        reference = str(self.references.currentData() or "edge")
+        wanted = "" if reference == "edge" else reference  # the best there is, else that one
+        self.gapping.start(GapJob(files, reference=wanted))
+
+    def _refresh(self) -> None:
+        found = self.gapping.current if self._shown is not None else None
+        mine = found is not None and self._is_mine(found)
+        running = bool(mine and found is not None and found.running)
+        self._cancel.setVisible(running)
+        self._start.setVisible(not running)
+        if found is None or not mine:
+            session = self.state.session
+            missing = needs(session) if session is not None else NO_SESSION
+            self._begin.setVisible(missing is None)
+            self.show_need(missing or _READY)
+        elif found.running:
+            self._begin.hide()
+            far = f"  {found.done:,} of {found.total:,} nodes" if found.total else ""
+            self.note.setText(f"{found.stage}…{far}")
+            self.show_need(Need("Comparing", "The recorded graph runs beside the run."), tools=True)
+        elif found.report is None or not found.report.runs:
+            self._begin.show()
+            notes = " ".join(found.report.notes) if found.report is not None else ""
+            self.show_need(Need("No comparison", found.error or notes or "There is no run."))
+        else:
+            self._show_runs(found)
+
+    def _is_mine(self, found: Gap) -> bool:
+        session = self.state.session
+        return session is not None and found.job.files == tuple(
+            file.path for file in session.files if not file.error
+        )
+
+    def _show_runs(self, found: Gap) -> None:
+        assert found.report is not None
+        runs = found.report.runs
+        choices = [(f"{run.method} {run.run + 1}", str(place)) for place, run in enumerate(runs)]
+        self.runs.show_choices(choices, choices[0][1])
+        self._show_run(runs[0])
+        self.show_content()
+
+    def _run_chosen(self) -> None:
+        found = self.gapping.current
+        place = self.runs.currentData()
+        if found is not None and found.report is not None and place is not None:
+            self._show_run(found.report.runs[int(str(place))])
+
+    def _show_run(self, run: RunGap) -> None:
+        self._run = run
+        self.note.setText(summary(run))
+        self.table.show_table(gap_table(run))
+        bad = frozenset(row.order for row in run.rows if row.diverges)
+        self.growth.show_errors(*growth(run), bad)
+        first = run.first_divergence()
+        self._place_chosen(first.order if first is not None else 0)
+
+    # -- one row ---------------------------------------------------------------------------
+
+    def _row_chosen(self, number: int) -> None:
+        run = self._run
+        if run is None or not 0 <= number < len(run.rows):
+            return
+        row = run.rows[number]
+        self.growth.show_current(number)
+        self._look(row)
+        if row.node:
+            self.select(
+                Selection(
+                    SelectionKind.NODE,
+                    method=row.method,
+                    node=row.node,
+                    instruction=row.instruction,
+                )
+            )
+
+    def _place_chosen(self, place: int) -> None:
+        self.table.show_current(place)
+        self.growth.show_current(place)
+        run = self._run
+        if run is not None and 0 <= place < len(run.rows):
+            self._look(run.rows[place])
+
+    def _show_selected(self, selection: Selection) -> None:
+        run = self._run
+        if run is None or run.method != selection.method:
+            return
+        for row in run.rows:
+            if row.node == selection.node and row.compared:
+                self.table.show_current(row.order)
+                self.growth.show_current(row.order)
+                self._look(row)
+                return
+
+    def _look(self, row: Row) -> None:
+        found = self.gapping.current
+        if not row.compared:
+            self._show_no_tensor(row.reason)
+        elif not row.kept or found is None:
+            self._show_no_tensor(_KEPT)
+        else:
+            path = Path(found.folder) / row.kept
+            self.request((str(path), id(found.report)), lambda: tensor_look(path))
+
+    def _show_no_tensor(self, words: str) -> None:
+        self.forget()
+        self.plot.show_words(words)
+        self.worst.hide()
+
+    @override
+    def show_result(self, result: object) -> None:
+        """Show a tensor."""
+        if isinstance(result, TensorLook):
+            self.plot.show_differences(result.counts, result.high, result.heat)
+            self.worst.show()
+            self.worst.show_table(look_table(result))
+
+    def start_find(self) -> None:
+        """Put the cursor into the filter of the table."""
+        self.table.start_find()
+
+    def step(self, by: int) -> bool:
+        """Move to the next or previous row; return whether there was one."""
+        return self.table.step(by)
+
+    def export_to(self, path: Path) -> bool:
+        """Write the table; return whether it worked."""
+        return self.table.export_to(path)
+
+    @override
+    def shut_down(self) -> None:
+        self.gapping.shut_down()
+        super().shut_down()
+
+
+def needs(session: Session) -> Need | None:
+    """Return what a session lacks for a comparison."""
+    whole = session.program is not None and session.record is not None and session.dumps
+    return None if whole and session.debug_buffer is not None else _MISSING
+
+
+SPEC = ViewSpec("gap", "Numeric gap", Area.CENTRE, GapPane, "gap", needs=needs)

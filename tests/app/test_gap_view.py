@@ -1,0 +1,182 @@
+"""The numeric gap in the window: a comparison, its rows, one tensor, what is missing, cancel."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtGui import QImage
+
+from devtools_app.viewmodels.gap_rows import FLOOR, gap_table, growth, summary, tensor_look
+from devtools_app.views.gap import GapPane, needs
+from devtools_app.window import MainWindow
+from inspector.jobs import run as jobs
+from inspector.jobs.gap import gap_from
+from inspector.jobs.messages import Message, Outcome, message_from
+from inspector.jobs.process import COMPARES
+from inspector.load import load_session
+from inspector.numerics.metrics import Tolerance, measure
+from inspector.numerics.report import Row, RunGap
+
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
+
+DATA = Path(__file__).parents[1] / "data"
+PATIENCE = 100_000  # ms
+
+
+class Here:
+    """A worker that is no process: it compares as soon as it is sent a job."""
+
+    def __init__(self, kind: str) -> None:
+        assert kind == COMPARES
+        self.outcome: Outcome | None = None
+        self._said: list[Message] = []
+
+    def send(self, request: dict[str, Any]) -> None:
+        from inspector.worker import gap_job
+
+        job = gap_from(json.loads(json.dumps(request["job"])))
+        result = gap_job.compare(job, Path(request["folder"]), self._hear)
+        self._hear("finished", result=result)
+
+    def _hear(self, kind: str, **content: Any) -> None:
+        found = message_from({"type": kind, **content})
+        if isinstance(found, Outcome):
+            self.outcome = found
+        elif found is not None:
+            self._said.append(found)
+
+    def take(self, _timeout: float = 0.0) -> list[Message]:
+        said, self._said = self._said, []
+        return said
+
+    def stop(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def pane(window: MainWindow, qtbot, folder: Path) -> GapPane:
+    """Open a folder and bring up the view."""
+    window.desk.open((str(folder),))
+    qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
+    window.store.update(view="gap")
+    qtbot.waitUntil(lambda: window.findChild(GapPane) is not None, timeout=20_000)
+    found = window.findChild(GapPane)
+    assert isinstance(found, GapPane)
+    return found
+
+
+def test_comparison_shows_rows_and_tensors_and_leaves_nothing_behind(
+    make_window, qtbot, monkeypatch
+) -> None:
+    monkeypatch.setattr(jobs, "Worker", Here)
+    window = make_window()
+    found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
+    found.compare()
+    qtbot.waitUntil(lambda: found.gapping.current.report is not None, timeout=PATIENCE)
+    assert found.note.text().startswith("Nothing leaves the tolerance by itself · 4 of 4")
+    assert found.runs.count() == 3
+    rows = found._run.rows
+    assert found.table.rows.length == len(rows) == 7  # 4 outputs, 3 nodes inside delegates
+
+    place = next(row.order for row in rows if row.node == "aten_mm_default_1")
+    found._row_chosen(place)
+    assert window.store.state.selection.node == "aten_mm_default_1"
+    qtbot.waitUntil(lambda: found.worst.rows.length == 4, timeout=20_000)
+    assert "4 elements" in found.plot.accessibleDescription()
+
+    missing = next(row for row in rows if not row.compared)
+    found._place_chosen(missing.order)
+    assert found.plot.accessibleDescription() == missing.reason
+
+    folder = found.gapping.current.folder
+    assert any(folder.glob("*.npz"))
+    window.close()
+    assert not folder.exists()
+
+
+def test_session_without_a_record_says_what_is_needed() -> None:
+    need = needs(load_session([str(DATA / "extra/scan_rows")]))
+    assert need is not None
+    assert need.title == "No run to compare"
+    assert needs(load_session([str(DATA / "extra/map_rows")])) is None
+
+
+def test_cancelled_comparison_leaves_a_usable_view(make_window, qtbot) -> None:
+    found = pane(make_window(), qtbot, DATA / "corpus/v1.5.1/mm_portable")
+    found.compare()
+    found.gapping.cancel()
+    qtbot.waitUntil(lambda: not found.gapping.current.running, timeout=PATIENCE)
+    assert found.gapping.current.error.startswith("cancelled")
+    assert found.empty.isVisible()
+
+
+# ---- without a window
+def _row(order: int, error: float | None, **more: Any) -> Row:
+    zero = np.zeros(4, np.float32)
+    found = None if error is None else measure(zero + 1, zero + 1 + error, "float32", Tolerance())
+    reason = "" if found is not None else "not traced"
+    row = Row("instruction", "forward", order, 0, "aten::add.out", node=f"n{order}", order=order)
+    from dataclasses import replace
+
+    return replace(row, total=found, own=found, reason=reason, **more)
+
+
+def test_growth_is_in_decades_above_the_floor_and_misses_what_is_missing() -> None:
+    run = RunGap("forward", 0, 0, -1, "", "", (_row(0, 0.0), _row(1, None), _row(2, 0.5)))
+    total, own = growth(run)
+    assert total[0] == 0
+    assert np.isnan(total[1])
+    assert total[2] == pytest.approx(np.log10(0.5 / FLOOR))
+    assert np.array_equal(own, total, equal_nan=True)
+
+
+def test_table_and_summary_name_the_first_divergence() -> None:
+    rows = (_row(0, 0.0), _row(1, 0.5, diverges=True), _row(2, None))
+    run = RunGap("forward", 0, 0, -1, "", "", rows)
+    assert summary(run).startswith("First divergence: n1, off by 0.5 by itself · 2 of 3 outputs")
+    table = gap_table(run)
+    states = next(column for column in table.columns if column.title == "state")
+    assert list(states.values) == [None, "diverges", "not compared"]
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 5), (2, 3, 4), (700, 900)])
+def test_tensor_look_finds_the_worst_element_of_any_shape(tmp_path: Path, shape) -> None:
+    reference = np.zeros(shape, np.float32)
+    found = reference.copy()
+    if found.size:
+        found.ravel()[-1] = 2.5
+    np.savez(tmp_path / "kept.npz", reference=reference, run=found)
+    look = tensor_look(tmp_path / "kept.npz")
+    assert look.shape == shape
+    assert int(look.counts.sum()) == reference.size
+    assert look.heat.shape[0] <= 256
+    assert look.heat.shape[1] <= 256
+    if found.size:
+        assert look.worst[0][1:] == (0.0, 2.5, 2.5)
+        assert look.heat.max() == 1.0
+
+
+def test_plots_draw_in_every_state(qtbot, theme) -> None:
+    from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
+
+    growth_plot, difference = GrowthPlot(theme, FLOOR), DifferencePlot(theme)
+    for widget in (growth_plot, difference):
+        qtbot.addWidget(widget)
+        widget.resize(400, 240)
+    blank = [_picture(growth_plot), _picture(difference)]
+    growth_plot.show_errors(np.array([1.0, np.nan, 3.0]), np.array([1.0, np.nan, 2.0]), {2})
+    growth_plot.show_current(2)
+    difference.show_differences(np.array([1, 5, 1]), 2.0, np.eye(3))
+    drawn = [_picture(growth_plot), _picture(difference)]
+    assert all(one != other for one, other in zip(blank, drawn, strict=True))
+
+
+def _picture(widget) -> bytes:
+    image = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
+    return bytes(image.constBits())
