@@ -37,7 +37,7 @@ def engine_of(plan: Plan, name: str) -> tuple[Engine, str]:
     return HostEngine(plan), found.reason
 
 
-class _Shared:
+class Shared:
     """The kernels that this process has."""
 
     kernels: Kernels | None = None
@@ -49,14 +49,15 @@ def run_kernels_here() -> None:
 
     Without it they have a process of their own. The self-test has one in any case.
     """
-    _Shared.here = True
+    if not Shared.here:
+        Shared.here, Shared.kernels = True, None
 
 
 def kernels() -> Kernels:
     """Return the real kernels, in a new process where the last has ended."""
-    found, folder = _Shared.kernels, availability().folder
+    found, folder = Shared.kernels, availability().folder
     if found is None or not found.alive:
         assert folder is not None
-        make = LocalKernels if _Shared.here else KernelProcess
-        found = _Shared.kernels = make(folder, threads())
+        make = LocalKernels if Shared.here else KernelProcess
+        found = Shared.kernels = make(folder, threads())
     return found

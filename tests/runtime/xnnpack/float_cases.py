@@ -36,6 +36,8 @@ def float_cases() -> Iterator[Case]:
     yield from _shapes()
     yield from _windows()
     yield from _convolutions()
+    yield from _depthwise()
+    yield from _transposed()
     yield from _products()
     yield from _narrow()
 
@@ -221,6 +223,9 @@ def _convolutions() -> Iterator[Case]:
                 **more,
             )
             yield made.case(f"Conv2d {kernel} {stride} {dilation} {pads} {groups} {bias} {bounds}")
+
+
+def _depthwise() -> Iterator[Case]:
     for many in (1, 2):
         made = Payload()
         given = made.real(1, 6, 6, 4)
@@ -238,6 +243,9 @@ def _convolutions() -> Iterator[Case]:
             **window(3, 1, 1, (1, 1, 1, 1)),
         )
         yield made.case(f"DepthwiseConv2d {many}")
+
+
+def _transposed() -> Iterator[Case]:
     for stride, adjust, pads, groups in (
         (1, 0, (0, 0, 0, 0), 1),
         (2, 1, (1, 1, 1, 1), 1),

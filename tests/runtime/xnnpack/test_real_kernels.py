@@ -1,0 +1,154 @@
+"""The real kernels: refused when they are not known, ended with their process, run in workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from runtime import ErrorCode, ExecutionError, Runtime
+from runtime.backends.xnnpack import engines
+from runtime.backends.xnnpack.host import HostEngine
+from runtime.backends.xnnpack.native import available
+from runtime.backends.xnnpack.native.available import Availability, availability, examine
+from runtime.backends.xnnpack.native.probe import probe, probe_plan
+from runtime.backends.xnnpack.native.process import KernelProcess, library_folder
+from tests.runtime.samples import inputs_of
+from tests.runtime.xnnpack.sessions import DATA
+
+pytestmark = pytest.mark.slow
+NET = DATA / "corpus/payloads/xnnpack.pte"
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin with the engines as a process finds them."""
+    monkeypatch.setattr(engines.Shared, "kernels", None)
+    monkeypatch.setattr(engines.Shared, "here", False)
+
+
+def test_missing_library_is_refused_with_a_sentence() -> None:
+    found = examine(None)
+    assert (found.folder, found.reason) == (
+        None,
+        "No installed executorch wheel brings the XNNPACK library.",
+    )
+
+
+def test_library_that_is_none_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    for name in ("libexecutorch_backend_xnnpack.so", "libexecutorch_threadpool.so"):
+        (tmp_path / name).write_bytes(b"nothing")
+    found = examine(tmp_path)
+    assert found.folder is None
+    assert found.reason.startswith("The XNNPACK library cannot be opened: ")
+    assert found.reason.count(".\n") == 0
+
+
+def test_engine_without_library_is_refused_and_auto_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engines, "availability", lambda: Availability(None, "There is none."))
+    with pytest.raises(ExecutionError, match="There is none"):
+        Runtime().load_program(NET).load_method("forward", engine="native")
+    found = Runtime().load_program(NET).load_method("forward").measurements
+    assert [(m.engine, m.source, m.note) for m in found] == [
+        ("torch", "host emulation", "There is none.")
+    ]
+
+
+def test_method_that_is_loaded_keeps_its_engine() -> None:
+    program = Runtime().load_program(NET)
+    method = program.load_method("forward", engine="torch")
+    assert program.load_method("forward") is method
+    with pytest.raises(ExecutionError) as raised:
+        program.load_method("forward", engine="native")
+    assert raised.value.code == ErrorCode.InvalidState
+
+
+@pytest.mark.interop
+def test_installed_library_passes_its_self_test() -> None:
+    found = availability()
+    assert (found.folder, found.reason) == (library_folder(), "")
+    assert found.release == "executorch 1.5.1"
+    kinds = {node.kind for node in probe_plan().nodes}
+    assert len(kinds) >= 12
+
+
+@pytest.mark.interop
+def test_build_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(available, "KNOWN_BUILDS", {"0" * 64: "another release"})
+    found = examine(library_folder())
+    assert found.folder is None
+    assert "a build that is not known (78e8776e742a…)" in found.reason
+
+
+@pytest.mark.interop
+def test_self_test_names_the_kernel_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = library_folder()
+    assert folder is not None
+    run = HostEngine.run
+
+    def wrong(self: HostEngine, *args: object) -> list[torch.Tensor]:
+        found = run(self, *args)  # type: ignore[arg-type]
+        return [*found[:1], found[1] + 0.01, *found[2:]]
+
+    monkeypatch.setattr(HostEngine, "run", wrong)
+    process = KernelProcess(folder, 1)
+    try:
+        assert probe(process).startswith("Sigmoid differs by ")
+    finally:
+        process.close()
+
+
+@pytest.mark.interop
+def test_kernels_that_end_are_one_error_and_new_ones_come_up() -> None:
+    method = Runtime().load_program(NET).load_method("forward", engine="native")
+    given = inputs_of(method.metadata)
+    wanted = method.execute(given)
+    process = engines.kernels()
+    assert isinstance(process, KernelProcess)
+    os.kill(process._process.pid, signal.SIGKILL)
+    with pytest.raises(ExecutionError) as raised:
+        method.execute(given)
+    assert "ended with signal 9" in str(raised.value)
+    assert "engine='torch'" in str(raised.value)
+    again = Runtime().load_program(NET).load_method("forward", engine="native")
+    assert torch.equal(again.execute(given)[0], wanted[0])
+
+
+WORKER = """
+import sys, torch
+from runtime import Runtime
+from runtime.backends.xnnpack.engines import run_kernels_here
+mapped = lambda: any("xnnpack" in line for line in open("/proc/self/maps"))
+Runtime().load_program(sys.argv[1]).load_method("forward", engine="native")
+assert not mapped(), "in this process"
+run_kernels_here()
+method = Runtime().load_program(sys.argv[1]).load_method("forward", engine="native")
+print(method.measurements[0].source)
+given = torch.load(sys.argv[2])
+torch.save([method.execute(given), method.execute(given)], sys.argv[3])
+assert mapped(), "not in this process"
+"""
+
+
+@pytest.mark.interop
+def test_worker_runs_the_kernels_in_its_own_process(tmp_path: Path) -> None:
+    method = Runtime().load_program(NET).load_method("forward", engine="native")
+    given = inputs_of(method.metadata)
+    wanted = method.execute(given)
+    torch.save(given, tmp_path / "in.pt")
+    command = [sys.executable, "-W", "ignore", "-c", WORKER, str(NET)]
+    command += [str(tmp_path / "in.pt"), str(tmp_path / "out.pt")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=120, cwd=ROOT
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "measured on real kernels"), done.stderr
+    for found in torch.load(tmp_path / "out.pt"):
+        assert torch.equal(found[0], wanted[0])
