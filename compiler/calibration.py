@@ -82,11 +82,11 @@ def require_observed(prepared: torch.fx.GraphModule) -> None:
     )
 
 
-def inputs_from_file(path: str | Path) -> list[tuple[Any, ...]]:
+def inputs_from_file(path: str | Path, method: str = "forward") -> list[tuple[Any, ...]]:
     """Return the calls a file holds: a list, saved by ``torch.save``, of each call's arguments.
 
-    One tensor stands for the only argument of a call. Only tensors and plain numbers are read,
-    never code.
+    One tensor stands for the only argument of a call; a dictionary has such a list by method. Only
+    tensors and plain numbers are read, never code.
 
     Raises: CalibrationError if it is no such file
     """
@@ -95,9 +95,14 @@ def inputs_from_file(path: str | Path) -> list[tuple[Any, ...]]:
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CalibrationError(f"{path}: no calibration inputs: {reason}") from error
+    if _kind(found) == "dict":
+        if method not in found:
+            there = ", ".join(map(str, found)) or "none"
+            raise CalibrationError(f"{path}: no calibration inputs for {method}; there is {there}")
+        found = found[method]
     alone = isinstance(found, (tuple, torch.Tensor))
     calls: Any = [found] if alone else found
-    if type(calls) is not list or not calls:
+    if _kind(calls) != "list" or not calls:
         raise CalibrationError(
             f"{path}: expected a list of the arguments of each call, found {_kind(found)}"
         )

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.compile_form import CompileForm
+from devtools_app.compile_form import MODES, CompileForm
 from devtools_app.theme import Theme, set_role
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from inspector.jobs.messages import Ready
@@ -86,6 +86,13 @@ class CompileDialog(QDialog):
         self._planner.setAccessibleName("Memory planner")
         self._planner.addItem(_SMALLEST_OF_ALL, "")
         self._external = QCheckBox("Constants in a .ptd beside the program")
+        self._quantize = QComboBox()
+        self._quantize.setAccessibleName("Quantise")
+        self._quantize.addItem("no", "")
+        for mode in MODES:
+            self._quantize.addItem(mode, mode)
+        self._calibration = line("Calibration inputs", "the example inputs")
+        self._overrides = line("Other modes", "blocks.0=none aten.linear=dynamic")
         self._folder = line("Output folder", "")
         self._replace = QCheckBox("Replace files in the folder")
         for box in (self._external, self._replace):
@@ -122,6 +129,9 @@ class CompileDialog(QDialog):
             min_nodes=self._min_nodes.value(),
             planner=str(self._planner.currentData()),
             external_constants=self._external.isChecked(),
+            quantize=str(self._quantize.currentData()),
+            calibration=self._calibration.text().strip(),
+            overrides=self._overrides.text().strip(),
             folder=self._folder.text().strip(),
             replace=self._replace.isChecked(),
         )
@@ -153,6 +163,9 @@ class CompileDialog(QDialog):
             self._planner.addItem(form.planner, form.planner)
             self._planner.setCurrentIndex(self._planner.count() - 1)
         self._external.setChecked(form.external_constants)
+        self._quantize.setCurrentIndex(max(0, self._quantize.findData(form.quantize)))
+        self._calibration.setText(form.calibration)
+        self._overrides.setText(form.overrides)
         self._folder.setText(form.folder)
         self._replace.setChecked(form.replace)
 
@@ -160,6 +173,9 @@ class CompileDialog(QDialog):
         self._source.textChanged.connect(self._source_changed)
         for field in (self._python, self._methods, self._deny_ops, self._deny_nodes, self._folder):
             field.textChanged.connect(self._changed)
+        for field in (self._calibration, self._overrides):
+            field.textChanged.connect(self._changed)
+        self._quantize.currentIndexChanged.connect(self._changed)
         self._function.currentTextChanged.connect(self._changed)
         self._partitioners.textChanged.connect(self._changed)
         self._replace.toggled.connect(self._changed)
@@ -182,6 +198,10 @@ class CompileDialog(QDialog):
         rows.addRow("Smallest partition", self._min_nodes)
         rows.addRow("Memory planner", self._planner)
         rows.addRow("Constants", self._external)
+        rows.addRow("Quantise", self._quantize)
+        calibration = beside(self._calibration, "Choose the inputs", self._choose_calibration)
+        rows.addRow("Calibration", calibration)
+        rows.addRow("Other modes", self._overrides)
         rows.addRow("Output folder", beside(self._folder, "Choose the folder", self._choose_folder))
         rows.addRow("", self._replace)
         for field in (self._source, self._python, self._deny_ops, self._deny_nodes, self._folder):
@@ -200,7 +220,7 @@ class CompileDialog(QDialog):
         layout.addWidget(self._runs)
         layout.addWidget(self._problem)
         layout.addWidget(buttons)
-        self.resize(640, 620)
+        self.resize(640, 700)
 
     def _source_changed(self) -> None:
         self._offer_functions()
@@ -222,6 +242,8 @@ class CompileDialog(QDialog):
         form = self.form()
         for field in (self._function, self._python):
             field.setEnabled(form.is_python)
+        for field in (self._calibration, self._overrides):
+            field.setEnabled(bool(form.quantize))
         self._runs.say(form.runs())
         problem = form.problem()
         self._ok.setEnabled(not problem)
@@ -239,6 +261,11 @@ class CompileDialog(QDialog):
         paths = self._dialogs.open_files(self, "A Python interpreter with torch", "All (*)")
         if paths:
             self._python.setText(paths[0])
+
+    def _choose_calibration(self) -> None:
+        paths = self._dialogs.open_files(self, "Inputs saved by torch.save", "All (*)")
+        if paths:
+            self._calibration.setText(paths[0])
 
     def _choose_folder(self) -> None:
         folder = self._dialogs.open_folder(self, "Folder for the compiled files")

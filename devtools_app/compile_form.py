@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from devtools_app.json_file import get_bool, get_int, get_text
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
-    from inspector.jobs.description import CompileJob
+    from inspector.jobs.description import CompileJob, Quantising
 
 _MOST_NODES = 1_000_000
+MODES = ("static", "dynamic", "weight-only")
+"""Ways to quantise."""
+_OVERRIDES = (*MODES, "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,9 @@ class CompileForm:
         external_constants: whether constants get a file of their own
         folder: where the files go
         replace: whether files in it may be replaced
+        quantize: mode, empty to leave the program as it is
+        calibration: file of inputs, empty for the example inputs
+        overrides: other modes of modules and operators as NAME=MODE, separated by spaces
     """
 
     source: str = ""
@@ -46,6 +52,9 @@ class CompileForm:
     external_constants: bool = False
     folder: str = ""
     replace: bool = False
+    quantize: str = ""
+    calibration: str = ""
+    overrides: str = ""
 
     @property
     def is_python(self) -> bool:
@@ -62,6 +71,11 @@ class CompileForm:
             return f"{self.source} is not there."
         if self.is_python and not self.function.isidentifier():
             return "Name the function that returns the module and its example inputs."
+        if self.quantize and self.calibration and not os.path.isfile(self.calibration):
+            return f"{self.calibration} is not there."
+        wrong = [word for word in self.overrides.split() if not _is_override(word)]
+        if self.quantize and wrong:
+            return f"{wrong[0]} is no NAME=MODE; a mode is one of {', '.join(_OVERRIDES)}."
         if not self.folder:
             return "Choose a folder for the files."
         try:
@@ -96,6 +110,20 @@ class CompileForm:
             ),
             self.planner,
             self.external_constants,
+            self._quantising(),
+        )
+
+    def _quantising(self) -> Quantising:
+        from inspector.jobs.description import Quantising
+
+        if not self.quantize:
+            return Quantising()
+        words = self.overrides.split()
+        return Quantising(
+            self.quantize,
+            os.path.abspath(self.calibration) if self.calibration else "",
+            modules=tuple(word for word in words if not word.startswith("aten.")),
+            operators=tuple(word for word in words if word.startswith("aten.")),
         )
 
 
@@ -112,6 +140,18 @@ def form_from(content: dict[str, object]) -> CompileForm:
         min_nodes=min(_MOST_NODES, max(1, get_int(content, "min_nodes", 1))),
         planner=get_text(content, "planner"),
         external_constants=get_bool(content, "external_constants", False),
+        quantize=_mode(get_text(content, "quantize")),
+        calibration=get_text(content, "calibration"),
+        overrides=get_text(content, "overrides"),
         folder=get_text(content, "folder"),
         replace=get_bool(content, "replace", False),
     )
+
+
+def _mode(text: str) -> str:
+    return text if text in MODES else ""
+
+
+def _is_override(word: str) -> bool:
+    name, _, mode = word.rpartition("=")
+    return bool(name) and mode in _OVERRIDES

@@ -12,6 +12,7 @@ from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
 from inspector.cli.job_runs import add_timeout, check_there, count, finished, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
+from inspector.cli.quantising import add_quantising, check_quantising, quantising
 from inspector.cli.recipes import known_recipe, merged
 from inspector.jobs.description import (
     GRANULARITIES,
@@ -56,6 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     _add_source(parser)
     _add_delegation(parser)
+    add_quantising(parser)
     parser.add_argument(
         "--memory-planner", metavar="NAME", default="", help="default: the smallest of all plans"
     )
@@ -140,6 +142,7 @@ def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
     check_there(asked.source.path)
     if asked.python and asked.source.kind is not SourceKind.PYTHON:
         raise CommandError("--python runs a function; this source has none", USAGE)
+    check_quantising(asked.quantising)
     if asked.rules != Rules() and not asked.partitioners:
         raise CommandError("rules for partitioners need a --partitioner", USAGE)
     return asked, issues
@@ -160,6 +163,7 @@ def _asked(options: Namespace) -> CompileJob:
         _rules(options),
         options.memory_planner,
         options.external_constants,
+        quantising(options),
     )
 
 

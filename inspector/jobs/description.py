@@ -10,6 +10,7 @@ from typing import Any, cast
 
 PROGRAM, RECORD, REPORT = "model.pte", "model.etrecord", "compile.json"
 GRANULARITIES = ("maximal", "module", "operator")
+QUANTISING_MODES = ("static", "dynamic", "weight-only")
 
 
 class SourceKind(str, Enum):
@@ -98,6 +99,25 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
+class Quantising:
+    """How a program is quantised before it is lowered; the empty one leaves it as it is.
+
+    Attributes:
+        mode: one of ``QUANTISING_MODES``, empty to leave the program as it is
+        calibration: file of inputs to calibrate with; empty for the example inputs
+        per_tensor: weights have one scale instead of one for each channel
+        modules: another mode, or ``none``, for what is in a module, as ``blocks.0=none``
+        operators: likewise for operators, as ``aten.linear=dynamic``
+    """
+
+    mode: str = ""
+    calibration: str = ""
+    per_tensor: bool = False
+    modules: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CompileJob:
     """One compile.
 
@@ -109,6 +129,7 @@ class CompileJob:
         rules: what all of them may take
         memory_planner: name of a planner; empty for the smallest of all plans
         external_constants: write the constants into a file of their own
+        quantising: what is done to the program before
     """
 
     source: Source
@@ -118,6 +139,7 @@ class CompileJob:
     rules: Rules = field(default_factory=Rules)
     memory_planner: str = ""
     external_constants: bool = False
+    quantising: Quantising = field(default_factory=Quantising)
 
 
 def job_content(job: CompileJob) -> dict[str, Any]:
@@ -130,6 +152,7 @@ def job_from(content: Mapping[str, Any]) -> CompileJob:
     found = _with_tuples(content)
     found["source"] = Source(**content["source"])
     found["rules"] = Rules(**_with_tuples(content.get("rules", {})))
+    found["quantising"] = Quantising(**_with_tuples(content.get("quantising", {})))
     return CompileJob(**found)
 
 

@@ -9,7 +9,13 @@ from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replac
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-from inspector.jobs.description import GRANULARITIES, CompileJob, Source, job_from
+from inspector.jobs.description import (
+    GRANULARITIES,
+    QUANTISING_MODES,
+    CompileJob,
+    Source,
+    job_from,
+)
 
 RECIPE = "recipe.json"
 VERSION = 1
@@ -68,7 +74,9 @@ def recipe_of(job: CompileJob, made_with: Mapping[str, str]) -> Recipe:
     Raises: OSError if the source cannot be read
     """
     path = str(Path(job.source.path).absolute())
-    placed = replace(job, source=Source(path, job.source.function))
+    inputs = job.quantising.calibration
+    quantising = replace(job.quantising, calibration=str(Path(inputs).absolute()) if inputs else "")
+    placed = replace(job, source=Source(path, job.source.function), quantising=quantising)
     return Recipe(placed, sha256_of(path), made_with)
 
 
@@ -108,6 +116,10 @@ def parse_recipe(data: bytes, place: str) -> Recipe:
     if found.rules.granularity not in GRANULARITIES:
         there, given = ", ".join(GRANULARITIES), found.rules.granularity
         raise RecipeError(f"{place}: job.rules.granularity: expected {there}, found {given!r}")
+    mode = found.quantising.mode
+    if mode and mode not in QUANTISING_MODES:
+        there = ", ".join(QUANTISING_MODES)
+        raise RecipeError(f"{place}: job.quantising.mode: expected {there}, found {mode!r}")
     return Recipe(found, sha256, versions)
 
 

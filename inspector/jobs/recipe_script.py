@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from inspector.jobs.description import PROGRAM, CompileJob, Rules, Source, SourceKind
+from inspector.jobs.description import (
+    PROGRAM,
+    CompileJob,
+    Quantising,
+    Rules,
+    Source,
+    SourceKind,
+)
 
 _HEAD = '''"""Compiles a program as its recipe says: the same one, byte for byte.
 
@@ -39,6 +46,7 @@ def python_script(job: CompileJob) -> str:
     source = _source(job)
     imported, loading = source[0], source[1:]
     lines = [_HEAD, *_imports(job, imported), "", *loading]
+    lines += _quantising(job.quantising)
     lines += _delegation(job) if job.partitioners else ["edge = to_edge(programs, constants)"]
     lines += list(_emission(job))
     return "\n".join(lines) + "\n"
@@ -61,6 +69,31 @@ def _imports(job: CompileJob, source: str) -> Iterator[str]:
     yield from ("from compiler import (", *(f"    {name}," for name in sorted(names)), ")")
     yield "from compiler.partitioners import make_partitioner, parse_partitioner"
     yield source
+
+
+def _quantising(how: Quantising) -> Iterator[str]:
+    if not how.mode:
+        return
+    yield from (
+        ("", "from compiler.calibration import inputs_from_file") if how.calibration else ("",)
+    )
+    yield "from compiler.quantise import Quantisation, quantise"
+    yield "how = Quantisation("
+    yield f"    {how.mode!r},"
+    if how.per_tensor:
+        yield "    per_tensor=True,"
+    for name, words in (("modules", how.modules), ("operators", how.operators)):
+        if words:
+            yield f"    {name}={dict(_pair(text) for text in words)!r},"
+    calls = f"inputs_from_file({how.calibration!r}, method)" if how.calibration else "None"
+    yield from (")", "programs = {")
+    yield f"    method: quantise(program, how, {calls})"
+    yield from ("    for method, program in programs.items()", "}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, _, mode = text.rpartition("=")
+    return name, mode
 
 
 def _delegation(job: CompileJob) -> Iterator[str]:

@@ -23,6 +23,7 @@ from inspector.jobs.recipe import RECIPE, Recipe, recipe_of
 from inspector.worker import exporter
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 from inspector.worker.lowering import backend_config, lowered, verdict_counts
+from inspector.worker.quantising import load_operators, quantised
 from inspector.worker.recorded import recorded_programs
 from schema.etrecord import sniff as is_record
 from schema.formats import recognise
@@ -95,6 +96,7 @@ def compile_into(job: CompileJob, folder: Path, say: Say) -> dict[str, Any]:
     exporter.tell_what_is_said(heard)
     recipe = recipe_of(job, _versions())  # of the source as it is now, not when all is done
     source = _source(job, folder, heard)
+    source = quantised(job.quantising, source, heard)
     edge = lowered(job, source.programs, source.constants, heard.observe)
     program = edge.to_executorch(backend_config(job), observer=heard.observe)
     with told(heard, "write"):
@@ -143,12 +145,22 @@ def export_of_file(path: str, methods: tuple[str, ...]) -> Exported:
 
 def _read_exported(path: str) -> ExportedProgram:
     try:
-        return torch.export.load(path)
+        return _with_operators(path)
     except OSError:
         raise
     except Exception as error:
         why = exporter.sentence_of(error)
         raise UnreadableError(f"{path}: torch cannot read this exported program: {why}") from error
+
+
+def _with_operators(path: str) -> ExportedProgram:
+    """Read a program; one that uses operators of quantisation needs their libraries loaded."""
+    try:
+        return torch.export.load(path)
+    except (RuntimeError, ValueError):
+        if not load_operators():
+            raise
+    return torch.export.load(path)
 
 
 def _exported_elsewhere(job: CompileJob, folder: Path, heard: Heard) -> Exported:
@@ -267,6 +279,7 @@ def _report(
             **asdict(job.rules),
             "memory_planner": job.memory_planner,
             "external_constants": job.external_constants,
+            "quantising": asdict(job.quantising),
         },
         "memory": _memory(program),
         "verdicts": verdict_counts(edge),

@@ -17,6 +17,7 @@ from devtools_app.settings import Settings, settings_content, settings_from
 from devtools_app.viewmodels.stage_table import stage_table
 from devtools_app.views.compile import CompileView
 from devtools_app.window import MainWindow
+from inspector.jobs.description import Quantising
 from inspector.jobs.messages import Ended, Outcome, Ready, Stage
 from tests.app.conftest import interactive
 
@@ -206,6 +207,9 @@ def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:
         True,
         str(tmp_path),
         True,
+        quantize="static",
+        calibration=__file__,
+        overrides="blocks.0=none aten.linear=dynamic",
     )
     shown = dialog(given)
     shown.show_names(Ready(("demo-all", "Demo"), ("naive", "greedy")))
@@ -216,6 +220,18 @@ def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:
     job = given.job()
     assert job.partitioners == ("demo-all", "demo-add-mul")
     assert (job.rules.deny_ops, job.rules.min_nodes) == (("aten.add.*",), 3)
+    assert job.quantising == Quantising(
+        "static", __file__, modules=("blocks.0=none",), operators=("aten.linear=dynamic",)
+    )
+
+
+def test_dialog_refuses_what_cannot_be_quantised_so(dialog, tmp_path) -> None:
+    form = CompileForm(source=str(SOURCES), function="good", folder=str(tmp_path / "out"))
+    missing = replace(form, quantize="static", calibration=str(tmp_path / "none.pt"))
+    assert dialog(missing).problem == f"{tmp_path / 'none.pt'} is not there."
+    wrong = replace(form, quantize="static", overrides="blocks.0")
+    assert "blocks.0 is no NAME=MODE" in dialog(wrong).problem
+    assert dialog(replace(missing, quantize="")).problem == ""
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
-from inspector.jobs.description import CompileJob, Rules, Source, job_content, job_from
-from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, Stage, Warned
+from inspector.jobs.description import (
+    CompileJob,
+    Quantising,
+    Rules,
+    Source,
+    job_content,
+    job_from,
+)
+from inspector.jobs.messages import Counted, Ended, Log, Message, Outcome, Ready, Stage, Warned
 from inspector.jobs.run import CompileRun
 from inspector.load import load_session
 
@@ -246,6 +254,24 @@ def test_partitioners_and_rules_decide_what_is_delegated(tmp_path: Path) -> None
     outcome, heard = compiled(unknown, tmp_path / "other")
     assert outcome.sentence == "no partitioner 'demo-ad-mul'; did you mean demo-add-mul?"
     assert not any(isinstance(one, Stage) for one in heard)  # before the user's code is run
+
+
+def test_program_is_quantised_with_inputs_of_a_file_and_progress(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.pt"
+    torch.save([(torch.randn(2, 4),) for _ in range(3)], calls)
+    wanted = Quantising("static", str(calls), operators=("aten.dropout=none",))
+    job = replace(job_of("good"), partitioners=("xnnpack",), quantising=wanted)
+    outcome, heard = compiled(job, tmp_path / "out")
+    assert outcome.ended is Ended.FINISHED, outcome
+    assert [one for one in heard if isinstance(one, Counted)][-1] == Counted(3, 3)
+    assert ("quantize", "forward") in {(o.stage, o.method) for o in heard if isinstance(o, Stage)}
+    report = json.loads((tmp_path / "out" / "compile.json").read_text("utf-8"))
+    assert report["options"]["quantising"]["mode"] == "static"
+    assert report["verdicts"]["forward"].keys() == {"delegated"}
+    unknown = replace(job, quantising=Quantising("dynamic", modules=("nowhere=static",)))
+    outcome, _ = compiled(unknown, tmp_path / "none")
+    assert outcome.ended is Ended.FAILED
+    assert "no module 'nowhere' in the program; there is fc, drop" in outcome.sentence
 
 
 def test_constants_go_into_a_file_beside_the_program_when_asked(tmp_path: Path) -> None:

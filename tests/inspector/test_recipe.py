@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.cli.recipes import merged
-from inspector.jobs.description import GRANULARITIES, CompileJob, Rules, Source
+from inspector.jobs.description import (
+    GRANULARITIES,
+    QUANTISING_MODES,
+    CompileJob,
+    Quantising,
+    Rules,
+    Source,
+)
 from inspector.jobs.recipe import LARGEST, Recipe, RecipeError, parse_recipe, recipe_of
 from inspector.jobs.recipe_file import read_recipe
 from inspector.jobs.recipe_script import python_script
@@ -45,6 +52,14 @@ _JOBS = st.builds(
     rules=_RULES,
     memory_planner=st.sampled_from(["", "greedy"]),
     external_constants=st.booleans(),
+    quantising=st.builds(
+        Quantising,
+        mode=st.sampled_from(["", *QUANTISING_MODES]),
+        calibration=st.text(max_size=3),
+        per_tensor=st.booleans(),
+        modules=_TEXTS,
+        operators=_TEXTS,
+    ),
 )
 
 
@@ -102,6 +117,10 @@ def _job(**changes: Any) -> dict[str, Any]:
         (_job(rules={"min_nodes": True}), "job.rules.min_nodes: expected a whole number, found T"),
         (_job(rules={"max_partitions": "1"}), "expected a whole number or null, found '1'"),
         (_job(rules={"granularity": "fine"}), "expected maximal, module, operator, found 'fine'"),
+        (
+            _job(quantising={"mode": "best"}),
+            "mode: expected static, dynamic, weight-only, found 'be",
+        ),
         (_job(rules={"deny_op": []}), "r.json: job.rules: deny_op is unknown here"),
     ],
 )

@@ -101,6 +101,7 @@ class Steps:
         self._parent: dict[Node, Node] = {}
         self._folded: dict[Node, torch.Tensor | None] = {}
         self._chosen: set[Node] = set()
+        self._kept: set[Node] = set()
         for node in program.graph.nodes:
             self._read(node)
 
@@ -172,11 +173,20 @@ class Steps:
             self._folded[node] = None
         elif source is not None and self._quantises(node, source):
             return
+        elif source is not None and op in COPIES and self._keeps_scale(node):
+            self._parent[node] = source.args[0]  # pyright: ignore[reportArgumentType]
         elif source is not None and (op is operator.getitem or op in COPIES):
             self._parent[node] = source
         elif source is None or not (self._folds_norm(node, source) or self._bounds(node, source)):
             pattern = pattern_of(node, self.facts)
             self.made[node] = Step(node, [node, *_quantising(node, pattern)], pattern=pattern)
+
+    def _keeps_scale(self, node: Node) -> bool:
+        """Return whether a copy stands between a dequantise node and its quantise node."""
+        kept = pattern_of(node, self.facts).affine is not None
+        if kept:
+            self._kept.add(node)
+        return kept
 
     def _quantises(self, node: Node, source: Node) -> bool:
         """Return whether a node is one of quantisation, which then is read."""
@@ -195,7 +205,9 @@ class Steps:
             return  # of a dynamic chain, whose end says what is read
         _known(node)
         step = self.made.get(self.root(source))
-        if step is not None and step.pattern.affine is not None and node in step.pattern.along:
+        pattern = PLAIN if step is None else step.pattern
+        is_result = pattern.affine is not None and node in pattern.along
+        if source in self._kept or is_result:
             self._parent[node] = source
         else:
             self.made[node] = Step(node, [node])

@@ -121,6 +121,7 @@ CASES: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]] = {
     ),
     "pools": (Apply(lambda x: F.max_pool2d(x * 2, 2).mean((2, 3), keepdim=True)), (IMAGE,)),
     "clamps": (Apply(lambda x: F.hardtanh(x + 1, 0, 1).clamp(min=0.5)), (IMAGE,)),
+    "copies": (nn.Sequential(nn.Linear(32, 8), nn.Dropout(), nn.Linear(8, 4)), (ROW,)),
     "padded": (Apply(padded), (IMAGE,)),
     "plain_between": (Apply(lambda x: torch.sigmoid(x + x).cumsum(0) + x), (ROW,)),
     "net": (Residual(), (IMAGE,)),

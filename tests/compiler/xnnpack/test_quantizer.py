@@ -133,6 +133,7 @@ def test_calibration_names_the_call_that_a_graph_refuses() -> None:
         ([(q.ROW,), (q.ROW,)], 2),
         ([q.ROW], 1),
         ((q.ROW, 2), 1),
+        ({"other": [], "forward": [q.ROW]}, 1),
         (q.ROW, 1),
     ],
 )

@@ -1,0 +1,64 @@
+"""Options of compile about quantisation."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from inspector.cli.answer import USAGE, CommandError
+from inspector.cli.job_runs import check_there
+from inspector.jobs.description import QUANTISING_MODES, Quantising
+
+
+def add_quantising(parser: ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "--quantize",
+        choices=QUANTISING_MODES,
+        default="",
+        help="quantise for XNNPACK before lowering; needs torchao",
+    )
+    parser.add_argument(
+        "--calibration",
+        metavar="FILE",
+        default="",
+        help="inputs to calibrate with: a list, saved by torch.save, of the arguments of each call;"
+        " the example inputs by default",
+    )
+    parser.add_argument(
+        "--per-tensor", action="store_true", help="weights have one scale, not one for each channel"
+    )
+    for name, what in (("module", "what is in a module"), ("op", "an operator as aten.linear")):
+        parser.add_argument(
+            f"--quantize-{name}",
+            action="append",
+            default=[],
+            metavar="NAME=MODE",
+            help=f"another mode, or none, for {what}; may be repeated",
+        )
+
+
+def quantising(options: Namespace) -> Quantising:
+    """Return what the options ask for."""
+    return Quantising(
+        options.quantize,
+        options.calibration,
+        options.per_tensor,
+        tuple(options.quantize_module),
+        tuple(options.quantize_op),
+    )
+
+
+def check_quantising(asked: Quantising) -> None:
+    """Refuse what has no meaning before anything is loaded.
+
+    Raises: CommandError
+    """
+    if not asked.mode and asked != Quantising():
+        raise CommandError("options about quantisation need --quantize MODE", USAGE)
+    if asked.calibration:
+        check_there(asked.calibration)
+    for text in (*asked.modules, *asked.operators):
+        name, _, mode = text.rpartition("=")
+        if not name or mode not in (*QUANTISING_MODES, "none"):
+            modes = ", ".join((*QUANTISING_MODES, "none"))
+            raise CommandError(f"{text!r} is no NAME=MODE; a mode is one of {modes}", USAGE)
