@@ -20,7 +20,15 @@ from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
 from devtools_app.qtmodels.roles import BACKGROUND
 from devtools_app.viewmodels.filter import Filter
 from devtools_app.viewmodels.row_order import SortKey
-from devtools_app.viewmodels.tree import TOP, Tree, TreeOrder, ancestors, empty_tree, leaves
+from devtools_app.viewmodels.tree import (
+    MOST_BELOW,
+    TOP,
+    Tree,
+    TreeOrder,
+    ancestors,
+    empty_tree,
+    leaves,
+)
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
@@ -188,6 +196,19 @@ class TreeModel(QAbstractItemModel):
     @override
     def rowCount(self, parent: Index = _ROOT) -> int:
         return 0 if parent.column() > 0 else self._shown.count(self.node(parent))
+
+    @override
+    def hasChildren(self, parent: Index = _ROOT) -> bool:
+        below = self.rowCount(parent)
+        return 0 < below <= MOST_BELOW or (below > 0 and not parent.isValid())
+
+    @override
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        flags = super().flags(index)
+        below = self._shown.count(self.node(index)) if index.isValid() else 0
+        if index.isValid() and not 0 < below <= MOST_BELOW:
+            return flags | Qt.ItemFlag.ItemNeverHasChildren
+        return flags
 
     @override
     def columnCount(self, parent: Index = _ROOT) -> int:

@@ -20,7 +20,7 @@ from devtools_app.viewmodels.table import (
     full_bar,
     text_column,
 )
-from devtools_app.viewmodels.tree import TOP, Tree
+from devtools_app.viewmodels.tree import MOST_BELOW, TOP, Tree
 from devtools_app.viewmodels.units import Formatter, as_number
 
 _NOTHING = ("", "—")  # what text columns say where there is nothing to say
@@ -89,7 +89,7 @@ def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
     counts = np.bincount(groups, minlength=len(codes))
     first = table.columns[0]
     names = [f"no {table.columns[by].title}" if one in _NOTHING else one for one in labels]
-    heads = [f"{label}  ({count:,})" for label, count in zip(names, counts, strict=True)]
+    heads = [_head(label, count) for label, count in zip(names, counts.tolist(), strict=True)]
     leaves = [first.text(first.values[row]) for row in shown.tolist()]
     name = replace(text_column(first.title, [*heads, *leaves], mono=first.mono), width=first.width)
     rest = [_with_totals(column, groups, len(codes), shown) for column in table.columns[1:]]
@@ -98,6 +98,10 @@ def group_rows(order: RowOrder, by: int, shown: Order) -> Tree:
     muted = _muted(table, len(codes), shown)
     rows = Table((name, *rest), len(parents), keys, muted, table.noun)
     return Tree(rows, parents)
+
+
+def _head(label: str, count: int) -> str:
+    return f"{label}  ({count:,}{'; a filter lists them' if count > MOST_BELOW else ''})"
 
 
 def _muted(table: Table, groups: int, shown: Order) -> NDArray[np.bool_] | None:

@@ -24,7 +24,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 DELEGATE_CALL = "DELEGATE_CALL"
-OUTER = ("OPERATOR_CALL", DELEGATE_CALL, "JF_CALL", "MOVE_CALL", "FREE_CALL")
+_OPERATOR_CALL = "OPERATOR_CALL"
+NATIVE = "native_call_"  # what the runtime puts before the name of a kernel
+OUTER = (_OPERATOR_CALL, DELEGATE_CALL, "JF_CALL", "MOVE_CALL", "FREE_CALL")
 UNATTRIBUTED = "unattributed"
 KINDS = ("operator", "inner", "rest", UNATTRIBUTED)
 OPERATOR, INNER, REST, LEFT = range(len(KINDS))
@@ -138,7 +140,7 @@ class _Maker:
         placed = _place(self.block, self.texts)
         event, kind = placed.event, placed.kind
         link, links = self.found.codes[event], self.found.links
-        label, labels = self._labels(kind, event)
+        label, labels = self._labels(placed)
         kernel_ns, has_kernel = self._kernels(placed.kernel)
         made = BlockRows(
             name=name,
@@ -187,16 +189,20 @@ class _Maker:
                 samples[:, run] -= np.bincount(call, inner[:, run], minlength=len(samples))
         return samples
 
-    def _labels(self, kind: Ints, event: Ints) -> tuple[Ints, tuple[str, ...]]:
-        """Return the names of rows; operators have the program's, if there is one."""
+    def _labels(self, placed: _Placed) -> tuple[Ints, tuple[str, ...]]:
+        """Return the names of rows: the program's, else the kernel's, else what was logged."""
+        kind, event = placed.kind, placed.event
         steps = instructions(self.plan) if self.plan is not None else ()
         number = self._steps(event)
         planned = (kind == OPERATOR) & (number >= 0) & (number < len(steps))
-        text, integer = self.texts[event], self.block.layout.delegate_int[event]
+        # a call of any operator is logged by one name; the event of its kernel says which it is
+        calls = texts_among(self.block, self.texts[event], (_OPERATOR_CALL,))
+        named = np.where(calls & (kind == OPERATOR) & (placed.kernel >= 0), placed.kernel, event)
+        text, integer = self.texts[named], self.block.layout.delegate_int[named]
         shown = ~planned & (kind != REST)
         codes, first = ranks(
             pack(
-                np.where(planned, 0, np.where(kind == REST, 1, 2)),
+                np.where(planned, OPERATOR + len(KINDS), kind),
                 np.where(planned, number, 0),
                 np.where(shown, text, -1),
                 np.where(shown, integer, -1),
@@ -209,7 +215,8 @@ class _Maker:
             elif planned[row] and self.plan is not None:
                 labels.append(_planned(self.plan, steps[int(number[row])][2]))
             else:
-                labels.append(self.block.event_name(int(event[row])))
+                name = self.block.event_name(int(named[row]))
+                labels.append(name.removeprefix(NATIVE) if kind[row] == OPERATOR else name)
         return codes, tuple(labels)
 
 

@@ -75,6 +75,14 @@ class _Bars:
         self.rest.append(rest)
 
 
+def has_flame(session: Session, method: str) -> bool:
+    """Return whether any time was measured, without making the flame."""
+    return any(
+        bool((np.nansum(part.samples[part.timed], axis=1) > 0).any())
+        for part in operator_rows(session, method).parts
+    )
+
+
 def flame(session: Session, method: str) -> tuple[TimelineData, NDArray[np.int64]]:
     """Return the bars of a method, and the profile row of each, -1 for sums and rests."""
     bars = _Bars()
@@ -160,9 +168,10 @@ def flame_timeline(session: Session, method: str) -> Timeline | None:
     if not len(data.lane):
         return None
     owners = {
-        backend_index(row.link.backend): short_backend(row.link.backend)
-        for row in operator_rows(session, method)
-        if row.link.backend
+        backend_index(link.backend): short_backend(link.backend)
+        for part in operator_rows(session, method).parts
+        for link in part.links
+        if link.backend
     }
     legend = [LegendEntry(name, Swatch.FILL, colour) for colour, name in owners.items()]
     if bool((data.colour == UNKNOWN_DELEGATE).any()):

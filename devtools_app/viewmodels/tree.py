@@ -15,6 +15,7 @@ from devtools_app.viewmodels.table import Column, Table
 Nodes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 TOP = -1
+MOST_BELOW = 20_000  # nodes below one; to lay out more would stop the window for seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ from devtools_app.viewmodels.timeline import (
     one_run,
     timeline_runs,
 )
-from devtools_app.viewmodels.timeline_flame import flame_timeline
+from devtools_app.viewmodels.timeline_flame import flame_timeline, has_flame
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import with_legend
@@ -171,16 +171,15 @@ def _make(session: Session, method: str, chosen: str) -> _Made:
             ("all runs, side by side", _ALIGNED),
             ("all runs, one after another", _ABSOLUTE),
         ]
-    made_flame = flame_timeline(session, method) if executed else None
-    if made_flame is not None:
+    if executed and has_flame(session, method):
         choices.append(("flame of the mean run", _FLAME))
     if not runs:
         return _Made(choices, "", None, index)
     keys = [key for _, key in choices]
     if chosen not in keys:
         chosen = f"{_RUN}{executed[0] if executed else 0}"
-    if chosen == _FLAME and made_flame is not None:
-        return _Made(choices, chosen, made_flame, index)
+    if chosen == _FLAME:
+        return _Made(choices, chosen, flame_timeline(session, method), index)
     if chosen == _ALIGNED:
         return _Made(choices, chosen, aligned_runs(session, runs), index)
     if chosen == _ABSOLUTE:

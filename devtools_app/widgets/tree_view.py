@@ -102,6 +102,9 @@ class TreeView(ItemPanel):
                 self._tree.setCurrentIndex(QModelIndex())
                 return False
             for above in self._model.path_to(node):
+                if not self._model.hasChildren(above):  # it has too many to list them
+                    index = above
+                    break
                 self._tree.expand(above)
             self._tree.setCurrentIndex(index)
             self._tree.scrollTo(index, QAbstractItemView.ScrollHint.EnsureVisible)

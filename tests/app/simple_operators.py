@@ -85,7 +85,9 @@ class _Block:
         own = None
         if kernel is not None and kernel != event and self.is_time:
             own = float(self.ns(kernel).mean())
-        label = self.names[event]
+        called = self.names[event] == "OPERATOR_CALL"
+        label = self.names[kernel if called and kernel is not None else event]
+        label = label.removeprefix("native_call_")
         if self.plan is not None:
             steps = instructions(self.plan)
             if 0 <= number < len(steps):

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from devtools_app.state import Selection, Units
 from devtools_app.viewmodels.all_events import all_events
 from devtools_app.viewmodels.grouping import GroupKey, group_rows
+from devtools_app.viewmodels.operator_columns import UNATTRIBUTED
 from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
 from devtools_app.viewmodels.operators import OperatorsTable, operators_table
 from devtools_app.viewmodels.row_order import RowOrder
+from devtools_app.viewmodels.timeline_flame import flame_timeline, has_flame
 from inspector.blocks import trace_blocks
 from inspector.int_maps import CodedMap, GroupMap, IntMap
 from inspector.join_index import join_index
@@ -103,6 +105,7 @@ def _check_operators(session: Session, method: str) -> None:
     made = operators_table(session, method, AUTO)
     _check_cells(made, [simple.operator_cells(row) for row in expected])
     _check_answers(made, method)
+    assert has_flame(session, method) == (flame_timeline(session, method) is not None)
     assert [made.samples_of(row) is None for row in range(len(expected))] == [
         row.samples_ns is None for row in expected
     ]
@@ -195,6 +198,13 @@ def test_columns_of_any_events_equal_rows_made_one_by_one(
 
     runs = [run("Execute", timed(0)), run("Execute", timed(1)), run("Default", timed(2)[:3])]
     _check(_session(dump(runs), _programs()[files], scale))
+
+
+def test_trace_alone_names_its_kernels() -> None:
+    session = opened(f"{XNNPACK}/run.etdp")
+    labels = {row.label for row in operator_rows(session, "")}
+    assert {"embedding.out", "native_layer_norm.out", UNATTRIBUTED} <= labels
+    assert not {"OPERATOR_CALL"} & labels
 
 
 def test_tables_of_many_events_ask_for_few_links_and_make_no_key() -> None:

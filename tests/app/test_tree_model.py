@@ -19,8 +19,9 @@ from devtools_app.viewmodels.colours import LIGHT
 from devtools_app.viewmodels.filter import parse_filter
 from devtools_app.viewmodels.grouping import GroupKey, group_rows
 from devtools_app.viewmodels.row_order import RowOrder, SortKey
-from devtools_app.viewmodels.table import Table, number_column, text_column
+from devtools_app.viewmodels.table import Categories, Table, number_column, text_column
 from devtools_app.viewmodels.tree import (
+    MOST_BELOW,
     TOP,
     Tree,
     TreeOrder,
@@ -222,3 +223,21 @@ def test_lighting_up_rows_repaints_them_without_another_layout(qtbot) -> None:
     assert told == [7, 9, 7, 11]
     model.set_lit(range(count))
     assert layouts == [1]
+
+
+@pytest.mark.parametrize(("below", "opens"), [(MOST_BELOW, True), (MOST_BELOW + 1, False)])
+def test_group_of_too_many_rows_is_not_opened_but_found(qtbot, theme, below, opens):
+    names = text_column("name", Categories(np.zeros(below, np.int64), ["one"]))
+    table = Table((names,), below)
+    tree = group_rows(RowOrder(table), 0, np.arange(below))
+    assert ("a filter lists them" in tree.rows.text(0, 0)) == (not opens)
+    view = TreeView(theme, "many")
+    qtbot.addWidget(view)
+    view.show_tree(TreeOrder(tree), open_levels=0)
+    group = view.model.index_of(0)
+    assert view.model.hasChildren(group) == opens
+    assert view.model.rowCount(group) == below
+    view.show_current(below - 1)
+    assert view.current_row() == (below if opens else 0)
+    view.expand_all()
+    assert view._tree.isExpanded(group) == opens
