@@ -10,7 +10,7 @@ from runtime.backends.xnnpack.native.available import availability, threads
 from runtime.backends.xnnpack.native.engine import NativeEngine
 from runtime.backends.xnnpack.native.local import LocalKernels
 from runtime.backends.xnnpack.native.process import KernelProcess, Kernels
-from runtime.errors import ErrorCode, invalid_argument
+from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 
 AUTO, NATIVE, TORCH = "auto", "native", "torch"
 NAMES = (AUTO, NATIVE, TORCH)
@@ -31,10 +31,19 @@ def engine_of(plan: Plan, name: str) -> tuple[Engine, str]:
         return HostEngine(plan), ""
     found = availability()
     if found.folder is not None:
-        return NativeEngine(plan, kernels()), ""
+        return _native(plan, fall_back=name == AUTO)
     if name == NATIVE:
         raise PartitionError(ErrorCode.NotSupported, found.reason, partition=plan.partition)
     return HostEngine(plan), found.reason
+
+
+def _native(plan: Plan, *, fall_back: bool) -> tuple[Engine, str]:
+    try:
+        return NativeEngine(plan, kernels()), ""
+    except ExecutionError as error:
+        if not fall_back:
+            raise
+        return HostEngine(plan), f"The real kernels refuse it: {error.reason}."
 
 
 class Shared:

@@ -54,7 +54,8 @@ def weights_of(node: Node, values: Values) -> Weights:
     if given.datatype in STEPPED and filters.scaling is not None:
         return _in_steps(node, given, filters, bias, target)
     real_bias = None if bias is None or bias.data is None else carriers.weight(bias).reshape(-1)
-    if real_bias is not None and given.datatype in REAL and filters.datatype in _SCALED_LAST:
+    whole = given.datatype in REAL and not given.dynamic
+    if real_bias is not None and whole and filters.datatype in _SCALED_LAST:
         # These kernels scale the sum, in which the bias is already.
         assert filters.scaling is not None
         real_bias = real_bias * carriers.channel_scales(filters.scaling)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -108,11 +108,18 @@ class Payload:
         self._area += data.tobytes()
         return len(self._table) - 1
 
-    def given(self, tensor: torch.Tensor, datatype: int = FP32, params: Any = None) -> int:
-        """Add an input."""
+    def given(
+        self, tensor: torch.Tensor, datatype: int = FP32, params: Any = None, dynamic: int = 0
+    ) -> int:
+        """Add an input; `dynamic` is the type that the oldest payloads quantise it to."""
         self.inputs.append(tensor)
         place = len(self.inputs) - 1
-        return self.value(tensor.shape, datatype, params, external=place, flags=1)
+        ident = self.value(tensor.shape, datatype, params, external=place, flags=1)
+        if dynamic:
+            old = self.values[ident].xvalue_union
+            assert isinstance(old, x.TensorValue)
+            self.values[ident] = x.XValue(replace(old, dq_datatype=dynamic))
+        return ident
 
     def real(self, *dims: int, low: float = -2.0, high: float = 2.0) -> int:
         """Add an input of random numbers."""

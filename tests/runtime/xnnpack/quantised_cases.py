@@ -253,6 +253,13 @@ def _dynamic() -> Iterator[Case]:
         **window(3, 1, 1, (1, 1, 1, 1)),
     )
     yield made.case("Conv2d of rows")
+    made = Payload()
+    given = made.given(made.numbers((3, 64)), dynamic=Q8)
+    out = made.result((3, 6))
+    filters = _filter(made, (6, 64), 0, per_channel=True)[0]
+    bias = made.weights(6)
+    made.node("FullyConnected", input1_id=given, filter_id=filters, bias_id=bias, output_id=out)
+    yield made.case("FullyConnected of an argument that becomes rows")
     for name, filters_of in (("eight", None), ("four", four_bits)):
         made = Payload()
         given = made.real(3, 64)

@@ -13,12 +13,16 @@ import torch
 
 from runtime import ErrorCode, ExecutionError, Runtime
 from runtime.backends.xnnpack import engines
+from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.host import HostEngine
 from runtime.backends.xnnpack.native import available
 from runtime.backends.xnnpack.native.available import Availability, availability, examine
 from runtime.backends.xnnpack.native.probe import probe, probe_plan
 from runtime.backends.xnnpack.native.process import KernelProcess, library_folder
+from schema.payloads.xnnpack import model as x
 from tests.runtime.samples import inputs_of
+from tests.runtime.xnnpack.payloads import Q8, Case, Payload
+from tests.runtime.xnnpack.quantised_cases import IN
 from tests.runtime.xnnpack.sessions import DATA
 
 pytestmark = pytest.mark.slow
@@ -120,6 +124,31 @@ def test_kernels_that_end_are_one_error_and_new_ones_come_up() -> None:
     assert "engine='torch'" in str(raised.value)
     again = Runtime().load_program(NET).load_method("forward", engine="native")
     assert torch.equal(again.execute(given)[0], wanted[0])
+
+
+def refused() -> Case:
+    """A concatenation of two scales, which the kernels do not join."""
+    made = Payload()
+    other = x.PerTensorQuant(0.5, 0)
+    a = made.given(torch.zeros(2, 3, dtype=torch.int8), Q8, IN)
+    b = made.given(torch.zeros(2, 3, dtype=torch.int8), Q8, other)
+    out = made.result((2, 6), Q8, IN)
+    made.node("Concatenate2", axis=1, input1_id=a, input2_id=b, output_id=out)
+    return made.case("refused")
+
+
+@pytest.mark.interop
+def test_payload_that_the_kernels_refuse_names_the_node_and_auto_takes_torch() -> None:
+    case = refused()
+    with pytest.raises(PartitionError) as raised:
+        Runtime().load_program(case.program).load_method("forward", engine="native")
+    assert (raised.value.node, raised.value.kind) == (0, "Concatenate2")
+    assert "says invalid parameter" in raised.value.reason
+    method = Runtime().load_program(case.program).load_method("forward")
+    (found,) = method.measurements
+    assert (found.engine, found.source) == ("torch", "host emulation")
+    assert found.note.startswith("The real kernels refuse it: partition 0, node 0 (Concatenate2)")
+    assert method.execute(case.inputs)[0].shape == (2, 6)
 
 
 WORKER = """
