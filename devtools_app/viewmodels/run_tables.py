@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -87,10 +88,24 @@ def outputs_text(report: Mapping[str, Any]) -> str:
     lines.append(f"planned   {sum(memory['planned_bytes']):,} bytes")
     if memory["peak_bytes"] is not None:
         lines.append(f"process   {memory['peak_bytes']:,} bytes at most")
+    lines += delegate_lines(report["partitions"])
     trace = report["trace"]
     lines.append(f"trace     {trace['events']:,} events, {trace['debug_bytes']:,} bytes of values")
     lines += [f"files     {one['path']}, {one['bytes']:,} bytes" for one in report["files"]]
     return "\n".join(lines)
+
+
+def delegate_lines(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what ran the delegates, a line for each kind of answer."""
+    kinds = Counter((one["backend"], _ran(one), one["note"]) for one in partitions)
+    return [
+        f"delegates {count} × {backend}: {ran}{f' ({note})' if note else ''}"
+        for (backend, ran, note), count in kinds.items()
+    ]
+
+
+def _ran(partition: Mapping[str, Any]) -> str:
+    return "emulated" if partition["engine"] == "emulated" else str(partition["source"])
 
 
 def said(value: Mapping[str, Any]) -> str:

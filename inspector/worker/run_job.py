@@ -22,7 +22,7 @@ from runtime import Method, Program, Runtime
 from runtime.backends.xnnpack.engines import run_kernels_here
 from runtime.loading import read
 from runtime.verify import bundled_values, find_case
-from schema import bundled
+from schema import bundled, etrecord
 from schema.version import __version__
 
 _SAY_EVERY = 0.1  # seconds between two words on how far it is
@@ -72,7 +72,7 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
     name = chosen_method(program.file, job.method)
     with told(say, "prepare", name):
         start = time.perf_counter()
-        method = program.load_method(name, engine=job.engine)
+        method = program.load_method(name, engine=job.engine, emulate=_record(job))
         measured.init_ms = _since(start)
     inputs = _inputs(job, program, name)
     if recording.tracer is not None and job.case is not None:
@@ -86,6 +86,13 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
         report = _report(job, method, (inputs, outputs), measured)
         report["trace"] = {"recorded": job.traced, **trace}
         return _written(report, folder)
+
+
+def _record(job: RunJob) -> etrecord.ETRecord | None:
+    """Return the record whose graphs run the delegates of backends that are not here."""
+    if not job.record:
+        return None
+    return etrecord.decode(read(job.record)[0], file=job.record)
 
 
 def _since(start: float) -> float:

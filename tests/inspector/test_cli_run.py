@@ -26,6 +26,7 @@ from inspector.jobs.executing import (
 from inspector.load import load_session
 from inspector.worker import executing
 from runtime import Runtime
+from runtime.delegates import BackendRegistry
 from schema import etdump
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.jobs_here import Here
@@ -133,6 +134,28 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(jobs, "Worker", Here)
     yield
     torch.set_num_threads(threads)
+
+
+def test_delegates_of_backends_that_are_not_here_are_emulated_with_a_record(
+    here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = DATA / "corpus/v1.5.1/mm_xnnpack"
+    known = run("run", folder / "model.pte", "-o", tmp_path / "a", "--engine", "torch")
+    assert known.code == 0
+    monkeypatch.setattr(Runtime.get(), "backend_registry", BackendRegistry({}))
+    refused = run("run", folder / "model.pte", "-o", tmp_path / "b")
+    assert refused.code == 4
+    assert "the program needs XnnpackBackend" in refused.err
+    assert "(NotFound 0x20)" in refused.err
+    answer = run(
+        *("run", folder / "model.pte", "-o", tmp_path / "b", "--format", "json"),
+        *("--record", folder / "model.etrecord"),
+    )
+    assert answer.code == 0, answer.err
+    data = valid(answer, "run")["data"]
+    assert {one["engine"] for one in data["partitions"]} == {"emulated"}
+    one, two = (torch.load(tmp_path / name / "outputs.pt") for name in ("a", "b"))
+    assert all(torch.allclose(a, b, rtol=1e-5, atol=1e-6) for a, b in zip(one, two, strict=True))
 
 
 class _Code:
