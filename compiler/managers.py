@@ -77,6 +77,11 @@ class EdgeProgramManager:
         return self._programs[method_name]
 
     @property
+    def lowered_programs(self) -> dict[str, ExportedProgram]:
+        """Return the edge programs before passes and delegation; empty if no record is kept."""
+        return {} if self._record is None else dict(self._record.edge)
+
+    @property
     def compile_config(self) -> EdgeCompileConfig:
         """Return how the programs were made."""
         return self._config

@@ -180,6 +180,11 @@ def _first(names: Iterable[str], patterns: Iterable[str]) -> tuple[str, str] | N
     return None
 
 
+def fits_any(names: Iterable[str], pattern: str) -> bool:
+    """Return whether a pattern fits one of some names."""
+    return _first(names, [pattern]) is not None
+
+
 def ancestors(node: Node) -> Iterator[Any]:
     """Yield the nodes of earlier graphs a node comes from, nearest first."""
     left = list(node.meta.get("from_node") or ())

@@ -22,7 +22,7 @@ from inspector.jobs.description import PROGRAM, RECORD, REPORT, CompileJob, Sour
 from inspector.jobs.recipe import RECIPE, Recipe, recipe_of
 from inspector.worker import exporter
 from inspector.worker.exporter import AnswerError, Exported, Say, told
-from inspector.worker.lowering import backend_config, lowered, verdict_counts
+from inspector.worker.lowering import backend_config, lowered, rules_without_effect, verdict_counts
 from inspector.worker.quantising import load_operators, quantised
 from inspector.worker.recorded import recorded_programs
 from schema.etrecord import sniff as is_record
@@ -98,6 +98,8 @@ def compile_into(job: CompileJob, folder: Path, say: Say) -> dict[str, Any]:
     source = _source(job, folder, heard)
     source = quantised(job.quantising, source, heard)
     edge = lowered(job, source.programs, source.constants, heard.observe)
+    for text in rules_without_effect(job, source.programs, edge):
+        heard("warning", text=text, file="", line=0)
     program = edge.to_executorch(backend_config(job), observer=heard.observe)
     with told(heard, "write"):
         _write(program, folder, recipe)

@@ -14,6 +14,7 @@ from compiler.memory.options import MemoryPlanningPass
 from compiler.memory.planners import PLANNERS
 from compiler.partition.rules import Granularity, PartitionRules, TensorRule
 from compiler.partition.steered import SteeredPartitioner
+from compiler.partition.unmatched import unmatched_rules
 from compiler.partitioners import (
     PartitionerNameError,
     make_partitioner,
@@ -84,6 +85,19 @@ def _rules(rules: Rules) -> PartitionRules:
         max_partitions=rules.max_partitions,
         granularity=Granularity(rules.granularity),
     )
+
+
+def rules_without_effect(
+    job: CompileJob, programs: Mapping[str, ExportedProgram], edge: EdgeProgramManager
+) -> list[str]:
+    """Return a sentence for each rule of a job that fits nothing in its programs."""
+    if not job.partitioners:
+        return []
+    every = [*programs.values(), *edge.lowered_programs.values()]
+    return [
+        f"--{rule.rstrip('s').replace('_', '-')} {name} fits nothing in the program"
+        for rule, name in unmatched_rules(_rules(job.rules), every)
+    ]
 
 
 def backend_config(job: CompileJob) -> ExecutorchBackendConfig:

@@ -22,6 +22,7 @@ from compiler import (
     to_edge_transform_and_lower,
 )
 from compiler.delegate.api import part
+from compiler.partition.unmatched import unmatched_rules
 from schema.etrecord.verdicts import Outcome, Verdict
 from tests.compiler.delegation import ByNode, edge, exported, long_program, payloads
 
@@ -216,3 +217,22 @@ def test_partitioner_with_a_cyclic_tag_is_cut_instead_of_refused() -> None:
     inner = ByNode(lambda n: "t" if "relu" in n.name else None)
     found = manager.to_backend(SteeredPartitioner(inner, PartitionRules()))
     assert payloads(found) == ["aten.relu.default", "aten.relu.default"]
+
+
+def test_rules_that_fit_nothing_are_named() -> None:
+    lowered = edge(Net(), torch.randn(2, 3)).exported_program()
+    programs = [exported(Net(), torch.randn(2, 3)), lowered]
+    rules = PartitionRules(
+        deny_ops=("aten.linear", "aten.addmm.default", aten.relu, "aten.nosuch*", aten.sin.default),
+        allow_ops=("aten.m?l.Tensor", "aten.mull"),
+        deny_nodes=("aten_relu_default", "relu", "aten__relu_default"),
+        allow_modules=("head", "Block", "second", "third"),
+    )
+    assert unmatched_rules(rules, programs) == [
+        ("deny_ops", "aten.nosuch*"),
+        ("deny_ops", "aten.sin.default"),
+        ("allow_ops", "aten.mull"),
+        ("deny_nodes", "aten__relu_default"),
+        ("allow_modules", "third"),
+    ]
+    assert unmatched_rules(PartitionRules(min_nodes=3), programs) == []
