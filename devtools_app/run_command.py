@@ -44,8 +44,13 @@ class RunCommand:
         window.running.changed.connect(self._tell)
 
     def show(self) -> None:
-        """Bring the panel to the front."""
+        """Bring the panel to the front, with the keyboard on what starts a run."""
+        from devtools_app.views.run import RunView
+
         self._window.show_view(PANEL)
+        view = self._window.docks.by_name[PANEL].host.view
+        if isinstance(view, RunView):
+            view.be_ready()
 
     def execute(self, request: Execute) -> None:
         """Start a job."""

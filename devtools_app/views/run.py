@@ -109,6 +109,12 @@ class RunView(QWidget):
         """Return why nothing can be run, empty when it can."""
         return "" if self._problem.isHidden() else self._problem.text()
 
+    def be_ready(self) -> None:
+        """Give the keyboard to what starts a run, or to what ends the one at work."""
+        for button in (self._cancel, self._go):
+            if button.isEnabled() and button.isVisible():
+                button.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     def show_state(self, state: State) -> None:
         """Offer the program of the session shown."""
         one = state.open_session

@@ -94,6 +94,7 @@ def test_run_opens_its_trace_beside_the_program_and_again_in_the_same_session(
 ) -> None:
     view = panel(window, qtbot, folder / "model.pte", folder / "model.etrecord")
     assert view.problem == ""
+    assert button(view, "Run the program").hasFocus()
     choose(view, "Values to record", "intermediate")
     field(view, QSpinBox, "Runs").setValue(3)
     qtbot.keyClick(button(view, "Run the program"), Qt.Key.Key_Space)

@@ -91,6 +91,7 @@ def test_settings_that_cannot_be_read_are_left_alone(tmp_path):
     assert "no preferences are saved" in file.trouble
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(sorted(settings_content(Settings()))), JSON))
 def test_settings_from_anything_are_settings(content):
     found = settings_from(content)
@@ -153,7 +154,11 @@ def test_preferences_apply_tells(qtbot, theme):
     assert told.args == [replace(Settings(), font_size=18)]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=25,
+)
 @given(
     lines=st.lists(
         st.text(
