@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
+    QApplication,
     QHBoxLayout,
     QStackedWidget,
     QToolButton,
@@ -186,6 +187,15 @@ class Pane(QWidget):
 
     def _ready(self, result: object) -> None:
         self.show_result(result)
+        focus = QApplication.focusWidget()
+        if focus is not None and not focus.isWindow() and focus.isAncestorOf(self):
+            self._take_focus()  # the keyboard was here already, before there was anything to use
+
+    def _take_focus(self) -> None:
+        for child in self.findChildren(QWidget):
+            if child.focusPolicy() & Qt.FocusPolicy.TabFocus and child.isVisible():
+                child.setFocus(Qt.FocusReason.OtherFocusReason)
+                return
 
     def _failed(self, error: BaseException) -> None:
         self._key = None

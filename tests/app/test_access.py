@@ -156,3 +156,15 @@ def _stops(window: MainWindow, qtbot, key: Qt.Key) -> tuple[list[QWidget], list[
 def _is_behind(window: MainWindow, widget: QWidget) -> bool:
     """Return whether a widget is off the window, as panels behind another tab are."""
     return not window.rect().intersects(QRect(widget.mapTo(window, QPoint(0, 0)), widget.size()))
+
+
+def test_view_that_was_still_at_work_has_the_keyboard_when_it_is_ready(window, qtbot) -> None:
+    window.activateWindow()
+    for name in CENTRE:
+        window.show_view(name)
+        qtbot.waitUntil(lambda: not any(job.busy for job in window.findChildren(Latest)))
+        focus = QApplication.focusWidget()
+        assert focus is not None, name
+        assert focus.focusPolicy() & Qt.FocusPolicy.TabFocus, name
+        assert window.centre.current is not None
+        assert window.centre.current.isAncestorOf(focus), name
