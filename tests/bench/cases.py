@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.bench import files
 from tests.bench.child import ask, wall_seconds
 from tests.bench.compile_cases import COMPILE_CASES
+from tests.bench.delegate_cases import DELEGATE_CASES
 from tests.bench.gui_cases import GUI_CASES
 from tests.bench.result import Result
 from tests.bench.run_cases import RUN_CASES
@@ -118,5 +119,6 @@ CASES: tuple[Case, ...] = (
     *GUI_CASES,
     *COMPILE_CASES,
     *RUN_CASES,
+    *DELEGATE_CASES,
     dataframe,
 )
