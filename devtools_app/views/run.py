@@ -219,6 +219,7 @@ class RunView(QWidget):
     def _show_results(self, found: Execution) -> None:
         outcome = found.outcome
         self._facts.setVisible(False)
+        self._restyle()  # what is hidden when Qt first styles it loses its font
         if outcome is None or outcome.ended is not Ended.FINISHED:
             self._table.show_table(stage_table(found.stages, found.stage_seconds, outcome))
         elif isinstance(found.job, RunJob):
