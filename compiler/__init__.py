@@ -87,6 +87,7 @@ _HOME = {
     "constant_prop_pass": "passes.standard.constant_prop",
     "create_op_support": "partition.support",
     "create_pattern_support": "partition.support",
+    "delegate_external_constants_pass_unlifted": "delegate.outside",
     "executorch_call_delegate": "delegate.call",
     "export": "frontend",
     "format_delegated_graph": "delegate.show",

@@ -14,6 +14,9 @@ from compiler.delegate.mapping import DelegateMappingBuilder as DelegateMappingB
 from compiler.delegate.module import LoweredBackendModule as LoweredBackendModule
 from compiler.delegate.named_data import NamedDataStore as NamedDataStore
 from compiler.delegate.named_data import NamedDataStoreOutput as NamedDataStoreOutput
+from compiler.delegate.outside import (
+    delegate_external_constants_pass_unlifted as delegate_external_constants_pass_unlifted,
+)
 from compiler.delegate.preprocess import BackendError as BackendError
 from compiler.delegate.show import format_delegated_graph as format_delegated_graph
 from compiler.delegate.show import get_control_flow_submodules as get_control_flow_submodules

@@ -18,6 +18,7 @@ from compiler.delegate.interface import (
     has_own_multimethod,
 )
 from compiler.delegate.named_data import NamedDataStoreOutput
+from compiler.delegate.outside import where_marked
 from compiler.errors import CompileError, source_line
 
 Results = dict[str, list[PreprocessResult]]
@@ -43,7 +44,7 @@ def preprocess_one(
         result = backend.preprocess(copied, specs)
     except Exception as error:
         raise _raised(backend, f"{what} ({_nodes(program)})", error) from error
-    return checked(backend, result, what)
+    return where_marked(checked(backend, result, what), program, what)
 
 
 def preprocess_all(regions: Mapping[str, Sequence[Region]]) -> Results:

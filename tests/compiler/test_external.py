@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+import compiler
 from compiler import (
     CompileError,
     ExecutorchBackendConfig,
@@ -15,6 +16,7 @@ from compiler import (
     MemoryPlanningPass,
     to_edge,
 )
+from compiler.backends.xnnpack import XnnpackPartitioner
 from schema import flat_tensor
 from schema import program as pte
 from schema.program import model as m
@@ -159,3 +161,27 @@ def test_program_is_printed_with_its_instructions(capsys: pytest.CaptureFixture[
     assert "method forward" in text
     assert "aten::mm.out(" in text
     assert "float32[" in text
+
+
+@pytest.mark.interop
+def test_weights_of_a_delegate_go_where_they_were_marked(stock: Stock, tmp_path: Path) -> None:
+    net, inputs = (
+        torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.ReLU()).eval(),
+        torch.randn(2, 5),
+    )
+    marked = torch.export.export(net, (inputs,)).module()
+    compiler.delegate_external_constants_pass_unlifted(marked, lambda _: "weights")
+    program = torch.export.export(marked, (inputs,), strict=True)
+    edge = compiler.to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner())
+    emitted = edge.to_executorch()
+    assert emitted.tensor_data_files == ("weights.ptd",)
+    emitted.write_tensor_data_to_file(tmp_path)
+    assert net[0].weight.detach().numpy().tobytes() not in emitted.buffer
+    file = str(tmp_path / "weights.ptd")
+    found = stock.run(emitted.buffer, [("forward", (inputs,))], data=file)
+    torch.testing.assert_close(found[0], [net(inputs)])
+    files = iter(("one", "two"))
+    compiler.delegate_external_constants_pass_unlifted(marked, lambda _: next(files))
+    program = torch.export.export(marked, (inputs,), strict=True)
+    with pytest.raises(compiler.CompileError, match="are marked for one, two"):
+        compiler.to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner())
