@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+import time
 from functools import cache
 
 import pytest
@@ -14,6 +15,7 @@ from schema import payloads
 from schema.graph import NodeKind
 from schema.payloads import Payload
 from schema.payloads.coreml.blobs import read_blob
+from schema.payloads.coreml.listing import _TOKEN
 from schema.payloads.coreml.model import read_model
 from schema.payloads.coreml.network import ACTIVATIONS, GATES, KINDS, WEIGHTS
 from tests.schema import damage
@@ -342,3 +344,92 @@ def test_model_description_gives_shapes_and_the_default_function() -> None:
     two = model(block, value, function="one") + model(block, value, function="two")[2:]
     chosen = decode({MODEL: body(2, body(21, "two")) + two})
     assert chosen.graph.name == "two"
+
+
+LISTING = """program(1.0)
+[buildInfo = dict<string, string>({{"coremlc-component-MIL", "3304.5.2"}, {"a", "b"}})]
+{
+    func prefill<ios18>(tensor<fp32, [1, ?]> x, state<tensor<fp16, [4]>> total) [shape = {"x", [1]}] {
+            tensor<fp16, [4]> w = const()[name = string("w"), val = tensor<fp16, [4]>(BLOBFILE(path = string("@model_path/weights/weight.bin"), offset = uint64(64)))];
+            tensor<fp16, [4]> packed = constexpr_lut_to_dense(indices = tensor<uint4, [16]>(BLOBFILE(path = tensor<string, []>("@model_path/weights/weight.bin"), offset = tensor<uint64, []>(192))), shape = tensor<uint32, [1]>([4]))[name = string("packed")];
+            tensor<int32, [2]> axes = const()[name = string("axes"), val = tensor<int32, [2]>([-1, 2])];
+            fp16 scale = const()[name = string("scale"), val = fp16(0x1.8p-1)];
+            tensor<fp16, [2]> a, tensor<fp16, [2]> b = split(axis = axes, x = (x, w), flag = bool(true))[name = string("a")];
+            write_state(data = a, input = total)[name = string("store")];
+            tensor<fp16, [4]> y = concat(interleave = bool(false), values = (a, b, packed))[name = string("y")];
+        } -> (y);
+    func decode<ios17>(tensor<fp16, []> x) {
+            tensor<fp16, []> y = relu(x = x)[name = string("y")];
+        } -> (y, x);
+}
+"""  # noqa: E501 - lines as the compiler writes them
+BLOB = 'tensor<fp16, [1]>(BLOBFILE(path = string("p"), offset = uint64(1)))'
+COMPILED = "model.mlmodelc/model.mil"
+COMPILED_WEIGHTS = "model.mlmodelc/weights/weight.bin"
+
+
+def test_compiled_model_is_read_from_its_text() -> None:
+    weights = _weights(b"WEIGHTS!", b"12345678")
+    found = decode({COMPILED: LISTING.encode(), COMPILED_WEIGHTS: weights})
+    assert found.format == "Core ML folder with model.mlmodelc"
+    assert found.summary["functions"] == "prefill, decode"
+    graph = found.graph
+    assert [node.target for node in graph.calls()] == [
+        "constexpr_lut_to_dense", "split", "write_state", "concat",
+    ]  # fmt: skip
+    assert {item.name: bytes(item.data) for item in found.constants} == {
+        "w": b"WEIGHTS!", "packed.indices": b"12345678",
+    }  # fmt: skip
+    values = graph.values
+    assert values["w"].constant_bytes == 8
+    assert (values["axes"].literal, values["scale"].literal) == ((-1, 2), 0.75)
+    assert values["x"].tensor.sizes == (1, "?")
+    assert values["total"].tensor.dtype == "float16"
+    split = graph.nodes[4]
+    assert (split.inputs, split.outputs) == (("axes", "x", "w"), ("a", "b"))
+    assert split.args[-1].literal is True
+    assert (graph.inputs, graph.outputs) == (("x", "total"), ("y",))
+    assert found.issues == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("program(1.0)", "model(1.0)"),
+        ("-> (y);", ""),
+        ("x = x)", "x = x"),
+        ('[name = string("store")]', "{ func }"),
+        ("uint64(64)", 'string("64")'),
+        (LISTING[200:], ""),
+    ],
+)
+def test_text_that_is_no_program_is_one_sentence(old: str, new: str) -> None:
+    text = LISTING.replace(old, new)
+    found = payloads.decode("CoreMLBackend", folder({COMPILED: text.encode()}))
+    assert found.graph is None
+    (issue,) = found.issues
+    assert COMPILED in issue.message
+    assert COMPILED in found.files
+
+
+@pytest.mark.slow
+def test_text_cut_or_changed_anywhere_is_refused_or_read() -> None:
+    for data in damage.all_kinds(LISTING.encode(), 20261121, 60):
+        found = payloads.decode("CoreMLBackend", folder({COMPILED: data}))
+        if found.graph is not None:
+            assert_graph(found.graph)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "row",
+    [f"tensor<fp16, [1]> w = f(a = {BLOB});", "w(", "tensor<", "x = (", "state<", "a, "],
+)
+def test_long_text_ends_in_time(row: str) -> None:
+    head = "program(1.0) { func main<ios18>() { "  # as many words as are read at all
+    row = row * (990_000 // len(_TOKEN.findall(row)))
+    data = folder({COMPILED: (head + row).encode()})
+    began = time.process_time()
+    found = payloads.decode("CoreMLBackend", data)
+    assert time.process_time() - began < damage.SECONDS
+    assert found.graph is None

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from schema.graph import Graph, GraphValue
-from schema.payloads.coreml.mil import read_program
+from schema.payloads.coreml.listing import read_listing
+from schema.payloads.coreml.mil import Function, read_program
 from schema.payloads.coreml.network import read_features, read_network
 from schema.payloads.coreml.wire import Budget, fields, nested, number, text
 
@@ -102,10 +103,7 @@ def _read(
 ) -> None:
     if kind == _ML_PROGRAM:
         program.kind = "ML program"
-        for name, function in read_program(message, budget).items():
-            program.functions[name] = function.graph
-            program.weights[name] = dict(function.weights)
-            program.opsets[name] = function.opset
+        _keep(program, read_program(message, budget))
     elif kind in _NETWORKS:
         program.kind = _NETWORKS[kind]
         network = read_network(message, features, budget)
@@ -113,3 +111,20 @@ def _read(
         program.weights[network.graph.name] = dict(network.weights)
     else:
         program.kind = _OTHERS.get(kind, f"model of type {kind}")
+
+
+def read_text(data: memoryview) -> Program:
+    """Return the program of a compiled model, which holds it as text.
+
+    Raises: FormatError if the text is no such program
+    """
+    program = Program(kind="compiled ML program")
+    _keep(program, read_listing(data))
+    return program
+
+
+def _keep(program: Program, functions: Mapping[str, Function]) -> None:
+    for name, function in functions.items():
+        program.functions[name] = function.graph
+        program.weights[name] = dict(function.weights)
+        program.opsets[name] = function.opset

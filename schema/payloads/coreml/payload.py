@@ -14,7 +14,7 @@ from typing import Any, cast
 from schema.errors import FormatError, Issue, Severity
 from schema.graph import Graph, GraphNode, GraphValue
 from schema.payloads.coreml import blobs
-from schema.payloads.coreml.model import Program, Weight, read_model
+from schema.payloads.coreml.model import Program, Weight, read_model, read_text
 from schema.payloads.coreml.tree import File, Tree, read_tree
 from schema.payloads.model import INLINE, Constant, Part, Payload, Source
 from schema.payloads.named import named_constant
@@ -137,14 +137,14 @@ def _symbols(info: Mapping[str, Any]) -> _Handles:
 
 def _program(files: Mapping[str, File], issues: list[Issue]) -> Program:
     for path, file in files.items():
-        if not path.endswith(".mlmodel"):
+        if not path.endswith((".mlmodel", "/model.mil")):
             continue
         try:
-            return read_model(file.data)
+            return read_text(file.data) if path.endswith(".mil") else read_model(file.data)
         except FormatError as error:
             issues.append(Issue(Severity.ERROR, _WHERE, str(error.inside(path))))
             return Program()
-    text = "there is no readable program in it (a compiled model holds none)"
+    text = "there is no readable program in it"
     issues.append(Issue(Severity.INFO, _WHERE, text))
     return Program()
 
