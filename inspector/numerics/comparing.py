@@ -21,7 +21,11 @@ from schema.debug_buffer import DebugBuffer
 
 NOT_LOGGED = "the trace has no tensor of it"
 ODD_LOG = "what the trace has of it does not fit its outputs"
+AMBIGUOUS = "its shape is the same with channels last, and the trace does not say which it is"
 NO_INPUTS = "it depends on inputs of this run that no file has"
+
+_PICTURES = 4  # dimensions
+_CHANNELS_LAST = ("conv", "pool", "upsample")  # operators whose backends may keep channels last
 
 Tell = Callable[[int, int], None]
 
@@ -81,6 +85,7 @@ class Comparison:
         self.errors: dict[tuple[Scope, str], str] = {}
         self.tell: Tell = lambda done, total: None
         self.other_shapes = False
+        self._channels_last: set[tuple[Scope, str]] = set()
         self._done = 0
 
     @property
@@ -141,36 +146,66 @@ class Comparison:
         wanted = self._wanted.get((scope, name))
         if not wanted:
             return own
+        made = own  # several outputs may be this one: each is compared with what the node makes
         self._done += not times
         self.tell(self._done, len(self._wanted))
         for each in wanted:
-            time = times if scope else 0
+            time = times if scope and len(each.passes) > 1 else 0
             if time >= len(each.passes):
                 continue
             found = logged_tensor(self._buffer, each.passes[time])
             if isinstance(found, str):
                 self._why[each.key] = found
                 continue
-            pair = _element(reference, each.index), _element(own, each.index)
+            pair = _element(reference, each.index), _element(made, each.index)
             if pair[0] is UNKNOWN and pair[1] is UNKNOWN:
                 self._why[each.key] = NO_INPUTS
             else:
-                self._compare(each, pair, found)
-            if each.target.same:
+                found = self._compare(each, pair, found)
+            if each.target.same and found is not UNKNOWN:
                 own = _replaced(own, each.index, found, pair)
         return own
 
-    def _compare(self, each: _Wanted, pair: Pair, found: Any) -> None:  # noqa: ANN401
+    def _compare(self, each: _Wanted, pair: Pair, found: Any) -> Any:  # noqa: ANN401
+        """Measure an output; return it in the shape of the graph, unknown when it has another."""
         shape = next(tuple(side.shape) for side in pair if side is not UNKNOWN)
-        if not hasattr(found, "shape") or tuple(found.shape) != shape:
-            if found.numel() != load_torch().Size(shape).numel():
-                text = f"different shape: {list(found.shape)}, the reference has {list(shape)}"
-                self._why[each.key] = text
-                self.other_shapes = True
-                return
-            found = found.reshape(shape)
-        values = Values(pair[0], pair[1], found, each.quantised)
+        laid_out = self._laid_out(each, found, shape)
+        if laid_out is None:
+            text = f"different shape: {list(found.shape)}, the reference has {list(shape)}"
+            self._why[each.key] = AMBIGUOUS if tuple(found.shape) == shape else text
+            self.other_shapes = self.other_shapes or each.key[0] == INSTRUCTION
+            return UNKNOWN
+        values = Values(pair[0], pair[1], laid_out, each.quantised)
         self._measuring.take(each.key, values, several=len(each.passes) > 1)
+        return laid_out
+
+    def _laid_out(self, each: _Wanted, found: Any, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
+        """Return a logged tensor in the graph's shape, None when it is another tensor."""
+        same = tuple(found.shape) == shape
+        if each.key[0] == INSTRUCTION:
+            numel = load_torch().Size(shape).numel()
+            return found if same else found.reshape(shape) if found.numel() == numel else None
+        if found.dim() == _PICTURES:
+            moved = found.permute(0, 3, 1, 2)
+            fits = tuple(moved.shape) == shape
+            last = not same or self._is_channels_last(each.target)
+            if fits and last is not False:
+                self._channels_last.add(each.target.value)
+                return moved.contiguous() if last else None
+        return found if same else None
+
+    def _is_channels_last(self, target: Target) -> bool | None:
+        """Return whether a backend keeps channels last for a node; None when it may do so."""
+        assert self._join.graph is not None
+        scope = target.value[0]
+        makers = [self._join.graph.makers.get((scope, name)) for name in target.covers]
+        nodes = [maker[0] for maker in makers if maker is not None]
+        if any(word in node.operator for node in nodes for word in _CHANNELS_LAST):
+            return True
+        if any("permute" in node.operator for node in nodes):
+            return False
+        roots = {self._join.graph.root(value) for node in nodes for value in node.reads}
+        return False if roots.isdisjoint(self._channels_last) else None
 
     # ---- afterwards
     def rows(self, refusal: str) -> tuple[Row, ...]:

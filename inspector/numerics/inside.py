@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from inspector.blocks import Block
 from inspector.links import BlockLinks, Grade, link_block
-from inspector.numerics.flat_graph import FlatNode, Value
+from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.join import HANDLE, ORDER, Join, Target, delegate_members
 from inspector.session import Session
 from schema.etdump import DebugTensor
@@ -53,7 +54,7 @@ def inside_outputs(
     for step, taken in join.calls.items():
         nodes = delegate_members(join.graph, taken)
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
-        own = logged.get(step, {})
+        own = _with_fused(join.graph, nodes, logged.get(step, {}))
         found += [
             _inside(step, place, node, own, outputs)
             for place, node in enumerate(nodes)
@@ -95,6 +96,44 @@ def _logged(links: BlockLinks, block: Block, run: int) -> dict[int, dict[str, _E
     return found
 
 
+def _with_fused(
+    graph: FlatGraph, nodes: tuple[FlatNode, ...], logged: dict[str, _Event]
+) -> dict[str, _Event]:
+    """Add to each event the nodes fused into it: those behind its last one that none names.
+
+    An activation, a batch norm: what follows alone, keeps type and shape and has no event.
+    """
+    by_name = {node.node.name: node for node in nodes}
+    found: dict[str, _Event] = {}
+    for event in dict.fromkeys(logged.values()):
+        last = by_name.get(event.nodes[-1])
+        more: list[str] = []
+        while last is not None:
+            last = _follower(graph, last, by_name)
+            if last is None or last.node.name in logged:
+                break
+            more.append(last.node.name)
+        whole = replace(event, nodes=(*event.nodes, *more))
+        found.update((name, whole) for name in whole.nodes if name in by_name)
+    return found
+
+
+def _follower(graph: FlatGraph, node: FlatNode, members: Mapping[str, FlatNode]) -> FlatNode | None:
+    """Return the one node of a delegate that reads a node, None for a branch or another shape."""
+    value = node.writes[0]
+    users = dict.fromkeys(user.place for user in graph.users.get(value, ()))
+    if len(users) != 1 or value in graph.results:
+        return None
+    user = graph.nodes[next(iter(users))]
+    if members.get(user.node.name) is not user or not user.writes:
+        return None
+    before, after = graph.meta.get(value), graph.meta.get(user.writes[0])
+    if before is None or after is None or before.tensor is None or after.tensor is None:
+        return None
+    kept = before.tensor.scalar_type == after.tensor.scalar_type
+    return user if kept and before.tensor.sizes == after.tensor.sizes else None
+
+
 def _inside(
     step: int, place: int, node: FlatNode, logged: dict[str, _Event], outputs: set[Value]
 ) -> InsideOutput:
@@ -109,6 +148,7 @@ def _inside(
     handle = node.node.debug_handle
     grade = ORDER if event.inferred else HANDLE
     handles = (handle,) if handle else ()
+    grade = ORDER if len(event.nodes) > 1 else grade
     target = Target(node.writes[0], name, event.nodes, handles, grade)
     passes = tuple(each[0] for each in event.passes if each)
     return InsideOutput(step, place, operator, event.name, name, target, passes, "")

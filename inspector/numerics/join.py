@@ -196,6 +196,8 @@ class _Joining:
         """Return the node an instruction is, and how that is known."""
         free = [node for node in self._candidates(step, operator) if node.place not in self.used]
         fitting = [node for node in free if self._fits(step, node)]
+        if not free:
+            return self._only_one(step)
         if not fitting:
             return None
         if len(fitting) == 1:
@@ -208,6 +210,22 @@ class _Joining:
         if self.waiting[self._key(step, operator)] == len(free):
             return fitting[0], ORDER
         return None
+
+    def _only_one(self, step: int) -> tuple[FlatNode, str] | None:
+        """Return the only node of an instruction's handles, where it alone has them.
+
+        Another operator than the recorded one was emitted for it then.
+        """
+        own = set(self.handles.get(step, ()))
+        alike = [other for other in self.outputs if own & set(self.handles.get(other, ()))]
+        nodes = [
+            node
+            for node in self.flat.nodes
+            if node.node.debug_handle in own and node.place not in self.delegated
+        ]
+        if len(alike) != 1 or len(nodes) != 1 or not self._fits(step, nodes[0]):
+            return None
+        return nodes[0], HANDLE
 
     def _key(self, step: int, operator: str) -> tuple[tuple[int, ...], str]:
         return tuple(sorted(set(self.handles.get(step, ())))), operator
