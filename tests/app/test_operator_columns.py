@@ -31,6 +31,7 @@ from tests.app import simple_operators as simple
 from tests.app.sessions import folders, opened
 from tests.inspector.api_traces import random_trace
 
+pytestmark = pytest.mark.slow
 AUTO = Units()
 XNNPACK = "corpus/v1.5.1/tinygpt_xnnpack"
 LOOPS = "corpus/special/control_flow"

@@ -22,7 +22,7 @@ from devtools_app.widgets.time_bar import TimeBar
 from devtools_app.window import MainWindow
 from tests.app.window_views import RECORDER_VIEWS, open_sample
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 CODE = "executorch_program.write_to_file(open('a_long_name_of_a_model.pte', 'wb'))"
 LEFT, RIGHT = Qt.DockWidgetArea.LeftDockWidgetArea, Qt.DockWidgetArea.RightDockWidgetArea
 
