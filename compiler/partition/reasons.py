@@ -57,7 +57,7 @@ def collecting() -> Generator[Reasons, None, None]:
 
 
 def note(node: Node, rule: str, outcome: Outcome, text: str, *, weak: bool = False) -> None:
-    """Note why a node stays outside; nobody collecting, nothing happens.
+    """Note why a node stays outside, or which rule took it; nobody collecting, nothing happens.
 
     Args:
         node: which node

@@ -89,13 +89,19 @@ class _Judging:
         tag = tag_of(node)
         if tag is not None and tag in self._tags:
             return self._delegated(node, tag, self._tags[tag].backend_id)
-        reason = self._reasons.get(unit_of(node)) or self._untold(node, tag)
+        reason = self._reasons.get(unit_of(node))
+        if reason is None or reason.outcome is Outcome.DELEGATED:
+            reason = self._untold(node, tag)
         return self._made(node, reason)
 
     def _delegated(self, node: Node, tag: str, backend: str) -> Verdict:
         size = self._sizes[node.graph, tag]
         text = f"one of {size} node(s) of partition {tag}, which goes to {backend}"
-        reason = Reason(self._partitioner, Outcome.DELEGATED, text)
+        told = self._reasons.get(unit_of(node))
+        rule = self._partitioner
+        if told is not None and told.outcome is Outcome.DELEGATED:
+            rule, text = told.rule, f"{told.text}; {text}"
+        reason = Reason(rule, Outcome.DELEGATED, text)
         return self._made(node, reason, backend, tag)
 
     def _untold(self, node: Node, tag: str | None) -> Reason:

@@ -34,6 +34,22 @@ def lowering(_folder: Path) -> Iterable[Result]:
         yield Result(f"peak memory of {model}", ours["peak_mib"], "MiB", limit, detail=detail)
 
 
+def delegating(_folder: Path) -> Iterable[Result]:
+    """Lowering with XNNPACK and emission, fresh and warm, and the size of the program."""
+    for model in _MODELS:
+        stock, ours = (_measure(model, side, xnnpack=True) for side in ("stock", "ours"))
+        for when, limit in (("first", 10.0), ("warm", 20.0)):
+            theirs, mine = stock[when], ours[when]
+            detail = f"lower {mine[0]:.3f}, emit {mine[1]:.3f} s; stock "
+            detail += ", ".join(f"{seconds:.2f}" for seconds in theirs[:2])
+            ratio = sum(theirs[:2]) / sum(mine[:2])
+            yield Result(f"XNNPACK lowering of {model}, {when}", ratio, "x", limit, True, detail)
+        sizes = [one["program_bytes"] for one in (ours, stock)]
+        detail = f"{sizes[0]:,} bytes, stock {sizes[1]:,}"
+        name = f"size of {model} with XNNPACK, against the stock program"
+        yield Result(name, sizes[0] / sizes[1], "x", 1.0, detail=detail)
+
+
 def growth(_folder: Path) -> Iterable[Result]:
     """Time for each node of a chain, against that of the shortest chain."""
     seconds = {length: _measure(str(length), "ours", warm=1)["warm"] for length in _CHAINS}
@@ -44,8 +60,9 @@ def growth(_folder: Path) -> Iterable[Result]:
         yield Result(name, each[length] / each[_CHAINS[0]], "x", 1.2, detail=detail)
 
 
-def _measure(model: str, side: str, warm: int = 3) -> Any:
+def _measure(model: str, side: str, warm: int = 3, *, xnnpack: bool = False) -> Any:
     command = [sys.executable, "-m", "tests.bench.compile_child", model, side]
+    command += ["--xnnpack"] if xnnpack else []
     done = subprocess.run(
         [*command, "--warm", str(warm)],
         capture_output=True,
@@ -59,4 +76,4 @@ def _measure(model: str, side: str, warm: int = 3) -> Any:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-COMPILE_CASES = (lowering, growth)
+COMPILE_CASES = (lowering, delegating, growth)

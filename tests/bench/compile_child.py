@@ -19,9 +19,19 @@ from tests.bench.compile_nets import NETS, chain
 
 
 class _Nowhere:
-    """Takes bytes and keeps none: both compilers may then write from where the bytes are."""
+    """Takes bytes and keeps none: both compilers may then write from where the bytes are.
+
+    Attributes:
+        written: bytes of the last program
+    """
+
+    written = 0
+
+    def __init__(self) -> None:
+        type(self).written = 0
 
     def write(self, data: Any) -> int:
+        type(self).written += len(data)
         return len(data)
 
 
@@ -30,13 +40,11 @@ def main() -> int:
     parser.add_argument("model", help="a net, or the length of a chain")
     parser.add_argument("side", choices=("ours", "stock"))
     parser.add_argument("--warm", type=int, default=3)
+    parser.add_argument("--xnnpack", action="store_true", help="delegate to XNNPACK")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     program, weights = _program(options.model)
-    if options.side == "stock":
-        from executorch.exir import to_edge
-    else:
-        from compiler import to_edge
+    to_edge = _lowering(options.side, xnnpack=options.xnnpack)
     before = peak_mib()
     first = _once(to_edge, program)
     grown = peak_mib()
@@ -47,9 +55,33 @@ def main() -> int:
         "weights_mib": weights,
         "before_mib": before,
         "peak_mib": grown,
+        "program_bytes": _Nowhere.written,
     }
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
     return 0
+
+
+def _lowering(side: str, *, xnnpack: bool) -> Any:
+    """Return what lowers a program on one side, with a partitioner if asked."""
+    if not xnnpack:
+        if side == "ours":
+            from compiler import to_edge
+        else:
+            from executorch.exir import to_edge
+        return to_edge
+    if side == "ours":
+        from compiler import to_edge_transform_and_lower as lower
+        from compiler.backends.xnnpack import XnnpackPartitioner as Partitioner
+    else:
+        from executorch.backends.xnnpack.partition.xnnpack_partitioner import (
+            XnnpackPartitioner as Partitioner,
+        )
+        from executorch.exir import to_edge_transform_and_lower as lower
+
+    def lowered(program: Any, **options: Any) -> Any:
+        return lower(program, partitioner=[Partitioner()], **options)
+
+    return lowered
 
 
 def _program(model: str) -> tuple[Any, float]:

@@ -241,6 +241,14 @@ def same_type(node: Node, facts: Facts) -> str:
     return "" if first == second else f"it converts {first} to {second}"
 
 
+def same_sizes(node: Node, facts: Facts) -> str:
+    """A copy must not spread its operand."""
+    del facts
+    given: Any = node.args[0]
+    before, after = shape_of(given), shape_of(node)
+    return "" if before == after else f"it spreads {list(before)} to {list(after)}"
+
+
 def inference_norm(node: Node, facts: Facts) -> str:
     """The numbers of a batch norm must be constants, and only its first result read."""
     for given in node.args[1:5]:

@@ -74,7 +74,9 @@ ChooseQParamsAffineConfig = _Rule(
     quantising=True,
 )
 ClampConfig = _Rule("ClampConfig", (aten.clamp.default,), _STATIC, (checks.numeric_bounds,))
-CloneConfig = _Rule("CloneConfig", (aten.clone.default,))
+CloneConfig = _Rule(
+    "CloneConfig", (aten.clone.default, aten.expand_copy.default), checks=(checks.same_sizes,)
+)
 CloneDimOrderConfig = _Rule("CloneDimOrderConfig", (CLONE_DIM_ORDER,))
 ConstantPadConfig = _Rule(
     "ConstantPadConfig", (aten.constant_pad_nd.default,), checks=(checks.positive_padding,)

@@ -92,8 +92,9 @@ def _product(lowering: Lowering, step: Step, ids: tuple[int, int, int], flags: i
 
 
 def bmm(lowering: Lowering, step: Step) -> None:
-    """Write a product of two batches of matrices."""
+    """Write a product of two batches of matrices; the second may be read transposed."""
     args: Any = step.node.args
+    flags = 0 if step.transposed is None else TRANSPOSED
     first, second = (lowering.operand(given, plain(3)) for given in args)
     made = lowering.result(step.node)
-    lowering.add(step, n.Binary("BatchMatrixMultiply", first, second, made))
+    lowering.add(step, n.Binary("BatchMatrixMultiply", first, second, made, flags))

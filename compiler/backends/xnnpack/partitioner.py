@@ -147,8 +147,22 @@ class XnnpackPartitioner(Partitioner):
             elif refusal:
                 note(node, rule.name, Outcome.REJECTED, f"{operator_of(node)}: {refusal}")
             else:
-                _join(dict.fromkeys((node, *self._along(rule, node, facts))), home, groups)
+                along = dict.fromkeys((node, *self._along(rule, node, facts)))
+                _join(along, home, groups)
+                self._note_taken(rule, node, along, facts)
         return [group for group in groups if group]
+
+    def _note_taken(
+        self, rule: XNNPartitionerConfig, node: Node, along: Iterable[Node], facts: Facts
+    ) -> None:
+        precision = ConfigPrecisionType.STATIC_QUANT
+        if not rule.quantising:
+            precision = self._precision(rule, node, facts) or ConfigPrecisionType.FP32
+        for each in along:
+            text = f"{rule.name} takes it in {precision.name}"
+            if each is not node:
+                text = f"it goes along with {node.name}"
+            note(each, rule.name, Outcome.DELEGATED, text)
 
     def _refusal(self, rule: XNNPartitionerConfig, node: Node, facts: Facts) -> str:
         if not rule.precisions & self.precisions:

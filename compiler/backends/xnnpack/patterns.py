@@ -12,7 +12,16 @@ from typing import Any
 
 import torch
 
-from compiler.backends.xnnpack.facts import Facts, argument, bounds_of, is_tensor, op_of, rank_of
+from compiler.backends.xnnpack.facts import (
+    Facts,
+    argument,
+    bounds_of,
+    is_symbolic,
+    is_tensor,
+    op_of,
+    rank_of,
+    shape_of,
+)
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
 from compiler.backends.xnnpack.quantised import (
     Affine,
@@ -32,7 +41,9 @@ from compiler.partition.regions import follows_source
 from compiler.untyped import aten
 
 Node = torch.fx.Node
-COPIES = frozenset((aten.clone.default, CLONE_DIM_ORDER, TO_DIM_ORDER_COPY))
+COPIES = frozenset(
+    (aten.clone.default, aten.expand_copy.default, CLONE_DIM_ORDER, TO_DIM_ORDER_COPY)
+)
 WEIGHT_AT = {
     aten.convolution.default: 1,
     aten.linear.default: 1,
@@ -80,6 +91,16 @@ class Pattern:
 
 
 PLAIN = Pattern()
+
+
+def is_copy(node: Node) -> bool:
+    """Return whether a node makes what it reads: a copy, or a view of the same sizes."""
+    op = op_of(node)
+    if op is not aten.view_copy.default:
+        return op in COPIES
+    given: Any = node.args[0]
+    same = shape_of(given) == shape_of(node)
+    return same and not any(map(is_symbolic, shape_of(node)))
 
 
 def pattern_of(node: Node, facts: Facts) -> Pattern:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
@@ -18,7 +18,7 @@ from compiler.backends.xnnpack.facts import (
     op_of,
     rank_of,
 )
-from compiler.backends.xnnpack.patterns import COPIES, PLAIN, Pattern, pattern_of
+from compiler.backends.xnnpack.patterns import PLAIN, Pattern, is_copy, pattern_of
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
 from compiler.backends.xnnpack.quantised import (
     Affine,
@@ -63,6 +63,7 @@ class Step:
         bounds: of the result, from an activation
         norms: batch norms folded into the weights, in order
         pattern: plain or quantised
+        transposed: an operand that its kernel transposes while it reads, and where that comes from
     """
 
     node: Node
@@ -70,6 +71,7 @@ class Step:
     bounds: tuple[float, float] | None = None
     norms: list[Node] = field(default_factory=list[Node])
     pattern: Pattern = PLAIN
+    transposed: tuple[Node, Node] | None = None
 
     @property
     def is_dynamic(self) -> bool:
@@ -135,6 +137,8 @@ class Steps:
 
     def read_by(self, step: Step | None, node: Node) -> Node:
         """Return the node whose value a step reads: a quantised one reads what is quantised."""
+        if step is not None and step.transposed is not None and step.transposed[0] is node:
+            return step.transposed[1]
         quantised = step is not None and step.pattern.affine is not None
         source: Any = node.args[0] if quantised and is_dequantise(node) else node
         return source
@@ -173,13 +177,28 @@ class Steps:
             self._folded[node] = None
         elif source is not None and self._quantises(node, source):
             return
-        elif source is not None and op in COPIES and self._keeps_scale(node):
+        elif source is not None and is_copy(node) and self._keeps_scale(node):
             self._parent[node] = source.args[0]  # pyright: ignore[reportArgumentType]
-        elif source is not None and (op is operator.getitem or op in COPIES):
+        elif source is not None and (op is operator.getitem or is_copy(node)):
             self._parent[node] = source
         elif source is None or not (self._folds_norm(node, source) or self._bounds(node, source)):
-            pattern = pattern_of(node, self.facts)
-            self.made[node] = Step(node, [node, *_quantising(node, pattern)], pattern=pattern)
+            self._make(node)
+
+    def _make(self, node: Node) -> None:
+        pattern = pattern_of(node, self.facts)
+        step = Step(node, [node, *_quantising(node, pattern)], pattern=pattern)
+        self.made[node] = step
+        if op_of(node) is aten.bmm.default:
+            self._read_transposed(step)
+
+    def _read_transposed(self, step: Step) -> None:
+        """Let a product of matrices read its second operand as it was before a transposition."""
+        first, second = cast("tuple[Node, Node]", step.node.args)
+        made = None if first is second else self._sole_producer(second)
+        if made is not None and _swaps_matrices(made.node):
+            step.transposed = second, cast("Node", made.node.args[0])
+            step.nodes += made.nodes
+            del self.made[made.node]
 
     def _keeps_scale(self, node: Node) -> bool:
         """Return whether a copy stands between a dequantise node and its quantise node."""
@@ -288,3 +307,11 @@ def _quantising(node: Node, pattern: Pattern) -> list[Node]:
 
 def _is_padding(node: Node) -> bool:
     return op_of(node) is aten.constant_pad_nd.default
+
+
+def _swaps_matrices(node: Node) -> bool:
+    """Return whether a node transposes each matrix of a batch."""
+    if op_of(node) is not aten.permute_copy.default:
+        return False
+    order: Any = node.args[1]
+    return [dim % 3 for dim in order] == [0, 2, 1]

@@ -94,7 +94,11 @@ TAKEN: dict[str, list[Case]] = {
         Case(lambda x: F.avg_pool2d(x, (3, 2), (1, 2)), (WIDE,)),
         Case(lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False), (IMAGE,)),
     ],
-    "BMMConfig": [Case(torch.bmm, (torch.randn(2, 3, 4), torch.randn(2, 4, 5)))],
+    "BMMConfig": [
+        Case(torch.bmm, (torch.randn(2, 3, 4), torch.randn(2, 4, 5))),
+        Case(lambda x, y: x @ y.transpose(1, 2), (SIGNAL, SIGNAL + 1)),
+        Case(lambda x, y: torch.bmm(x + 1, y.mT) @ y.mT.mT, (SIGNAL, SIGNAL)),
+    ],
     "BatchNormConfig": [
         normed(nn.Conv2d(4, 6, 3), nn.BatchNorm2d(6), IMAGE),
         normed(nn.Conv2d(4, 4, 3, groups=4, bias=False), nn.BatchNorm2d(4), WIDE),
@@ -121,7 +125,7 @@ TAKEN: dict[str, list[Case]] = {
         Case(lambda x: x.clamp(min=0.25), (WIDE,)),
         Case(lambda x: (x * 2).clamp(max=0.25), (ROW,)),
     ],
-    "CloneConfig": each(lambda x: x.clone() + 1),
+    "CloneConfig": [*each(lambda x: x.clone() + 1), Case(lambda x: x.expand(3, 8) + 1, (ROW,))],
     "CloneDimOrderConfig": [
         Case(lambda x: x.contiguous(memory_format=LAST), (IMAGE,)),
         Case(lambda x: x.clone(memory_format=torch.contiguous_format), (WIDE,)),
@@ -257,6 +261,7 @@ REFUSED: dict[str, list[Case]] = {
         Case(lambda x: F.avg_pool2d(x, 2, divisor_override=3), (IMAGE,), "divisor_override is 3"),
         Case(lambda x: F.avg_pool2d(x, 1), (IMAGE,), "[1, 1]"),
     ],
+    "CloneConfig": [Case(lambda x: x.expand(2, 3, 8) + 1, (ROW[None],), "it spreads [1, 3, 8]")],
     "ConstantPadConfig": [Case(lambda x: F.pad(x, (-1, 2)), (ROW,), "[-1, 2]")],
     "ConvolutionConfig": [
         layer(nn.Conv3d(2, 2, 1), IMAGE[:, :2, None].clone(), reason="3 dimensions"),

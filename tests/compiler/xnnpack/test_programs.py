@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -28,7 +25,7 @@ from tests.compiler.compare import (
     module_of,
 )
 from tests.compiler.programs import EVERY, SAMPLES, Sample, of
-from tests.compiler.stock import ROOT, Stock
+from tests.compiler.stock import Stock
 
 pytestmark = pytest.mark.slow
 
@@ -68,20 +65,38 @@ def test_program_with_delegates_on_the_stock_runtime_equals_eager(name: str, sto
 
 
 @pytest.mark.interop
-def test_nodes_left_outside_are_those_of_the_stock_partitioner_or_fewer(tmp_path: Path) -> None:
-    ours: list[Counter[str]] = []
+def test_nodes_left_outside_are_those_of_the_stock_partitioner_or_fewer(
+    tmp_path: Path, stock: Stock
+) -> None:
     for name in CHOICES:
-        torch.export.save(exported(EVERY[name], module_of(EVERY[name])), tmp_path / f"{name}.pt2")
+        path = tmp_path / f"{name}.pt2"
+        torch.export.save(exported(EVERY[name], module_of(EVERY[name])), path)
         verdicts = delegated(EVERY[name]).verdicts["forward"]
         left = (v.operator for v in verdicts if v.outcome is not Outcome.DELEGATED)
-        ours.append(Counter(RENAMED.get(op, op) for op in left if RENAMED.get(op, op)))
-    paths = [str(tmp_path / f"{name}.pt2") for name in CHOICES]
-    command = [sys.executable, "-m", "tests.compiler.xnnpack.stock_choice", *paths]
-    asked = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    lines = [line for line in asked.stderr.splitlines() if line.startswith("answer:")]
-    answers = json.loads(lines[0].removeprefix("answer:"))
-    for name, mine, answer in zip(CHOICES, ours, answers, strict=True):
-        assert not mine - Counter(answer["left"]), name
+        ours = Counter(RENAMED.get(op, op) for op in left if RENAMED.get(op, op))
+        answer = stock.ask("lowered", exported=str(path))
+        assert not ours - Counter(answer["left"]), name
+
+
+@pytest.mark.interop
+def test_stock_tools_read_the_map_of_a_payload_from_the_record(
+    tmp_path: Path, stock: Stock
+) -> None:
+    sample = EVERY["conv_bn"]
+    program = exported(sample, module_of(sample))
+    manager = to_edge_transform_and_lower(
+        program, partitioner=XnnpackPartitioner(), generate_etrecord=True
+    )
+    (module,) = modules(manager)
+    path = tmp_path / "model.etrecord"
+    manager.to_executorch().get_etrecord().save(str(path))
+    answer = stock.ask("joined", etrecord=str(path))
+    assert "error" not in answer, answer
+    (delegate,) = answer["delegates"]["forward"].values()
+    assert delegate["name"] == "XnnpackBackend"
+    wanted = {str(k): list(v) for k, v in module.meta["debug_handle_map"].items()}
+    assert {k: list(v) for k, v in delegate["delegate_map"].items()} == wanted
+    assert wanted
 
 
 @pytest.mark.parametrize("name", IMAGES)
