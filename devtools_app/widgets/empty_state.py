@@ -39,7 +39,7 @@ class EmptyState(QWidget):
         self._title = _label()
         self._text = _label()
         set_role(self._text, "role", "muted")
-        self._command = CommandText()
+        self._command: CommandText | None = None  # most never have one, and it is slow to make
         self._copy = QPushButton("Copy")
         self._copy.setAccessibleName("Copy the command")
         self._copy.clicked.connect(self._copy_command)
@@ -56,11 +56,20 @@ class EmptyState(QWidget):
         self._title.setText(need.title)
         self._text.setText(need.text)
         self._text.setVisible(bool(need.text))
-        self._command.show_text(need.command)
-        self._command.setMaximumWidth(self._command.sizeHint().width())
-        self._command.setVisible(bool(need.command))
+        self._show_command(need.command)
         self._copy.setVisible(bool(need.command))
         self.setAccessibleName(f"{need.title}. {need.text}".strip())
+
+    def _show_command(self, code: str) -> None:
+        if self._command is None:
+            if not code:
+                return
+            self._command = CommandText()
+            self._command.setFont(self._theme.mono(FontSize.SMALL))
+            self._command_line.insertWidget(1, self._command, 1000)
+        self._command.show_text(code)
+        self._command.setMaximumWidth(self._command.sizeHint().width())
+        self._command.setVisible(bool(code))
 
     def add_button(self, text: str, pressed: Callable[[], object]) -> QPushButton:
         """Add something the user can do about it."""
@@ -77,22 +86,23 @@ class EmptyState(QWidget):
         layout.addStretch(2)
         for part in (self._title, self._text):
             layout.addLayout(_centred(part))
-        line = QHBoxLayout()
-        line.addStretch(1)
-        line.addWidget(self._command, 1000)
-        line.addStretch(1)
-        layout.addLayout(line)
+        self._command_line = QHBoxLayout()
+        self._command_line.addStretch(1)
+        self._command_line.addStretch(1)
+        layout.addLayout(self._command_line)
         layout.addLayout(self._buttons)
         layout.addStretch(3)
 
     def _restyle(self) -> None:
         self._title.setFont(self._theme.sans(FontSize.LARGE, strong=True))
         self._text.setFont(self._theme.sans())
-        self._command.setFont(self._theme.mono(FontSize.SMALL))
-        self._command.setMaximumWidth(self._command.sizeHint().width())
+        if self._command is not None:
+            self._command.setFont(self._theme.mono(FontSize.SMALL))
+            self._command.setMaximumWidth(self._command.sizeHint().width())
 
     def _copy_command(self) -> None:
-        QGuiApplication.clipboard().setText(self._command.toPlainText())
+        if self._command is not None:
+            QGuiApplication.clipboard().setText(self._command.toPlainText())
 
 
 def _centred(label: QLabel) -> QHBoxLayout:
