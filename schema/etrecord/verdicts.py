@@ -80,7 +80,7 @@ def decode_verdicts(tree: Any, file: str = "") -> Verdicts:  # noqa: ANN401 - pa
     """
     try:
         if tree["version"] != VERSION:
-            raise FormatError(f"version {VERSION}", tree["version"], field=MEMBER, file=file)
+            raise FormatError(f"version {VERSION}", str(tree["version"]), field=MEMBER, file=file)
         methods: dict[str, list[dict[str, Any]]] = tree["methods"]
         return {
             method: tuple(_verdict(entry) for entry in entries)
