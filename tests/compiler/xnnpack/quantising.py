@@ -6,6 +6,7 @@ import copy
 import warnings
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812  torch's own habit
@@ -14,6 +15,7 @@ from tests.compiler.programs import Apply
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of torchao, about itself
+    pytest.importorskip("torchao")  # comes with the stock wheel
     import torchao.quantization.quant_primitives
     from torchao.quantization.pt2e.quantize_pt2e import (
         convert_pt2e,
