@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,11 @@ from schema.scalar_type import numel
 
 _ops: Any = torch.ops
 _IGNORED = ("Device", "Layout", "MemoryFormat")
-_LISTED_IN = "torch.ao.quantization.fx._decomposed"  # importing it registers the quantised ones
+# Operators that torch knows once these modules are imported, by namespace.
+_LISTED_IN = {
+    "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
+    "torchao": "torchao.quantization.quant_primitives",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +86,20 @@ def bound(node: GraphNode) -> Call:
         return Call(node, _DIM_ORDER[node.target], {})
     namespace, _, rest = node.target.partition(".")
     name, _, overload = rest.rpartition(".")
-    if namespace == "quantized_decomposed":
-        importlib.import_module(_LISTED_IN)
+    _list_operators(namespace)
     try:
         run = getattr(getattr(getattr(_ops, namespace), name), overload)
     except AttributeError:
         raise _refused(f"torch has no operator {node.target}") from None
     arguments: list[Any] = list(run._schema.arguments)
     return Call(node, run, {entry.name: _kind(entry) for entry in arguments})
+
+
+def _list_operators(namespace: str) -> None:
+    """Import the package whose operators these are; the operator stays unknown where it is not."""
+    if namespace in _LISTED_IN:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(_LISTED_IN[namespace])
 
 
 def _kind(entry: Any) -> str:  # noqa: ANN401 - torch's argument has no type

@@ -27,6 +27,7 @@ SESSIONS = {
     "corpus/v1.5.1/tinygpt_xnnpack": 1e-4,
     "extra/inline_delegate": 1e-5,
     "extra/two_methods_xnnpack": 1e-5,
+    "extra/xnnpack_8da4w": 2e-2,
     "extra/xnnpack_dynamic_quantised": 2e-2,
     "extra/xnnpack_split": 1e-5,
 }
@@ -73,7 +74,6 @@ def test_trace_of_emulated_partition_names_its_nodes_by_debug_handle(tmp_path: P
     [
         ("corpus/v1.5.1/mm_xnnpack", "", "load with the ETRecord of this program"),
         ("corpus/v1.5.1/mm_xnnpack", "corpus/v1.5.1/mm_portable", "does not fit the program"),
-        ("extra/xnnpack_8da4w", "extra/xnnpack_8da4w", "torch has no operator torchao"),
         ("corpus/v1.0.1/tinygpt_xnnpack", "corpus/v1.0.1/tinygpt_xnnpack", "is not certain"),
         ("extra/two_methods_xnnpack", "corpus/v1.5.1/mm_xnnpack", "no edge graph"),
     ],
