@@ -9,6 +9,7 @@ import numpy as np
 from typing_extensions import override
 
 from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.timeline import (
     Timeline,
@@ -50,6 +51,7 @@ class _Made:
     chosen: str
     timeline: Timeline | None
     index: JoinIndex
+    places: TimelineIndex | None
 
 
 class TimelinePane(Pane):
@@ -107,7 +109,7 @@ class TimelinePane(Pane):
             self.show_need(_NO_RUN)
             return
         self.canvas.set_flame(result.chosen == _FLAME)
-        self.canvas.set_data(made.data)
+        self.canvas.set_data(made.data, result.places)
         self.legend.set_entries(made.legend)
         self.note.setText(made.note)
         self.note.setToolTip(made.note.replace(" · ", "\n"))
@@ -161,8 +163,16 @@ class TimelinePane(Pane):
 
 
 def _make(session: Session, method: str, chosen: str) -> _Made:
+    choices, chosen, timeline = _timeline(session, method, chosen)
+    places = TimelineIndex(timeline.data) if timeline is not None else None
+    return _Made(choices, chosen, timeline, join_index(session, method), places)
+
+
+def _timeline(
+    session: Session, method: str, chosen: str
+) -> tuple[list[tuple[str, str]], str, Timeline | None]:
+    """Return what can be shown, what is, and its events."""
     runs = timeline_runs(session, method)
-    index = join_index(session, method)
     listed = runs[:_MOST_LISTED]
     choices = [(run.label, f"{_RUN}{place}") for place, run in enumerate(listed)]
     executed = [place for place, run in enumerate(runs) if run.executes]
@@ -174,18 +184,18 @@ def _make(session: Session, method: str, chosen: str) -> _Made:
     if executed and has_flame(session, method):
         choices.append(("flame of the mean run", _FLAME))
     if not runs:
-        return _Made(choices, "", None, index)
+        return choices, "", None
     keys = [key for _, key in choices]
     if chosen not in keys:
         chosen = f"{_RUN}{executed[0] if executed else 0}"
     if chosen == _FLAME:
-        return _Made(choices, chosen, flame_timeline(session, method), index)
+        return choices, chosen, flame_timeline(session, method)
     if chosen == _ALIGNED:
-        return _Made(choices, chosen, aligned_runs(session, runs), index)
+        return choices, chosen, aligned_runs(session, runs)
     if chosen == _ABSOLUTE:
-        return _Made(choices, chosen, absolute_runs(session, runs), index)
+        return choices, chosen, absolute_runs(session, runs)
     place = int(chosen.removeprefix(_RUN))
-    return _Made(choices, chosen, one_run(session, runs[place : place + 1]), index)
+    return choices, chosen, one_run(session, runs[place : place + 1])
 
 
 def _needs(session: Session) -> Need | None:
