@@ -119,6 +119,7 @@ def analyse_memory(program: Program, method: str) -> MemoryPlan:
     plan = program.plan(method)
     steps = len(instructions(plan))
     values, issues = _planned_values(plan)
+    issues += _impossible_arenas(plan)
     moments = max(steps, 1)  # what only hands its inputs on holds them all the same
     arenas = tuple(
         _arena(mem_id, planned, values.get(mem_id, []), moments)
@@ -130,10 +131,19 @@ def analyse_memory(program: Program, method: str) -> MemoryPlan:
 def _arena_sizes(
     plan: m.ExecutionPlan, values: Mapping[int, list[PlannedValue]]
 ) -> list[tuple[int, int]]:
-    sizes = {index: size for index, size in enumerate(plan.non_const_buffer_sizes) if index > 0}
+    planned = enumerate(plan.non_const_buffer_sizes)
+    sizes = {index: max(size, 0) for index, size in planned if index > 0}
     for mem_id in values:
         sizes.setdefault(mem_id, 0)
     return sorted(sizes.items())
+
+
+def _impossible_arenas(plan: m.ExecutionPlan) -> list[Issue]:
+    return [
+        Issue(Severity.ERROR, plan.name, f"arena {index} has {size:,} bytes and is taken as empty")
+        for index, size in enumerate(plan.non_const_buffer_sizes)
+        if size < 0
+    ]
 
 
 def _planned_values(

@@ -24,6 +24,8 @@ _CHARACTER = 7.6  # pixels a title character takes at 13 px, generous
 _SMALL = 6.2  # and one of the second line
 _MARGINS = 24.0
 
+_MOST = np.iinfo(np.int64).max  # damaged shapes tell of more bytes than there can be
+
 
 @dataclass(frozen=True, slots=True)
 class SceneNode:
@@ -158,7 +160,7 @@ def scene_graph(
         sizes=np.reshape(np.array(sizes, np.float64), (-1, 2)),
         edges=np.reshape(np.array(ends, np.int64), (-1, 2)),
         edge_labels=tuple(edge.label for edge in edges),
-        edge_bytes=np.array([edge.nbytes for edge in edges], np.int64),
+        edge_bytes=np.array([min(edge.nbytes, _MOST) for edge in edges], np.int64),
         edge_values=np.array([values.setdefault(key, len(values)) for key in keys], np.int64),
         emphasised=np.array([edge.emphasised for edge in edges], np.bool_),
         tree=cluster_tree([node.cluster for node in nodes]),
