@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from devtools_app.viewmodels.canvas_data import TreemapData
@@ -41,6 +41,8 @@ sizes = st.lists(st.integers(1, 10**9), min_size=1, max_size=80).map(lambda s: s
 
 
 @given(sizes, st.floats(10, 2000), st.floats(10, 2000))
+@example([171614913, 1], 60.0, 58.0)
+@example([171614913, 1], 58.0, 60.0)
 def test_squarify_areas_are_proportional_and_fill_the_box(
     found: list[int], width: float, height: float
 ) -> None:

@@ -83,7 +83,8 @@ def squarify(sizes: Sequence[float], box: Box) -> list[Box]:
         side = min(width, height)
         last = _row_end(areas, first, side)
         row = areas[first:last]
-        thick = sum(row) / side if side > 0 else 0.0
+        # what is left of a side after a large cell has few digits: never more than there is
+        thick = min(sum(row) / side, max(width, height)) if side > 0 else 0.0
         if width >= height:  # a column at the left
             found += _stacked(row, (x, y), thick, down=True)
             x, width = x + thick, max(width - thick, 0.0)
