@@ -7,10 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.oracle.client import Oracle
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+# The same examples in every run, however slow the machine: a red run means a change, not a draw.
+# pytest --hypothesis-profile=explore draws new ones.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.register_profile("explore", deadline=None)
+settings.load_profile("repeatable")
 
 DATA = Path(__file__).resolve().parent / "data"
 
