@@ -220,6 +220,11 @@ class ItemPanel(QWidget):
             self._filter.show_error("")
         self._refresh()
 
+    def _rows_changed(self) -> None:
+        """Filter other rows as those before; the hint is theirs and not made at each key."""
+        self._filter.set_example(_example(self.rows))
+        self._apply_filter(self._filter.text())
+
     def _refresh(self) -> None:
         total, shown = self._total_count(), self._shown_count()
         noun = self.rows.noun if total != 1 else self.rows.noun.removesuffix("s")
@@ -227,7 +232,6 @@ class ItemPanel(QWidget):
         many = f"{shown:,} of {total:,} {noun}" if shown != total else f"{total:,} {noun}"
         self._count.setText(wrong or many)
         set_role(self._count, "role", "bad" if wrong else "muted")
-        self._filter.set_example(_example(self.rows))
         if shown == 0:
             nothing = self._any_model.filtered
             self._empty.show_need(Need(_NO_MATCH) if nothing else self._need)

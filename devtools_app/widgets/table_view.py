@@ -104,7 +104,7 @@ class TableView(ItemPanel):
                 self._shape_columns()
             if current is not None:
                 self.show_current(current)
-            self._apply_filter(self._filter.text())
+            self._rows_changed()
         finally:
             self._choosing = False
 

@@ -74,7 +74,7 @@ class TreeView(ItemPanel):
         try:
             self._model.set_tree(tree)
             self._shape_columns()
-            self._apply_filter(self._filter.text())
+            self._rows_changed()
             if open_levels and not self._model.filtered:
                 self._tree.expandToDepth(open_levels - 1)
             if current is not None:
