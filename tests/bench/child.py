@@ -17,8 +17,17 @@ ENVIRONMENT = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(R
 
 def ask(code: str, *arguments: str) -> Any:
     """Return what the last line of the snippet's output says, read as JSON."""
+    return _last_line("-c", code, *arguments)
+
+
+def ask_module(name: str, *arguments: str) -> Any:
+    """Return what the last line of a module's output says, read as JSON."""
+    return _last_line("-m", name, *arguments)
+
+
+def _last_line(*arguments: str) -> Any:
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
         check=False,

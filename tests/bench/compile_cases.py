@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.bench.child import ENVIRONMENT, ROOT
+from tests.bench.child import ask_module
 from tests.bench.result import Result
 
 _MODELS = ("MobileNetV2", "MobileNetV3-small", "ResNet18", "GPT-2")
@@ -61,19 +58,8 @@ def growth(_folder: Path) -> Iterable[Result]:
 
 
 def _measure(model: str, side: str, warm: int = 3, *, xnnpack: bool = False) -> Any:
-    command = [sys.executable, "-m", "tests.bench.compile_child", model, side]
-    command += ["--xnnpack"] if xnnpack else []
-    done = subprocess.run(
-        [*command, "--warm", str(warm)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT,
-        cwd=ROOT,
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    how = ["--warm", str(warm), *(["--xnnpack"] if xnnpack else [])]
+    return ask_module("tests.bench.compile_child", model, side, *how)
 
 
 COMPILE_CASES = (lowering, delegating, growth)

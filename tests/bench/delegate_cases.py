@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.bench.child import ENVIRONMENT, ROOT
+from tests.bench.child import ask_module
 from tests.bench.result import Result
 
 # net, most of the stock latency on the real kernels, and on torch's; None where nothing is asked
@@ -47,17 +44,7 @@ def delegates(folder: Path) -> Iterable[Result]:
 
 
 def _child(side: str, path: Path, net: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.delegate_child", side, str(path), net],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT,
-        cwd=ROOT,
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return ask_module("tests.bench.delegate_child", side, str(path), net)
 
 
 DELEGATE_CASES = (delegates,)

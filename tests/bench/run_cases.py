@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.bench.child import ENVIRONMENT, ROOT
+from tests.bench.child import ask_module
 from tests.bench.result import Result
 
 # net, times the stock runtime's speed at least, eager's time at most
@@ -70,17 +67,7 @@ def _program(folder: Path, net: str) -> Path:
 
 
 def _child(side: str, path: Path, net: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.run_child", side, str(path), net],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT,
-        cwd=ROOT,
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return ask_module("tests.bench.run_child", side, str(path), net)
 
 
 RUN_CASES = (inference, dispatch, loading)
