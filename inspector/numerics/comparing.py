@@ -11,7 +11,7 @@ from inspector.numerics.flat_graph import FlatNode, Scope
 from inspector.numerics.graph_run import UNKNOWN, Pair
 from inspector.numerics.inputs import logged_tensor
 from inspector.numerics.inside import InsideOutput
-from inspector.numerics.join import Join, Target
+from inspector.numerics.join_facts import Join, Target
 from inspector.numerics.measuring import Kept, Measuring, Values
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
@@ -141,42 +141,49 @@ class Comparison:
         return value[0], maker[0].node.name, maker[1]
 
     # ---- while the graph runs
-    def made(self, scope: Scope, name: str, reference: Any, own: Any, times: int) -> Any:  # noqa: ANN401
+    def made(self, scope: Scope, name: str, pair: list[Any], times: int) -> None:
         """Compare what a node made with what the run has logged of it."""
         wanted = self._wanted.get((scope, name))
         if not wanted:
-            return own
-        made = own  # several outputs may be this one: each is compared with what the node makes
+            return
         self._done += not times
         self.tell(self._done, len(self._wanted))
+        goes_on: list[tuple[int, Any]] = []
         for each in wanted:
             time = times if scope and len(each.passes) > 1 else 0
             if time >= len(each.passes):
                 continue
-            found = logged_tensor(self._buffer, each.passes[time])
-            if isinstance(found, str):
-                self._why[each.key] = found
-                continue
-            pair = _element(reference, each.index), _element(made, each.index)
-            if pair[0] is UNKNOWN and pair[1] is UNKNOWN:
-                self._why[each.key] = NO_INPUTS
-            else:
-                found = self._compare(each, pair, found)
+            found = self._found(each, time, pair)
             if each.target.same and found is not UNKNOWN:
-                own = _replaced(own, each.index, found, pair)
-        return own
+                goes_on.append((each.index, found))
+        for index, found in goes_on:
+            pair[1] = _replaced(pair, index, found)
+
+    def _found(self, each: _Wanted, time: int, pair: Sequence[Any]) -> Any:  # noqa: ANN401
+        """Measure an output; return it in the shape of the graph, unknown when it is not there."""
+        found = logged_tensor(self._buffer, each.passes[time])
+        if isinstance(found, str):
+            self._why[each.key] = found
+            return UNKNOWN
+        sides = _element(pair[0], each.index), _element(pair[1], each.index)
+        if sides[0] is UNKNOWN and sides[1] is UNKNOWN:
+            self._why[each.key] = NO_INPUTS
+            return found
+        return self._compare(each, sides, found)
 
     def _compare(self, each: _Wanted, pair: Pair, found: Any) -> Any:  # noqa: ANN401
-        """Measure an output; return it in the shape of the graph, unknown when it has another."""
-        shape = next(tuple(side.shape) for side in pair if side is not UNKNOWN)
-        laid_out = self._laid_out(each, found, shape)
-        if laid_out is None:
-            text = f"different shape: {list(found.shape)}, the reference has {list(shape)}"
-            self._why[each.key] = AMBIGUOUS if tuple(found.shape) == shape else text
+        known = [side for side in pair if side is not UNKNOWN]
+        shapes = [tuple(int(size) for size in side.shape) for side in known]
+        fits = [self._laid_out(each, found, shape) for shape in dict.fromkeys(shapes)]
+        laid_out = next((one for one in fits if one is not None), None)
+        if len(fits) > 1 or laid_out is None:
             self.other_shapes = self.other_shapes or each.key[0] == INSTRUCTION
+        if laid_out is None:
+            text = f"different shape: {list(found.shape)}, the reference has {list(shapes[0])}"
+            self._why[each.key] = AMBIGUOUS if tuple(found.shape) == shapes[0] else text
             return UNKNOWN
-        values = Values(pair[0], pair[1], laid_out, each.quantised)
-        self._measuring.take(each.key, values, several=len(each.passes) > 1)
+        reference, own = (_of_shape(side, laid_out) for side in pair)
+        self._measuring.take(each.key, Values(reference, own, laid_out, each.quantised))
         return laid_out
 
     def _laid_out(self, each: _Wanted, found: Any, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
@@ -191,7 +198,7 @@ class Comparison:
             last = not same or self._is_channels_last(each.target)
             if fits and last is not False:
                 self._channels_last.add(each.target.value)
-                return moved.contiguous() if last else None
+                return moved if last else None
         return found if same else None
 
     def _is_channels_last(self, target: Target) -> bool | None:
@@ -262,6 +269,7 @@ class Comparison:
             row,
             node=target.node,
             value=target.value[1],
+            graph_node=self._join.graph.prefixes.get(target.value[0], "") + target.node,
             covers=target.covers,
             handles=target.handles,
             grade=target.grade,
@@ -312,15 +320,25 @@ def _element(value: Any, index: int) -> Any:  # noqa: ANN401 - a tensor, a numbe
     return value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
 
 
-def _replaced(own: Any, index: int, found: Any, pair: Pair) -> Any:  # noqa: ANN401
+def _of_shape(side: Any, like: Any) -> Any:  # noqa: ANN401
+    return side if side is not UNKNOWN and tuple(side.shape) == tuple(like.shape) else UNKNOWN
+
+
+def _replaced(pair: list[Any], index: int, found: Any) -> Any:  # noqa: ANN401
     """Return what the run goes on with: what it has logged, in the graph's shape."""
-    like = pair[0] if pair[0] is not UNKNOWN else pair[1]
+    like, own = _element(pair[0], index), pair[1]
+    if like is UNKNOWN:
+        like = _element(own, index)
     if like is not UNKNOWN and tuple(like.shape) != tuple(found.shape):
         if like.numel() != found.numel():
             return own
         found = found.reshape(like.shape)
     if isinstance(own, (tuple, list)):
         items = list(cast("Sequence[Any]", own))
-        items[index] = found
+        items[index] = found.contiguous()
         return tuple(items)
-    return found if index == 0 or own is not UNKNOWN else own
+    if index and own is UNKNOWN:
+        return own
+    del own, like
+    pair[1] = UNKNOWN  # there is no room for both
+    return found.contiguous()

@@ -14,7 +14,7 @@ from inspector import record_maps
 from inspector.delegate_owner import ownership
 from inspector.numerics.aten_map import aten_values
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
-from inspector.numerics.join import delegate_members
+from inspector.numerics.join_facts import delegate_members
 from inspector.numerics.recorded_values import EXPORTED, NodeValue, Recorded
 from inspector.session import Session
 from schema.graph import NodeKind

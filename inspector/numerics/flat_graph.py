@@ -71,6 +71,7 @@ class FlatGraph:
         users: value -> nodes that read it
         results: values that leave the graph, those that become state first
         inputs: the user's inputs, in order
+        prefixes: nested graph -> what its nodes have before their names in a model graph
     """
 
     graph: Graph
@@ -80,6 +81,7 @@ class FlatGraph:
     users: Mapping[Value, tuple[FlatNode, ...]]
     results: frozenset[Value]
     inputs: tuple[Value, ...]
+    prefixes: Mapping[Scope, str]
     _roots: dict[Value, Value] = field(default_factory=dict[Value, Value])
 
     def root(self, value: Value) -> Value:
@@ -130,6 +132,7 @@ def flat_graph(graph: Graph) -> FlatGraph:
         users={value: tuple(nodes) for value, nodes in users.items()},
         results=frozenset(results),
         inputs=tuple(((), name) for name in graph.inputs),
+        prefixes=laid.prefixes,
     )
 
 
@@ -139,6 +142,7 @@ class _Laying:
     def __init__(self) -> None:
         self.nodes: list[FlatNode] = []
         self.meta: dict[Value, GraphValue] = {}
+        self.prefixes: dict[Scope, str] = {(): ""}
 
     def add(self, graph: Graph, scope: Scope) -> None:
         """Add the calls of a graph; a delegate is one node, its inside follows like a branch."""
@@ -147,12 +151,16 @@ class _Laying:
             if node.kind in (NodeKind.PLACEHOLDER, NodeKind.GET_ATTR, NodeKind.OUTPUT):
                 continue
             reads = tuple((scope, name) for name in node.inputs if _is_tensor(graph, name))
-            place = len(self.nodes)
-            self.nodes.append(FlatNode(place, scope, node, reads, one_spelling(node.target)))
+            laid = FlatNode(len(self.nodes), scope, node, reads, one_spelling(node.target))
+            self.nodes.append(laid)
             for number, name in enumerate(node.subgraphs):
                 inner = graph.subgraphs.get(name)
-                if inner is not None:
-                    self.add(inner, (*scope, inner_name(node.name, number)))
+                if inner is None:
+                    continue
+                place = (*scope, inner_name(node.name, number))
+                own = node.name if node.kind is NodeKind.DELEGATE else f"{node.name}/{name}"
+                self.prefixes[place] = f"{self.prefixes[scope]}{own}/"
+                self.add(inner, place)
 
 
 def inner_name(node: str, number: int) -> str:

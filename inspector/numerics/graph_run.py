@@ -30,14 +30,13 @@ Pair = tuple[Any, Any]  # value of the reference, value of the run
 class Observer(Protocol):
     """Looks at what nodes make."""
 
-    def made(self, scope: Scope, name: str, reference: Any, own: Any, times: int) -> Any:  # noqa: ANN401
-        """Take what a node made on both sides; return what the run goes on with.
+    def made(self, scope: Scope, name: str, pair: list[Any], times: int) -> None:
+        """Take what a node made on both sides; put what the run goes on with into the second.
 
         Args:
             scope: nested graphs around the node
             name: of the node
-            reference: made of the reference's values
-            own: made of the run's values
+            pair: made of the reference's values, and of the run's
             times: how often the run has been in this nested graph before
         """
         ...
@@ -120,7 +119,7 @@ class GraphRun:
             if node.op == "placeholder":
                 values[node] = next(waiting, (UNKNOWN, UNKNOWN))
                 if scope:
-                    values[node] = self._seen(scope, node.name, values[node], times)
+                    values[node] = self._seen(scope, node.name, [*values[node]], times)
             elif node.op == "get_attr":
                 held = _attribute(module, node.target)
                 values[node] = (held, held)
@@ -132,19 +131,20 @@ class GraphRun:
                 values.pop(done, None)
         return []
 
-    def _seen(self, scope: Scope, name: str, pair: Pair, times: int) -> Pair:
-        return pair[0], self._observer.made(scope, name, *pair, times)
-
     def _node(self, node: Node, values: Mapping[Any, Pair], scope: Scope, times: int) -> Pair:
         nested = _NESTED.get(getattr(node.target, "__name__", ""))
         if nested is not None and _is_higher_order(node.target):
-            pair = nested(self, node, values, scope)
+            pair: list[Any] = [*nested(self, node, values, scope)]
         else:
             place = (scope, node.name)
-            pair = self._call(node, values, 0, place), self._call(node, values, 1, place)
+            pair = [self._call(node, values, side, place) for side in (0, 1)]
         if node.target is operator.getitem:
-            return pair
+            return pair[0], pair[1]
         return self._seen(scope, node.name, pair, times)
+
+    def _seen(self, scope: Scope, name: str, pair: list[Any], times: int) -> Pair:
+        self._observer.made(scope, name, pair, times)
+        return pair[0], pair[1]
 
     def _call(
         self,
@@ -207,6 +207,7 @@ def _last_uses(graph: Torch) -> dict[Any, list[Any]]:
     """Return for each node the values nobody needs after it."""
     last: dict[Any, Any] = {}
     for node in graph.nodes:
+        last[node] = node  # what nobody reads goes at once
         for needed in node.all_input_nodes:
             last[needed] = node
     found: dict[Any, list[Any]] = {}

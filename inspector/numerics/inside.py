@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from inspector.blocks import Block
 from inspector.links import BlockLinks, Grade, link_block
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
-from inspector.numerics.join import HANDLE, ORDER, Join, Target, delegate_members
+from inspector.numerics.join_facts import HANDLE, ORDER, Join, Target, delegate_members
 from inspector.session import Session
 from schema.etdump import DebugTensor
 

@@ -1,20 +1,17 @@
-"""Measures tensors as they come, pass by pass, and keeps them on disk within a budget."""
+"""Measures tensors as they come, pass by pass and a piece at a time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from inspector.api.torch_bridge import load_torch
 from inspector.numerics.graph_run import UNKNOWN
-from inspector.numerics.metrics import Metrics, Tolerance, measure
+from inspector.numerics.kept import Array, Kept, Makers
+from inspector.numerics.metrics import PIECE, Distance, Metrics, Tolerance
 
 Key = tuple[str, int, int]
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +56,6 @@ class Values:
     quantised: bool = False
 
 
-class Kept:
-    """A folder of tensors that grows up to a budget."""
-
-    def __init__(self, folder: Path | None, budget: int) -> None:
-        self._folder = folder
-        self._left = budget if folder is not None else 0
-
-    def add(self, name: str, arrays: dict[str, Array]) -> str:
-        """Write arrays into a file; return its name, empty when there is no room."""
-        nbytes = sum(array.nbytes for array in arrays.values())
-        if self._folder is None or nbytes > self._left:
-            return ""
-        self._left -= nbytes
-        file = f"{name}.npz"
-        try:
-            with (self._folder / file).open("wb") as stream:
-                np.savez(stream, allow_pickle=False, **arrays)
-        except OSError:
-            self._left = 0  # a full disk keeps nothing more; the comparison goes on
-            (self._folder / file).unlink(missing_ok=True)
-            return ""
-        return file
-
-
 class Measuring:
     """Collects what is measured, by key.
 
@@ -94,60 +67,108 @@ class Measuring:
         self.prefix = ""
         self._tolerance = tolerance
         self._kept = kept
-        self._done: dict[Key, Measured] = {}
-        self._passes: dict[Key, list[Values]] = {}
+        self._going: dict[Key, _Output] = {}
 
-    def take(self, key: Key, values: Values, *, several: bool) -> None:
-        """Measure one output, or keep a pass of it until all are there."""
-        if several:
-            copies = replace(values, reference=_copy(values.reference), own=_copy(values.own))
-            self._passes.setdefault(key, []).append(copies)
-        else:
-            self._done[key] = self._measured(key, values, 1)
+    def take(self, key: Key, values: Values) -> None:
+        """Measure one pass of an output."""
+        output = self._going.get(key)
+        if output is None:
+            output = self._going[key] = _Output(values, self._tolerance)
+        name = f"{self.prefix}-{key[0]}-{key[1]}-{key[2]}"
+        output.kept = self._kept.add(name, output.passes, _makers(values))
+        output.add(values)
 
     def result(self, key: Key) -> Measured | None:
         """Return what was measured, None when nothing came."""
-        passes = self._passes.pop(key, None)
-        if passes is not None:
-            joined = Values(
-                _joined([each.reference for each in passes]),
-                _joined([each.own for each in passes]),
-                _joined([each.found for each in passes]),
-                passes[0].quantised,
-            )
-            self._done[key] = self._measured(key, joined, len(passes))
-        return self._done.get(key)
+        output = self._going.get(key)
+        return None if output is None else output.measured()
 
-    def _measured(self, key: Key, values: Values, passes: int) -> Measured:
+
+class _Output:
+    """An output of which some passes were measured."""
+
+    def __init__(self, values: Values, allowed: Tolerance) -> None:
+        dtype = _dtype(values.own if values.reference is UNKNOWN else values.reference)
+        kind = "quantised" if values.quantised else dtype
+        self._total, self._own, self._inherited = (Distance(dtype, allowed, kind) for _ in range(3))
+        self._dtype, self._sizes = _dtype(values.found), tuple(values.found.shape)
+        self._by_reference = self._by_run = True
+        self.passes = 0
+        self.kept = ""
+
+    def add(self, values: Values) -> None:
+        """Measure a pass."""
         reference, own, found = values.reference, values.own, values.found
-        by_reference = reference is not UNKNOWN
-        basis = reference if by_reference else own
-        kind, allowed = "quantised" if values.quantised else _dtype(basis), self._tolerance
-        a, b = as_array(basis), as_array(found)
-        mine = None if own is UNKNOWN else as_array(own)
-        total = measure(a, b, _dtype(basis), allowed, kind)
-        own_metrics, inherited = None, None
-        if mine is not None:
-            own_metrics = measure(mine, b, _dtype(basis), allowed, kind) if by_reference else total
-            inherited = measure(a, mine, _dtype(basis), allowed, kind) if by_reference else None
-        arrays = {"reference": a, "run": b}
-        if mine is not None and by_reference:
-            arrays["own"] = mine
-        name = f"{self.prefix}-{key[0]}-{key[1]}-{key[2]}"
-        sizes = tuple(found.shape)[1:] if passes > 1 else tuple(found.shape)
-        kept = self._kept.add(name, arrays)
-        dtype = _dtype(found)
-        return Measured(dtype, sizes, passes, by_reference, total, own_metrics, inherited, kept)
+        self.passes += 1
+        self._by_reference = self._by_reference and reference is not UNKNOWN
+        self._by_run = self._by_run and own is not UNKNOWN
+        self._total.add(_pieces(own if reference is UNKNOWN else reference, found))
+        if own is not UNKNOWN:
+            self._own.add(_pieces(own, found))
+        if own is not UNKNOWN and reference is not UNKNOWN:
+            self._inherited.add(_pieces(reference, own))
+
+    def measured(self) -> Measured:
+        """Return what was measured so far."""
+        both = self._by_reference and self._by_run
+        return Measured(
+            dtype=self._dtype,
+            sizes=self._sizes,
+            passes=self.passes,
+            by_reference=self._by_reference,
+            total=self._total.metrics(),
+            own=self._own.metrics() if self._by_run else None,
+            inherited=self._inherited.metrics() if both else None,
+            kept=self.kept,
+        )
 
 
-def _copy(value: Any) -> Any:  # noqa: ANN401
-    return value if value is UNKNOWN else value.detach().clone()
+def _makers(values: Values) -> Makers:
+    known = {"reference": values.reference, "own": values.own}
+    if values.reference is UNKNOWN:
+        known = {"reference": values.own}
+    tensors = {**known, "run": values.found}
+    return {
+        name: (tensor.numel() * max(tensor.element_size(), 2), _maker(tensor))
+        for name, tensor in tensors.items()
+        if tensor is not UNKNOWN
+    }
 
 
-def _joined(values: list[Any]) -> Any:  # noqa: ANN401
-    if any(value is UNKNOWN for value in values):
-        return UNKNOWN
-    return load_torch().stack(values)
+def _maker(tensor: Any) -> Callable[[], Array]:  # noqa: ANN401
+    return lambda: as_array(tensor)
+
+
+def _pieces(
+    reference: Any,  # noqa: ANN401
+    found: Any,  # noqa: ANN401
+) -> Callable[[], Iterator[tuple[Array, Array]]]:
+    """Return a function that gives two tensors a piece at a time, whatever their strides."""
+    shape = tuple(int(size) for size in reference.shape)
+
+    def give() -> Iterator[tuple[Array, Array]]:
+        for place in places(shape, PIECE):
+            yield as_array(reference[place]).ravel(), as_array(found[place]).ravel()
+
+    return give
+
+
+def places(shape: tuple[int, ...], most: int) -> Iterator[tuple[int | slice, ...]]:
+    """Yield indices that cut a tensor into pieces of at most so many elements."""
+    if not shape:
+        yield ()
+        return
+    inner = 1
+    for size in shape[1:]:
+        inner *= size
+    if inner <= most:
+        step = most // max(inner, 1)
+        for start in range(0, shape[0], step):
+            yield (slice(start, start + step),)
+        return
+    for row in range(shape[0]):
+        for rest in places(shape[1:], most):
+            yield (row, *rest)
 
 
 def _dtype(tensor: Any) -> str:  # noqa: ANN401

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Pieces = Callable[[], Iterator[tuple[NDArray[Any], NDArray[Any]]]]
+PIECE = 1 << 16  # elements that are converted at a time
 
 # element type -> bits of its fraction and its smallest exponent
 _FLOATS = {
@@ -132,37 +134,89 @@ def measure(
         allowed: when an element counts as different
         kind: what the tolerance is for, the element type if empty
     """
-    exact = reference.dtype.kind in "biu" and found.dtype.kind in "biu"
-    apart: NDArray[np.bool_] = np.not_equal(reference, found)
-    a, b = reference.astype(np.float64).ravel(), found.astype(np.float64).ravel()
-    finite = np.isfinite(a) & np.isfinite(b)
-    whole = bool(finite.all())
-    x, y = (a, b) if whole else (a[finite], b[finite])
-    with np.errstate(over="ignore", invalid="ignore"):
-        error = np.abs(y - x)
-        noise, signal = float(np.dot(error, error)), float(np.dot(x, x))
-    size = np.abs(x)
-    largest = float(size.max(initial=0.0))
-    bound = allowed.bound(largest, kind or dtype)
-    wrong = int(np.count_nonzero(error > bound))
-    if exact:  # differences of large integers are lost in float64
-        wrong = max(wrong, int(np.count_nonzero(apart))) if not bound else wrong
-    wrong += 0 if whole else _odd(a, b, finite)
-    return Metrics(
-        elements=int(a.size),
-        max_abs=float(error.max(initial=0.0)),
-        max_rel=_relative(error, size),
-        mse=noise / max(len(x), 1),
-        l1=float(error.sum()),
-        snr_db=_decibels(signal, noise),
-        cosine=_cosine(x, y),
-        ulp=_ulp(error, size, dtype),
-        out_of_tolerance=wrong / max(int(a.size), 1),
-        nan=int(np.isnan(b).sum()),
-        nan_reference=int(np.isnan(a).sum()),
-        inf=int(np.isinf(b).sum()),
-        inf_reference=int(np.isinf(a).sum()),
-    )
+    a, b = (np.ascontiguousarray(each).ravel() for each in (reference, found))
+    ends = [(at, at + PIECE) for at in range(0, a.size, PIECE)]
+    distance = Distance(dtype, allowed, kind)
+    distance.add(lambda: ((a[start:end], b[start:end]) for start, end in ends))
+    return distance.metrics()
+
+
+class Distance:
+    """Adds up how far tensors are apart, a piece at a time, so that no whole one is converted.
+
+    Args:
+        dtype: element type of the reference
+        allowed: when an element counts as different
+        kind: what the tolerance is for, the element type if empty
+    """
+
+    def __init__(self, dtype: str, allowed: Tolerance, kind: str = "") -> None:
+        self._dtype, self._kind, self._allowed = dtype, kind or dtype, allowed
+        self._elements = self._finite = self._wrong = 0
+        self._odd = np.zeros(4, np.int64)  # NaN and infinity, found and reference
+        self._largest = np.zeros(3)  # absolute, relative, units of the last place
+        self._sums = np.zeros(5)  # noise, signal, size of the error, of both, product
+
+    def add(self, pieces: Pieces) -> None:
+        """Add a tensor; the tolerance is a share of its own largest magnitude.
+
+        Args:
+            pieces: gives the pieces of reference and found anew, twice
+        """
+        largest = 0.0
+        for reference, found in pieces():
+            a, b = reference.astype(np.float64), found.astype(np.float64)
+            size = np.abs(a[np.isfinite(a) & np.isfinite(b)])
+            largest = max(largest, float(size.max(initial=0.0)))
+        bound = self._allowed.bound(largest, self._kind)
+        for reference, found in pieces():
+            self._add(reference, found, bound)
+
+    def _add(self, reference: NDArray[Any], found: NDArray[Any], bound: float) -> None:
+        exact = reference.dtype.kind in "biu" and found.dtype.kind in "biu"
+        a, b = reference.astype(np.float64), found.astype(np.float64)
+        finite = np.isfinite(a) & np.isfinite(b)
+        whole = bool(finite.all())
+        x, y = (a, b) if whole else (a[finite], b[finite])
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = np.abs(y - x)
+            products = (error, error), (x, x), (y, y), (x, y)
+            noise, signal, other, product = (float(np.dot(one, two)) for one, two in products)
+        size = np.abs(x)
+        wrong = int(np.count_nonzero(error > bound))
+        if exact and not bound:  # differences of large integers are lost in float64
+            wrong = max(wrong, int(np.count_nonzero(np.not_equal(reference, found))))
+        self._wrong += wrong + (0 if whole else _odd(a, b, finite))
+        self._elements += int(a.size)
+        self._finite += len(x)
+        self._sums += (noise, signal, float(error.sum()), other, product)
+        found_largest = float(error.max(initial=0.0)), _relative(error, size)
+        ulp = _ulp(error, size, self._dtype) or 0.0
+        self._largest = np.maximum(self._largest, (*found_largest, ulp))
+        if not whole:
+            counts = [np.isnan(b).sum(), np.isnan(a).sum(), np.isinf(b).sum(), np.isinf(a).sum()]
+            self._odd += np.array(counts, np.int64)
+
+    def metrics(self) -> Metrics:
+        """Return the distances of everything that was added."""
+        noise, signal, length, other, product = self._sums.tolist()
+        largest: list[float] = self._largest.tolist()
+        odd: list[int] = self._odd.tolist()
+        return Metrics(
+            elements=self._elements,
+            max_abs=largest[0],
+            max_rel=largest[1],
+            mse=noise / max(self._finite, 1),
+            l1=length,
+            snr_db=_decibels(signal, noise),
+            cosine=_cosine(signal, other, product),
+            ulp=largest[2] if self._dtype in _FLOATS else None,
+            out_of_tolerance=self._wrong / max(self._elements, 1),
+            nan=odd[0],
+            nan_reference=odd[1],
+            inf=odd[2],
+            inf_reference=odd[3],
+        )
 
 
 def _odd(a: Floats, b: Floats, finite: NDArray[np.bool_]) -> int:
@@ -183,10 +237,9 @@ def _decibels(signal: float, noise: float) -> float | None:
     return 10 * math.log10(signal / noise) if signal > 0 else None
 
 
-def _cosine(x: Floats, y: Floats) -> float | None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        length = float(np.linalg.norm(x)) * float(np.linalg.norm(y))
-        return float(np.dot(x, y)) / length if 0 < length < math.inf else None
+def _cosine(signal: float, other: float, product: float) -> float | None:
+    length = math.sqrt(signal) * math.sqrt(other)
+    return product / length if 0 < length < math.inf else None
 
 
 def _ulp(error: Floats, size: Floats, dtype: str) -> float | None:

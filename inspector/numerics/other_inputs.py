@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from inspector.numerics.flat_graph import Value
 from inspector.numerics.inputs import Inputs
-from inspector.numerics.join import Join
+from inspector.numerics.join_facts import Join
 from inspector.numerics.report import Row
 
 # What moves elements and computes none cannot be wrong by itself: its input was another one.

@@ -150,15 +150,15 @@ class _Keeper:
         self._nodes = nodes
         self.found: dict[int, list[NodeValue]] = {}
 
-    def made(self, scope: Scope, name: str, reference: Any, own: Any, times: int) -> Any:  # noqa: ANN401
+    def made(self, scope: Scope, name: str, pair: list[Any], times: int) -> None:
         """Keep what a node made."""
         del times
+        reference = pair[0]
         known = self._nodes.get(name) if not scope else None
         if known is not None and reference is not UNKNOWN:
             handle, operator, trace = known
             value = NodeValue(name, operator, _own(reference), trace)
             self.found.setdefault(handle, []).append(value)
-        return own
 
 
 def _own(value: Any) -> Any:  # noqa: ANN401

@@ -25,6 +25,7 @@ class Row:
         delegate: identifier the backend gave a node inside, empty outside
         node: recorded node compared with, the last one covered; empty when there is none
         value: recorded value, an output of that node
+        graph_node: the node as a model graph calls it: behind the nested graphs around it
         covers: recorded nodes that the instruction stands for
         handles: their debug handles
         grade: DEBUG_HANDLE, ORDER or FLOW; empty when there is no node
@@ -54,6 +55,7 @@ class Row:
     delegate: str = ""
     node: str = ""
     value: str = ""
+    graph_node: str = ""
     covers: tuple[str, ...] = ()
     handles: tuple[int, ...] = ()
     grade: str = ""

@@ -1,0 +1,273 @@
+"""What is known of a method before its instructions are joined with the recorded graph."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from inspector import record_maps
+from inspector.delegate_owner import ownership
+from inspector.numerics.flat_graph import (
+    FlatGraph,
+    FlatNode,
+    Value,
+    flat_graph,
+    inner_name,
+    is_transparent,
+    one_spelling,
+)
+from inspector.numerics.traced import KERNEL, Output, instruction_outputs, tensor_of
+from inspector.operands import delegate_output_counts, plan_operands
+from inspector.session import Session
+from schema.graph import Graph, NodeKind
+from schema.program import instructions
+from schema.program import model as m
+
+HANDLE, ORDER, FLOW = "DEBUG_HANDLE", "ORDER", "FLOW"
+Key = tuple[tuple[int, ...], str]  # handles and operator
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The recorded value that an instruction output is.
+
+    Attributes:
+        value: in the flat graph
+        node: node that makes it, the last one of those the instruction covers
+        covers: nodes the instruction covers, in graph order
+        handles: their debug handles
+        grade: DEBUG_HANDLE, ORDER or FLOW
+        same: whether it is that value itself, not a copy or another view of it
+    """
+
+    value: Value
+    node: str
+    covers: tuple[str, ...]
+    handles: tuple[int, ...]
+    grade: str
+    same: bool = True
+
+    @property
+    def inferred(self) -> bool:
+        """Return whether order or data flow had to tell what the handle leaves open."""
+        return self.grade != HANDLE
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The joins of a method.
+
+    Attributes:
+        graph: the recorded graph
+        targets: (instruction, slot) -> what it is
+        reasons: why the others are unknown
+        inputs: value index of each program input -> the recorded input
+        calls: delegate call -> the nodes it took, in graph order
+    """
+
+    graph: FlatGraph | None
+    targets: Mapping[tuple[int, int], Target]
+    reasons: Mapping[tuple[int, int], str]
+    inputs: Mapping[int, str]
+    calls: Mapping[int, tuple[FlatNode, ...]] = field(
+        default_factory=dict[int, tuple[FlatNode, ...]]
+    )
+
+
+class MethodFacts:
+    """The instructions of a method, its recorded graph, and what the maps of the record say.
+
+    Attributes:
+        plan: of the program
+        operands: what each instruction reads and writes
+        flat: the recorded graph
+        handles: instruction -> debug handles
+        outputs: instruction -> its tensor outputs
+        calls: delegate call -> the nodes it took, in graph order
+        delegated: places of those nodes
+        mapped: handles that some instruction has
+        views: nodes outside of delegates that only rename, copy or reshape
+    """
+
+    def __init__(self, session: Session, method: str, graph: Graph) -> None:
+        assert session.program is not None
+        assert session.record is not None
+        self.plan = session.program.plan(method)
+        counts = delegate_output_counts(session.program, self.plan)
+        self.operands = plan_operands(self.plan, counts)
+        self.flat = flat_graph(graph)
+        self.handles = record_maps.handles(session.record, method)
+        self.outputs: dict[int, list[Output]] = {}
+        for output in instruction_outputs(session.program, method):
+            self.outputs.setdefault(output.instruction, []).append(output)
+        self.calls = _taken(session, graph, method, self.flat, self.plan)
+        self.delegated = {node.place for nodes in self.calls.values() for node in nodes}
+        self.mapped = {handle for own in self.handles.values() for handle in own}
+        self._index()
+
+    def _index(self) -> None:
+        self._unmapped: dict[str, list[FlatNode]] = {}
+        self._by_handle: dict[int, list[FlatNode]] = {}
+        self._steps_of: dict[int, list[int]] = {}
+        self.views: list[FlatNode] = []
+        for node in self.flat.nodes:
+            if node.place in self.delegated:
+                continue
+            if node.node.debug_handle not in self.mapped:
+                self._unmapped.setdefault(node.operator, []).append(node)
+            if node.node.debug_handle is not None:
+                self._by_handle.setdefault(node.node.debug_handle, []).append(node)
+            if is_transparent(node) and node.writes:
+                self.views.append(node)
+        for step in self.outputs:
+            for handle in self.handles.get(step, ()):
+                self._steps_of.setdefault(handle, []).append(step)
+
+    def key(self, step: int, operator: str) -> Key:
+        """Return what instructions that could be each other's have in common."""
+        return tuple(sorted(set(self.handles.get(step, ())))), operator
+
+    def waiting(self) -> Counter[Key]:
+        """Return how many kernel calls there are of each set of handles and operator."""
+        return Counter(
+            self.key(step, one_spelling(outputs[0].operator))
+            for step, outputs in self.outputs.items()
+            if outputs[0].kind == KERNEL
+        )
+
+    def candidates(self, step: int, operator: str) -> list[FlatNode]:
+        """Return the nodes outside of delegates that an instruction may be, in graph order."""
+        own = set(self.handles.get(step, ()))
+        if own:
+            nodes = [node for handle in own for node in self._by_handle.get(handle, ())]
+            return sorted((one for one in nodes if one.operator == operator), key=_place)
+        return self._unmapped.get(operator, [])
+
+    def only_one(self, step: int) -> FlatNode | None:
+        """Return the only node of an instruction's handles, where it alone has them.
+
+        Another operator than the recorded one was emitted for it then.
+        """
+        own = set(self.handles.get(step, ()))
+        alike = {other for handle in own for other in self._steps_of.get(handle, ())}
+        nodes = [node for handle in own for node in self._by_handle.get(handle, ())]
+        return nodes[0] if len(alike) == 1 and len(nodes) == 1 else None
+
+    def tensor_reads(self, step: int) -> list[int]:
+        """Return the tensors a kernel call reads, in the order of its arguments."""
+        instruction = instructions(self.plan)[step][2].instr_args
+        if not isinstance(instruction, m.KernelCall):
+            return []
+        writes = set(self.operands[step].writes)
+        spread: list[int] = []
+        for index in instruction.args:
+            value = self.plan.values[index].val if 0 <= index < len(self.plan.values) else None
+            if isinstance(value, (m.TensorList, m.OptionalTensorList)):
+                spread += [item for item in value.items if item >= 0]
+            else:
+                spread.append(index)
+        return [
+            index
+            for index in spread
+            if index not in writes and tensor_of(self.plan, index) is not None
+        ]
+
+    def alike(self, output: Output, value: Value) -> bool:
+        """Return whether type and shape of an output do not contradict a value."""
+        meta = self.flat.meta.get(value)
+        if meta is None or meta.tensor is None:
+            return True
+        sizes = meta.tensor.sizes
+        if meta.tensor.scalar_type != output.code or len(sizes) != len(output.sizes):
+            return False
+        pairs = zip(sizes, output.sizes, strict=True)
+        return not output.static or all(
+            not isinstance(size, int) or size == other for size, other in pairs
+        )
+
+    def innermost(self, nodes: tuple[FlatNode, ...], value: Value) -> Value:
+        """Return the value inside a recorded delegate that leaves it as this one."""
+        for node in nodes:
+            inner = self.flat.graph.subgraphs.get((*node.node.subgraphs, "")[0])
+            if node.node.kind is NodeKind.DELEGATE and inner is not None and value in node.writes:
+                place = node.writes.index(value)
+                if place < len(inner.outputs):
+                    return (*node.scope, inner_name(node.node.name, 0)), inner.outputs[place]
+        return value
+
+    def leaving(self, step: int) -> list[Value]:
+        """Return the values that others need of the nodes a delegate took, in graph order."""
+        nodes = self.calls.get(step, ())
+        places = {node.place for node in nodes}
+        if len(nodes) == 1 and nodes[0].node.kind is NodeKind.DELEGATE:
+            return list(nodes[0].writes)
+        found: list[Value] = []
+        for node in nodes:
+            for value in node.writes:
+                users = self.flat.users.get(value, ())
+                outside = any(user.place not in places for user in users)
+                if outside or value in self.flat.results:
+                    found.append(value)
+        return found
+
+    def inside(self, step: int) -> Callable[[Value], Value | None]:
+        """Return a search for the value of a delegate that another value is a view of."""
+        places = {node.place for node in self.calls[step]}
+
+        def find(value: Value) -> Value | None:
+            """Return the value of the delegate that this one is a view of."""
+            for _ in range(len(self.flat.nodes)):
+                maker = self.flat.makers.get(value)
+                if maker is None:
+                    return None
+                if maker[0].place in places:
+                    return value
+                if not is_transparent(maker[0]):
+                    return None
+                value = maker[0].reads[0]
+            return None
+
+        return find
+
+
+def delegate_members(flat: FlatGraph, nodes: tuple[FlatNode, ...]) -> tuple[FlatNode, ...]:
+    """Return the nodes of a delegate; of one that is recorded as lowered, those inside it."""
+    if len(nodes) != 1 or nodes[0].node.kind is not NodeKind.DELEGATE:
+        return nodes
+    depth, prefix = len(nodes[0].scope), f"{nodes[0].node.name}/"
+    return tuple(
+        node
+        for node in flat.nodes
+        if len(node.scope) > depth and node.scope[depth].startswith(prefix)
+    )
+
+
+def _taken(
+    session: Session, graph: Graph, method: str, flat: FlatGraph, plan: m.ExecutionPlan
+) -> dict[int, tuple[FlatNode, ...]]:
+    """Return delegate call -> the recorded nodes it took, in graph order."""
+    recorded = [node for node in flat.nodes if node.node.kind is NodeKind.DELEGATE]
+    steps = [
+        step
+        for step, each in enumerate(instructions(plan))
+        if isinstance(each[2].instr_args, m.DelegateCall)
+    ]
+    if recorded:
+        pairs = zip(steps, recorded, strict=True) if len(steps) == len(recorded) else ()
+        return {step: (node,) for step, node in pairs}
+    own = ownership(session, graph, method)
+    by_name: dict[str, FlatNode] = {node.node.name: node for node in flat.nodes if not node.scope}
+    found: dict[int, list[FlatNode]] = {step: [] for step in steps}
+    for node, call in zip(own.nodes, own.owners, strict=True):
+        flat_node = by_name.get(node.source)
+        if call is None or flat_node is None or own.calls[call] not in found:
+            continue
+        members = found[own.calls[call]]
+        if flat_node not in members:
+            members.append(flat_node)
+    return {step: tuple(sorted(nodes, key=_place)) for step, nodes in found.items() if nodes}
+
+
+def _place(node: FlatNode) -> int:
+    return node.place
