@@ -5,17 +5,35 @@ from __future__ import annotations
 import stat
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 from inspector.cli.answer import FAILED, UNREADABLE, USAGE, CommandError
 from inspector.cli.progress import Progress
 from inspector.jobs.executing import ENGINES
-from inspector.jobs.messages import Ended, Outcome
+from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_folder import FolderError
-from inspector.jobs.run import JobRun
 
 _STEP_SECONDS = 0.1
 _CODES = {"usage": USAGE, "unreadable": UNREADABLE}
+
+
+class Running(Protocol):
+    """A job on its way: one worker's, or one that takes several."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Return how it ended, None while it runs."""
+        ...
+
+    def take(self, timeout: float = 0.0) -> Sequence[Message]:
+        """Return what was said since the last call, waiting for it if there is nothing yet."""
+        ...
+
+    def close(self) -> None:
+        """End what runs."""
+        ...
 
 
 def add_timeout(parser: ArgumentParser) -> None:
@@ -86,7 +104,7 @@ def refused(error: FolderError) -> CommandError:
     return CommandError(str(error), USAGE if error.usage else FAILED)
 
 
-def finished(running: JobRun, progress: Progress, *, verbose: bool) -> Outcome:
+def finished(running: Running, progress: Progress, *, verbose: bool) -> Outcome:
     """Follow a job to its end and close it.
 
     Raises: CommandError if it did not finish
@@ -103,7 +121,7 @@ def finished(running: JobRun, progress: Progress, *, verbose: bool) -> Outcome:
     raise CommandError(outcome.sentence, _CODES.get(outcome.blame, FAILED))
 
 
-def _watched(running: JobRun, progress: Progress) -> Outcome:
+def _watched(running: Running, progress: Progress) -> Outcome:
     while running.outcome is None:
         progress.show(running.take(_STEP_SECONDS))
     progress.show(running.take())

@@ -36,12 +36,13 @@ class Worker:
     into a bounded store; ``take`` hands that over, on whatever thread asks.
     """
 
-    def __init__(self, kind: str = COMPILES) -> None:
+    def __init__(self, kind: str = COMPILES, *, threads: int = 0) -> None:
         """Start the process.
 
         Args:
             kind: what it is for, ``COMPILES``, ``EXECUTES`` or ``COMPARES``
 
+            threads: how many the libraries take that compute, 0 for what they take by themselves
         Raises: OSError if it cannot be started
         """
         self._process = subprocess.Popen(
@@ -52,6 +53,7 @@ class Worker:
             bufsize=0,
             start_new_session=os.name == "posix",  # Ctrl+C is for the parent; a group can be ended
         )
+            env=_with_threads(threads),
         self.ready: Ready | None = None
         self._lock = threading.Condition()
         self._events: deque[Message] = deque(maxlen=_KEPT_EVENTS)
@@ -222,6 +224,14 @@ def _crash_words(code: int) -> str:
         return f"the process was ended from inside (exit code {code})"
     try:
         name = signal.Signals(-code).name
+def _with_threads(threads: int) -> dict[str, str] | None:
+    """Return the environment for a number of threads, None for that of this process."""
+    if not threads:
+        return None
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    return {**os.environ, **dict.fromkeys(names, str(threads))}
+
+
     except ValueError:
         name = f"signal {-code}"
     if name == "SIGKILL":

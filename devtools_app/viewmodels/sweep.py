@@ -1,0 +1,229 @@
+"""A sweep as a table, and any two of its metrics as points with the ones that nobody beats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from devtools_app.viewmodels.table import (
+    Column,
+    Table,
+    badge_column,
+    number_column,
+    text_column,
+)
+from devtools_app.viewmodels.units import (
+    Quantity,
+    Unit,
+    choose_unit,
+    column_formatter,
+    format_quantity,
+)
+from inspector.sweeps.grid import value_text
+from inspector.sweeps.results import METRICS, PointResult, Results, Status, best_of
+
+# metric -> what it counts, and how many of its base units the sweep's unit is
+_QUANTITIES: Mapping[str, tuple[Quantity, float]] = {
+    "delegated": (Quantity.SHARE, 0.01),
+    "delegates": (Quantity.COUNT, 1.0),
+    "arena": (Quantity.SIZE, 1.0),
+    "size": (Quantity.SIZE, 1.0),
+    "latency": (Quantity.TIME, 1e6),
+    "gap.max_abs": (Quantity.PLAIN, 1.0),
+}
+_TONES = {"done": "good", "failed": "bad"}
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_BINARY_STEPS = (1.0, 2.0, 4.0, 8.0, 16.0)
+_TICKS = 5
+BEST = "best"
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One direction of the plot.
+
+    Attributes:
+        title: metric with its unit
+        low: value at its beginning, in base units
+        high: value at its end
+        ticks: value and text of each mark
+    """
+
+    title: str
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+
+    def share(self, value: float) -> float:
+        """Return where a value lies, 0 at the beginning and 1 at the end."""
+        return (value - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A point of the plot.
+
+    Attributes:
+        key: of the point in the sweep
+        x: value across, in base units
+        y: value up, in base units
+        best: whether no other point beats it in both
+        words: what hovering it says
+    """
+
+    key: str
+    x: float
+    y: float
+    best: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Two metrics of the points that have both.
+
+    Attributes:
+        across: axis to the right
+        up: axis upwards
+        dots: one a point
+        left_out: how many points have not both
+    """
+
+    across: Axis
+    up: Axis
+    dots: tuple[Dot, ...]
+    left_out: int
+
+    def front(self) -> tuple[Dot, ...]:
+        """Return the dots that nobody beats, from left to right."""
+        return tuple(sorted((dot for dot in self.dots if dot.best), key=lambda dot: (dot.x, dot.y)))
+
+
+def sweep_table(results: Results, time_unit: str = "auto", size_unit: str = "auto") -> Table:
+    """Return one row a point: its changes, its state, its metrics."""
+    points = results.points
+    fields = [
+        text_column(field, [value_text(one.changes.get(field)) for one in points], mono=True)
+        for field in results.fields
+    ]
+    return Table(
+        (
+            number_column("#", [one.number for one in points], Quantity.COUNT),
+            *fields,
+            badge_column(
+                "state",
+                [one.status.value for one in points],
+                tone=lambda value: _TONES.get(str(value), "muted"),
+            ),
+            badge_column(
+                "front",
+                [BEST if best else None for best in results.best()],
+                tone=lambda _value: "accent",
+                explain=lambda _value: (
+                    f"no other point beats it in {', '.join(results.objectives)}"
+                ),
+            ),
+            *(_metric(points, name, time_unit, size_unit) for name in results.metrics),
+            text_column("why", [one.sentence for one in points], missing=""),
+        ),
+        len(points),
+        keys=[one.key for one in points],
+        noun="points",
+    )
+
+
+def _metric(points: Sequence[PointResult], name: str, time_unit: str, size_unit: str) -> Column:
+    quantity, _ = _QUANTITIES[name]
+    unit = {Quantity.TIME: time_unit, Quantity.SIZE: size_unit}.get(quantity, "auto")
+    values = [in_base(name, one.metrics.get(name)) for one in points]
+    missing = "—" if any(one.status is not Status.DONE for one in points) else "missing"
+    return number_column(name, values, quantity, unit=unit, missing=missing)
+
+
+def in_base(name: str, value: float | None) -> float | None:
+    """Return a metric in the base unit of its quantity."""
+    return None if value is None else value * _QUANTITIES[name][1]
+
+
+def axes_of(results: Results) -> tuple[tuple[str, str], ...]:
+    """Return the metrics a point can be drawn by, each with what better means."""
+    return tuple(
+        (f"{name} ({'more' if METRICS[name][1] else 'less'} is better)", name)
+        for name in results.metrics
+    )
+
+
+def first_axes(results: Results) -> tuple[str, str]:
+    """Return the metrics that are drawn at first: the objectives, as far as there are two."""
+    names = [name for name in results.objectives if name in results.metrics]
+    names += [name for name in results.metrics if name not in names]
+    return (names[1], names[0]) if len(names) > 1 else (names[0], names[0]) if names else ("", "")
+
+
+def scatter(
+    results: Results, across: str, up: str, time_unit: str = "auto", size_unit: str = "auto"
+) -> Scatter | None:
+    """Return two metrics as points; None when no point has both."""
+    best = best_of(results.points, (across, up))
+    dots: list[Dot] = []
+    for one, front in zip(results.points, best, strict=True):
+        x, y = in_base(across, one.metrics.get(across)), in_base(up, one.metrics.get(up))
+        if one.status is not Status.DONE or x is None or y is None:
+            continue
+        dots.append(Dot(one.key, x, y, front, _words(one, (across, up))))
+    if not dots:
+        return None
+    units = (time_unit, size_unit)
+    return Scatter(
+        _axis(across, [dot.x for dot in dots], units),
+        _axis(up, [dot.y for dot in dots], units),
+        tuple(dots),
+        len(results.points) - len(dots),
+    )
+
+
+def _words(one: PointResult, names: Sequence[str]) -> str:
+    changes = ", ".join(f"{field}={value_text(value)}" for field, value in one.changes.items())
+    values = [f"{name} {metric_text(one, name)}" for name in dict.fromkeys(names)]
+    return "\n".join([f"{one.number}: {changes}", *values])
+
+
+def metric_text(one: PointResult, name: str) -> str:
+    """Return a metric of a point with its unit."""
+    return format_quantity(in_base(name, one.metrics.get(name)), _QUANTITIES[name][0])
+
+
+def _axis(name: str, values: Sequence[float], units: tuple[str, str]) -> Axis:
+    quantity, _ = _QUANTITIES[name]
+    choice = {Quantity.TIME: units[0], Quantity.SIZE: units[1]}.get(quantity, "auto")
+    unit = choose_unit(quantity, max(map(abs, values)), choice)
+    low, high = min(values), max(values)
+    room = (high - low) * 0.08 or abs(high) * 0.1 or unit.factor
+    least = 0.0 if low >= 0 else -math.inf
+    low, high = max(low - room, least), high + room
+    title = f"{name} / {unit.symbol}" if unit.symbol else name
+    return Axis(title, low, high, _ticks(low, high, unit, quantity))
+
+
+def _ticks(
+    low: float, high: float, unit: Unit, quantity: Quantity
+) -> tuple[tuple[float, str], ...]:
+    """Return round values between two ends, in the unit that is shown."""
+    span = (high - low) / unit.factor
+    steps, base = (_BINARY_STEPS, 16.0) if quantity is Quantity.SIZE else (_STEPS, 10.0)
+    power = base ** math.floor(math.log(span / _TICKS, base))
+    step = next(power * one for one in (*steps, steps[-1]) if power * one >= span / _TICKS)
+    if quantity is Quantity.COUNT:
+        step = max(1.0, round(step))
+    first = math.ceil(low / unit.factor / step)
+    last = math.floor(high / unit.factor / step)
+    values = [number * step * unit.factor for number in range(first, last + 1)]
+    text = column_formatter(quantity, unit, max(map(abs, values), default=0.0))
+    return tuple((value, _tick_text(value, unit, quantity, text(value))) for value in values)
+
+
+def _tick_text(value: float, unit: Unit, quantity: Quantity, plain: str) -> str:
+    if quantity is Quantity.PLAIN:
+        return f"{value:.4g}"
+    return f"{value / unit.factor:,.4g}" if quantity is not Quantity.COUNT else plain

@@ -1,0 +1,184 @@
+"""The sweep view: what came of every point of a grid, and which points nobody beats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from typing_extensions import override
+
+from devtools_app.requests import ChoosePath, OpenPaths
+from devtools_app.state import State
+from devtools_app.viewmodels.row_order import RowOrder
+from devtools_app.viewmodels.sweep import axes_of, first_axes, scatter, sweep_table
+from devtools_app.views.pane import Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.beside import Beside
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.scatter_plot import ScatterPlot
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.sweeps.results import PointResult, Results, Status, read_results
+
+_NOTHING = Need(
+    "No sweep is open",
+    "A sweep compiles a recipe with every combination of some of its fields. Open the results.json"
+    " in its folder.",
+    "etscope sweep recipe.json --grid rules.min_nodes=1,5 --runs 20 -o sweep",
+)
+_FILTER = "Results of a sweep (results.json);;All files (*)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    results: Results
+    order: RowOrder
+    folder: Path
+
+
+class SweepPane(Pane):
+    """A table of all points with two of their metrics drawn beside it."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Sweep")
+        self.table = TableView(context.theme, "points of the sweep")
+        self.plot = ScatterPlot(context.theme, "Points by two metrics")
+        self.across = ToolbarCombo(context.theme, "across", "Metric to the right")
+        self.up = ToolbarCombo(context.theme, "up", "Metric upwards")
+        for combo in (self.across, self.up):
+            combo.activated.connect(lambda _index: self._draw())
+            self.add_tool(combo)
+        self.open_button = self.add_button(
+            "Open point", "Open the files of the chosen point", self.open_point, right=True
+        )
+        self.add_button("Read again", "Read the results again", self.read_again, right=True)
+        self.empty.add_button("Open a sweep…", self._choose)
+        self._made: _Made | None = None
+        self._reading = 0
+        self._current = ""
+        self.set_content(Beside(self.table, self.plot, 52))
+        self.table.row_chosen.connect(self._row_chosen)
+        self.table.row_activated.connect(lambda row: self._open(str(self.table.rows.key(row))))
+        self.plot.chosen.connect(self._dot_chosen)
+        self.plot.activated.connect(self._open)
+
+    # -- state -----------------------------------------------------------------------------
+
+    @override
+    def show_state(self, state: State) -> None:
+        """Show the sweep of a state."""
+        path, units = state.sweep, state.units
+        if not path:
+            self._made = None
+            self.show_need(_NOTHING)
+            return
+        self.request(
+            (path, units, self._reading), lambda: _made(Path(path), units.time, units.size)
+        )
+
+    @override
+    def show_result(self, result: object) -> None:
+        """Show what was read."""
+        if not isinstance(result, _Made):
+            return
+        former = self._made
+        self._made = result
+        results = result.results
+        names = list(axes_of(results))
+        first = first_axes(results)
+        same = former is not None and former.results.metrics == results.metrics
+        for combo, name in zip((self.across, self.up), first, strict=True):
+            combo.show_choices(names, str(combo.currentData()) if same else name)
+        self.table.show_table(result.order)
+        self.note.setText(_note(results))
+        self.note.setToolTip(f"{results.recipe}\n{result.folder}")
+        self._draw()
+        self._mark(self._current if any(one.key == self._current for one in results.points) else "")
+        self.show_content()
+
+    def read_again(self) -> None:
+        """Read the results again: a sweep may be going on."""
+        self._reading += 1
+        self.show_state(self.state)
+
+    def _choose(self) -> None:
+        self._ask(ChoosePath("Open a sweep", self._open_sweep, _FILTER))
+
+    def _open_sweep(self, path: str) -> None:
+        self._ask(OpenPaths((path,)))
+
+    # -- points ----------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        made = self._made
+        if made is None:
+            return
+        across, up = self.across.currentData(), self.up.currentData()
+        units = self.state.units
+        found = (
+            scatter(made.results, str(across), str(up), units.time, units.size)
+            if across is not None and up is not None
+            else None
+        )
+        self.plot.show_scatter(found)
+
+    def _row_chosen(self, row: int) -> None:
+        self._mark(str(self.table.rows.key(row)))
+
+    def _dot_chosen(self, key: str) -> None:
+        self.table.show_current(key)
+        self._mark(key)
+
+    def _mark(self, key: str) -> None:
+        self._current = key
+        self.plot.show_current(key)
+        point = self._point(key)
+        self.open_button.setEnabled(point is not None and bool(point.files))
+
+    def _point(self, key: str) -> PointResult | None:
+        made = self._made
+        if made is None:
+            return None
+        return next((one for one in made.results.points if one.key == key), None)
+
+    def open_point(self) -> None:
+        """Open the files of the chosen point as a session."""
+        self._open(self._current)
+
+    def _open(self, key: str) -> None:
+        point, made = self._point(key), self._made
+        if point is not None and made is not None and point.files:
+            folder = made.folder / point.folder
+            self._ask(OpenPaths(tuple(str(folder / name) for name in point.files)))
+
+    def start_find(self) -> None:
+        """Put the cursor into the filter of the table."""
+        self.table.start_find()
+
+    def step(self, by: int) -> bool:
+        """Choose the next or previous row; return whether there was one."""
+        return self.table.step(by)
+
+    def export_to(self, path: Path) -> bool:
+        """Write the table as TSV or CSV by the suffix; return whether it worked."""
+        return self.table.export_to(path)
+
+
+def _made(path: Path, time_unit: str, size_unit: str) -> _Made:
+    results = read_results(path)
+    order = RowOrder(sweep_table(results, time_unit, size_unit)).prepare()
+    return _Made(results, order, path if path.is_dir() else path.parent)
+
+
+def _note(results: Results) -> str:
+    done, failed, waiting = (
+        results.count(one) for one in (Status.DONE, Status.FAILED, Status.WAITING)
+    )
+    words = [f"{done:,} of {len(results.points):,} points done"]
+    words += [f"{failed:,} failed"] if failed else []
+    words += [f"{waiting:,} to come"] if waiting else []
+    words.append(f"best in {', '.join(results.objectives)}: {sum(results.best()):,}")
+    return " · ".join(words)
+
+
+SPEC = ViewSpec("sweep", "Sweep", Area.CENTRE, SweepPane, "sweep", without_session=True)

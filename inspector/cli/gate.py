@@ -1,0 +1,173 @@
+"""gate: does a program meet its requirements? For continuous integration."""
+
+from __future__ import annotations
+
+import tempfile
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
+from inspector.cli.gate_subject import Subject, gap_of, measured, opened
+from inspector.cli.job_runs import add_timeout, check_there, count
+from inspector.cli.options import FORMATS, add_reading
+from inspector.cli.output import refuse_inputs, write_text
+from inspector.gates.evidence import Evidence, MissingError
+from inspector.gates.judging import Judgement, judge_requirement
+from inspector.gates.junit import junit_text
+from inspector.gates.requirement import Kind, Requirement, RequirementError, parse_requirement
+from inspector.jobs.executing import ENGINES, MADE_INPUTS
+from inspector.jobs.output_folder import HIDDEN
+
+JUNIT = "junit"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument(
+        "files", nargs="+", metavar="RECIPE|FILE", help="a recipe.json, or files of one program"
+    )
+    parser.add_argument(
+        "--require",
+        action="append",
+        default=[],
+        metavar="REQUIREMENT",
+        help="such as 'delegated>=98%%', 'arena<=4MiB', 'gap.max_abs<=1e-3' or"
+        " 'latency<=1.1x baseline'; may be repeated",
+    )
+    parser.add_argument(
+        "--baseline",
+        nargs="+",
+        default=[],
+        metavar="RECIPE|FILE",
+        help="what relative requirements refer to",
+    )
+    add_reading(parser)
+    _add_running(parser)
+    parser.add_argument("--format", choices=(*FORMATS, JUNIT), default="text", help="default: text")
+    parser.add_argument("--junit", metavar="FILE", help="write the answer as JUnit XML as well")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write here, not to the terminal")
+    parser.add_argument("--force", action="store_true", help="replace outputs that exist")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="show the traceback of an error"
+    )
+
+
+def _add_running(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--measure",
+        type=count,
+        metavar="N",
+        help="run here for the latency, in N blocks of runs; a recipe is always run here",
+    )
+    parser.add_argument(
+        "--inputs",
+        dest="run_inputs",
+        metavar="FILE.pt|random|ones|zeros",
+        default="",
+        help="of what is run here; default: random",
+    )
+    parser.add_argument(
+        "--threads", type=count, default=0, metavar="N", help="default: as many as torch takes"
+    )
+    parser.add_argument(
+        "--engine", choices=ENGINES, default=ENGINES[0], help="what runs XNNPACK delegates"
+    )
+    parser.add_argument(
+        "--keep", metavar="DIR", default="", help="keep what a recipe compiles to in this folder"
+    )
+    add_timeout(parser)
+
+
+def run(options: Namespace) -> Answer:
+    """Judge; exit code 1 when a requirement is not met."""
+    asked = _asked(options)
+    if options.run_inputs and options.run_inputs not in MADE_INPUTS:
+        check_there(options.run_inputs)
+    with tempfile.TemporaryDirectory(prefix=HIDDEN, ignore_cleanup_errors=True) as scratch:
+        subject = opened(options.files, options, Path(scratch) / "subject", options.keep)
+        base = None
+        if options.baseline:
+            base = opened(options.baseline, options, Path(scratch) / "baseline")
+        try:
+            found = _judged(asked, subject, base, options)
+        except MissingError as error:
+            raise CommandError(str(error), USAGE) from error
+    return _answer(found, subject, base, options)
+
+
+def _asked(options: Namespace) -> list[Requirement]:
+    if not options.require:
+        raise CommandError("what is required? --require 'delegated>=98%' says it", USAGE)
+    try:
+        asked = [parse_requirement(text) for text in options.require]
+    except RequirementError as error:
+        raise CommandError(f"--require {error}", USAGE) from error
+    for one in asked:
+        if one.relative and not options.baseline:
+            raise CommandError(
+                f"{one.text!r} needs the files of the baseline: --baseline FILES", USAGE
+            )
+    return asked
+
+
+def _judged(
+    asked: Sequence[Requirement], subject: Subject, base: Subject | None, options: Namespace
+) -> list[Judgement]:
+    """Judge what the files tell, then run and compare as far as something asks for it.
+
+    Raises: MissingError, CommandError
+    """
+    found: dict[int, Judgement] = {}
+    for kind in Kind:
+        wanted = [(number, one) for number, one in enumerate(asked) if one.kind is kind]
+        relative = any(one.relative for _, one in wanted)
+        sides = [subject, base] if relative and base is not None else [subject]
+        known = _evidence(kind, sides, options) if wanted else []
+        for number, one in wanted:
+            found[number] = judge_requirement(one, *known)
+    return [found[number] for number in range(len(asked))]
+
+
+def _evidence(kind: Kind, sides: Sequence[Subject], options: Namespace) -> list[Evidence]:
+    """Return what is known of each side; what was made here is run here, and then both are."""
+    plain = [Evidence(one.session, one.what, options.method or "") for one in sides]
+    if kind is Kind.GAP:
+        pairs = zip(plain, sides, strict=True)
+        return [replace(known, gap=gap_of(one, options)) for known, one in pairs]
+    here = options.measure is not None or any(one.folder is not None for one in sides)
+    if kind is Kind.PROGRAM or not here:
+        return plain
+    times = measured(sides, options)
+    return [replace(known, times=each) for known, each in zip(plain, times, strict=True)]
+
+
+def _answer(
+    found: Sequence[Judgement], subject: Subject, base: Subject | None, options: Namespace
+) -> Answer:
+    document = junit_text(found, subject.what)
+    if options.junit is not None:
+        refuse_inputs(Path(options.junit), options.inputs)
+        write_text(Path(options.junit), [document], force=options.force)
+    data = {
+        "met": all(one.met for one in found),
+        "requirements": [one.content() for one in found],
+        "baseline": list(options.baseline),
+        "kept": options.keep or None,
+    }
+    sides = [one for one in (subject, base) if one is not None]
+    return Answer(
+        data,
+        lines=[one.line() for one in found],
+        tables=() if options.format == "text" else (_table(found),),
+        issues=[issue for one in sides for issue in one.issues],
+        code=FINE if data["met"] else JUDGED,
+        document=[document] if options.format == JUNIT else None,
+    )
+
+
+def _table(found: Sequence[Judgement]) -> Table:
+    names = ("requirement", "met", "value", "unit", "operator", "bound", "ratio", "text", "judged")
+    rows = [tuple(one.content()[name] for name in names) for one in found]
+    return Table("", tuple(Column(name) for name in names), rows)

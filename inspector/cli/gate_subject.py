@@ -1,0 +1,216 @@
+"""What a gate judges: files as they are, or a recipe that is compiled and run first."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inspector.cli.answer import FAILED, USAGE, CommandError
+from inspector.cli.job_runs import check_there, finished, refused
+from inspector.cli.options import open_files
+from inspector.cli.progress import Progress
+from inspector.cli.recipes import known_recipe
+from inspector.jobs.description import SourceKind
+from inspector.jobs.executing import BUFFER, TRACE, MeasureJob, RunJob
+from inspector.jobs.gap import GapJob, GapRun
+from inspector.jobs.measure import MeasureRun
+from inspector.jobs.output_folder import HIDDEN, FolderError
+from inspector.jobs.run import CompileRun, ExecutingRun
+from inspector.numerics.report import GapReport, RunGap
+from inspector.session import Session
+from schema.errors import Issue
+
+BLOCKS = 12  # of runs, where the user does not say how many
+_PROGRAMS = ("pte", "bpte")
+_HEAD = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A program that is judged, or what it is compared with.
+
+    Attributes:
+        session: its files
+        what: the files as the user named them
+        folder: where a recipe was compiled into; None for files that were there
+        issues: what is to be said of the recipe
+    """
+
+    session: Session
+    what: str
+    folder: Path | None = None
+    issues: tuple[Issue, ...] = ()
+
+    def file(self, *kinds: str) -> str:
+        """Return the path of the first file of some kinds, empty when there is none."""
+        found = (file.path for file in self.session.files if file.kind in kinds)
+        return next(found, "")
+
+    def files(self, *kinds: str) -> tuple[str, ...]:
+        """Return the paths of all files of some kinds."""
+        return tuple(file.path for file in self.session.files if file.kind in kinds)
+
+
+def is_recipe(path: str) -> bool:
+    """Return whether a file looks like a recipe: text that begins an object."""
+    try:
+        check_there(path)
+        with open(path, "rb") as stream:
+            return stream.read(_HEAD).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    except (OSError, CommandError):
+        return False  # said when it is opened
+
+
+def opened(paths: Sequence[str], options: Namespace, scratch: Path, keep: str = "") -> Subject:
+    """Open files, or compile a recipe and open what it makes.
+
+    Args:
+        paths: of files, or of one recipe
+        options: of the verb
+        scratch: folder for what a recipe makes
+        keep: folder to make it in instead, so that it stays
+
+    Raises: CommandError, FormatError, OSError
+    """
+    recipes = [path for path in paths if is_recipe(path)]
+    if recipes and len(paths) > 1:
+        raise CommandError(f"{recipes[0]} is a recipe, which is judged without other files", USAGE)
+    if not recipes:
+        return Subject(open_files(options, paths, strict=True), ", ".join(paths))
+    before = list(getattr(options, "inputs", ()))
+    folder = Path(keep) if keep else scratch
+    issues = _compiled(paths[0], folder, options)
+    session = open_files(options, [str(folder)], strict=True)
+    options.inputs = [*before, paths[0]]  # not the files that were made
+    return Subject(session, paths[0], folder, issues)
+
+
+def _compiled(path: str, folder: Path, options: Namespace) -> tuple[Issue, ...]:
+    """Compile a recipe into a folder and return what is to be said of it."""
+    job, issues = known_recipe(path, own_source=True)
+    check_there(job.source.path)
+    try:
+        running = CompileRun(job, folder, force=options.force, timeout=options.timeout)
+    except FolderError as error:
+        raise refused(error) from error
+    runs_code = job.source.path if job.source.kind is SourceKind.PYTHON else ""
+    finished(
+        running, Progress(sys.stderr, runs_code, verbose=options.verbose), verbose=options.verbose
+    )
+    return tuple(issues)
+
+
+def measured(
+    subjects: Sequence[Subject], options: Namespace
+) -> list[dict[str, list[tuple[float, ...]]]]:
+    """Run programs side by side, and return the blocks of each method of each of them.
+
+    Raises: CommandError when one has no program, or cannot be run
+    """
+    jobs: list[RunJob] = []
+    owners: list[tuple[int, str]] = []
+    for number, subject in enumerate(subjects):
+        program = subject.file(*_PROGRAMS)
+        if not program:
+            raise CommandError(
+                f"latency is measured here, which needs the program (.pte) of {subject.what}", USAGE
+            )
+        methods = [name for name in subject.session.methods if options.method in (None, name)]
+        for method in methods:
+            jobs.append(_run_job(subject, program, method, options))
+            owners.append((number, method))
+    job = MeasureJob(tuple(jobs), blocks=options.measure or BLOCKS)
+    running = MeasureRun(job, timeout=options.timeout)
+    progress = Progress(sys.stderr, verbose=options.verbose)
+    finished(running, progress, verbose=options.verbose)
+    found: list[dict[str, list[tuple[float, ...]]]] = [{} for _ in subjects]
+    for (number, method), times in zip(owners, running.measurement.programs, strict=True):
+        if times.failure:
+            raise CommandError(times.failure, FAILED)
+        found[number][method] = list(times.blocks)
+    return found
+
+
+def _run_job(subject: Subject, program: str, method: str, options: Namespace) -> RunJob:
+    made = {"inputs": options.run_inputs} if options.run_inputs else {}
+    record = subject.file("etrecord")
+    return RunJob(
+        program,
+        method,
+        record=record,
+        data_files=subject.files("ptd"),
+        threads=options.threads,
+        engine=options.engine,
+        **made,
+    )
+
+
+def gap_of(subject: Subject, options: Namespace) -> GapReport:
+    """Return the numeric gap of a program, which is run first when a recipe has made it.
+
+    Raises: CommandError naming the file that is missing
+    """
+    if subject.folder is None:
+        _check_gap_files(subject)
+        paths = tuple(file.path for file in subject.session.files if not file.error)
+        return _gap(paths, options.method or "", options)
+    runs: list[RunGap] = []
+    notes: list[str] = []
+    for method in subject.session.methods:
+        if options.method in (None, method):
+            found = _gap_of_run(subject, method, options)
+            runs += found.runs
+            notes += found.notes
+    return GapReport(tuple(runs), tuple(dict.fromkeys(notes)))
+
+
+def _check_gap_files(subject: Subject) -> None:
+    needed = (
+        (_PROGRAMS, "the program (.pte)"),
+        (("etrecord",), "the ETRecord"),
+        (("etdump",), "the ETDump of a run that logged intermediate outputs"),
+        (("debug_buffer",), "the debug buffer of that run"),
+    )
+    for kinds, words in needed:
+        if not subject.file(*kinds):
+            raise CommandError(f"gap needs {words}; {subject.what} has none", USAGE)
+
+
+def _gap_of_run(subject: Subject, method: str, options: Namespace) -> GapReport:
+    assert subject.folder is not None
+    program = subject.file(*_PROGRAMS)
+    job = _run_job(subject, program, method, options)
+    with tempfile.TemporaryDirectory(prefix=HIDDEN, dir=subject.folder) as made:
+        folder = Path(made) / "run"
+        recording = RunJob(
+            job.program,
+            method,
+            job.inputs,
+            debug_level="intermediate",
+            record=job.record,
+            data_files=job.data_files,
+            threads=job.threads,
+            engine=job.engine,
+        )
+        try:
+            running = ExecutingRun(recording, folder, timeout=options.timeout)
+        except FolderError as error:
+            raise refused(error) from error
+        progress = Progress(sys.stderr, verbose=options.verbose)
+        outcome = finished(running, progress, verbose=options.verbose)
+        failure = outcome.result["trace"]["failure"]
+        if failure:
+            raise CommandError(failure, FAILED)
+        traced = (str(folder / TRACE), str(folder / BUFFER))
+        return _gap((program, job.record, *job.data_files, *traced), method, options)
+
+
+def _gap(paths: tuple[str, ...], method: str, options: Namespace) -> GapReport:
+    running = GapRun(GapJob(paths, method), timeout=options.timeout)
+    progress = Progress(sys.stderr, verbose=options.verbose)
+    finished(running, progress, verbose=options.verbose)
+    return running.report or GapReport()

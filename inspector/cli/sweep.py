@@ -1,0 +1,233 @@
+"""sweep: a recipe with every combination of some of its fields."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from inspector.cli.answer import FAILED, FINE, USAGE, Answer, Column, CommandError, Table
+from inspector.cli.job_runs import add_timeout, check_there, count, count_or_none, refused
+from inspector.cli.options import add_folder_output
+from inspector.cli.recipes import known_recipe
+from inspector.cli.sweep_progress import SweepProgress
+from inspector.jobs.description import CompileJob, Source
+from inspector.jobs.executing import MADE_INPUTS
+from inspector.jobs.output_folder import FolderError, check_folder
+from inspector.jobs.recipe import sha256_of
+from inspector.sweeps.cluster import ClusterError, ClusterRunner
+from inspector.sweeps.engine import LocalRunner, Plan, Runner, Sweep, run_to_end
+from inspector.sweeps.grid import Grid, GridError, grid_of_file, parse_grid, points_of, value_text
+from inspector.sweeps.results import METRICS, RESULTS, PointResult, Results, Status
+from inspector.sweeps.task import GAP_METRIC, Settings
+from schema.errors import Issue, Severity
+
+_KINDS = {"%": "number", "B": "bytes", "ms": "time", "count": "count", "": "number"}
+_TITLES = {"delegated": "delegated %"}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument("recipe", metavar="RECIPE", help="a recipe.json, or an ETRecord")
+    parser.add_argument(
+        "--grid",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE,…|FILE.json",
+        help="values of a field of the recipe, such as rules.min_nodes=1,5; may be repeated",
+    )
+    add_folder_output(
+        parser, f"folder for {RESULTS} and the points; one with a sweep is gone on with; required"
+    )
+    parser.add_argument(
+        "--workers", type=count, metavar="N", help="points at once; default: one a processor"
+    )
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="work on this Dask cluster, as tcp://host:8786"
+    )
+    parser.add_argument(
+        "--runs",
+        type=count_or_none,
+        default=0,
+        metavar="N",
+        help="run each point N times for its latency; default: 0",
+    )
+    parser.add_argument(
+        "--gap", action="store_true", help="compare each point with its recorded program"
+    )
+    parser.add_argument(
+        "--inputs",
+        dest="run_inputs",
+        metavar="FILE.pt|random|ones|zeros",
+        default=MADE_INPUTS[0],
+        help="of the runs; default: random",
+    )
+    parser.add_argument(
+        "--pareto",
+        metavar="METRIC,METRIC",
+        default="",
+        help=f"whose best points are marked, of {', '.join(METRICS)}",
+    )
+    add_timeout(parser)
+
+
+def run(options: Namespace) -> Answer:
+    """Work until every point has ended; an interrupted sweep goes on when it is asked again."""
+    plan, issues = _plan(options)
+    options.inputs = [options.recipe]
+    if options.folder is None:
+        raise CommandError("where to? -o DIR names the folder", USAGE)
+    folder = Path(options.folder)
+    _check_target(folder, force=options.force)
+    runner = _runner(options, folder, plan)
+    progress = SweepProgress(sys.stderr, len(plan.points), verbose=options.verbose)
+    try:
+        sweep = Sweep(plan, folder, runner, redo=options.force)
+        results = run_to_end(sweep, progress.show)
+    except FolderError as error:
+        raise refused(error) from error
+    except KeyboardInterrupt:
+        progress.end(f"what is done is kept in {folder}; the same command goes on")
+        raise
+    finally:
+        runner.close()
+        progress.end()
+    return _answer(results, folder, issues)
+
+
+def _plan(options: Namespace) -> tuple[Plan, list[Issue]]:
+    """Return what is to be done, before anything is started.
+
+    Raises: CommandError, OSError
+    """
+    if not options.grid:
+        raise CommandError("what is varied? --grid FIELD=VALUE,VALUE… says it", USAGE)
+    job, issues = known_recipe(options.recipe, own_source=True)
+    check_there(job.source.path)
+    if options.run_inputs not in MADE_INPUTS:
+        check_there(options.run_inputs)
+    settings = Settings(options.runs, options.gap, _absolute(options.run_inputs), options.timeout)
+    try:
+        grid = _grid(options.grid)
+        points = points_of(_placed(job), grid, sha256_of(job.source.path))
+    except GridError as error:
+        raise CommandError(f"--grid {error}", USAGE) from error
+    objectives = _objectives(options.pareto, settings)
+    return Plan(str(Path(options.recipe).absolute()), grid.fields, points, objectives, settings), (
+        issues
+    )
+
+
+def _grid(texts: Sequence[str]) -> Grid:
+    """Return the grid of the command line: axes, or a file that has them all."""
+    files = [text for text in texts if "=" not in text and text.endswith(".json")]
+    if not files:
+        return parse_grid(texts)
+    if len(texts) > 1:
+        raise GridError(f"{files[0]}: a file is the whole grid; other --grid are too much")
+    check_there(files[0])
+    return grid_of_file(Path(files[0]).read_bytes(), files[0])
+
+
+def _placed(job: CompileJob) -> CompileJob:
+    """Return the job with its files by absolute paths: workers have folders of their own."""
+    inputs = job.quantising.calibration
+    quantising = replace(job.quantising, calibration=_absolute(inputs) if inputs else "")
+    source = Source(_absolute(job.source.path), job.source.function)
+    return replace(job, source=source, quantising=quantising)
+
+
+def _absolute(path: str) -> str:
+    return path if path in MADE_INPUTS else str(Path(path).absolute())
+
+
+def _objectives(text: str, settings: Settings) -> tuple[str, ...]:
+    if text:
+        names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+        for name in names:
+            if name not in METRICS:
+                raise CommandError(
+                    f"--pareto: no metric {name!r}; there is {', '.join(METRICS)}", USAGE
+                )
+        return names
+    first = ("latency",) if settings.runs else ("delegated", "arena")
+    return (*first, "size", *((GAP_METRIC,) if settings.gap else ()))
+
+
+def _check_target(folder: Path, *, force: bool) -> None:
+    """Refuse a folder with something else in it; one with a sweep is gone on with."""
+    try:
+        check_folder(folder, force=force or (folder / RESULTS).is_file())
+    except FolderError as error:
+        raise refused(error) from error
+
+
+def _runner(options: Namespace, folder: Path, plan: Plan) -> Runner:
+    if options.cluster is None:
+        workers = options.workers or os.cpu_count() or 1
+        return LocalRunner(folder, plan.settings, min(workers, len(plan.points)))
+    if options.workers is not None:
+        raise CommandError("--workers counts those of this machine; a cluster has its own", USAGE)
+    try:
+        return ClusterRunner(options.cluster, folder, plan.settings)
+    except ClusterError as error:
+        raise CommandError(str(error), USAGE) from error
+
+
+def _answer(results: Results, folder: Path, issues: Sequence[Issue]) -> Answer:
+    failed = [one for one in results.points if one.status is Status.FAILED]
+    told = [Issue(Severity.ERROR, _changes(one), one.sentence) for one in failed]
+    return Answer(
+        {**results.content(), "folder": str(folder)},
+        lines=_lines(results, folder),
+        tables=(_table(results),),
+        issues=[*issues, *told],
+        code=FAILED if failed else FINE,
+    )
+
+
+def _lines(results: Results, folder: Path) -> list[str]:
+    done, failed = results.count(Status.DONE), results.count(Status.FAILED)
+    total = len(results.points)
+    words = f"{done:,} of {total:,} points done" + (f", {failed:,} failed" if failed else "")
+    best = sum(results.best())
+    names = ", ".join(results.objectives)
+    return [
+        f"{folder / RESULTS}: {words}",
+        f"{best:,} on the Pareto front of {names}, marked *",
+        f"open it: etscope {folder / RESULTS}",
+    ]
+
+
+def _table(results: Results) -> Table:
+    metrics = results.metrics
+    columns = (
+        Column("#", "count"),
+        Column("front"),
+        *(Column(name) for name in results.fields),
+        Column("status", spare=2),
+        *(Column(_TITLES.get(name, name), _KINDS[METRICS[name][0]]) for name in metrics),
+        Column("compile s", "number", spare=1),
+    )
+    rows = [
+        _row(one, best, results.fields, metrics)
+        for one, best in zip(results.points, results.best(), strict=True)
+    ]
+    return Table("", columns, rows)
+
+
+def _row(
+    one: PointResult, best: bool, fields: Sequence[str], metrics: Sequence[str]
+) -> tuple[Any, ...]:
+    changes = (value_text(one.changes.get(name)) for name in fields)
+    values = (one.metrics.get(name) for name in metrics)
+    mark = "*" if best else ""
+    return (one.number, mark, *changes, one.status.value, *values, one.seconds.get("compile"))
+
+
+def _changes(one: PointResult) -> str:
+    return ", ".join(f"{field}={value_text(value)}" for field, value in one.changes.items())

@@ -1,0 +1,67 @@
+"""How a sweep is doing, on a terminal: one line a point on standard error."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from typing import TextIO
+
+from inspector.cli.text import printable, wants_colour
+from inspector.sweeps.engine import Sweep
+from inspector.sweeps.grid import value_text
+from inspector.sweeps.results import PointResult, Status
+
+_CLEAR, _DIM, _PLAIN = "\r\x1b[K", "\x1b[2m", "\x1b[0m"
+
+
+class SweepProgress:
+    """Writes points that have ended, and draws a line of what is being done."""
+
+    def __init__(self, stream: TextIO, total: int, *, verbose: bool = False) -> None:
+        """Begin.
+
+        Args:
+            stream: standard error
+            total: how many points there are
+            verbose: write points to a stream that is no terminal, too
+        """
+        self._stream, self._total = stream, total
+        self._live = stream.isatty() and wants_colour(stream)
+        self._lines = stream.isatty() or verbose
+        self._since = time.monotonic()
+
+    def show(self, sweep: Sweep, ended: Sequence[PointResult]) -> None:
+        """Show what has ended and what is at work."""
+        if self._lines:
+            for one in ended:
+                self._write(self._line(sweep, one))
+        if self._live:
+            self._draw(sweep)
+
+    def end(self, sentence: str = "") -> None:
+        """Leave the last line clean, and say something last."""
+        if self._live:
+            self._stream.write(_CLEAR)
+            self._stream.flush()
+        if sentence:
+            self._write(f"etscope: {sentence}")
+
+    def _line(self, sweep: Sweep, one: PointResult) -> str:
+        what = ", ".join(f"{name}={value_text(value)}" for name, value in one.changes.items())
+        words = one.sentence if one.status is Status.FAILED else "done"
+        return f"{self._total - sweep.left:>5,} of {self._total:,}  {what}: {words}"
+
+    def _write(self, text: str) -> None:
+        clear = _CLEAR if self._live else ""
+        self._stream.write(f"{clear}{printable(text)}\n")
+        self._stream.flush()
+
+    def _draw(self, sweep: Sweep) -> None:
+        spent = time.monotonic() - self._since
+        done = self._total - sweep.left
+        at_work = "; ".join(sweep.at_work())
+        text = f"{done:,} of {self._total:,}  {spent:.0f} s  Ctrl+C keeps what is done  {at_work}"
+        width = shutil.get_terminal_size((80, 24)).columns - 1
+        self._stream.write(f"{_CLEAR}{_DIM}{printable(text)[:width]}{_PLAIN}")
+        self._stream.flush()

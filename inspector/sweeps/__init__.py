@@ -1,0 +1,1 @@
+"""Sweeps: a recipe compiled, and run, with every combination of some of its fields."""

@@ -1,0 +1,24 @@
+"""Which of many points no other one beats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def front(rows: Sequence[Sequence[float] | None]) -> tuple[bool, ...]:
+    """Return which rows are not dominated: no other is as small everywhere and smaller somewhere.
+
+    Args:
+        rows: numbers of which less is better, None for what takes no part; equal rows are all kept
+    """
+    found = [False] * len(rows)
+    places = [place for place, row in enumerate(rows) if row is not None]
+    values = np.array([rows[place] for place in places], dtype=np.float64)
+    if not places or not values.shape[1]:
+        return tuple(found)
+    for place, row in zip(places, values, strict=True):
+        beaten = (values <= row).all(axis=1) & (values < row).any(axis=1)
+        found[place] = not bool(beaten.any()) and bool(np.isfinite(row).any())
+    return tuple(found)

@@ -1,0 +1,405 @@
+"""Sweeps in worker processes: results, going on, lost processes, a full disk, Ctrl+C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.jobs.description import CompileJob, Source
+from inspector.jobs.messages import Ended, Outcome
+from inspector.jobs.output_folder import HIDDEN
+from inspector.sweeps import engine
+from inspector.sweeps.engine import LocalRunner, Plan, Sweep, run_to_end
+from inspector.sweeps.grid import Point, parse_grid, points_of
+from inspector.sweeps.results import PointResult, Results, Status, read_results
+from inspector.sweeps.task import PointTask, Settings
+from tests.inspector.cli_runs import Run, run, valid
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+SOURCE = """
+import torch
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first = torch.nn.Linear(8, 8)
+        self.second = torch.nn.Linear(8, 4)
+    def forward(self, x):
+        return torch.sin(self.second(torch.relu(self.first(x))))
+def net():
+    return Net().eval(), (torch.ones(2, 8),)
+"""
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recipe")
+    (folder / "net.py").write_text(SOURCE)
+    job = {"source": {"path": str(folder / "net.py"), "function": "net"}}
+    path = folder / "recipe.json"
+    path.write_text(json.dumps({"recipe": 1, "job": {**job, "partitioners": ["xnnpack"]}}))
+    return path
+
+
+def sweep(*arguments: object) -> Run:
+    return run("sweep", *map(str, arguments))
+
+
+def points(answer: Run) -> list[dict[str, Any]]:
+    return valid(answer, "sweep")["data"]["points"]
+
+
+def left_behind(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.name.startswith(HIDDEN)]
+
+
+# ---- one sweep, looked at from all sides
+@pytest.fixture(scope="module")
+def made(recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    folder = tmp_path_factory.mktemp("made") / "sweep"
+    grid = ("--grid", "partitioners=none,xnnpack,nobody", "--runs", "2", "--gap")
+    answer = sweep(recipe, *grid, "--workers", 2, "-o", folder, "--format", "json")
+    return folder, answer
+
+
+def test_sweep_makes_every_point_and_says_which_failed(made: tuple[Path, Run]) -> None:
+    folder, answer = made
+    assert answer.code == 4  # one point has failed
+    portable, delegated, unknown = points(answer)
+    assert [one["status"] for one in (portable, delegated, unknown)] == ["done", "done", "failed"]
+    assert "nobody" in unknown["sentence"]
+    assert unknown["attempts"] == 1
+    assert (portable["metrics"]["delegated"], portable["metrics"]["delegates"]) == (0, 0)
+    assert delegated["metrics"]["delegates"] >= 1
+    for one in (portable, delegated):
+        assert one["metrics"]["latency"] > 0
+        assert one["metrics"]["gap.max_abs"] < 1e-4
+        program = folder / one["folder"] / "model.pte"
+        assert program.stat().st_size == one["metrics"]["size"]
+        assert {"model.pte", "model.etrecord", "run/run.etdp"} <= set(one["files"])
+    assert not (folder / unknown["folder"]).exists()
+    assert left_behind(folder) == []
+    assert any(one["pareto"] for one in (portable, delegated))
+
+
+def test_gate_finds_the_metrics_of_the_sweep(made: tuple[Path, Run]) -> None:
+    folder, answer = made
+    for one in points(answer)[:2]:
+        place, metrics = folder / one["folder"], one["metrics"]
+        require = ["delegated>=0%", "delegates>=0", "arena>=0", "size>=0", "latency>=0ms"]
+        words = [word for text in require for word in ("--require", text)]
+        files = [place / "model.pte", place / "model.etrecord", place / "run" / "run.etdp"]
+        found = valid(run("gate", *files, *words, "--format", "json"), "gate")["data"]
+        values = {each["metric"]: each["value"] for each in found["requirements"]}
+        assert values == pytest.approx({name: metrics[name] for name in values})
+
+
+def test_recipe_of_a_point_makes_the_same_bytes_again(
+    made: tuple[Path, Run], tmp_path: Path
+) -> None:
+    folder, answer = made
+    place = folder / points(answer)[1]["folder"]
+    again = run("compile", "--recipe", place / "recipe.json", "-o", tmp_path / "out")
+    assert again.code == 0, again.err
+    assert (tmp_path / "out" / "model.pte").read_bytes() == (place / "model.pte").read_bytes()
+
+
+def test_results_are_in_the_folder_as_in_the_answer(made: tuple[Path, Run]) -> None:
+    folder, answer = made
+    data = answer.json["data"]
+    assert {**json.loads((folder / "results.json").read_text()), "folder": str(folder)} == data
+    assert read_results(folder).objectives == ("latency", "size", "gap.max_abs")
+
+
+def test_finished_sweep_does_only_what_failed_again(
+    made: tuple[Path, Run], recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, answer = made
+    begun: list[str] = []
+
+    class Noted(LocalRunner):
+        def start(self, point: Point, known: PointResult | None) -> None:
+            begun.append(point.label)
+            super().start(point, known)
+
+    monkeypatch.setattr("inspector.cli.sweep.LocalRunner", Noted)
+    grid = ("--grid", "partitioners=none,xnnpack,nobody", "-o", folder, "--format", "json")
+    again = sweep(recipe, *grid, "--runs", 2, "--gap")
+    assert begun == ["partitioners=nobody"]
+    before, after = points(answer), points(again)
+    assert [one["metrics"] for one in after] == [one["metrics"] for one in before]
+    text = sweep(recipe, *grid[:-2])
+    assert text.code == 4
+    assert "2 of 3 points done, 1 failed" in text.out
+    assert text.out.count("error: partitioners=nobody: ") == 1
+
+
+# ---- without processes: what the engine does with what runners tell
+class Scripted:
+    """A runner that tells what a test has written down, one point after the other."""
+
+    def __init__(self, told: dict[int, list[Any]], stop_after: int | None = None) -> None:
+        self.told, self.stop_after = told, stop_after
+        self.begun: list[int] = []
+        self.closed = False
+        self._at_work: list[Point] = []
+
+    def room(self) -> int:
+        return 1 - len(self._at_work)
+
+    def start(self, point: Point, known: PointResult | None) -> None:
+        self.begun.append(point.number)
+        self._at_work.append(point)
+
+    def finished(self) -> list[tuple[PointResult, bool]]:
+        if self.stop_after is not None and len(self.begun) > self.stop_after:
+            raise KeyboardInterrupt
+        return [self._result(self._at_work.pop()) for _ in list(self._at_work)]
+
+    def _result(self, point: Point) -> tuple[PointResult, bool]:
+        status, crashed = self.told.get(point.number, [(Status.DONE, False)]).pop(0)
+        sentence = "lost" if status is Status.FAILED else ""
+        found = PointResult(point.number, point.key, dict(point.changes), status, sentence)
+        return found, crashed
+
+    def at_work(self) -> list[str]:
+        return [point.label for point in self._at_work]
+
+    def close(self) -> None:
+        self.closed = True
+        self._at_work.clear()
+
+
+def plan(count: int = 3) -> Plan:
+    job = CompileJob(Source("model.py", "net"))
+    grid = parse_grid([f"rules.min_nodes={','.join(map(str, range(1, count + 1)))}"])
+    return Plan("recipe.json", grid.fields, points_of(job, grid, ""), ("size",), Settings())
+
+
+def ended(work: Plan, folder: Path, runner: Scripted, *, redo: bool = False) -> Results:
+    return run_to_end(Sweep(work, folder, runner, redo=redo), lambda *_: None)
+
+
+def test_point_whose_process_is_lost_is_begun_once_more(tmp_path: Path) -> None:
+    told = {1: [(Status.FAILED, True), (Status.DONE, False)], 2: [(Status.FAILED, True)] * 2}
+    runner = Scripted(told)
+    found = ended(plan(), tmp_path, runner)
+    assert runner.begun == [0, 1, 1, 2, 2]
+    assert [one.status for one in found.points] == [Status.DONE, Status.DONE, Status.FAILED]
+    assert [one.attempts for one in found.points] == [1, 2, 2]
+    assert found.points[2].sentence == "lost"
+
+
+def test_point_that_fails_is_not_begun_again_before_the_next_sweep(tmp_path: Path) -> None:
+    first = Scripted({1: [(Status.FAILED, False)]})
+    ended(plan(), tmp_path, first)
+    second = Scripted({})
+    found = ended(plan(), tmp_path, second)
+    assert (first.begun, second.begun) == ([0, 1, 2], [1])
+    assert found.count(Status.DONE) == 3
+
+
+@pytest.mark.parametrize("stop_after", [0, 1, 2])
+def test_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, stop_after: int) -> None:
+    runner = Scripted({}, stop_after)
+    with pytest.raises(KeyboardInterrupt):
+        ended(plan(), tmp_path, runner)
+    assert runner.closed
+    kept = read_results(tmp_path)
+    assert kept.count(Status.DONE) == stop_after
+    assert kept.count(Status.WAITING) == 3 - stop_after
+    again = Scripted({})
+    assert ended(plan(), tmp_path, again).count(Status.DONE) == 3
+    assert again.begun == list(range(stop_after, 3))
+
+
+def test_larger_grid_keeps_points_that_are_done(tmp_path: Path) -> None:
+    ended(plan(2), tmp_path, Scripted({}))
+    again = Scripted({})
+    assert ended(plan(4), tmp_path, again).count(Status.DONE) == 4
+    assert again.begun == [2, 3]
+    everything = Scripted({})
+    ended(plan(4), tmp_path, everything, redo=True)
+    assert everything.begun == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"number": 0}', "[]", "[" * 10_000])
+def test_damaged_point_is_made_again(tmp_path: Path, damage: str) -> None:
+    ended(plan(2), tmp_path, Scripted({}))
+    place = next((tmp_path / "points").glob(f"{plan(2).points[1].key}/point.json"))
+    place.write_text(damage)
+    again = Scripted({})
+    ended(plan(2), tmp_path, again)
+    assert again.begun == [1]
+
+
+def test_full_disk_ends_the_sweep_with_its_sentence_and_keeps_the_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended(plan(2), tmp_path, Scripted({}))
+    before = (tmp_path / "results.json").read_bytes()
+
+    def full(_path: Path, _text: str, *_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(engine.FolderError, match=r"results\.json cannot be written: No space left"):
+        ended(plan(3), tmp_path, Scripted({}))
+    monkeypatch.undo()
+    assert (tmp_path / "results.json").read_bytes() == before
+    assert left_behind(tmp_path) == []
+    assert ended(plan(3), tmp_path, Scripted({})).count(Status.DONE) == 3
+
+
+# ---- processes that are lost
+class Stopped:
+    """A worker's job that ends as a test says, once."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+    def take(self, _timeout: float = 0.0) -> list[Any]:
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("how", "crashed"),
+    [
+        (Ended.CRASHED, True),
+        (Ended.NOT_STARTED, True),
+        (Ended.FAILED, False),
+        (Ended.TIMED_OUT, False),
+    ],
+)
+def test_task_tells_a_lost_process_from_a_refusal(
+    tmp_path: Path, how: Ended, crashed: bool
+) -> None:
+    point = plan().points[0]
+    outcome = Outcome(how, "the sentence")
+    task = PointTask(point, tmp_path / "p", Settings(), compiler=lambda *_: Stopped(outcome))
+    found = task.poll()
+    assert found is not None
+    assert (found.status, found.sentence, task.crashed) == (Status.FAILED, "the sentence", crashed)
+
+
+@pytest.fixture
+def one_point(recipe: Path) -> Point:
+    from inspector.jobs.recipe import parse_recipe, sha256_of
+
+    job = parse_recipe(recipe.read_bytes(), "recipe").job
+    return points_of(job, parse_grid(["rules.min_nodes=1"]), sha256_of(job.source.path))[0]
+
+
+STAGES = ("compile", "run", "values", "gap")
+
+
+def test_worker_killed_at_each_stage_loses_only_that_stage(
+    one_point: Point, tmp_path: Path
+) -> None:
+    """Each part is killed the first time it begins; what was finished before is not done again."""
+    folder = tmp_path / "p"
+    settings = Settings(runs=1, gap=True)
+    compiled: list[int] = []
+    for number, stage in enumerate(STAGES):
+        task = PointTask(one_point, folder, settings)
+        while task.poll(0.05) is None:
+            if task.stage.startswith(stage):
+                os.kill(task._running._worker.pid, signal.SIGKILL)
+                break
+        while task.poll(0.05) is None:
+            pass
+        assert task.crashed, (stage, task.result)
+        assert task.result is not None
+        assert "killed (SIGKILL)" in task.result.sentence
+        assert (folder / "compile.json").is_file() is (number > 0)
+        compiled += [(folder / "model.pte").stat().st_mtime_ns] if number else []
+        assert left_behind(tmp_path) == []
+    assert len(set(compiled)) == 1
+    task = PointTask(one_point, folder, settings)
+    while task.poll(0.05) is None:
+        pass
+    assert task.result is not None
+    assert task.result.status is Status.DONE
+    assert task.result.metrics["gap.max_abs"] is not None
+
+
+# ---- the command
+@pytest.fixture
+def interrupted(recipe: Path, tmp_path: Path) -> Iterator[tuple[int, str, Path]]:
+    folder = tmp_path / "sweep"
+    code = "import sys; from inspector.cli import main; sys.exit(main())"
+    words = ["sweep", str(recipe), "--grid", "rules.min_nodes=1,2", "-o", str(folder), "-v"]
+    command = [sys.executable, "-c", code, *words, "--workers", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=environment
+    ) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()  # a line a point: one is done
+        process.send_signal(signal.SIGINT)
+        said = first + process.stderr.read()
+        yield process.wait(60), said, folder
+
+
+def test_ctrl_c_keeps_what_is_done(interrupted: tuple[int, str, Path], recipe: Path) -> None:
+    code, said, folder = interrupted
+    assert code == 130, said
+    assert "what is done is kept in" in said
+    assert "Traceback" not in said
+    kept = read_results(folder)
+    assert kept.points[0].status is Status.DONE
+    assert kept.points[1].status is Status.WAITING
+    assert left_behind(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "what is varied? --grid FIELD=VALUE"),
+        (["--grid", "rules.min_nodes=one"], 2, "--grid grid point rules.min_nodes=one: job.rules"),
+        (["--grid", "none.json"], 3, "none.json"),
+        (["--grid", "bad.json"], 2, "bad.json: expected a grid as JSON"),
+        (["--grid", "bad.json", "--grid", "rules.min_nodes=1"], 2, "a file is the whole grid"),
+        (["--grid", "rules.min_nodes=1", "--pareto", "beauty"], 2, "no metric 'beauty'"),
+        (["--grid", "rules.min_nodes=1", "--inputs", "none.pt"], 3, "none.pt"),
+        (["--grid", "rules.min_nodes=1"], 2, "where to? -o DIR"),
+        (["--grid", "rules.min_nodes=1", "-o", "full"], 2, "exists and is not empty"),
+        (["--grid", "rules.min_nodes=1", "-o", "bad.json"], 2, "is a file, not a folder"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_starts_nothing(
+    recipe: Path,
+    arguments: list[str],
+    code: int,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.json").write_text("{")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    answer = sweep(recipe, *arguments)
+    assert (answer.code, answer.out, answer.err.count("\n")) == (code, "", 1)
+    assert words in answer.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.json", "full"]
+
+
+def test_recipe_of_another_version_is_said(tmp_path: Path) -> None:
+    (tmp_path / "recipe.json").write_text('{"recipe": 2, "job": {}}')
+    answer = sweep(tmp_path / "recipe.json", "--grid", "rules.min_nodes=1", "-o", tmp_path / "out")
+    assert answer.code == 3
+    assert "recipe: expected version 1, found 2" in answer.err
