@@ -21,7 +21,7 @@ class ActionSpec:
     Attributes:
         name: key of its handler
         text: in menu and palette; three dots when it asks something first
-        menu: File, View, Go or Help; empty for the palette alone
+        menu: File, View, Go, Recipe or Help; empty for the palette alone
         keys: shortcuts, the first is the one shown
         icon: name in the icon set, empty for none; a checkable one has its tick in that place
         checkable: whether it is on or off
@@ -43,7 +43,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec("add_files", "Add files to this session…", "File", (), "plus", group="open"),
     ActionSpec("sample", "Open the sample", "File", (), "play", group="open"),
     ActionSpec("compile", "Compile…", "File", ("Ctrl+Shift+B",), "play", group="compile"),
-    ActionSpec("run", "Run…", "File", ("Ctrl+R",), "play", group="compile"),
+    ActionSpec("run", "Run…", "File", ("Ctrl+Shift+R",), "play", group="compile"),
     ActionSpec("reload", "Reload", "File", ("F5",), "reload", group="session"),
     ActionSpec("watch", "Reload when files change", "File", (), "", True, "session"),
     ActionSpec("close_session", "Close session", "File", ("Ctrl+W",), "close", group="session"),
@@ -71,12 +71,28 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec("clear", "Clear selection", "Go", ("Esc",), group="find"),
     ActionSpec("next_session", "Next session", "Go", ("Ctrl+Tab",), group="sessions"),
     ActionSpec("bookmark", "Bookmark this place", "Go", ("Ctrl+B",), "bookmark", group="marks"),
+    ActionSpec(
+        "recompile", "Recompile, run and compare", "Recipe", ("Ctrl+R",), "play", group="make"
+    ),
+    ActionSpec("undo", "Undo edit of the recipe", "Recipe", ("Ctrl+Z",), "undo", group="edit"),
+    ActionSpec(
+        "redo",
+        "Redo edit of the recipe",
+        "Recipe",
+        ("Ctrl+Shift+Z", "Ctrl+Y"),
+        "redo",
+        group="edit",
+    ),
+    ActionSpec("recipe", "Show the recipe", "Recipe", (), "recipe", group="show"),
+    ActionSpec("compare", "Compare variants", "Recipe", ("Ctrl+D",), "compare", group="show"),
+    ActionSpec("copy_python", "Copy as Python", "Recipe", (), "copy", group="copy"),
+    ActionSpec("copy_command", "Copy as command", "Recipe", (), "copy", group="copy"),
     ActionSpec("commands", "Command palette…", "Help", ("Ctrl+Shift+P",), "command", group="help"),
     ActionSpec("keys", "Keys…", "Help", ("?", "F1"), "keyboard", group="help"),
     ActionSpec("start_page", "Start page", "Help", (), "overview", group="help"),
     ActionSpec("about", "About ETScope", "Help", (), "info", group="about"),
 )
-MENUS = ("File", "View", "Go", "Help")
+MENUS = ("File", "View", "Go", "Recipe", "Help")
 
 
 class Actions(QObject):

@@ -19,6 +19,7 @@ from devtools_app.editor import EditorError, default_template, editor_command
 from devtools_app.key_sheet import KeySheet
 from devtools_app.pictures import save_picture
 from devtools_app.preferences import Preferences
+from devtools_app.recipe_command import RecipeCommand
 from devtools_app.run_command import RunCommand
 from devtools_app.settings import Settings
 from devtools_app.start_page import SAMPLE
@@ -70,6 +71,7 @@ class Commands:
         dialogs: asks for paths
         compiles: File > Compile…
         runs: File > Run…
+        recipes: what the Recipe menu does
     """
 
     def __init__(self, window: MainWindow) -> None:
@@ -79,6 +81,7 @@ class Commands:
         self.dialogs = Dialogs(self._desk.folder)
         self.compiles = CompileCommand(window, lambda: self.dialogs)
         self.runs = RunCommand(window, lambda: self.dialogs)
+        self.recipes = RecipeCommand(window)
 
     def handlers(self) -> dict[str, Callable[[], object]]:
         """Return the handler of each action of the table."""
@@ -114,6 +117,13 @@ class Commands:
             "clear": self.clear,
             "next_session": self.next_session,
             "bookmark": self.bookmark,
+            "recompile": self.recipes.recompile,
+            "undo": self._window.workbench.undo,
+            "redo": self._window.workbench.redo,
+            "recipe": lambda: self._window.show_view("recipe"),
+            "compare": lambda: self._window.show_view("compare"),
+            "copy_python": self.recipes.copy_python,
+            "copy_command": self.recipes.copy_command,
             "commands": self._window.palettes.commands,
             "keys": lambda: KeySheet(self._window.theme, self._window).open(),
             "start_page": self._window.show_start_page,

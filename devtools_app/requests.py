@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from devtools_app.state import NOTHING, Place, Selection
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QMenu
+
+    from inspector.jobs.description import CompileJob
     from inspector.jobs.executing import ExecutingJob
 
 
@@ -134,6 +137,38 @@ class ChoosePath:
 
 
 @dataclass(frozen=True, slots=True)
+class EditRecipe:
+    """Use another recipe for the next variant of the program shown."""
+
+    job: CompileJob
+
+
+@dataclass(frozen=True, slots=True)
+class UndoRecipe:
+    """Take the last edit of the recipe back; with ``again`` do it once more."""
+
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfferEdits:
+    """Add to a menu the edits of the recipe that can be made where something is selected.
+
+    Attributes:
+        selection: what was pointed at
+        menu: that is about to be shown
+    """
+
+    selection: Selection
+    menu: QMenu
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """Make the program by its recipe as it is now, run it and compare it with the former one."""
+
+
+@dataclass(frozen=True, slots=True)
 class SetNote:
     """Replace the notes about a session."""
 
@@ -162,6 +197,10 @@ Request = (
     | Execute
     | AskBundle
     | ChoosePath
+    | EditRecipe
+    | UndoRecipe
+    | OfferEdits
+    | Recompile
     | SetNote
     | Say
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from devtools_app.state import Bookmark, Place, State
 from devtools_app.transitions import show_session
+from devtools_app.variants import joined
 from devtools_app.workspace import Workspace
 
 
@@ -40,6 +41,7 @@ def restored_state(state: State, restoring: Restoring) -> State:
         split_view=workspace.split_view,
         overlay=workspace.overlay,
         filter_text=workspace.filter_text,
+        history=joined(state.history, workspace.history, names),
     )
     current = names.get(workspace.current)
     if current is None:

@@ -31,6 +31,10 @@ class Router:
             requests.Execute: lambda one: window.commands.runs.execute(one),
             requests.AskBundle: lambda one: window.commands.runs.ask_bundle(one),
             requests.ChoosePath: lambda one: window.commands.runs.choose(one),
+            requests.EditRecipe: lambda one: window.workbench.edit(one.job),
+            requests.UndoRecipe: self._undo,
+            requests.OfferEdits: lambda one: window.commands.recipes.offer(one),
+            requests.Recompile: lambda _one: window.commands.recipes.recompile(),
             requests.SetNote: self._set_note,
             requests.Say: lambda one: window.status.say(one.text),
         }
@@ -61,6 +65,12 @@ class Router:
             self._window.commands.add_files()
         else:
             self._window.commands.open()
+
+    def _undo(self, request: requests.UndoRecipe) -> None:
+        if request.again:
+            self._window.workbench.redo()
+        else:
+            self._window.workbench.undo()
 
     def _set_note(self, request: requests.SetNote) -> None:
         store = self._window.store

@@ -12,11 +12,20 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from devtools_app.variants import History
+
 if TYPE_CHECKING:  # importing the readers takes longer than showing the window
+    from inspector.numerics.report import RunGap
     from inspector.session import Session
 
 # what colour can mean in the views that draw; (name, words)
-OVERLAYS = (("time", "time"), ("backend", "backend"), ("bytes", "bytes"))
+OVERLAYS = (
+    ("time", "time"),
+    ("backend", "backend"),
+    ("bytes", "bytes"),
+    ("gap", "numeric gap"),
+    ("own gap", "own error"),
+)
 
 
 class SelectionKind(str, Enum):
@@ -85,6 +94,19 @@ class OpenSession:
     revision: int = 0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Gaps:
+    """What the comparison of a session with its recorded program found.
+
+    Attributes:
+        session: that was compared, as it was read then
+        runs: the one that is looked at first
+    """
+
+    session: OpenSession
+    runs: tuple[RunGap, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A stop of the selection history.
@@ -151,6 +173,11 @@ class State:
         notes: text by session id
         past: places to go back to, oldest first
         future: places to go forward to, nearest last
+        history: variants of the programs, with their recipes
+        compared: ids of the sessions in the compare view, the former one first; none for those
+            that the history suggests
+        gaps: the last comparison of numbers, None before the first
+        sweep: results file or folder of the sweep shown, empty for none
     """
 
     sessions: tuple[OpenSession, ...] = ()
@@ -168,6 +195,17 @@ class State:
     notes: Mapping[str, str] = field(default_factory=lambda: _NO_NOTES)
     past: tuple[Place, ...] = ()
     future: tuple[Place, ...] = ()
+    history: History = field(default_factory=History)
+    compared: tuple[str, ...] = ()
+    gaps: Gaps | None = None
+    sweep: str = ""
+
+    @property
+    def gap(self) -> RunGap | None:
+        """Return the comparison of a run of the method shown, None when there is none."""
+        if self.gaps is None or self.gaps.session is not self.open_session:
+            return None
+        return next((run for run in self.gaps.runs if run.method == self.method), None)
 
     @property
     def open_session(self) -> OpenSession | None:

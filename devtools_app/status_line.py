@@ -27,6 +27,7 @@ class StatusLine(QStatusBar):
 
     Attributes:
         busy: progress of opening files
+        round: progress of a variant that is made
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -39,9 +40,10 @@ class StatusLine(QStatusBar):
         self._job = _label("Job")
         self._unit = Badge(theme)
         self.busy = Busy()
+        self.round = Busy()
         self.setSizeGripEnabled(False)
         self.addWidget(self._together(self._time, self._unit))
-        for part in (self.busy, self._arena, self._job):
+        for part in (self.busy, self.round, self._arena, self._job):
             self.addPermanentWidget(part)
         self._computed.ready.connect(self._known)
         self._computed.failed.connect(self._failed)

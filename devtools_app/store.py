@@ -8,7 +8,8 @@ from typing import TypedDict
 from PySide6.QtCore import QObject, Signal
 from typing_extensions import Unpack
 
-from devtools_app.state import Bookmark, OpenSession, Place, Selection, State, Units
+from devtools_app.state import Bookmark, Gaps, OpenSession, Place, Selection, State, Units
+from devtools_app.variants import History
 
 _MAX_ROUNDS = 50  # observers that keep changing the state for ever are a bug, not a feature
 
@@ -31,6 +32,9 @@ class Changes(TypedDict, total=False):
     notes: dict[str, str]
     past: tuple[Place, ...]
     future: tuple[Place, ...]
+    gaps: Gaps | None
+    history: History
+    compared: tuple[str, ...]
 
 
 class Store(QObject):

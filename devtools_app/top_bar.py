@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
 from typing_extensions import override
 
 from devtools_app.state import OVERLAYS, State
-from devtools_app.theme import Theme
+from devtools_app.theme import Theme, set_role
 from devtools_app.widgets.badge import key_width, paint_key
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 
@@ -45,12 +45,14 @@ class TopBar(QToolBar):
     Signals:
         session_chosen(id), method_chosen(name), overlay_chosen(name): from the three lists
         find_pressed(): the user wants to go somewhere
+        recompile_pressed(): the user wants the program made by its recipe
     """
 
     session_chosen = Signal(str)
     method_chosen = Signal(str)
     overlay_chosen = Signal(str)
     find_pressed = Signal()
+    recompile_pressed = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__("Session and method")
@@ -62,10 +64,15 @@ class TopBar(QToolBar):
         self._method = ToolbarCombo(theme, "method", "Method")
         self._overlay = ToolbarCombo(theme, "colour by", "Meaning of colour")
         self._find = GotoButton(theme)
+        self._recompile = QPushButton("Recompile and run")
+        self._recompile.setAccessibleName("Recompile, run and compare")
+        self._recompile.setToolTip("Make and run the program by its recipe, and compare  (Ctrl+R)")
+        set_role(self._recompile, "primary", "true")
         space = QWidget()
         space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         for part in (self._session, self._method, self._overlay, space, self._find):
             self.addWidget(part)
+        self._recompile_action = self.addWidget(self._recompile)
         self._session.activated.connect(
             lambda: self.session_chosen.emit(str(self._session.currentData()))
         )
@@ -76,6 +83,7 @@ class TopBar(QToolBar):
             lambda: self.overlay_chosen.emit(str(self._overlay.currentData()))
         )
         self._find.clicked.connect(self.find_pressed)
+        self._recompile.clicked.connect(self.recompile_pressed)
 
     def show_state(self, state: State) -> None:
         """Show what is open and chosen."""
@@ -87,3 +95,4 @@ class TopBar(QToolBar):
         self._overlay.show_choices([(text, name) for name, text in OVERLAYS], state.overlay)
         self._overlay.setEnabled(session is not None)
         self._find.setEnabled(session is not None)
+        self._recompile_action.setVisible(state.history.of_session(state.current) is not None)

@@ -18,9 +18,12 @@ from devtools_app.desk import Desk, Notice
 from devtools_app.docks import Docks
 from devtools_app.dropping import Dropping
 from devtools_app.icon_set import app_icon
+from devtools_app.measuring import Measurer
 from devtools_app.menus import Menus
 from devtools_app.opening import Load, load_later
 from devtools_app.palettes import Palettes
+from devtools_app.previewing import Previews
+from devtools_app.recompiling import Recompiling
 from devtools_app.router import Router
 from devtools_app.running import Running
 from devtools_app.settings import Settings, SettingsFile
@@ -30,11 +33,13 @@ from devtools_app.status_line import StatusLine
 from devtools_app.store import Store
 from devtools_app.theme import Theme
 from devtools_app.top_bar import TopBar
+from devtools_app.variant_steps import shown_variant
 from devtools_app.view_host import ViewHost
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.log_panel import LogStore
 from devtools_app.widgets.message_strip import MessageStrip, Offer
+from devtools_app.workbench import Workbench
 
 _FIRST_SIZE = (1280, 800)
 
@@ -49,6 +54,10 @@ class MainWindow(QMainWindow):
         router: does what views ask for
         compiling: runs compiles
         running: runs programs
+        workbench: the recipes of what is open
+        rounds: makes variants by Ctrl+R
+        previews: what edits would do to the partitions
+        measurer: measures variants side by side
         centre: the views in the middle
         centre_specs: which views those are, in the order of their tabs
         docks: the panels
@@ -77,7 +86,11 @@ class MainWindow(QMainWindow):
         self.router = Router(self)
         self.compiling = Compiling(self)
         self.running = Running(self)
-        jobs = (self.compiling, self.running)
+        self.workbench = Workbench(self.store, self)
+        self.previews = Previews(self)
+        self.rounds = Recompiling(lambda: self.previews.studio, self)
+        self.measurer = Measurer(self)
+        jobs = (self.compiling, self.running, self.measurer, self.previews)
         context = ViewContext(self.store, theme, self.router, log or LogStore(), *jobs)
         self.centre_specs = tuple(view for view in views if view.area is Area.CENTRE)
         self.strip = MessageStrip(theme)
@@ -139,6 +152,7 @@ class MainWindow(QMainWindow):
         self.top_bar.method_chosen.connect(self._method_chosen)
         self.top_bar.overlay_chosen.connect(self._overlay_chosen)
         self.top_bar.find_pressed.connect(self.palettes.go_to)
+        self.top_bar.recompile_pressed.connect(self.bound["recompile"].trigger)
 
     def _wire_opening(self) -> None:
         opener, busy = self.desk.opener, self.status.busy
@@ -223,6 +237,12 @@ class MainWindow(QMainWindow):
         self.bound["next_session"].setEnabled(len(state.sessions) > 1)
         self.bound["back"].setEnabled(bool(state.past))
         self.bound["forward"].setEnabled(bool(state.future))
+        one = shown_variant(state)
+        self.bound["recompile"].setEnabled(is_open)
+        self.bound["undo"].setEnabled(one is not None and bool(one.draft.past))
+        self.bound["redo"].setEnabled(one is not None and bool(one.draft.future))
+        for name in ("copy_python", "copy_command"):
+            self.bound[name].setEnabled(one is not None)
         self.bound["split"].setEnabled(len(self.centre_specs) > 1)
         self.bound["split"].setChecked(bool(state.split_view))
         self.bound["watch"].setChecked(self.desk.watching)
@@ -230,7 +250,7 @@ class MainWindow(QMainWindow):
         self.bound["sample"].setVisible(SAMPLE.is_dir())
 
     def _show_state(self, old: State, new: State) -> None:
-        if len(new.sessions) > len(old.sessions):
+        if len(new.sessions) > len(old.sessions) or new.sweep != old.sweep:
             self._start_wanted = False
         self.top_bar.show_state(new)
         self.status.show_state(new)
@@ -244,7 +264,8 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{session.name} – ETScope" if session is not None else "ETScope")
 
     def _show_page(self) -> None:
-        start = self._start_wanted or not self.store.state.sessions or not self.centre_specs
+        shown = self.store.state.sessions or self.store.state.sweep
+        start = self._start_wanted or not shown or not self.centre_specs
         self._pages.setCurrentIndex(0 if start else 1)
         if self.store.state.sessions:
             self.docks.unstow()
@@ -299,6 +320,9 @@ class MainWindow(QMainWindow):
             host.shut_down()
         self.compiling.shut_down()
         self.running.shut_down()
+        self.rounds.shut_down()
+        self.measurer.shut_down()
+        self.previews.shut_down()
         self.status.shut_down()
         self.palettes.shut_down()
         self.desk.shut_down()

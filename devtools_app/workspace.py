@@ -25,6 +25,8 @@ from devtools_app.json_file import (
 )
 from devtools_app.state import NOTHING, Bookmark, Place, Selection, SelectionKind, State
 from devtools_app.transitions import BOOKMARK_SLOTS
+from devtools_app.variant_file import history_content, history_from
+from devtools_app.variants import History
 
 SUFFIX = ".etscope"
 FORMAT = 1
@@ -49,6 +51,7 @@ class Workspace:
         bookmarks: places under number keys
         notes: text by session id
         layout: of the docks, base64 of Qt's bytes
+        history: variants of the programs
     """
 
     sessions: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -62,6 +65,7 @@ class Workspace:
     bookmarks: tuple[Bookmark, ...] = ()
     notes: Mapping[str, str] = field(default_factory=lambda: _NO_NOTES)
     layout: str = ""
+    history: History = field(default_factory=History)
 
 
 def workspace_of(state: State, layout: str) -> Workspace:
@@ -78,6 +82,7 @@ def workspace_of(state: State, layout: str) -> Workspace:
         bookmarks=state.bookmarks,
         notes=dict(state.notes),
         layout=layout,
+        history=state.history,
     )
 
 
@@ -107,6 +112,7 @@ def save_workspace(path: Path, workspace: Workspace) -> None:
         "bookmarks": bookmarks,
         "notes": dict(workspace.notes),
         "layout": workspace.layout,
+        "variants": history_content(workspace.history, lambda path: _stored(path, folder)),
     }
     write_json(path, content)
 
@@ -137,6 +143,7 @@ def load_workspace(path: Path) -> Workspace:
         bookmarks=_bookmarks(content),
         notes={key: get_text(notes, key) for key in notes},
         layout=get_text(content, "layout"),
+        history=history_from(content, lambda path: os.path.normpath(folder / path)),
     )
 
 

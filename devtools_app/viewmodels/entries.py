@@ -16,6 +16,7 @@ class Entry:
         spoken: what the colour says, for those who do not see it
         strong: title in heavier letters
         mark: what stands before the title in heavier letters, as the letter of a session
+        depth: how far it is indented, as in a tree
     """
 
     title: str
@@ -24,3 +25,4 @@ class Entry:
     spoken: str = ""
     strong: bool = False
     mark: str = ""
+    depth: int = 0

@@ -27,11 +27,16 @@ def session_entries(sessions: Sequence[OpenSession], palette: Palette) -> tuple[
         Entry(
             one.session.name,
             session_line(one.session),
-            tone=palette.backends[_number(one.id) % len(palette.backends)],
+            tone=session_tone(one.id, palette),
             mark=one.id,
         )
         for one in sessions
     )
+
+
+def session_tone(session: str, palette: Palette) -> str:
+    """Return the colour that stays with the letter of a session."""
+    return palette.backends[_number(session) % len(palette.backends)]
 
 
 def session_line(session: Session) -> str:

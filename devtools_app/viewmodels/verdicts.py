@@ -55,7 +55,8 @@ def _key(method: str, name: str | None) -> Selection | None:
 
 
 @identity_cache
-def _known(session: Session, method: str) -> dict[str, tuple[Verdict, ...]]:
+def known_verdicts(session: Session, method: str) -> dict[str, tuple[Verdict, ...]]:
+    """Return the verdicts on each node of a method, that of who took it first."""
     for entry in analyse_delegation(session):
         if entry.method == method:
             return verdicts_by_node(entry.verdicts)
@@ -64,7 +65,7 @@ def _known(session: Session, method: str) -> dict[str, tuple[Verdict, ...]]:
 
 def verdict_group(session: Session, method: str, node: ModelNode) -> FactGroup | None:
     """Return what partitioners said about a node, None when nobody recorded it."""
-    found = _known(session, method).get(node.node.name)
+    found = known_verdicts(session, method).get(node.node.name)
     if not found:
         return None
     first = found[0]

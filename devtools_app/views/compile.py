@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QPlainTextEdit,
-    QPushButton,
     QSplitter,
     QStackedWidget,
     QVBoxLayout,
@@ -24,7 +23,9 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.outcome_line import OutcomeLine
+from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
+from inspector.jobs.description import EXECUTORCH
 from inspector.jobs.messages import Ended
 
 _EMPTY = Need(
@@ -46,8 +47,8 @@ class CompileView(QWidget):
         self._shown: Compile | None = None
         self._title = ElidedLabel()
         self._title.setAccessibleName("What is compiled")
-        self._cancel = _button("Cancel", "Cancel the compile", self._compiling.cancel)
-        self._again = _button("Compile…", "Compile something", lambda: self._ask(AskCompile()))
+        self._cancel = push_button("Cancel", "Cancel the compile", self._compiling.cancel)
+        self._again = push_button("Compile…", "Compile something", lambda: self._ask(AskCompile()))
         self._error = OutcomeLine(context.theme, context.ask)
         self._table = TableView(context.theme, "stages of the compile")
         self._table.hide_tools()
@@ -151,17 +152,10 @@ def _title(found: Compile) -> str:
         return f"{verb} {what} · {found.stages[-1].stage} · {found.seconds:.1f} s"
     assert found.outcome is not None
     if found.outcome.ended is Ended.FINISHED:
-        return f"Compiled {what} into {found.folder} in {found.seconds:.1f} s"
+        tool = found.outcome.result.get("toolchain", {})
+        by = f" by ExecuTorch {tool['version']}" if found.job.toolchain == EXECUTORCH else ""
+        return f"Compiled {what}{by} into {found.folder} in {found.seconds:.1f} s"
     return f"{what}: {found.outcome.ended.value} after {found.seconds:.1f} s"
-
-
-def _button(text: str, name: str, pressed: object) -> QPushButton:
-    button = QPushButton(text)
-    button.setAccessibleName(name)
-    button.setToolTip(name)
-    assert callable(pressed)
-    button.clicked.connect(lambda: pressed())
-    return button
 
 
 SPEC = ViewSpec(

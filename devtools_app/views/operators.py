@@ -19,6 +19,7 @@ from devtools_app.viewmodels.operators import OperatorsTable, operators_table
 from devtools_app.viewmodels.row_order import RowOrder
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.tree import TreeOrder
+from devtools_app.views.editing import offer_edits_of_rows
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.badge import Badge
@@ -82,6 +83,7 @@ class OperatorsPane(Pane):
         self.panels = QStackedWidget()
         for panel in (self.table, self.tree):
             self.panels.addWidget(panel)
+            offer_edits_of_rows(panel, self._ask)
             panel.row_chosen.connect(self._row_chosen)
             panel.row_activated.connect(self._row_activated)
             panel.filter_changed.connect(self._filter_changed)

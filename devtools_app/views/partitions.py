@@ -23,6 +23,7 @@ from devtools_app.viewmodels.partitions import (
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.tree import TreeOrder
 from devtools_app.viewmodels.verdicts import verdict_table
+from devtools_app.views.editing import offer_edits_of_rows
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside
@@ -83,6 +84,8 @@ class PartitionsPane(Pane):
         side.setChildrenCollapsible(False)
         side.setSizes([240, 200])
         self.set_content(Beside(self.tree, side))
+        for panel in (self.tree, self.table):
+            offer_edits_of_rows(panel, self._ask)
         self.tree.row_chosen.connect(self._row_chosen)
         self.table.row_chosen.connect(self._boundary_chosen)
 

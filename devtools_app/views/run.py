@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QPushButton,
     QScrollArea,
     QSplitter,
     QStackedWidget,
@@ -30,8 +29,9 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.outcome_line import OutcomeLine
+from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
-from inspector.jobs.executing import RunJob, VerifyJob
+from inspector.jobs.executing import BundleJob, RunJob, VerifyJob
 from inspector.jobs.messages import Ended
 
 _EMPTY = Need(
@@ -55,13 +55,15 @@ class RunView(QWidget):
         self._key: object = None
         self._title = ElidedLabel()
         self._title.setAccessibleName("What runs")
-        self._go = _button("Run", "Run the program", self._start)
+        self._go = push_button("Run", "Run the program", self._start)
         set_role(self._go, "primary", "true")
-        self._verify = _button("Run all cases", "Run all bundled cases and compare", self._check)
-        self._bundle = _button(
+        self._verify = push_button(
+            "Run all cases", "Run all bundled cases and compare", self._check
+        )
+        self._bundle = push_button(
             "Make a bundle…", "Make a bundled program of this program", self._ask_bundle
         )
-        self._cancel = _button("Cancel", "Cancel the run", self._running.cancel)
+        self._cancel = push_button("Cancel", "Cancel the run", self._running.cancel)
         self._fields = RunFields(context.theme, context.running.form)
         self._problem = QLabel()
         self._problem.setWordWrap(True)
@@ -230,7 +232,7 @@ class RunView(QWidget):
             self._table.show_table(cases_table(outcome.result))
         else:
             self._table.show_table(stage_table(found.stages, found.stage_seconds, outcome))
-            self._facts.setPlainText("\n".join(found.warnings))
+            self._facts.setPlainText("\n".join(one.text for one in found.warnings))
             self._facts.setVisible(bool(found.warnings))
 
     def _start(self) -> None:
@@ -271,7 +273,9 @@ def _title(found: Execution | None, what: Runnable | None) -> str:
     result = outcome.result
     if isinstance(found.job, RunJob):
         runs = len(result["run_ms"])
-        return f"Ran {result['method']} of {name} {f'{runs:,} times' if runs > 1 else 'once'}"
+        by = f" · {result['where']}" if found.job.toolchain else ""
+        times = f"{runs:,} times" if runs > 1 else "once"
+        return f"Ran {result['method']} of {name} {times}{by}"
     if isinstance(found.job, VerifyJob):
         total = len(result["cases"])
         return f"{name}: {result['passed']:,} of {total:,} cases passed"
@@ -280,20 +284,13 @@ def _title(found: Execution | None, what: Runnable | None) -> str:
 
 def _program(found: Execution) -> str:
     job = found.job
-    return job.program if isinstance(job, RunJob | VerifyJob) else job.source
+    if isinstance(job, RunJob | VerifyJob):
+        return job.program
+    return job.source if isinstance(job, BundleJob) else ""
 
 
 def _named(found: Execution) -> str:
     return PurePath(_program(found)).name
-
-
-def _button(text: str, name: str, pressed: object) -> QPushButton:
-    button = QPushButton(text)
-    button.setAccessibleName(name)
-    button.setToolTip(name)
-    assert callable(pressed)
-    button.clicked.connect(lambda: pressed())
-    return button
 
 
 SPEC = ViewSpec("run", "Run", Area.BOTTOM, RunView, "play", without_session=True)

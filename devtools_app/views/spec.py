@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from PySide6.QtWidgets import QWidget
 
 from devtools_app.compiling import Compiling
+from devtools_app.measuring import Measurer
+from devtools_app.previewing import Previews
 from devtools_app.requests import Ask
 from devtools_app.running import Running
 from devtools_app.state import State
@@ -44,6 +46,8 @@ class ViewContext:
         log: the messages of the program
         compiling: the compile that runs or ran last
         running: the run, verification or bundling that runs or ran last
+        measurer: the measurement that runs or ran last
+        previews: what edits of recipes would do to the partitions
     """
 
     store: Store
@@ -52,6 +56,8 @@ class ViewContext:
     log: LogStore
     compiling: Compiling = field(default_factory=Compiling)
     running: Running = field(default_factory=Running)
+    measurer: Measurer = field(default_factory=Measurer)
+    previews: Previews = field(default_factory=Previews)
 
 
 @runtime_checkable

@@ -34,6 +34,7 @@ _DISPLAY = int(Qt.ItemDataRole.DisplayRole)
 _ACCESSIBLE = int(Qt.ItemDataRole.AccessibleTextRole)
 _TOOLTIP = int(Qt.ItemDataRole.ToolTipRole)
 _LEFT, _RIGHT, _PAD, _DOT = 30, 12, 5, 8
+_INDENT, _DEEPEST = 14, 8
 _WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignTop)
 _ROOT = QModelIndex()
 
@@ -78,7 +79,8 @@ class _Painter(QStyledItemDelegate):
         return f"{entry.mark}  {entry.title}" if entry.mark else entry.title
 
     def _boxes(self, entry: Entry, width: int) -> tuple[int, int]:
-        inner = QRect(0, 0, max(40, width - _LEFT - _RIGHT), 10_000)
+        left = _LEFT + _indent(entry)
+        inner = QRect(0, 0, max(40, width - left - _RIGHT), 10_000)
         strong = entry.strong or bool(entry.mark)
         title = QFontMetrics(self._theme.sans(strong=strong))
         detail = QFontMetrics(self._theme.sans(FontSize.SMALL))
@@ -106,10 +108,10 @@ class _Painter(QStyledItemDelegate):
             painter.fillRect(rect, QColor(palette.hover))
         title, detail = self._boxes(entry, rect.width())
         line = QFontMetrics(self._theme.sans()).height()
-        self._dot(painter, entry, rect.x() + 14, rect.y() + _PAD + (line - _DOT) / 2)
-        box = QRect(
-            rect.x() + _LEFT, rect.y() + _PAD, rect.width() - _LEFT - _RIGHT, title + detail
-        )
+        in_by = _indent(entry)
+        self._dot(painter, entry, rect.x() + 14 + in_by, rect.y() + _PAD + (line - _DOT) / 2)
+        left, width = rect.x() + _LEFT + in_by, rect.width() - _LEFT - _RIGHT - in_by
+        box = QRect(left, rect.y() + _PAD, width, title + detail)
         painter.setFont(self._theme.sans(strong=entry.strong or bool(entry.mark)))
         painter.setPen(QColor(palette.text))
         painter.drawText(box, _WRAP, self._title(entry))
@@ -125,6 +127,10 @@ class _Painter(QStyledItemDelegate):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colour))
         painter.drawEllipse(QRectF(x, y, _DOT, _DOT))
+
+
+def _indent(entry: Entry) -> int:
+    return _INDENT * min(entry.depth, _DEEPEST)
 
 
 class DotList(QListView):

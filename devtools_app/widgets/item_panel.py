@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Hashable
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -48,6 +49,7 @@ class ItemPanel(QWidget):
     Attributes:
         name: what the rows are, for people and for screen readers
         ask_path: asks where to export to; replaced in tests
+        more_actions: adds to the context menu what can be done with the row of a key
     """
 
     row_chosen = Signal(int)
@@ -60,6 +62,7 @@ class ItemPanel(QWidget):
         super().__init__()
         self.name = name
         self.ask_path: AskSave = ask_save
+        self.more_actions: Callable[[QMenu, Hashable], object] | None = None
         self._theme = theme
         self._view = view
         self._any_model = model
@@ -170,7 +173,7 @@ class ItemPanel(QWidget):
         view.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         view.customContextMenuRequested.connect(
-            lambda at: self._menu().popup(view.viewport().mapToGlobal(at))
+            lambda at: self._whole_menu().popup(view.viewport().mapToGlobal(at))
         )
         view.installEventFilter(self)
 
@@ -185,6 +188,18 @@ class ItemPanel(QWidget):
             self.copy()
             return True
         return super().eventFilter(watched, event)
+
+    def current_key(self) -> Hashable | None:
+        """Return what the row of the cursor is, None when there is none."""
+        raise NotImplementedError
+
+    def _whole_menu(self) -> QMenu:
+        menu = self._menu()
+        key = self.current_key()
+        if self.more_actions is not None and key is not None:
+            menu.addSeparator()
+            self.more_actions(menu, key)
+        return menu
 
     def _menu(self) -> QMenu:
         menu = QMenu(self)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import PurePath
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel
 
 from devtools_app.requests import Ask, OpenSource
 from devtools_app.theme import Theme, set_role
+from devtools_app.widgets.push_button import push_button
 from inspector.jobs.messages import Ended, Outcome
 
 _LONGEST = 280  # characters; the rest is in the tip and in what is copied
@@ -30,9 +30,9 @@ class OutcomeLine(QFrame):
         self._text.setWordWrap(True)
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._go = _button("", "Open the line in the editor", self._open)
+        self._go = push_button("", "Open the line in the editor", self._open)
         self._go.setProperty("link", "true")
-        self._copy = _button("Copy", "Copy the error with its details", self._copy_all)
+        self._copy = push_button("Copy", "Copy the error with its details", self._copy_all)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 6, 8, 6)
         layout.addWidget(self._icon)
@@ -90,11 +90,3 @@ def _without_place(outcome: Outcome) -> str:
         outcome.sentence.removeprefix(place) if outcome.file and outcome.line else outcome.sentence
     )
     return f"{text[:1].upper()}{text[1:]}"
-
-
-def _button(text: str, name: str, pressed: Callable[[], object]) -> QPushButton:
-    button = QPushButton(text)
-    button.setAccessibleName(name)
-    button.setToolTip(name)
-    button.clicked.connect(lambda: pressed())
-    return button

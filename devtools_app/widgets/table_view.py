@@ -121,6 +121,7 @@ class TableView(ItemPanel):
         index = self._grid.currentIndex()
         return int(self._model.order[index.row()]) if index.isValid() else -1
 
+    @override
     def current_key(self) -> Hashable | None:
         """Return what the row of the cursor is, None when there is none."""
         row = self.current_row()

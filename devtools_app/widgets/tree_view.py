@@ -86,6 +86,7 @@ class TreeView(ItemPanel):
         """Return the node of the cursor, -1 when there is none."""
         return self._model.node(self._tree.currentIndex())
 
+    @override
     def current_key(self) -> Hashable | None:
         """Return what the node of the cursor is, None when there is none."""
         node = self.current_row()

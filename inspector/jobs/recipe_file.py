@@ -45,7 +45,18 @@ def read_recipe(path: str) -> FoundRecipe:
         if head != _ZIP:
             return FoundRecipe(_beside(parse_recipe(head + stream.read(LARGEST), path), path))
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)  # the record keeps it
-    record = etrecord.decode(memoryview(data), file=path)
+    return recipe_of_record(etrecord.decode(memoryview(data), file=path), path)
+
+
+def recipe_of_record(record: etrecord.ETRecord, path: str) -> FoundRecipe:
+    """Return the recipe in a record, or as much of one as the record tells.
+
+    Args:
+        record: that was read
+        path: of its file
+
+    Raises: RecipeError, FormatError if there is none in it
+    """
     if MEMBER in record.archive:
         return FoundRecipe(_beside(parse_recipe(bytes(record.read(MEMBER)), path), path))
     return _rebuilt(record, path)

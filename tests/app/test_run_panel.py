@@ -55,7 +55,7 @@ def here(monkeypatch) -> None:
 
 
 def panel(window: MainWindow, qtbot, *paths: Path) -> RunView:
-    """Open files, then bring up the panel as Ctrl+R does."""
+    """Open files, then bring up the panel as Ctrl+Shift+R does."""
     window.desk.open(tuple(map(str, paths)))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
     window.bound["run"].trigger()

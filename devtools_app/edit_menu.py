@@ -1,0 +1,79 @@
+"""The edits of the recipe in a context menu; pointing at one says what it would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu
+
+if TYPE_CHECKING:
+    from devtools_app.previewing import Previews
+    from devtools_app.viewmodels.edit_targets import Offer, OfferGroup
+    from inspector.jobs.description import CompileJob
+
+_POINT = "Point at a change to see what it does to the partitions"
+
+
+class EditMenu(QObject):
+    """Fills a menu and lives as long as it does.
+
+    The nearest thing comes first and flat, the others are submenus; the last line of the menu tells
+    what the edit under the pointer would do, as soon as that is known.
+    """
+
+    def __init__(
+        self,
+        menu: QMenu,
+        groups: tuple[OfferGroup, ...],
+        previews: Previews,
+        base: CompileJob,
+        choose: Callable[[Offer], object],
+    ) -> None:
+        super().__init__(menu)
+        self._previews = previews
+        self._base = base
+        self._choose = choose
+        self._offers: dict[QAction, Offer] = {}
+        self._pointed: Offer | None = None
+        self.effect = QAction(_POINT, menu)
+        self.effect.setEnabled(False)
+        for number, group in enumerate(groups):
+            self._add(menu, group, flat=number == 0)
+        menu.addSeparator()
+        menu.addAction(self.effect)
+        menu.hovered.connect(self._hovered)
+        previews.changed.connect(self._show_effect)
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """Return the edits in the menu, in its order."""
+        return tuple(self._offers.values())
+
+    def _add(self, menu: QMenu, group: OfferGroup, *, flat: bool) -> None:
+        title = group.title.replace("&", "&&")
+        if flat:
+            menu.addSection(title)
+            inside = menu
+        else:
+            inside = menu.addMenu(title)
+            inside.hovered.connect(self._hovered)
+        for offer in group.offers:
+            action = QAction(offer.label, inside)
+            action.setToolTip(offer.edit.describe(offer.target))
+            action.triggered.connect(lambda _on=False, offer=offer: self._choose(offer))
+            inside.addAction(action)
+            self._offers[action] = offer
+
+    def _hovered(self, action: QAction) -> None:
+        self._pointed = self._offers.get(action)
+        if self._pointed is not None:
+            self._previews.ask(self._pointed.job, self._base)
+        self._show_effect()
+
+    def _show_effect(self) -> None:
+        offer = self._pointed
+        words = _POINT if offer is None else self._previews.effect(offer.job, self._base)
+        self.effect.setText(words.replace("&", "&&"))

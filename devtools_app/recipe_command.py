@@ -1,0 +1,226 @@
+"""Ctrl+R and what belongs to it: a recipe becomes a variant that opens beside the former one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from devtools_app.desk import Notice
+from devtools_app.recompiling import Phase, Round, variant_folder
+from devtools_app.run_form import Runnable, runnable
+from devtools_app.state import State
+from devtools_app.variant_steps import shown_variant
+from devtools_app.variants import Draft, Variant, derived, with_variant
+
+if TYPE_CHECKING:
+    from devtools_app.requests import OfferEdits
+    from devtools_app.viewmodels.edit_targets import Offer
+    from devtools_app.window import MainWindow
+    from inspector.jobs.description import CompileJob
+    from inspector.jobs.recipe import Recipe
+
+COMPARE, PANEL = "compare", "recipe"
+_NOTHING = (
+    "Nothing tells how this program was made: open its ETRecord with it, or a program that was"
+    " compiled here."
+)
+
+
+class RecipeCommand:
+    """Makes variants of the program shown, and edits its recipe."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+        self._awaited: int | None = None  # the variant that is being opened
+        self._trusted: set[str] = set()
+        rounds = window.rounds
+        rounds.changed.connect(self._tell)
+        rounds.made.connect(self._made)
+        rounds.failed.connect(self._failed)
+        window.store.changed.connect(self._arrived)
+        window.status.round.cancelled.connect(rounds.cancel)
+        window.previews.refusal = self._refusal
+
+    def recompile(self) -> None:
+        """Make, run and compare the program by its recipe; ask before code runs that is new."""
+        one = self._window.workbench.variant
+        if one is None:
+            self._window.notice(Notice(_NOTHING, "warning"))
+            return
+        code = list(self._unknown_code(one.draft.present, one))
+        if not code:
+            self._start(one.id)
+            return
+        text = f"Recompiling runs the Python code in {' and '.join(code)}, with your rights."
+        offer = ("Run it", lambda: self._trust(code, one.id))
+        self._window.strip.show_message(text, "warning", "", [offer])
+
+    def offer(self, request: OfferEdits) -> None:
+        """Add to a menu the edits that can be made on something."""
+        from devtools_app.edit_menu import EditMenu
+        from devtools_app.viewmodels.edit_targets import edit_targets, offers
+
+        state, one = self._window.store.state, self._window.workbench.variant
+        if one is None or state.session is None:
+            return
+        method = request.selection.method or state.method
+        targets = edit_targets(state.session, method, request.selection)
+        groups = offers(one.draft.present, targets)
+        if groups:
+            base = one.draft.present
+            self._window.previews.ask(base, base)  # the worker gets warm while the menu is read
+            EditMenu(request.menu, groups, self._window.previews, base, self._take)
+
+    def _take(self, offer: Offer) -> None:
+        self._window.workbench.edit(offer.job)
+        self._window.status.say(f"{offer.edit.describe(offer.target)}: Ctrl+R makes it so")
+
+    def trust(self, path: str) -> None:
+        """Take it that the code in a file may be run: the user has had it run."""
+        self._trusted.add(path)
+
+    def copy_python(self) -> None:
+        """Put a script that makes the program on the clipboard."""
+        self._copy(as_python=True)
+
+    def copy_command(self) -> None:
+        """Put commands that make the program on the clipboard."""
+        self._copy(as_python=False)
+
+    def _copy(self, *, as_python: bool) -> None:
+        from PySide6.QtGui import QGuiApplication
+
+        from devtools_app.viewmodels.recipe_texts import commands, recipe_texts
+
+        one = self._window.workbench.variant
+        if one is None:
+            self._window.notice(Notice(_NOTHING, "warning"))
+            return
+        text = recipe_texts(one).script if as_python else commands(one)
+        QGuiApplication.clipboard().setText(text)
+        what = "a Python script that makes" if as_python else "commands that make"
+        self._window.status.say(f"Copied {what} this program")
+
+    def _refusal(self, job: CompileJob) -> str:
+        """Return why a recipe may not be looked at: that would run code nobody agreed to."""
+        one = self._window.workbench.variant
+        code = self._unknown_code(job, one) if one is not None else ()
+        if not code:
+            return ""
+        names = " and ".join(PurePath(path).name for path in code)
+        return f"Looking would run the Python code in {names}: recompile once to allow it" * bool(
+            code
+        )
+
+    def _unknown_code(self, job: CompileJob, one: Variant) -> tuple[str, ...]:
+        found = self._code(replace(one, draft=Draft(job)))
+        return tuple(path for path in found if path not in self._trusted)
+
+    def _code(self, one: Variant) -> tuple[str, ...]:
+        """Return the files a compile runs the code of, but for a source known to be the same."""
+        from devtools_app.viewmodels.recipe_texts import code_files
+
+        job, recipe = one.draft.present, replace(one.recipe, job=one.draft.present)
+        try:
+            same = bool(recipe.source_sha256) and not recipe.changed_source()
+        except OSError:
+            same = False
+        known = {job.source.path} if same else set[str]()
+        return tuple(path for path in code_files(job) if path not in known)
+
+    def _trust(self, code: list[str], number: int) -> None:
+        self._trusted.update(code)
+        self._start(number)
+
+    def _start(self, number: int) -> None:
+        window = self._window
+        one = window.store.state.history.find(number)
+        if one is None:
+            return
+        base = self._base(one)
+        first = base.program or (one.files[0] if one.files else one.recipe.job.source.path)
+        wish = Round(one.id, one.draft.present, variant_folder(first), window.running.form, base)
+        sentence = window.rounds.start(wish)
+        if sentence:
+            window.notice(Notice(sentence, "error"))
+            return
+        window.strip.hide()
+        window.status.round.start(f"Recompiling {_name(wish.job)}")
+
+    def _base(self, one: Variant) -> Runnable:
+        sessions = self._window.store.state.sessions
+        shown = next((each for each in sessions if each.id == one.session), None)
+        found = runnable(shown.id, shown.session) if shown is not None else None
+        return found or Runnable(one.session, "")
+
+    # -- what comes of it ------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        busy, rounds = self._window.status.round, self._window.rounds
+        one, found = rounds.current, rounds.progress
+        if not rounds.busy or one is None:
+            busy.stop()
+        elif found is not None:
+            verb = "Running" if one.phase is Phase.RUN else "Recompiling"
+            word = "Cancelling" if found.cancelling else verb
+            busy.progress(f"{word} {_name(one.job)} · {found.stage}", -1.0)
+
+    def _made(self, found: Round) -> None:
+        window = self._window
+        parent = window.store.state.history.find(found.parent)
+        outcome = found.outcome
+        failure = f"not run: {outcome.sentence}" if outcome is not None else ""
+        if parent is not None:
+            history = derived(window.store.state.history, found.parent, _recipe(found))
+            made = replace(history.variants[-1], files=found.files, failure=failure)
+            self._awaited = made.id
+            window.store.update(history=with_variant(history, made))
+        if outcome is not None:
+            text = f"The new variant was made, but did not run: {outcome.sentence}."
+            window.notice(Notice(text, "warning", outcome.details))
+        window.desk.open(found.files)
+
+    def _failed(self, found: Round) -> None:
+        from inspector.jobs.messages import Ended
+
+        window, outcome = self._window, found.outcome
+        assert outcome is not None
+        if outcome.ended is Ended.CANCELLED:
+            window.status.say("Recompiling was cancelled")
+            return
+        history = window.store.state.history
+        parent = history.find(found.parent)
+        if parent is not None:
+            recipe = replace(parent.recipe, job=found.job)
+            window.store.update(
+                history=derived(history, parent.id, recipe, failure=outcome.sentence)
+            )
+        window.notice(Notice(f"Not recompiled: {outcome.sentence}.", "error", outcome.details))
+
+    def _arrived(self, _old: State, new: State) -> None:
+        """Compare a variant with the one it came from as soon as it is open."""
+        one = shown_variant(new)
+        if self._awaited is None or one is None or one.id != self._awaited:
+            return
+        self._awaited = None
+        parent = new.history.find(one.parent)
+        if parent is not None and parent.session:
+            self._window.store.update(compared=(parent.session, one.session))
+        self._window.show_view(COMPARE)
+
+
+def _recipe(found: Round) -> Recipe:
+    """Return the recipe that was written with the program, else what was asked for."""
+    from inspector.jobs.recipe import RECIPE, Recipe, RecipeError
+    from inspector.jobs.recipe_file import read_recipe
+
+    try:
+        return read_recipe(str(Path(found.folder) / RECIPE)).recipe
+    except (RecipeError, OSError):
+        return Recipe(found.job)
+
+
+def _name(job: CompileJob) -> str:
+    name = PurePath(job.source.path).name
+    return f"{name}:{job.source.function}" if job.source.function else name

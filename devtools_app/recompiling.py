@@ -1,0 +1,242 @@
+"""Ctrl+R: a variant is compiled by its recipe and run; the newest wish wins, nothing else waits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from devtools_app.compiling import Compile, Compiling
+from devtools_app.run_form import RunForm, Runnable
+from devtools_app.running import Execution, Running
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.jobs.description import CompileJob
+    from inspector.jobs.executing import RunJob
+    from inspector.jobs.messages import Outcome
+    from inspector.jobs.studio import Studio
+
+_ENDING = "_variants"
+
+
+class Phase(str, Enum):
+    """How far a round is."""
+
+    COMPILE = "compile"
+    RUN = "run"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One variant on its way.
+
+    Attributes:
+        parent: number of the variant it is changed from
+        job: how it is made
+        folder: where its files go
+        form: on which inputs it is run
+        base: what the variant it came from ran
+        phase: how far it is
+        files: what was made
+        outcome: of the job that failed, None while nothing has
+    """
+
+    parent: int
+    job: CompileJob
+    folder: str
+    form: RunForm
+    base: Runnable
+    phase: Phase = Phase.COMPILE
+    files: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+
+
+class Recompiling(QObject):
+    """Makes one variant at a time; a new wish ends the one before it.
+
+    Signals:
+        changed(): there is another ``current``, or it got further
+        made(round): the program is there, and it ran or it is said why not
+        failed(round): there is no program; its outcome says why
+
+    Attributes:
+        compiling: the compile of the round
+        running: its run
+    """
+
+    changed = Signal()
+    made = Signal(object)
+    failed = Signal(object)
+
+    def __init__(self, studio: Callable[[], Studio], parent: QObject | None = None) -> None:
+        """Follow nothing yet.
+
+        Args:
+            studio: returns what keeps the warm worker
+            parent: owner
+        """
+        super().__init__(parent)
+        self._studio = studio
+        self.compiling = Compiling(self)
+        self.running = Running(self)
+        self._current: Round | None = None
+        self.compiling.changed.connect(self._compile_changed)
+        self.compiling.finished.connect(self._compiled)
+        self.running.changed.connect(self._run_changed)
+        self.running.finished.connect(self._ran)
+
+    @property
+    def current(self) -> Round | None:
+        """Return the round at work or the last one, None before the first."""
+        return self._current
+
+    @property
+    def busy(self) -> bool:
+        """Return whether a round is at work."""
+        one = self._current
+        return one is not None and one.phase in (Phase.COMPILE, Phase.RUN)
+
+    @property
+    def progress(self) -> Compile | Execution | None:
+        """Return how the job of the round stands."""
+        one = self._current
+        if one is None:
+            return None
+        return self.running.current if one.phase is Phase.RUN else self.compiling.current
+
+    def start(self, wish: Round) -> str:
+        """Make a variant; return one sentence if it cannot be started.
+
+        A round at work is given up.
+        """
+        self.give_up()
+        sentence = self.compiling.start_in(self._studio(), wish.job, wish.folder)
+        if sentence:
+            return sentence
+        self._current = wish
+        self.changed.emit()
+        return ""
+
+    def give_up(self) -> None:
+        """End the round at work, if there is one; it leaves nothing behind."""
+        if self.busy:
+            self._current = None
+            self.compiling.end_run()
+            self.running.end_run()
+            self.changed.emit()
+
+    def cancel(self) -> None:
+        """Ask the round at work to end; its outcome says so."""
+        self.compiling.cancel()
+        self.running.cancel()
+
+    def shut_down(self) -> None:
+        """End everything; called before the window goes away."""
+        self._current = None
+        self.compiling.shut_down()
+        self.running.shut_down()
+
+    def _compile_changed(self) -> None:
+        from inspector.jobs.messages import Ended
+
+        one, found = self._current, self.compiling.current
+        if one is None or one.phase is not Phase.COMPILE or found is None:
+            return
+        outcome = found.outcome
+        if outcome is not None and outcome.ended is not Ended.FINISHED:
+            self._current = replace(one, phase=Phase.FAILED, outcome=outcome)
+            self.changed.emit()
+            self.failed.emit(self._current)
+        else:
+            self.changed.emit()
+
+    def _compiled(self, files: tuple[str, ...]) -> None:
+        one = self._current
+        if one is None or one.phase is not Phase.COMPILE:
+            return
+        one = replace(one, phase=Phase.RUN, files=files)
+        self._current = one
+        sentence = self.running.start(run_job(one), "", str(Path(one.folder) / "run"))
+        if sentence:
+            self._without_run(sentence)
+        else:
+            self.changed.emit()
+
+    def _without_run(self, sentence: str) -> None:
+        from inspector.jobs.messages import Ended, Outcome
+
+        self._end(Outcome(Ended.NOT_STARTED, sentence))
+
+    def _run_changed(self) -> None:
+        from inspector.jobs.messages import Ended
+
+        one, found = self._current, self.running.current
+        if one is None or one.phase is not Phase.RUN or found is None:
+            return
+        if found.outcome is not None and found.outcome.ended is not Ended.FINISHED:
+            self._end(found.outcome)
+        else:
+            self.changed.emit()
+
+    def _ran(self, execution: Execution) -> None:
+        one = self._current
+        if one is None or one.phase is not Phase.RUN:
+            return
+        self._current = replace(one, files=(*one.files, *traces(execution)))
+        self._end(None)
+
+    def _end(self, outcome: Outcome | None) -> None:
+        assert self._current is not None
+        self._current = replace(self._current, phase=Phase.DONE, outcome=outcome)
+        self.changed.emit()
+        self.made.emit(self._current)
+
+
+def run_job(one: Round) -> RunJob:
+    """Return the run of the program of a round, on the inputs of the one it came from."""
+    from inspector.jobs.description import PROGRAM, RECORD
+
+    own = {Path(path).name: path for path in one.files}
+    job = one.form.job(one.base)
+    return replace(
+        job,
+        program=own[PROGRAM],
+        record=own.get(RECORD, ""),
+        bundle=one.base.program if job.case is not None else "",
+        data_files=tuple(path for name, path in own.items() if name.endswith(".ptd")),
+    )
+
+
+def traces(execution: Execution) -> tuple[str, ...]:
+    """Return the files a run has recorded."""
+    from inspector.jobs.executing import BUFFER, TRACE
+
+    assert execution.outcome is not None
+    trace = execution.outcome.result["trace"]
+    names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
+    folder = Path(execution.target)
+    return tuple(str(folder / name) for name in names) if trace["recorded"] else ()
+
+
+def variant_folder(program: str) -> str:
+    """Return a folder for the next variant of a program: beside it, else where one may write."""
+    path = Path(os.path.abspath(program))
+    place = path.parent.parent
+    if not place.name.endswith(_ENDING):
+        place = path.with_name(f"{path.stem}{_ENDING}")
+        writable = os.access(path.parent, os.W_OK)
+        if not writable or path.is_relative_to(Path(__file__).parent):
+            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+            place = cache / "etscope" / f"{path.parent.name}{_ENDING}"
+    try:
+        taken = [int(name) for name in os.listdir(place) if name.isdecimal()]
+    except OSError:  # not there yet, or the compile says why it cannot be written
+        taken = []
+    return str(place / str(max(taken, default=0) + 1))

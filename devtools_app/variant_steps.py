@@ -1,0 +1,101 @@
+"""How the state follows when a recipe is edited or undone, and when sessions come and go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devtools_app.state import OpenSession, State
+from devtools_app.transitions import show_session
+from devtools_app.variants import Draft, Variant, opened, with_open, with_variant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inspector.jobs.description import CompileJob
+    from inspector.jobs.recipe_file import FoundRecipe
+    from inspector.session import Session
+
+
+def shown_variant(state: State) -> Variant | None:
+    """Return the variant of the session shown, None where nothing tells how it was made."""
+    return state.history.of_session(state.current)
+
+
+def compared_sessions(state: State) -> tuple[OpenSession, ...]:
+    """Return what is compared, the former one first; nothing without two sessions.
+
+    That is what was chosen, as long as it is open and shown; else the session shown with the
+    variant it was made from, or with another variant of its program, or with its neighbour.
+    """
+    by_id = {one.id: one for one in state.sessions}
+    chosen = tuple(by_id[key] for key in state.compared if key in by_id)
+    if len(chosen) > 1:
+        return chosen
+    shown = state.open_session
+    if shown is None or len(by_id) < 2:
+        return ()
+    other = _other(state, shown.id)
+    return (by_id[other], shown)
+
+
+def _other(state: State, shown: str) -> str:
+    """Return the session that the one shown is best held to."""
+    one = shown_variant(state)
+    ids = [each.id for each in state.sessions if each.id != shown]
+    if one is not None:
+        parent = state.history.find(one.parent)
+        if parent is not None and parent.session:
+            return parent.session
+        for each in state.history.variants:
+            if each.program == one.program and each.session in ids:
+                return each.session
+    return ids[-1]
+
+
+def edit_recipe(state: State, job: CompileJob) -> State:
+    """Return the state in which the recipe of the variant shown is another one."""
+    one = shown_variant(state)
+    return state if one is None else _at(state, one, one.draft.edited(job))
+
+
+def undo(state: State) -> State:
+    """Return the state before the last edit; the variant that was made so is shown again."""
+    one = shown_variant(state)
+    return state if one is None else _at(state, one, one.draft.undone())
+
+
+def redo(state: State) -> State:
+    """Return the state after the edit that was undone last."""
+    one = shown_variant(state)
+    return state if one is None else _at(state, one, one.draft.redone())
+
+
+def _at(state: State, one: Variant, draft: Draft) -> State:
+    """Return the state with a draft; it goes with the open variant that was made by its recipe."""
+    if draft == one.draft:
+        return state
+    made = state.history.like(one.program, draft.present)
+    if made is None or made.id == one.id or not made.session or draft.present == one.recipe.job:
+        return replace(state, history=with_variant(state.history, replace(one, draft=draft)))
+    history = with_variant(state.history, replace(made, draft=draft))
+    if one.changed:
+        history = with_variant(history, replace(one, draft=Draft(one.recipe.job)))
+    return show_session(replace(state, history=history), made.session)
+
+
+def known_sessions(state: State, find: Callable[[Session], FoundRecipe | None]) -> State:
+    """Return the state whose history knows the sessions that are open, and no others.
+
+    Args:
+        state: after sessions came or went
+        find: returns the recipe of a session, None where nothing tells
+    """
+    history = with_open(state.history, frozenset(one.id for one in state.sessions))
+    for one in state.sessions:
+        if history.of_session(one.id) is None:
+            found = find(one.session)
+            if found is not None:
+                files = tuple(file.path for file in one.session.files)
+                history = opened(history, one.id, found.recipe, files, found.unknown)
+    return state if history == state.history else replace(state, history=history)

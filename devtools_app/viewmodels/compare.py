@@ -1,0 +1,213 @@
+"""What the compare view shows: a headline, a summary of deltas, and tables of what moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.table import (
+    Column,
+    Table,
+    badge_column,
+    text_column,
+)
+from devtools_app.viewmodels.units import format_bytes, format_time
+from inspector.comparing.model import (
+    LESS,
+    MORE,
+    Comparison,
+    Delta,
+    Place,
+)
+from inspector.comparing.statistics import FASTER, SLOWER, TimeVerdict
+
+MS = 1e6  # nanoseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a row leads.
+
+    Attributes:
+        session: letter of the session
+        view: name of the view
+        selection: what is selected there
+    """
+
+    session: str
+    view: str
+    selection: Selection
+
+
+def link_of(place: Place | None, letters: Sequence[str]) -> Link | None:
+    """Return where a place of a comparison is in the window."""
+    if place is None:
+        return None
+    if place.node:
+        chosen = Selection(SelectionKind.NODE, place.method, "compiled", place.node)
+    elif place.instruction is not None:
+        chosen = Selection(SelectionKind.INSTRUCTION, place.method, instruction=place.instruction)
+    elif place.delegate is not None:
+        chosen = Selection(SelectionKind.DELEGATE, place.method, delegate=place.delegate)
+    elif place.part:
+        chosen = Selection(SelectionKind.PART, part=place.part)
+    else:
+        chosen = Selection()
+    return Link(letters[place.session], place.view, chosen)
+
+
+def headline(found: Comparison, letters: Sequence[str]) -> str:
+    """Return the most important thing there is to say, with what changed for the worse."""
+    if len(letters) > 2:
+        return f"{', '.join(letters[1:])} against {letters[0]}: {_best(found, letters)}"
+    first, worse = _speed(found, letters), _worse(found)
+    if not first:
+        first = f"{letters[1]} against {letters[0]}"
+    if not worse:
+        return f"{first}, and nothing else changed for the worse"
+    more = f" and {len(worse) - 2} more" if len(worse) > 2 else ""
+    return f"{first}; worse: {', '.join(worse[:2])}{more}"
+
+
+def _speed(found: Comparison, letters: Sequence[str]) -> str:
+    verdict = _verdict(found, 1)
+    if verdict is None:
+        return ""
+    one, two = letters[1], letters[0]
+    if verdict.word in (FASTER, SLOWER):
+        return f"{one} is {abs(verdict.ratio - 1):.1%} {verdict.word} than {two}"
+    return f"The times of {one} and {two} are not distinguishable"
+
+
+def _best(found: Comparison, letters: Sequence[str]) -> str:
+    words: list[str] = []
+    for number in range(1, len(letters)):
+        verdict = _verdict(found, number)
+        if verdict is not None and verdict.word in (FASTER, SLOWER):
+            words.append(f"{letters[number]} is {abs(verdict.ratio - 1):.1%} {verdict.word}")
+    return ", ".join(words) or "no difference in time is known to be real"
+
+
+def _verdict(found: Comparison, number: int) -> TimeVerdict | None:
+    for delta in found.summary:
+        if delta.area == "time" and number < len(delta.verdicts):
+            return delta.verdicts[number]
+    return None
+
+
+def _worse(found: Comparison) -> list[str]:
+    return [
+        f"{delta.what} {difference_text(delta, 1)}"
+        for delta in found.summary
+        if delta.area != "time" and tone_of(delta, 1) == "bad"
+    ]
+
+
+def subtitle(found: Comparison, edits: str, runs: str) -> str:
+    """Return what was changed and how it was measured, in one line."""
+    parts = [f"Changed: {edits}" if edits else "", runs, *found.notes[:1]]
+    return " · ".join(part for part in parts if part)
+
+
+def summary_table(found: Comparison, letters: Sequence[str]) -> Table:
+    """Return one row a number of the summary: each session, the differences, and how sure."""
+    rows = found.summary
+    others = range(1, len(letters))
+    columns = [text_column("", [_what(one) for one in rows], width=22)]
+    for number, letter in enumerate(letters):
+        texts = [value_text(one, one.values[number]) for one in rows]
+        columns.append(text_column(letter, texts, mono=True))
+    for number in others:
+        columns.append(difference_column(rows, number, letters))
+    for number in others:
+        title = "certainty" if len(letters) == 2 else f"certainty {letters[number]}"
+        columns.append(text_column(title, [_certainty(one, number) for one in rows], width=30))
+    keys = [link_of(shown_place(one), letters) for one in rows]
+    return Table(tuple(columns), len(rows), keys, noun="numbers")
+
+
+def _what(one: Delta) -> str:
+    return one.what if not one.method else f"{one.what}"
+
+
+class Toned(str):
+    """A text that knows its tone: whether a difference is for the better.
+
+    Attributes:
+        tone: good, bad, muted, or empty
+    """
+
+    tone: str
+
+    def __new__(cls, text: str, tone: str) -> Toned:
+        """Return a text with its tone."""
+        made = super().__new__(cls, text)
+        made.tone = tone
+        return made
+
+
+def difference_column(rows: Sequence[Delta], number: int, letters: Sequence[str]) -> Column:
+    """Return how much a session differs from the first in each row."""
+    texts = [Toned(difference_text(one, number), tone_of(one, number)) for one in rows]
+    title = f"{letters[number]} − {letters[0]}"
+    return badge_column(title, texts, tone=lambda value: getattr(value, "tone", ""))
+
+
+def shown_place(one: Delta) -> Place | None:
+    """Return where to look for a number: in the newest session that has it."""
+    return next((place for place in reversed(one.places) if place is not None), None)
+
+
+def value_text(one: Delta, value: float | None) -> str:
+    """Return a value in its unit."""
+    if value is None:
+        return "missing"
+    if one.unit == "ms":
+        return format_time(value * MS)
+    if one.unit == "bytes":
+        return format_bytes(value)
+    if one.unit == "share":
+        return f"{value:.1%}"
+    text = f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    return f"{text} {one.unit}".strip()
+
+
+def difference_text(one: Delta, number: int) -> str:
+    """Return how much a session differs from the first, with a sign; times as a share."""
+    old, new = one.values[0], one.values[number]
+    difference = one.difference(number)
+    if difference is None or old is None or new is None:
+        return ""
+    if difference == 0:
+        return "0"
+    sign = "+" if difference > 0 else "−"
+    if one.unit == "ms" and old:
+        return f"{sign}{abs(new / old - 1):.1%}"
+    if one.unit == "share":
+        return f"{sign}{abs(difference) * 100:.1f} points"
+    return sign + value_text(one, abs(difference))
+
+
+def tone_of(one: Delta, number: int) -> str:
+    """Return good or bad for a difference that is one, muted for one that may be chance."""
+    difference = one.difference(number)
+    if not difference or not one.better:
+        return "muted"
+    if one.unit == "ms":
+        verdict = one.verdicts[number] if number < len(one.verdicts) else None
+        if verdict is None or not verdict.real:
+            return "muted"
+    better = (difference < 0) == (one.better == LESS)
+    return "good" if better and one.better in (LESS, MORE) else "bad"
+
+
+def _certainty(one: Delta, number: int) -> str:
+    verdict = one.verdicts[number] if number < len(one.verdicts) else None
+    if verdict is not None:
+        return verdict.words()
+    if one.values[number] is None or one.values[0] is None:
+        return one.note
+    if one.unit == "ms":
+        return one.note or "runs of other times: no claim"
+    return "exact" if not one.note else f"exact · {one.note}"

@@ -1,0 +1,226 @@
+"""The lists of the compare view: what moved, by node, partition, operator, arena and output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.compare import (
+    MS,
+    Link,
+    difference_column,
+    link_of,
+    shown_place,
+    value_text,
+)
+from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
+from devtools_app.viewmodels.units import Quantity
+from inspector.comparing.model import (
+    Comparison,
+    Delta,
+    OwnerChange,
+    PartitionChange,
+    TimeRow,
+)
+
+OWNERS, PARTITIONS, OPERATORS, MODULES, NODES = (
+    "owners",
+    "partitions",
+    "operators",
+    "modules",
+    "nodes",
+)
+MEMORY, SIZES, GAPS, CHANGES = "memory", "sizes", "gaps", "changes"
+LISTS = (
+    (OWNERS, "nodes that changed owner"),
+    (PARTITIONS, "partitions"),
+    (OPERATORS, "time by operator"),
+    (MODULES, "time by module"),
+    (NODES, "time by node"),
+    (MEMORY, "memory"),
+    (SIZES, "size"),
+    (GAPS, "numeric gap"),
+    (CHANGES, "every difference"),
+)
+
+
+def detail_table(found: Comparison, kind: str, letters: Sequence[str]) -> Table:
+    """Return one of the lists, by its name in ``LISTS``."""
+    if kind == OWNERS:
+        return _owners(found.owners, letters)
+    if kind == PARTITIONS:
+        return _partitions(found.partitions, letters)
+    if kind in (OPERATORS, MODULES, NODES):
+        return _times(getattr(found, kind), letters)
+    if kind == MEMORY:
+        return _deltas(found.memory, letters)
+    if kind == SIZES:
+        return _deltas(found.sizes, letters)
+    if kind == GAPS:
+        return _gaps(found, letters)
+    return _changes(found, letters)
+
+
+def _owners(rows: Sequence[OwnerChange], letters: Sequence[str]) -> Table:
+    columns = [
+        text_column("node", [one.new_node or one.old_node for one in rows], mono=True, width=24),
+        text_column("operator", [one.operator for one in rows]),
+        badge_column("was", [_owner(one.old_owner, one.old_delegate) for one in rows], tone=_by),
+        badge_column("is", [_owner(one.new_owner, one.new_delegate) for one in rows], tone=_by),
+        text_column("why", [one.reason or None for one in rows], missing="", width=40),
+        text_column("module", [one.module for one in rows], mono=True),
+    ]
+    if len(letters) > 2:
+        columns.insert(0, text_column("variant", [letters[one.session] for one in rows]))
+    keys = [
+        Link(
+            letters[one.session],
+            "graph",
+            Selection(SelectionKind.NODE, one.method, "compiled", one.new_node),
+        )
+        for one in rows
+    ]
+    return Table(tuple(columns), len(rows), keys, noun="nodes")
+
+
+def _owner(name: str, delegate: int | None) -> str:
+    return name if delegate is None else f"{name} {delegate}"
+
+
+def _by(value: object) -> str:
+    name = str(value).rpartition(" ")[0]
+    return f"backend:{name}" if name else "muted"
+
+
+def _partitions(rows: Sequence[PartitionChange], letters: Sequence[str]) -> Table:
+    fates = [_fate(one) for one in rows]
+    columns = [
+        badge_column(
+            "what",
+            fates,
+            tone=lambda value: {"new": "good", "gone": "warn"}.get(str(value), "accent"),
+        ),
+        text_column("backend", [one.backend for one in rows]),
+        number_column(f"in {letters[0]}", [one.old for one in rows], Quantity.COUNT, missing=""),
+        number_column("now", [one.new for one in rows], Quantity.COUNT, missing=""),
+        number_column("nodes before", [one.old_nodes for one in rows], Quantity.COUNT),
+        number_column("nodes now", [one.new_nodes for one in rows], Quantity.COUNT),
+        number_column("the same", [one.common for one in rows], Quantity.COUNT),
+        text_column("variant", [letters[one.session] for one in rows]),
+    ]
+    keys = [
+        Link(
+            letters[0] if one.new is None else letters[one.session],
+            "partitions",
+            Selection(
+                SelectionKind.DELEGATE,
+                one.method,
+                delegate=one.old if one.new is None else one.new,
+            ),
+        )
+        for one in rows
+    ]
+    return Table(tuple(columns), len(rows), keys, noun="partitions")
+
+
+def _fate(one: PartitionChange) -> str:
+    if one.old is None:
+        return "new"
+    return "gone" if one.new is None else "other nodes"
+
+
+def _times(rows: Sequence[TimeRow], letters: Sequence[str]) -> Table:
+    ordered = sorted(rows, key=lambda one: -_largest(one, len(letters)))
+    columns = [text_column("", [one.name for one in ordered], width=28)]
+    for number, letter in enumerate(letters):
+        values = [None if one.ms[number] is None else _ns(one.ms[number]) for one in ordered]
+        columns.append(number_column(letter, values, Quantity.TIME))
+    for number in range(1, len(letters)):
+        changes = [one.difference(number) for one in ordered]
+        values = [None if change is None else change * MS for change in changes]
+        title = f"{letters[number]} − {letters[0]}"
+        columns.append(number_column(title, values, Quantity.TIME, missing=""))
+    columns.append(text_column("", [one.note for one in ordered], width=24))
+    keys = [_time_link(one, letters) for one in ordered]
+    return Table(tuple(columns), len(ordered), keys, noun="rows")
+
+
+def _ns(value: float | None) -> float | None:
+    return None if value is None else value * MS
+
+
+def _largest(one: TimeRow, count: int) -> float:
+    known = (one.difference(number) for number in range(1, count))
+    return max((abs(value) for value in known if value is not None), default=-1.0)
+
+
+def _time_link(one: TimeRow, letters: Sequence[str]) -> Link | None:
+    nodes = next((names for names in reversed(one.nodes) if names), ())
+    if not nodes:
+        return None
+    number = max(at for at, names in enumerate(one.nodes) if names)
+    chosen = Selection(SelectionKind.NODE, one.method, "compiled", nodes[0])
+    return Link(letters[number], "graph", chosen)
+
+
+def _deltas(rows: Iterable[Delta], letters: Sequence[str]) -> Table:
+    found = list(rows)
+    columns = [text_column("", [_with_method(one) for one in found], width=30)]
+    for number, letter in enumerate(letters):
+        texts = [value_text(one, one.values[number]) for one in found]
+        columns.append(text_column(letter, texts, mono=True))
+    for number in range(1, len(letters)):
+        columns.append(difference_column(found, number, letters))
+    keys = [link_of(shown_place(one), letters) for one in found]
+    return Table(tuple(columns), len(found), keys, noun="numbers")
+
+
+def _with_method(one: Delta) -> str:
+    return f"{one.method} {one.what}" if one.method and one.method != "forward" else one.what
+
+
+def _gaps(found: Comparison, letters: Sequence[str]) -> Table:
+    rows = found.gaps
+    columns = [
+        text_column("node", [one.node for one in rows], mono=True, width=24),
+        text_column("operator", [one.operator for one in rows]),
+    ]
+    for number, letter in enumerate(letters):
+        values = [_number(one.max_abs[number]) for one in rows]
+        columns.append(text_column(f"{letter} max abs", values, mono=True))
+    for number, letter in enumerate(letters):
+        values = [_number(one.own[number]) for one in rows]
+        columns.append(text_column(f"{letter} own", values, mono=True))
+    keys = [
+        Link(letters[-1], "gap", Selection(SelectionKind.NODE, one.method, "compiled", one.node))
+        for one in rows
+    ]
+    return Table(tuple(columns), len(rows), keys, noun="outputs")
+
+
+def _number(value: float | None) -> str:
+    return "missing" if value is None else f"{value:.3g}"
+
+
+def _changes(found: Comparison, letters: Sequence[str]) -> Table:
+    rows = [
+        (letter, one)
+        for letter, own in zip(letters[1:], found.changes, strict=False)
+        for one in own
+    ]
+    columns = (
+        badge_column("area", [one.area for _, one in rows]),
+        text_column("what", [one.what for _, one in rows], width=36),
+        text_column(letters[0], [_side(one.old) for _, one in rows], mono=True, width=20),
+        text_column("now", [_side(one.new) for _, one in rows], mono=True, width=20),
+        text_column("unit", [one.unit for _, one in rows]),
+        text_column("note", [one.note for _, one in rows], width=24),
+        text_column("variant", [letter for letter, _ in rows]),
+    )
+    return Table(columns, len(rows), noun="differences")
+
+
+def _side(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

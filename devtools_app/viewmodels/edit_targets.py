@@ -1,0 +1,127 @@
+"""What a selection is in the terms of a recipe, and the edits that can be made on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.node_text import operator_title
+from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.verdicts import known_verdicts
+from inspector.delegation import analyse_delegation
+from inspector.jobs.description import CompileJob
+from inspector.jobs.edits import Edit, Target, TargetKind, edits_for
+from inspector.join_index import join_index
+from inspector.model_graph import ModelNode, short_backend
+from inspector.session import Session
+from schema.etrecord.verdicts import Verdict
+from schema.graph import NodeKind
+
+_ON = {
+    TargetKind.NODE: "This node",
+    TargetKind.PARTITION: "Its partition",
+    TargetKind.OPERATOR: "All nodes of this operator",
+    TargetKind.MODULE: "Its module",
+    TargetKind.RULE: "The rule that decided",
+    TargetKind.PARTITIONER: "The partitioner",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An edit that can be made on what is selected.
+
+    Attributes:
+        edit: the edit
+        target: on what
+        job: the recipe after it
+    """
+
+    edit: Edit
+    target: Target
+    job: CompileJob
+
+    @property
+    def label(self) -> str:
+        """Return what a menu calls it."""
+        return self.edit.label
+
+
+@dataclass(frozen=True, slots=True)
+class OfferGroup:
+    """The edits on one target.
+
+    Attributes:
+        title: what the target is, with its name
+        offers: the edits
+    """
+
+    title: str
+    offers: tuple[Offer, ...]
+
+
+def offers(job: CompileJob, targets: tuple[Target, ...]) -> tuple[OfferGroup, ...]:
+    """Return the edits that can be made on targets and would change a recipe."""
+    found: list[OfferGroup] = []
+    for target in targets:
+        made = tuple(
+            Offer(edit, target, edit.apply(job, target)) for edit in edits_for(job, target)
+        )
+        if made:
+            found.append(OfferGroup(f"{_ON[target.kind]}: {_named(target)}", made))
+    return tuple(found)
+
+
+def _named(target: Target) -> str:
+    if target.kind is TargetKind.PARTITION:
+        return f"{target.name}, {len(target.nodes):,} nodes"
+    return operator_title(target.name) if target.kind is TargetKind.OPERATOR else target.name
+
+
+def edit_targets(session: Session, method: str, selection: Selection) -> tuple[Target, ...]:
+    """Return what a recipe can speak of where something is selected, the nearest first."""
+    if selection.kind is SelectionKind.DELEGATE and selection.delegate is not None:
+        return _partition(session, method, selection.delegate)
+    index = join_index(session, method)
+    graph = index.graph
+    names = related_to(selection, index).nodes
+    if graph is None:
+        return ()
+    nodes = [graph.nodes[graph.by_name[name]] for name in names if name in graph.by_name]
+    return _of_node(session, method, nodes[0]) if nodes else ()
+
+
+def _of_node(session: Session, method: str, node: ModelNode) -> tuple[Target, ...]:
+    inner = node.node
+    if inner.kind is not NodeKind.CALL:
+        return ()
+    said = known_verdicts(session, method).get(inner.name, ())
+    found: list[Target] = []
+    if session.record is not None and "/" not in node.name:
+        found.append(Target(TargetKind.NODE, inner.name))
+    if node.delegate is not None:
+        found += _partition(session, method, node.delegate)
+    operator = said[0].operator if said else inner.target.replace("::", ".")
+    if operator:
+        found.append(Target(TargetKind.OPERATOR, operator))
+    if inner.module_path:
+        found.append(Target(TargetKind.MODULE, inner.module_path))
+    return (*found, *_of_verdicts(said))
+
+
+def _of_verdicts(said: tuple[Verdict, ...]) -> list[Target]:
+    rules = dict.fromkeys((one.rule, one.partitioner) for one in said if one.rule)
+    found = [Target(TargetKind.RULE, rule, partitioner=who) for rule, who in rules]
+    names = dict.fromkeys(one.partitioner for one in said if one.partitioner)
+    return found + [Target(TargetKind.PARTITIONER, name) for name in names]
+
+
+def _partition(session: Session, method: str, number: int) -> tuple[Target, ...]:
+    for entry in analyse_delegation(session):
+        if entry.method != method:
+            continue
+        for one in entry.delegates:
+            if one.index == number and one.nodes:
+                name = f"{short_backend(one.backend_id)} delegate {number}"
+                return (Target(TargetKind.PARTITION, name, nodes=one.nodes),)
+    return ()

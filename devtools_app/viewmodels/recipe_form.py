@@ -1,0 +1,221 @@
+"""A recipe as fields to fill in, made from its dataclasses; and what differs between two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from enum import Enum
+from functools import cache
+from typing import Any, cast, get_args, get_origin, get_type_hints
+
+from inspector.jobs.description import (
+    GRANULARITIES,
+    QUANTISING_MODES,
+    TOOLCHAINS,
+    CompileJob,
+)
+
+_SEPARATOR = "."
+# What a text may be; the first is the default, shown in words.
+_CHOICES: dict[str, tuple[tuple[str, str], ...]] = {
+    "rules.granularity": tuple((name, name) for name in GRANULARITIES),
+    "quantising.mode": (
+        ("", "no"),
+        *((name, name) for name in QUANTISING_MODES),
+        ("none", "only where it is said"),
+    ),
+    "toolchain": (("", "the built-in one"), *((name, name) for name in TOOLCHAINS)),
+}
+_TITLES = {
+    "source": "Source",
+    "job": "Program",
+    "rules": "What partitioners may take",
+    "quantising": "Quantising",
+}
+_LABELS = {"path": "file", "python": "interpreter", "min_nodes": "fewest nodes"}
+_ENTRY = re.compile(r"^\s{4,}(?P<name>\w+): (?P<text>.*)$")
+
+
+class FieldKind(str, Enum):
+    """What is put into a field."""
+
+    TEXT = "text"
+    CHOICE = "choice"
+    NUMBER = "number"  # a whole number, possibly none
+    FLAG = "flag"
+    LINES = "lines"  # one a line
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a recipe.
+
+    Attributes:
+        path: where it is, as ``rules.deny_ops``
+        label: what it is called
+        kind: what is put into it
+        value: what is in it
+        default: what is in it when nobody asks for anything
+        help: what it means
+        choices: (value, words) of a choice
+        optional: whether a number may be missing
+    """
+
+    path: str
+    label: str
+    kind: FieldKind
+    value: object
+    default: object
+    help: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    optional: bool = False
+
+    @property
+    def is_default(self) -> bool:
+        """Return whether nobody asked for anything."""
+        return self.value == self.default
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Fields that belong together.
+
+    Attributes:
+        title: their heading
+        fields: the fields
+    """
+
+    title: str
+    fields: tuple[Field, ...]
+
+
+def sections(job: CompileJob) -> tuple[Section, ...]:
+    """Return the fields of a recipe by the part they are in."""
+    found = [Section(_TITLES["job"], tuple(_plain(job, "")))]
+    for one in fields(job):
+        part = getattr(job, one.name)
+        if is_dataclass(part):
+            title = _TITLES.get(one.name, _words(one.name).capitalize())
+            found.append(Section(title, tuple(_plain(part, one.name + _SEPARATOR))))
+    found.sort(key=lambda section: section.title != _TITLES["source"])
+    return tuple(section for section in found if section.fields)
+
+
+def with_value(job: CompileJob, path: str, value: object) -> CompileJob:
+    """Return the recipe with something else in a field.
+
+    Raises: KeyError for a field it does not have
+    """
+    name, _, rest = path.partition(_SEPARATOR)
+    if name not in {one.name for one in fields(job)}:
+        raise KeyError(path)
+    if not rest:
+        return cast("CompileJob", replace(cast("Any", job), **{name: value}))
+    part = getattr(job, name)
+    if rest not in {one.name for one in fields(part)}:
+        raise KeyError(path)
+    return cast("CompileJob", replace(cast("Any", job), **{name: replace(part, **{rest: value})}))
+
+
+def differences(old: CompileJob, new: CompileJob) -> tuple[str, ...]:
+    """Return what was changed from one recipe to another, in words, one a change."""
+    found: list[str] = []
+    before = {one.path: one for section in sections(old) for one in section.fields}
+    for section in sections(new):
+        for one in section.fields:
+            if one.path in before and one.value != before[one.path].value:
+                found += _change(one, before[one.path].value)
+    return tuple(found)
+
+
+def change_line(old: CompileJob, new: CompileJob) -> str:
+    """Return what was changed in one line, empty when nothing was."""
+    found = differences(old, new)
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return ", ".join(found[:3]) + more
+
+
+def _change(one: Field, before: object) -> Iterator[str]:
+    if one.kind is not FieldKind.LINES:
+        yield f"{one.label} {_shown(one, one.value)}"
+        return
+    old, new = cast("tuple[str, ...]", before or ()), cast("tuple[str, ...]", one.value or ())
+    come = [text for text in new if text not in old]
+    gone = [text for text in old if text not in new]
+    for sign, texts in (("+", come), ("−", gone)):
+        if texts:
+            more = f" and {len(texts) - 2} more" if len(texts) > 2 else ""
+            yield f"{one.label} {sign} {', '.join(texts[:2])}{more}"
+    if not come and not gone:
+        yield f"{one.label} in the order {', '.join(new)}"
+
+
+def _shown(one: Field, value: object) -> str:
+    if one.kind is FieldKind.FLAG:
+        return "on" if value else "off"
+    words = dict(one.choices).get(str(value))
+    return words or (str(value) if value not in ("", None) else "as by default")
+
+
+def _plain(part: object, prefix: str) -> Iterator[Field]:
+    kind = type(part)
+    hints, told = _hints(kind), _told(kind)
+    for one in fields(cast("Any", part)):
+        value = getattr(part, one.name)
+        if is_dataclass(value):
+            continue
+        path = prefix + one.name
+        what, optional = _kind(hints[one.name], path)
+        if what is None:
+            continue
+        default = "" if one.default is MISSING else one.default
+        choices = _CHOICES.get(path, ())
+        yield Field(
+            path,
+            _words(one.name),
+            what,
+            value,
+            default,
+            told.get(one.name, ""),
+            choices,
+            optional,
+        )
+
+
+def _kind(hint: Any, path: str) -> tuple[FieldKind | None, bool]:  # noqa: ANN401 - any annotation
+    if path in _CHOICES:
+        return FieldKind.CHOICE, False
+    if get_origin(hint) is tuple:
+        return (FieldKind.LINES, False) if get_args(hint)[0] is str else (None, False)
+    plain = get_args(hint) or (hint,)
+    optional = type(None) in plain
+    if bool in plain:
+        return FieldKind.FLAG, optional
+    if int in plain:
+        return FieldKind.NUMBER, optional
+    return (FieldKind.TEXT, optional) if str in plain else (None, optional)
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+@cache
+def _told(kind: type) -> dict[str, str]:
+    """Return what the docstring of a dataclass says about its attributes, by name."""
+    found: dict[str, str] = {}
+    last = ""
+    for line in (kind.__doc__ or "").splitlines():
+        entry = _ENTRY.match(line)
+        if entry is not None:
+            last = entry["name"]
+            found[last] = entry["text"].replace("``", "").strip()
+        elif last and line.strip():
+            found[last] += " " + line.strip().replace("``", "")
+    return found
+
+
+def _words(name: str) -> str:
+    return _LABELS.get(name) or name.replace("_", " ").replace(" ops", " operators")

@@ -1,0 +1,93 @@
+"""A recipe as texts: to edit, as a Python script, as commands for a shell."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from devtools_app.variants import Variant
+from devtools_app.viewmodels.recipe_form import change_line
+from inspector.jobs.description import CompileJob, SourceKind
+from inspector.jobs.recipe import RECIPE, RecipeError, parse_recipe
+from inspector.jobs.recipe_script import python_script
+
+_PLACE = "recipe"
+_END = "END_OF_RECIPE"
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeTexts:
+    """What the recipe panel shows of a variant.
+
+    Attributes:
+        title: what it is
+        changes: what its draft changes, in one line; empty when nothing
+        text: the draft as JSON
+        script: as Python that makes the program
+        unknown: what its files do not tell, empty when they tell all
+        runs: files whose Python code a compile runs
+    """
+
+    title: str
+    changes: str
+    text: str
+    script: str
+    unknown: str
+    runs: tuple[str, ...]
+
+
+def recipe_texts(one: Variant) -> RecipeTexts:
+    """Return the texts of what is made of a variant next."""
+    job = one.draft.present
+    source = job.source
+    name = PurePath(source.path).name
+    return RecipeTexts(
+        f"{name}:{source.function}" if source.function else name,
+        change_line(one.recipe.job, job),
+        text_of(one),
+        python_script(job),
+        one.unknown,
+        code_files(job),
+    )
+
+
+def text_of(one: Variant) -> str:
+    """Return the draft of a variant as the text of a recipe."""
+    return replace(one.recipe, job=one.draft.present).text
+
+
+def job_in(text: str) -> tuple[CompileJob | None, str]:
+    """Return the job in a text, or None and what is wrong with it in one sentence."""
+    try:
+        found = parse_recipe(text.encode("utf-8", "surrogatepass"), _PLACE)
+    except RecipeError as error:
+        return None, f"{error}."
+    return found.job, ""
+
+
+def commands(one: Variant) -> str:
+    """Return what a shell does to make the program of a draft.
+
+    The recipe that was saved beside the files is used where it is the same one.
+    """
+    job, saved = one.draft.present, _saved(one)
+    if saved is not None and job == one.recipe.job:
+        return f"etscope compile --recipe {shlex.quote(str(saved))} -o build\n"
+    text = text_of(one)
+    return f"cat > {RECIPE} <<'{_END}'\n{text}{_END}\netscope compile --recipe {RECIPE} -o build\n"
+
+
+def code_files(job: CompileJob) -> tuple[str, ...]:
+    """Return the files whose Python code a compile runs."""
+    own = (job.source.path,) if job.source.kind is SourceKind.PYTHON else ()
+    others = (text.partition(".py:")[0] + ".py" for text in job.partitioners if ".py:" in text)
+    return tuple(dict.fromkeys((*own, *others)))
+
+
+def _saved(one: Variant) -> Path | None:
+    for path in one.files:
+        beside = Path(path).parent / RECIPE
+        if path.endswith(".pte") and beside.is_file():
+            return beside
+    return None

@@ -1,0 +1,46 @@
+"""The variants of a program as entries of a list, indented under what they were made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devtools_app.variants import History, Variant
+from devtools_app.viewmodels.colours import Palette
+from devtools_app.viewmodels.entries import Entry
+from devtools_app.viewmodels.recipe_form import change_line
+from devtools_app.viewmodels.session_list import session_tone
+
+_SAME = "made again"
+
+
+def variant_entries(
+    rows: Iterable[tuple[int, Variant]], history: History, palette: Palette
+) -> tuple[Entry, ...]:
+    """Return one entry a variant: its letter, what it changed, its numbers or its failure.
+
+    Args:
+        rows: variants with their depth
+        history: that they are in
+        palette: of the theme
+    """
+    return tuple(_entry(depth, one, history, palette) for depth, one in rows)
+
+
+def _entry(depth: int, one: Variant, history: History, palette: Palette) -> Entry:
+    parent = history.find(one.parent)
+    title = change_line(parent.recipe.job, one.recipe.job) or _SAME if parent else _first(one)
+    if one.failure:
+        detail, tone, spoken = one.failure, "bad", "failed"
+    else:
+        state = "" if one.session else "closed"
+        detail = " · ".join(part for part in (*one.facts, state) if part)
+        tone = session_tone(one.session, palette) if one.session else "muted"
+        spoken = "" if one.session else "closed"
+    if one.changed:
+        detail = " · ".join(part for part in (detail, "recipe edited") if part)
+    return Entry(title, detail, tone, spoken, mark=one.session, depth=depth)
+
+
+def _first(one: Variant) -> str:
+    partitioners = ", ".join(one.recipe.job.partitioners) or "portable"
+    return f"as opened · {partitioners}"

@@ -1,0 +1,283 @@
+"""Variants side by side: what moved, what it gained, whether the difference is real."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from devtools_app.requests import GoTo, OpenPaths, ShowSession, ShowView
+from devtools_app.run_form import RunForm, runnable
+from devtools_app.state import OpenSession, Place, State
+from devtools_app.theme import FontSize, set_role
+from devtools_app.variant_steps import compared_sessions
+from devtools_app.variants import Variant, walked
+from devtools_app.viewmodels.compare import Link, headline, subtitle, summary_table
+from devtools_app.viewmodels.compare_lists import LISTS, OWNERS, detail_table
+from devtools_app.viewmodels.recipe_form import change_line
+from devtools_app.viewmodels.variant_list import variant_entries
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.dot_list import DotList
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.comparing.model import Comparison
+from inspector.comparing.sessions import compare_sessions
+from inspector.jobs.executing import MeasureJob, RunJob
+
+if TYPE_CHECKING:
+    from inspector.jobs.measure import Measurement
+
+_ALONE = Need(
+    "Nothing to compare with",
+    "Change the recipe and press Ctrl+R: the variant that is made of it opens here beside this"
+    " one. Or open another program: any two sessions can be compared.",
+    "etscope compare model.pte other.pte",
+)
+_ALL = "*"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    comparison: Comparison
+    letters: tuple[str, ...]
+    runs: str
+
+
+class ComparePane(Pane):
+    """A headline, a summary, the tree of variants, and lists of what is different."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Comparison")
+        self._running = context.running
+        self.measurer = context.measurer
+        self._made: _Made | None = None
+        self._variants: tuple[Variant, ...] = ()
+        self.former = ToolbarCombo(context.theme, "former", "Session the others are held to")
+        self.newer = ToolbarCombo(context.theme, "with", "Sessions to compare with it")
+        self.lists = ToolbarCombo(context.theme, "list", "What to list")
+        self.lists.show_choices([(words, name) for name, words in LISTS], OWNERS)
+        self.headline = QLabel()
+        self.about = QLabel()
+        self.summary = TableView(context.theme, "summary of the comparison")
+        self.summary.hide_tools()
+        self.tree = DotList(context.theme, "Variants of this program")
+        self.details = TableView(context.theme, "differences")
+        for tool in (self.former, self.newer):
+            self.add_tool(tool)
+        self._measure = self.add_button(
+            "Measure", "Run the programs side by side until their times can be told", self.measure
+        )
+        self._cancel = self.add_button(
+            "Cancel", "Cancel the measurement", self.measurer.cancel, right=True
+        )
+        self._lay_out_content()
+        self._wire()
+
+    def _lay_out_content(self) -> None:
+        set_role(self.about, "role", "muted")
+        for label, name in ((self.headline, "Verdict"), (self.about, "What was changed")):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setAccessibleName(name)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.details.add_tool(self.lists, right=True)
+        upper = QSplitter(Qt.Orientation.Horizontal)
+        upper.addWidget(self.summary)
+        upper.addWidget(self.tree)
+        upper.setSizes([760, 240])
+        upper.setStretchFactor(0, 1)
+        split = QSplitter(Qt.Orientation.Vertical)
+        split.addWidget(upper)
+        split.addWidget(self.details)
+        split.setSizes([260, 240])
+        for part in (upper, split):
+            part.setChildrenCollapsible(False)
+            part.setHandleWidth(1)
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(0, 4, 0, 0)
+        layout.setSpacing(2)
+        for label in (self.headline, self.about):
+            label.setContentsMargins(14, 0, 14, 4)
+            layout.addWidget(label)
+        layout.addWidget(split, 1)
+        self.set_content(page)
+        self.theme.changed.connect(self._restyle)
+        self._restyle()
+
+    def _wire(self) -> None:
+        self.former.activated.connect(self._chosen)
+        self.newer.activated.connect(self._chosen)
+        self.lists.activated.connect(lambda _index: self._show_details())
+        self.summary.row_activated.connect(lambda row: self._follow(self.summary.rows.key(row)))
+        self.details.row_activated.connect(lambda row: self._follow(self.details.rows.key(row)))
+        self.tree.opened.connect(self._variant_opened)
+        self.measurer.changed.connect(self._measured)
+
+    # -- state -----------------------------------------------------------------------------
+
+    @override
+    def show_state(self, state: State) -> None:
+        """Compare the sessions that a state names."""
+        if state.session is None:
+            self.show_need(NO_SESSION)
+            return
+        shown = compared_sessions(state)
+        self._offer(state, shown)
+        self._show_tree(state)
+        if len(shown) < 2:
+            self.show_need(_ALONE)
+            return
+        measurement = self._measurement(shown)
+        key = (shown, id(measurement))
+        self.request(key, lambda: _compare(shown, measurement))
+        self._refresh_tools()
+
+    def _offer(self, state: State, shown: tuple[OpenSession, ...]) -> None:
+        sessions = [(f"{one.id}  {one.session.name}", one.id) for one in state.sessions]
+        first = shown[0].id if shown else ""
+        self.former.show_choices(sessions, first)
+        others = [choice for choice in sessions if choice[1] != first]
+        if len(others) > 1:
+            others.append(("all others", _ALL))
+        self.newer.show_choices(others, shown[1].id if len(shown) == 2 else _ALL)
+
+    def _show_tree(self, state: State) -> None:
+        one = state.history.of_session(state.current)
+        rows = list(walked(state.history, one.program)) if one is not None else []
+        self._variants = tuple(each for _, each in rows)
+        current = self._variants.index(one) if one in self._variants else -1
+        self.tree.show_entries(variant_entries(rows, state.history, self.theme.palette), current)
+        self.tree.setVisible(len(rows) > 0)
+
+    def _chosen(self) -> None:
+        first, second = str(self.former.currentData()), str(self.newer.currentData())
+        ids = [one.id for one in self.state.sessions]
+        if second == _ALL:
+            chosen = (first, *(each for each in ids if each != first))
+        else:
+            others = [each for each in ids if each != first]
+            chosen = (first, second if second != first else others[0])
+        self.store.update(compared=chosen)
+
+    @override
+    def show_result(self, result: object) -> None:
+        """Show a comparison."""
+        if not isinstance(result, _Made):
+            return
+        self._made = result
+        found, letters = result.comparison, result.letters
+        self.headline.setText(headline(found, letters))
+        self.about.setText(subtitle(found, self._edits(letters), result.runs))
+        self.about.setVisible(bool(self.about.text()))
+        self.summary.show_table(summary_table(found, letters))
+        self._show_details()
+        self._refresh_tools()
+        self.show_content()
+
+    def _edits(self, letters: tuple[str, ...]) -> str:
+        history = self.state.history
+        one, two = history.of_session(letters[0]), history.of_session(letters[1])
+        if len(letters) > 2 or one is None or two is None or one.program != two.program:
+            return ""
+        return change_line(one.recipe.job, two.recipe.job)
+
+    def _show_details(self) -> None:
+        made, kind = self._made, str(self.lists.currentData() or OWNERS)
+        if made is None:
+            return
+        words = dict(LISTS)[kind]
+        self.details.set_need(Need(f"No difference: {words}"))
+        self.details.show_table(detail_table(made.comparison, kind, made.letters))
+
+    # -- measuring -------------------------------------------------------------------------
+
+    def measure(self) -> None:
+        """Run the programs side by side, in a process of its own."""
+        shown = compared_sessions(self.state)
+        jobs = [_run_of(one, self._running.form) for one in shown]
+        known = tuple(job for job in jobs if job is not None)
+        if len(known) == len(shown) > 1:
+            self.measurer.start(MeasureJob(known), _keys(shown))
+
+    def _measurement(self, shown: tuple[OpenSession, ...]) -> Measurement | None:
+        found = self.measurer.current
+        return found.measurement if found is not None and found.sessions == _keys(shown) else None
+
+    def _measured(self) -> None:
+        self._refresh_tools()
+        found = self.measurer.current
+        if found is not None and not found.running and self.isVisible():
+            self.show_state(self.state)
+
+    def _refresh_tools(self) -> None:
+        found = self.measurer.current
+        busy = self.measurer.running and found is not None
+        self._cancel.setVisible(busy)
+        self._measure.setVisible(not busy)
+        self.note.setText("")
+        if busy and found is not None:
+            at = found.counted
+            far = f" · {at.done:,} of {at.total:,} blocks" if at is not None else ""
+            self.note.setText(f"Measuring{far} · {found.seconds:.0f} s")
+        elif found is not None and found.outcome is not None and found.outcome.sentence:
+            self.note.setText(found.outcome.sentence)
+
+    # -- links -----------------------------------------------------------------------------
+
+    def _follow(self, key: Hashable | None) -> None:
+        if not isinstance(key, Link):
+            return
+        method = key.selection.method or self.state.method
+        if key.selection or key.session != self.state.current:
+            self._ask(GoTo(Place(key.session, method, key.selection)))
+        self._ask(ShowView(key.view))
+
+    def _variant_opened(self, index: int) -> None:
+        one = self._variants[index] if index < len(self._variants) else None
+        if one is None or not one.files:
+            return
+        self._ask(ShowSession(one.session) if one.session else OpenPaths(one.files))
+
+    def start_find(self) -> None:
+        """Put the cursor into the filter of the list."""
+        self.details.start_find()
+
+    def step(self, by: int) -> bool:
+        """Choose the next or previous row of the list; return whether there was one."""
+        return self.details.step(by)
+
+    def export_to(self, path: Path) -> bool:
+        """Write the list as TSV or CSV by the suffix; return whether it worked."""
+        return self.details.export_to(path)
+
+    def _restyle(self) -> None:
+        self.headline.setFont(self.theme.sans(FontSize.LARGE, strong=True))
+
+
+def _compare(shown: tuple[OpenSession, ...], measurement: Measurement | None) -> _Made:
+    found = compare_sessions([one.session for one in shown], measurement)
+    runs = ""
+    if measurement is not None:
+        blocks = max((len(one.blocks) for one in measurement.programs), default=0)
+        runs = f"{blocks} interleaved blocks of warm runs each, medians, bootstrap 95 %"
+    return _Made(found, tuple(one.id for one in shown), runs)
+
+
+def _keys(shown: tuple[OpenSession, ...]) -> tuple[tuple[str, int], ...]:
+    return tuple((one.id, one.revision) for one in shown)
+
+
+def _run_of(one: OpenSession, form: RunForm) -> RunJob | None:
+    what = runnable(one.id, one.session)
+    return None if what is None else form.job(what)
+
+
+SPEC = ViewSpec("compare", "Compare", Area.CENTRE, ComparePane, "compare")

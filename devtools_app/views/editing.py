@@ -1,0 +1,41 @@
+"""How views offer the edits of the recipe: in the menus of their rows, or in one of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QMenu, QWidget
+
+from devtools_app.requests import Ask, OfferEdits
+from devtools_app.state import Selection
+from devtools_app.widgets.item_panel import ItemPanel
+
+
+def offer_edits_of_rows(panel: ItemPanel, ask: Ask) -> None:
+    """Offer, in the menu of a table or tree, the edits on what its rows select."""
+
+    def more(menu: QMenu, key: Hashable) -> None:
+        if isinstance(key, Selection):
+            ask(OfferEdits(key, menu))
+
+    panel.more_actions = more
+
+
+def edits_menu(parent: QWidget, selection: Selection, ask: Ask) -> QMenu:
+    """Return a menu with the edits on something that is selected."""
+    menu = QMenu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.setToolTipsVisible(True)
+    ask(OfferEdits(selection, menu))
+    if menu.isEmpty():
+        nothing = menu.addAction("Nothing of the recipe can be changed here")
+        nothing.setEnabled(False)
+    return menu
+
+
+def show_edits(parent: QWidget, at: QPoint, selection: Selection, ask: Ask) -> QMenu:
+    """Show the edits on something at a place of a widget; return the menu."""
+    menu = edits_menu(parent, selection, ask)
+    menu.popup(parent.mapToGlobal(at))
+    return menu

@@ -1,0 +1,230 @@
+"""The recipe of the program shown: as a form, as text and as Python; every edit can be undone."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.compile_dialog import Notice
+from devtools_app.recipe_fields import RecipeFields
+from devtools_app.requests import EditRecipe, Recompile, Say, UndoRecipe
+from devtools_app.state import State
+from devtools_app.theme import set_role
+from devtools_app.variant_steps import shown_variant
+from devtools_app.variants import Variant
+from devtools_app.viewmodels.recipe_form import with_value
+from devtools_app.viewmodels.recipe_texts import commands, job_in, recipe_texts
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.push_button import push_button
+
+_EMPTY = Need(
+    "No recipe is known",
+    "An ETRecord tells how its program was made, as far as it holds that; a recipe.json beside the"
+    " program tells all. Open one of them with the program.",
+    "etscope compile model.py:build -o build",
+)
+
+
+class RecipeView(QWidget):
+    """Edits the draft of the variant shown; the program is made of it by Ctrl+R."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__()
+        self._ask = context.ask
+        self._theme = context.theme
+        self._variant: Variant | None = None
+        self._title = _words("")
+        self._unknown = _words("muted")
+        self._changes = _words("")
+        self._effect = _words("muted")
+        self._previews = context.previews
+        self._runs = Notice(context.theme)
+        self.fields = RecipeFields(context.theme)
+        self.text = _editor("Recipe as text")
+        self.script = _editor("Recipe as Python", read_only=True)
+        self._problem = _words("bad")
+        self._apply = push_button("Apply", "Use the recipe as it is written", self.apply_text)
+        self._tabs = QTabWidget()
+        self._tabs.setAccessibleName("Recipe as form, text or Python")
+        self._tabs.setDocumentMode(True)
+        self._empty = EmptyState(context.theme, _EMPTY)
+        self._pages = QStackedWidget()
+        self._buttons()
+        self._lay_out()
+        self.fields.edited.connect(self._edited)
+        self.text.textChanged.connect(self._typed)
+        self._previews.changed.connect(self._show_effect)
+        context.theme.changed.connect(self._restyle)
+        self._restyle()
+
+    @property
+    def problem(self) -> str:
+        """Return what is wrong with the text, empty when nothing is."""
+        return self._problem.text()
+
+    @property
+    def changes(self) -> str:
+        """Return what is changed, in words."""
+        return self._changes.text()
+
+    @property
+    def unknown(self) -> str:
+        """Return what the files do not tell."""
+        return "" if self._unknown.isHidden() else self._unknown.text()
+
+    def show_state(self, state: State) -> None:
+        """Show the recipe of the variant of a state."""
+        one = shown_variant(state)
+        self._pages.setCurrentIndex(0 if one is None else 1)
+        if one is None or one == self._variant:
+            self._variant = one
+            return
+        self._variant = one
+        texts = recipe_texts(one)
+        self._title.setText(texts.title)
+        self._changes.setText(texts.changes)
+        self._changes.setVisible(bool(texts.changes))
+        if one.changed:
+            self._previews.ask(one.draft.present, one.recipe.job)
+        self._show_effect()
+        self._unknown.setText(f"{texts.unknown[:1].upper()}{texts.unknown[1:]}.")
+        self._unknown.setVisible(bool(texts.unknown))
+        self._runs.say(texts.runs)
+        self.fields.show_job(one.draft.present)
+        if self.text.toPlainText() != texts.text:
+            self.text.setPlainText(texts.text)
+        self.script.setPlainText(texts.script)
+        self._typed()
+        self._undo.setEnabled(bool(one.draft.past))
+        self._redo.setEnabled(bool(one.draft.future))
+
+    @property
+    def effect(self) -> str:
+        """Return what the edits do to the partitions, empty without edits."""
+        return "" if self._effect.isHidden() else self._effect.text()
+
+    def _show_effect(self) -> None:
+        one = self._variant
+        changed = one is not None and one.changed
+        self._effect.setVisible(changed)
+        if one is not None and changed:
+            words = self._previews.effect(one.draft.present, one.recipe.job)
+            self._effect.setText(f"{words[:1].upper()}{words[1:]}")
+
+    def apply_text(self) -> None:
+        """Use the recipe as it is written."""
+        job, problem = job_in(self.text.toPlainText())
+        self._problem.setText(problem)
+        if job is not None:
+            self._ask(EditRecipe(job))
+
+    def copy_python(self) -> None:
+        """Put a script that makes the program on the clipboard."""
+        QGuiApplication.clipboard().setText(self.script.toPlainText())
+        self._ask(Say("Copied a Python script that makes this program"))
+
+    def copy_command(self) -> None:
+        """Put commands that make the program on the clipboard."""
+        if self._variant is not None:
+            QGuiApplication.clipboard().setText(commands(self._variant))
+            self._ask(Say("Copied commands that make this program"))
+
+    def _edited(self, path: str, value: object) -> None:
+        if self._variant is not None:
+            self._ask(EditRecipe(with_value(self._variant.draft.present, path, value)))
+
+    def _typed(self) -> None:
+        job, problem = job_in(self.text.toPlainText())
+        self._problem.setText(problem)
+        self._problem.setVisible(bool(problem))
+        now = self._variant.draft.present if self._variant is not None else None
+        self._apply.setEnabled(job is not None and job != now)
+
+    def _buttons(self) -> None:
+        ask = self._ask
+        self._undo = push_button(
+            "Undo", "Take the last edit of the recipe back", lambda: ask(UndoRecipe())
+        )
+        self._redo = push_button(
+            "Redo", "Do the edit again that was undone", lambda: ask(UndoRecipe(again=True))
+        )
+        self._python = push_button(
+            "Copy as Python", "Copy a script that makes the program", self.copy_python
+        )
+        self._command = push_button(
+            "Copy as command", "Copy commands that make the program", self.copy_command
+        )
+        self._go = push_button(
+            "Recompile and run", "Make and run the program, and compare", lambda: ask(Recompile())
+        )
+        set_role(self._go, "primary", "true")
+
+    def _lay_out(self) -> None:
+        text = QWidget()
+        below = QHBoxLayout()
+        below.addWidget(self._problem, 1)
+        below.addWidget(self._apply)
+        inside = QVBoxLayout(text)
+        inside.setContentsMargins(0, 0, 0, 4)
+        inside.addWidget(self.text, 1)
+        inside.addLayout(below)
+        self._tabs.addTab(self.fields, "Form")
+        self._tabs.addTab(text, "Text")
+        self._tabs.addTab(self.script, "Python")
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(12, 8, 8, 8)
+        layout.setSpacing(6)
+        for widget in (self._title, self._unknown, self._changes, self._effect, self._runs):
+            layout.addWidget(widget)
+        layout.addWidget(self._tabs, 1)
+        for row in ((self._undo, self._redo, self._go), (self._python, self._command)):
+            line = QHBoxLayout()
+            line.setSpacing(6)
+            for button in row:
+                line.addWidget(button, 1 if button is self._go else 0)
+            if self._go not in row:
+                line.addStretch(1)
+            layout.addLayout(line)
+        self._pages.addWidget(self._empty)
+        self._pages.addWidget(page)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self._pages)
+
+    def _restyle(self) -> None:
+        for editor in (self.text, self.script):
+            editor.setFont(self._theme.mono())
+        self._title.setFont(self._theme.sans(strong=True))
+
+
+def _words(role: str) -> QLabel:
+    label = QLabel()
+    label.setWordWrap(True)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    if role:
+        set_role(label, "role", role)
+    return label
+
+
+def _editor(name: str, *, read_only: bool = False) -> QPlainTextEdit:
+    editor = QPlainTextEdit()
+    editor.setObjectName("plain")
+    editor.setAccessibleName(name)
+    editor.setReadOnly(read_only)
+    editor.setTabChangesFocus(True)
+    editor.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+    return editor
+
+
+SPEC = ViewSpec("recipe", "Recipe", Area.RIGHT, RecipeView, "recipe")

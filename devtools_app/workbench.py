@@ -1,0 +1,66 @@
+"""The recipes of the programs that are open: found, edited, undone; kept in the state."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from devtools_app.state import State
+from devtools_app.store import Store
+from devtools_app.variant_steps import edit_recipe, known_sessions, redo, shown_variant, undo
+from devtools_app.variants import Variant
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.jobs.description import CompileJob
+    from inspector.jobs.recipe_file import FoundRecipe
+    from inspector.session import Session
+
+_LOG = logging.getLogger(__name__)
+
+
+class Workbench(QObject):
+    """Keeps the history of the state in step with its sessions, and does the edits."""
+
+    def __init__(self, store: Store, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        store.changed.connect(self._state_changed)
+
+    @property
+    def variant(self) -> Variant | None:
+        """Return the variant of the session shown, None where nothing tells how it was made."""
+        return shown_variant(self._store.state)
+
+    @property
+    def job(self) -> CompileJob | None:
+        """Return the recipe that is compiled next, None where nothing tells one."""
+        one = self.variant
+        return None if one is None else one.draft.present
+
+    def edit(self, job: CompileJob) -> None:
+        """Use another recipe next."""
+        self._store.put(edit_recipe(self._store.state, job))
+
+    def undo(self) -> None:
+        """Take the last edit back."""
+        self._store.put(undo(self._store.state))
+
+    def redo(self) -> None:
+        """Do the edit again that was undone last."""
+        self._store.put(redo(self._store.state))
+
+    def _state_changed(self, old: State, new: State) -> None:
+        if old.sessions != new.sessions:
+            self._store.put(known_sessions(new, self._find))
+
+    def _find(self, session: Session) -> FoundRecipe | None:
+        from inspector.jobs.recipe import RecipeError
+        from inspector.jobs.session_recipe import session_recipe
+
+        try:
+            return session_recipe(session)
+        except (RecipeError, OSError) as error:
+            _LOG.info("%s", error)
+            return None

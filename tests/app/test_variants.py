@@ -1,0 +1,268 @@
+"""The history of variants: edits, undo and redo, the tree, what a workspace keeps of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from devtools_app.state import OpenSession, State
+from devtools_app.variant_steps import (
+    compared_sessions,
+    edit_recipe,
+    known_sessions,
+    redo,
+    shown_variant,
+    undo,
+)
+from devtools_app.variants import (
+    MOST_STEPS,
+    MOST_VARIANTS,
+    Draft,
+    History,
+    derived,
+    joined,
+    opened,
+    walked,
+    with_open,
+    with_variant,
+    without,
+)
+from devtools_app.viewmodels.colours import LIGHT
+from devtools_app.viewmodels.variant_list import variant_entries
+from devtools_app.workspace import Workspace, load_workspace, save_workspace
+from inspector.jobs.description import CompileJob, Rules, Source
+from inspector.jobs.recipe import Recipe
+from inspector.jobs.recipe_file import FoundRecipe
+from inspector.session import Session
+
+BASE = CompileJob(Source("/models/net.py", "build"), partitioners=("xnnpack",))
+
+
+def job(*denied: str) -> CompileJob:
+    return replace(BASE, rules=Rules(deny_nodes=denied))
+
+
+def recipe(of: CompileJob) -> Recipe:
+    return Recipe(of, "", {})
+
+
+def history() -> History:
+    return opened(History(), "A", recipe(BASE), ("/files/model.pte", "/files/model.etrecord"))
+
+
+def state(found: History, *sessions: str, current: str = "") -> State:
+    shown = tuple(OpenSession(one, Session(one, ()), (f"/{one}.pte",)) for one in sessions)
+    return State(sessions=shown, current=current or sessions[-1], history=found)
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=12), st.integers(0, 14))
+def test_draft_undone_and_redone_is_what_it_was(names: list[str], steps: int) -> None:
+    draft = Draft(BASE)
+    for name in names:
+        draft = draft.edited(job(name))
+    walked_back = draft
+    for _ in range(steps):
+        walked_back = walked_back.undone()
+    again = walked_back
+    for _ in range(steps):
+        again = again.redone()
+    assert again == draft
+    back = walked_back
+    while back.past:
+        back = back.undone()
+    assert back.present == BASE
+
+
+def test_draft_edit_after_undo_forgets_what_was_undone() -> None:
+    draft = Draft(BASE).edited(job("a")).edited(job("b")).undone().edited(job("c"))
+    assert draft.present == job("c")
+    assert draft.past == (BASE, job("a"))
+    assert draft.future == ()
+    assert draft.redone() == draft
+
+
+def test_draft_keeps_a_bounded_way_back() -> None:
+    draft = Draft(BASE)
+    for number in range(MOST_STEPS + 50):
+        draft = draft.edited(job(str(number)))
+    assert len(draft.past) == MOST_STEPS
+
+
+def test_variant_that_was_made_goes_on_from_the_edits_that_led_to_it() -> None:
+    found = history()
+    edited = replace(found[0], draft=found[0].draft.edited(job("a")).edited(job("a", "b")))
+    found = derived(with_variant(found, edited), 0, recipe(job("a", "b")))
+    parent, child = found.variants
+    assert child.draft == Draft(job("a", "b"), (BASE, job("a")))
+    assert not child.changed
+    assert not parent.changed
+    assert parent.draft.redone().redone().present == job("a", "b")
+
+
+def test_variant_that_failed_leaves_the_edits_where_they_were() -> None:
+    found = history()
+    edited = replace(found[0], draft=found[0].draft.edited(job("a")))
+    found = derived(with_variant(found, edited), 0, recipe(job("a")), failure="no kernel for it")
+    parent, child = found.variants
+    assert parent == edited
+    assert (child.failure, child.files) == ("no kernel for it", ())
+    assert found.like(child.program, job("a")) is None
+
+
+def made(found: History, session: str, *denied: str) -> History:
+    """Return a history with one more variant of the newest one, open in a session."""
+    parent = found.variants[-1]
+    found = derived(found, parent.id, recipe(job(*denied)))
+    child = replace(found.variants[-1], session=session, files=(f"/{session}/model.pte",))
+    return with_variant(found, child)
+
+
+def test_undo_shows_the_variant_that_was_made_so_and_redo_goes_on() -> None:
+    first = edit_recipe(state(history(), "A"), job("a"))
+    found = made(first.history, "B", "a")
+    shown = state(found, "A", "B")
+    back = undo(shown)
+    assert back.current == "A"
+    assert shown_variant(back).draft.present == BASE
+    again = redo(back)
+    assert again.current == "B"
+    assert shown_variant(again).draft.present == job("a")
+    assert not shown_variant(undo(again)).changed
+
+
+def test_undo_of_an_edit_that_nobody_compiled_stays_where_it_is() -> None:
+    found = made(edit_recipe(state(history(), "A"), job("a")).history, "B", "a")
+    edited = edit_recipe(state(found, "A", "B"), job("a", "x"))
+    assert edited.current == "B"
+    back = undo(edited)
+    assert back.current == "B"
+    assert not shown_variant(back).changed
+    assert redo(back) == edited
+
+
+def test_undo_where_no_recipe_is_known_does_nothing() -> None:
+    alone = state(History(), "A")
+    assert undo(alone) is alone
+    assert redo(alone) is alone
+    assert edit_recipe(alone, BASE) is alone
+
+
+def test_tree_has_parents_before_children_and_depths() -> None:
+    found = made(made(history(), "B", "a"), "C", "a", "b")
+    found = derived(found, 0, recipe(job("z")), failure="it crashed")
+    depths = [(depth, one.session) for depth, one in walked(found, str(BASE.source))]
+    assert depths == [(0, "A"), (1, "B"), (2, "C"), (1, "")]
+    entries = variant_entries(walked(found, str(BASE.source)), found, LIGHT)
+    assert [entry.title for entry in entries] == [
+        "as opened · xnnpack",
+        "deny nodes + a",
+        "deny nodes + b",
+        "deny nodes + z",
+    ]
+    assert entries[-1].detail == "it crashed"
+    assert entries[-1].tone == "bad"
+    rest = without(found, 1)
+    assert [(depth, one.session) for depth, one in walked(rest, str(BASE.source))] == [
+        (0, "A"),
+        (1, "C"),
+        (1, ""),
+    ]
+
+
+def test_variant_of_a_closed_session_is_open_again_with_its_files() -> None:
+    found = made(history(), "B", "a")
+    closed = with_open(found, frozenset({"A"}))
+    assert closed[1].session == ""
+    again = opened(closed, "C", recipe(BASE), ("/B/model.pte", "/B/run/run.etdp"))
+    assert [one.session for one in again.variants] == ["A", "C"]
+    assert again[1].recipe.job == job("a")
+
+
+def test_history_forgets_the_oldest_closed_variants_when_there_are_too_many() -> None:
+    found = history()
+    for number in range(MOST_VARIANTS + 10):
+        found = derived(found, 0, recipe(job(str(number))), failure="no")
+    assert len(found.variants) == MOST_VARIANTS
+    assert found.variants[0].session == "A"
+    assert found.made == MOST_VARIANTS + 11
+
+
+def test_sessions_that_come_and_go_are_known(tmp_path: Path) -> None:
+    def find(session: Session) -> FoundRecipe | None:
+        return None if session.name == "B" else FoundRecipe(recipe(BASE), "no passes")
+
+    shown = known_sessions(state(History(), "A", "B"), find)
+    assert [one.session for one in shown.history.variants] == ["A"]
+    assert shown.history[0].unknown == "no passes"
+    assert known_sessions(shown, find) is shown
+    fewer = known_sessions(replace(shown, sessions=shown.sessions[1:]), find)
+    assert fewer.history[0].session == ""
+
+
+def test_compared_sessions_are_the_chosen_ones_else_parent_and_child() -> None:
+    found = made(made(history(), "B", "a"), "C", "b")
+    shown = state(found, "A", "B", "C", current="C")
+    assert [one.id for one in compared_sessions(shown)] == ["B", "C"]
+    chosen = replace(shown, compared=("A", "C", "gone"))
+    assert [one.id for one in compared_sessions(chosen)] == ["A", "C"]
+    first = replace(shown, current="A")
+    assert [one.id for one in compared_sessions(first)] == ["B", "A"]
+    assert compared_sessions(state(History(), "A")) == ()
+    strangers = state(History(), "A", "B")
+    assert [one.id for one in compared_sessions(strangers)] == ["A", "B"]
+
+
+def test_workspace_keeps_the_history_with_its_drafts(tmp_path: Path) -> None:
+    found = made(edit_recipe(state(history(), "A"), job("a")).history, "B", "a")
+    edited = edit_recipe(state(found, "A", "B"), job("a", "x")).history
+    failed = derived(edited, 1, recipe(job("q")), failure="no kernel")
+    path = tmp_path / "work.etscope"
+    save_workspace(path, Workspace(sessions=(("A", ("/a.pte",)),), history=failed))
+    assert load_workspace(path).history == failed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"variants": 7},
+        {"variants": [7, None, {}]},
+        {"variants": [{"id": -1}]},
+        {"variants": [{"id": 0, "recipe": {"recipe": 99}}]},
+    ],
+)
+def test_workspace_with_an_odd_history_opens_without_it(change: dict, tmp_path: Path) -> None:
+    path = tmp_path / "work.etscope"
+    save_workspace(path, Workspace(sessions=(("A", ("/a.pte",)),), history=history()))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    found = load_workspace(path)
+    assert found.history == History()
+    assert found.sessions
+
+
+def test_workspace_with_an_odd_draft_keeps_the_variant(tmp_path: Path) -> None:
+    path = tmp_path / "work.etscope"
+    save_workspace(path, Workspace(sessions=(("A", ("/a.pte",)),), history=history()))
+    content = json.loads(path.read_text())
+    content["variants"][0]["next"] = {"rules": 7}
+    content["variants"][0]["parent"] = 12
+    path.write_text(json.dumps(content))
+    assert load_workspace(path).history == history()
+
+
+def test_joined_histories_keep_their_trees_under_new_names() -> None:
+    here, there = made(history(), "B", "a"), made(history(), "B", "b")
+    both = joined(here, there, {"A": "C", "B": "D"})
+    assert [(one.id, one.parent, one.session) for one in both.variants] == [
+        (0, None, "A"),
+        (1, 0, "B"),
+        (2, None, "C"),
+        (3, 2, "D"),
+    ]
+    assert both.made == 4
+    closed = joined(here, there, {})
+    assert [one.session for one in closed.variants] == ["A", "B", "", ""]
