@@ -11,14 +11,15 @@ from collections.abc import Iterable
 from inspector.delegation import analyse_delegation
 from inspector.diff_change import Change
 from inspector.diff_data import bundled_changes, named_data_changes, tensor_changes
-from inspector.diff_program import instruction_alignment, node_changes, program_changes
+from inspector.diff_nodes import node_alignment, node_changes
+from inspector.diff_program import instruction_alignment, program_changes
 from inspector.diff_time import time_changes
 from inspector.memory import analyse_memory
 from inspector.session import Session
 from inspector.size_files import session_sizes
 from schema.identity_cache import identity_cache
 
-__all__ = ["AREAS", "Change", "diff_sessions", "instruction_alignment"]
+__all__ = ["AREAS", "Change", "diff_sessions", "instruction_alignment", "node_alignment"]
 
 AREAS = (
     "files",

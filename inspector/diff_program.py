@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from inspector import record_maps
 from inspector.delegation import DelegateFacts, MethodDelegation, analyse_delegation
 from inspector.diff_change import Change
 from inspector.graph_diff import Alignment, align
@@ -33,22 +32,6 @@ def program_changes(old: Session, new: Session, method: str) -> list[Change]:
         *_values(old.program, new.program, method),
         *_delegates(old, new, method),
     ]
-
-
-def node_changes(old: Session, new: Session, method: str) -> list[Change]:
-    """Return the differences of the recorded graphs of one method that both records have."""
-    if old.record is None or new.record is None:
-        return []
-    before, after = (record_maps.edge_graph(one, method) for one in (old.record, new.record))
-    if before is None or after is None:
-        return []
-    here, there = ([node.target for node in graph.calls()] for graph in (before, after))
-    found = _counted("nodes", method, Counter(here), Counter(there))
-    alignment = align(here, there)
-    if not found and alignment.removed:
-        moved = f"{len(alignment.removed)} of {len(here)} elsewhere"
-        found.append(Change("nodes", f"{method} order of nodes", "one", moved))
-    return found
 
 
 @identity_cache

@@ -8,7 +8,8 @@ from typing import Any
 
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
 from inspector.cli.options import add_output, add_reading, open_files
-from inspector.diff import Change, diff_sessions, instruction_alignment
+from inspector.comparing.alignment import GraphAlignment
+from inspector.diff import Change, diff_sessions, instruction_alignment, node_alignment
 from inspector.session import Session
 from schema.errors import Issue, Severity
 
@@ -109,18 +110,34 @@ def _json(change: Change) -> dict[str, Any]:
 
 
 def _alignments(old: Session, new: Session) -> dict[str, Any]:
-    """Return how the instructions of the common methods correspond."""
+    """Return how the instructions and recorded nodes of the common methods correspond."""
     found: dict[str, Any] = {}
-    if old.program is None or new.program is None:
-        return found
     for method in (name for name in old.methods if name in new.methods):
-        alignment = instruction_alignment(old, new, method)
-        found[method] = {
-            "same": len(alignment.pairs),
-            "removed": list(alignment.removed),
-            "added": list(alignment.added),
-        }
+        entry: dict[str, Any] = {}
+        if old.program is not None and new.program is not None:
+            alignment = instruction_alignment(old, new, method)
+            entry["same"] = len(alignment.pairs)
+            entry["removed"] = list(alignment.removed)
+            entry["added"] = list(alignment.added)
+        nodes = node_alignment(old, new, method)
+        if nodes is not None:
+            entry["nodes"] = _nodes(nodes)
+        if entry:
+            found[method] = entry
     return found
+
+
+def _nodes(found: GraphAlignment) -> dict[str, Any]:
+    old, new = found.old.nodes, found.new.nodes
+    return {
+        "same": len(found.pairs),
+        "removed": [old[number].name for number in found.removed],
+        "added": [new[number].name for number in found.added],
+        "replaced": [
+            {"old": [old[n].name for n in group.old], "new": [new[n].name for n in group.new]}
+            for group in found.replaced
+        ],
+    }
 
 
 def _lines(old: Session, new: Session, different: list[Change]) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias, cast
 
 OUTPUTS, TRACE, BUFFER, REPORT = "outputs.pt", "run.etdp", "run.debug", "run.json"
+INPUTS = "inputs.pt"
 MADE_INPUTS = ("random", "ones", "zeros")
 DEBUG_LEVELS = ("none", "outputs", "intermediate")
 ENGINES = ("auto", "native", "torch")
@@ -33,6 +34,9 @@ class RunJob:
         data_files: ``.ptd`` files
         threads: of torch, 0 for as many as it takes by itself
         engine: what runs delegates whose backend has several engines
+        toolchain: whose runtime, empty for our own; ``executorch`` for that of an interpreter
+        python: the interpreter that has it, empty for the one we run in
+        keep_inputs: whether ``INPUTS`` is written as well, for a comparison with the recorded graph
     """
 
     program: str
@@ -50,6 +54,34 @@ class RunJob:
     data_files: tuple[str, ...] = ()
     threads: int = 0
     engine: str = ENGINES[0]
+    toolchain: str = ""
+    python: str = ""
+    keep_inputs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureJob:
+    """Programs that are measured side by side, in blocks of runs.
+
+    In a block each program is loaded anew, warmed up and run several times, one after the other;
+    every other block goes through them backwards.
+
+    Attributes:
+        programs: what is run, on which inputs and how; what they say of runs, of warming up and of
+            recording means nothing here
+        blocks: how many
+        seconds: how long a program is measured in a block, as far as the number of runs allows
+        least_runs: of a program in a block
+        most_runs: likewise
+        first_block: where to go on, for each program; empty for the beginning
+    """
+
+    programs: tuple[RunJob, ...]
+    blocks: int = 16
+    seconds: float = 0.1
+    least_runs: int = 5
+    most_runs: int = 200
+    first_block: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +129,55 @@ class BundleJob:
     expected: tuple[str, ...] = ()
 
 
-ExecutingJob: TypeAlias = RunJob | VerifyJob | BundleJob
-_KINDS: dict[str, type[RunJob] | type[VerifyJob] | type[BundleJob]] = {
+@dataclass(frozen=True, slots=True)
+class StepJob:
+    """One delegate call, run node by node.
+
+    Attributes:
+        program: a ``.pte`` or ``.bpte``
+        method: empty for ``forward``, or for the only one there is
+        call: which delegate call of the run, from 0
+        stop: node before which values are no longer looked at; None for none
+        values: ids of those that are wanted; none for all
+        replacements: id of a value and what it holds as soon as it is there: ``zeros``, ``ones``,
+            a number, or a file of one tensor
+        inputs: random, ones, zeros, or a file of tensors
+        case: number of the bundled case whose inputs are taken instead; None for none
+        seed: of random inputs
+        save: whether the values are written to a file
+        data_files: ``.ptd`` files
+        threads: of torch, 0 for as many as it takes by itself
+        engine: what runs delegates whose backend has several engines
+    """
+
+    program: str
+    method: str = ""
+    call: int = 0
+    stop: int | None = None
+    values: tuple[int, ...] = ()
+    replacements: tuple[tuple[int, str], ...] = ()
+    inputs: str = MADE_INPUTS[0]
+    case: int | None = None
+    seed: int = 0
+    save: bool = False
+    data_files: tuple[str, ...] = ()
+    threads: int = 0
+    engine: str = ENGINES[0]
+
+
+ExecutingJob: TypeAlias = RunJob | VerifyJob | BundleJob | MeasureJob | StepJob
+_KINDS: dict[str, Callable[..., ExecutingJob]] = {
     "run": RunJob,
     "verify": VerifyJob,
     "bundle": BundleJob,
+    "measure": MeasureJob,
+    "step": StepJob,
 }
 
 
 def executing_content(job: ExecutingJob) -> dict[str, Any]:
     """Return a job as a JSON object."""
-    kind = next(name for name, kind in _KINDS.items() if isinstance(job, kind))
+    kind = next(name for name, kind in _KINDS.items() if kind is type(job))
     return {"kind": kind, **asdict(job)}
 
 
@@ -118,4 +188,14 @@ def executing_from(content: Mapping[str, Any]) -> ExecutingJob:
         for key, value in content.items()
         if key != "kind"
     }
+    if "replacements" in given:
+        given["replacements"] = tuple((int(at), str(what)) for at, what in given["replacements"])
+    if "programs" in given:
+        given["programs"] = tuple(run_from(each) for each in content["programs"])
     return _KINDS[content["kind"]](**given)
+
+
+def run_from(content: Mapping[str, Any]) -> RunJob:
+    """Return the run in a JSON object of its fields."""
+    found: dict[str, Any] = {**content, "data_files": tuple(content["data_files"])}
+    return RunJob(**found)

@@ -79,7 +79,74 @@ class Ready:
     planners: tuple[str, ...] = ()
 
 
-Message: TypeAlias = Stage | Counted | Warned | Log | Ready
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Times of one program in one block.
+
+    Attributes:
+        program: its number in the job
+        block: number of the block
+        run_ms: each run; empty when the block begins
+        facts: how it was run, said once
+    """
+
+    program: int
+    block: int
+    run_ms: tuple[float, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A program that cannot be measured; the others go on.
+
+    Attributes:
+        program: its number in the job
+        sentence: why
+        blame: usage, unreadable or failed
+    """
+
+    program: int
+    sentence: str
+    blame: str = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The nodes that a bisection can take out of delegates.
+
+    Attributes:
+        nodes: as JSON objects, in the order of the graph
+    """
+
+    nodes: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trying:
+    """A program of a bisection is about to be made.
+
+    Attributes:
+        removed: ranges of nodes that are taken out, as [first, behind the last)
+    """
+
+    removed: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A program of a bisection was made and looked at.
+
+    Attributes:
+        trial: as a JSON object
+    """
+
+    trial: Mapping[str, Any]
+
+
+Message: TypeAlias = (
+    Stage | Counted | Warned | Log | Ready | Measured | Refused | Found | Trying | Tried
+)
 
 
 class Ended(str, Enum):
@@ -128,6 +195,17 @@ def message_from(content: Mapping[str, Any]) -> Message | Outcome | None:
         )
     if kind == "counted":
         return Counted(int(content["done"]), int(content["total"]))
+    if kind == "measured":
+        times = tuple(float(time) for time in content["run_ms"])
+        return Measured(content["program"], content["block"], times, content.get("facts", {}))
+    if kind == "refused":
+        return Refused(content["program"], content["sentence"], content.get("blame", "failed"))
+    if kind == "candidates":
+        return Found(tuple(content["nodes"]))
+    if kind == "trying":
+        return Trying(tuple((int(start), int(end)) for start, end in content["removed"]))
+    if kind == "tried":
+        return Tried(content["trial"])
     if kind == "warning":
         return Warned(content["text"], content.get("file", ""), content.get("line", 0))
     if kind == "log":

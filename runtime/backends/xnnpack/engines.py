@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from runtime.backends.xnnpack.engine import Engine
 from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.host import HostEngine
@@ -47,10 +49,12 @@ def _native(plan: Plan, *, fall_back: bool) -> tuple[Engine, str]:
 
 
 class Shared:
-    """The kernels that this process has."""
+    """The kernels that this process has, and those for other numbers of threads."""
 
     kernels: Kernels | None = None
     here = False
+    count = 0
+    others: ClassVar[dict[int, Kernels]] = {}
 
 
 def run_kernels_here() -> None:
@@ -63,10 +67,19 @@ def run_kernels_here() -> None:
 
 
 def kernels() -> Kernels:
-    """Return the real kernels, in a new process where the last has ended."""
+    """Return the real kernels for as many threads as torch has, in a new process if need be."""
+    _for_threads(threads())
     found, folder = Shared.kernels, availability().folder
     if found is None or not found.alive:
         assert folder is not None
         make = LocalKernels if Shared.here else KernelProcess
         found = Shared.kernels = make(folder, threads())
     return found
+
+
+def _for_threads(count: int) -> None:
+    """Take the kernels that have so many threads; what is loaded keeps its own."""
+    if Shared.kernels is not None and Shared.count != count:
+        Shared.others[Shared.count] = Shared.kernels
+        Shared.kernels = Shared.others.get(count)
+    Shared.count = count

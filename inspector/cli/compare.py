@@ -1,0 +1,191 @@
+"""compare: two sessions or more side by side; the others are held to the first."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from inspector.cli.answer import FAILED, UNREADABLE, USAGE, Answer, CommandError
+from inspector.cli.compare_tables import letter, summary_table, tables
+from inspector.cli.job_runs import add_timeout, check_there, count, count_or_none, finished
+from inspector.cli.options import add_output, add_reading, open_files
+from inspector.cli.output import refuse_existing, refuse_inputs, write_text
+from inspector.cli.progress import Progress
+from inspector.comparing.content import comparison_content
+from inspector.comparing.html import comparison_html
+from inspector.comparing.sessions import compare_sessions
+from inspector.jobs.executing import ENGINES, MADE_INPUTS, MeasureJob, RunJob
+from inspector.jobs.gap import GapJob, GapRun
+from inspector.jobs.measure import Measurement, MeasureRun
+from inspector.jobs.messages import Ended
+from inspector.numerics.report import GapReport
+from inspector.session import Session
+from schema.errors import Issue, Severity
+
+_SHOWN = 15
+_FEW = 6  # blocks below which little can be told
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    what = "file or folder of one program; several files with commas"
+    parser.add_argument("sessions", nargs="+", metavar="A", help=f"two or more: {what}")
+    add_reading(parser)
+    parser.add_argument(
+        "--measure",
+        type=count,
+        metavar="N",
+        help="run the programs here, in N blocks of warm runs one after the other; 16 say enough",
+    )
+    parser.add_argument(
+        "--inputs",
+        dest="inputs_file",
+        metavar="FILE.pt|random|ones|zeros",
+        default=MADE_INPUTS[0],
+        help="of the runs measured here; default: random",
+    )
+    parser.add_argument(
+        "--seed", type=count_or_none, default=0, metavar="N", help="of random inputs; default: 0"
+    )
+    parser.add_argument(
+        "--threads", type=count, default=0, metavar="N", help="default: as many as torch takes"
+    )
+    parser.add_argument(
+        "--engine", choices=ENGINES, default=ENGINES[0], help="what runs XNNPACK delegates"
+    )
+    parser.add_argument(
+        "--no-gap", action="store_true", help="leave out the errors of sessions with debug buffers"
+    )
+    parser.add_argument("--html", metavar="FILE", help="write a report, one self-contained file")
+    parser.add_argument(
+        "--top", type=count_or_none, default=_SHOWN, metavar="N", help="rows of text; default: 15"
+    )
+    add_timeout(parser)
+    add_output(parser)
+
+
+def run(options: Namespace) -> Answer:
+    """Compare; that sessions differ is no error."""
+    if len(options.sessions) < 2:
+        raise CommandError("compare takes two or more: A B, each a file or folder", USAGE)
+    if options.inputs_file not in MADE_INPUTS:
+        check_there(options.inputs_file)
+    sessions = _opened(options)
+    if options.html is not None:
+        refuse_existing(Path(options.html), force=options.force)
+        refuse_inputs(Path(options.html), options.inputs)
+    progress = Progress(sys.stderr, verbose=options.verbose)
+    measured = None
+    if options.measure is not None:
+        measured = _measured(sessions, options, progress)
+    gaps, issues = ([], []) if options.no_gap else _gaps(sessions, options, progress)
+    blocks: int = options.measure or _FEW
+    if blocks < _FEW:
+        words = f"{blocks} blocks say little; {_FEW} or more tell small differences"
+        issues.append(Issue(Severity.INFO, "compare", words))
+    found = compare_sessions(sessions, measured, gaps, options.method or "")
+    if options.html is not None:
+        write_text(Path(options.html), [comparison_html(found, sessions)], force=options.force)
+    shown = [summary_table(found, text=options.format == "text")]
+    if options.format == "text":
+        shown += tables(found, options.top)
+    letters = ", ".join(f"{letter(number)} {name}" for number, name in enumerate(found.names))
+    data = comparison_content(found, measured)
+    return Answer(data, lines=[letters, *found.notes], tables=shown, issues=issues)
+
+
+def _opened(options: Namespace) -> list[Session]:
+    """Open every side.
+
+    Raises: FormatError, OSError; CommandError for a method that no side has
+    """
+    wanted, options.method = options.method, None  # it may be on some sides only
+    sides = [_split(names) for names in options.sessions]
+    sessions = [open_files(options, side, strict=True) for side in sides]
+    options.method = wanted
+    known = [name for session in sessions for name in session.methods]
+    if wanted and known and wanted not in known:
+        there = ", ".join(dict.fromkeys(known))
+        raise CommandError(f"no method {wanted!r}; there is {there}", USAGE)
+    return sessions
+
+
+def _split(names: str) -> list[str]:
+    return [names] if Path(names).exists() else names.split(",")
+
+
+# ---- time
+def _measured(sessions: Sequence[Session], options: Namespace, progress: Progress) -> Measurement:
+    """Run all programs side by side.
+
+    Raises: CommandError if a program is missing, or nothing could be measured
+    """
+    programs = tuple(_program(session, options) for session in sessions)
+    running = MeasureRun(MeasureJob(programs, options.measure), timeout=options.timeout)
+    try:
+        while running.outcome is None:
+            progress.show(running.take(0.1))
+        progress.show(running.take())
+        progress.end()
+    finally:
+        running.close()
+    outcome = running.outcome
+    assert outcome is not None
+    if outcome.ended is not Ended.FINISHED:
+        codes = {"usage": USAGE, "unreadable": UNREADABLE}
+        raise CommandError(outcome.sentence, codes.get(outcome.blame, FAILED))
+    return running.measurement
+
+
+def _program(session: Session, options: Namespace) -> RunJob:
+    paths = {kind: [f.path for f in session.files if f.kind == kind] for kind in _RUN_KINDS}
+    programs = paths["pte"] or paths["bpte"]
+    if not programs:
+        raise CommandError(
+            f"--measure needs a program of every side; {session.name} has none", USAGE
+        )
+    return RunJob(
+        programs[0],
+        method=options.method or "",
+        inputs=options.inputs_file,
+        seed=options.seed,
+        record=next(iter(paths["etrecord"]), ""),
+        data_files=tuple(paths["ptd"]),
+        threads=options.threads,
+        engine=options.engine,
+    )
+
+
+_RUN_KINDS = ("pte", "bpte", "ptd", "etrecord")
+
+
+# ---- errors
+def _gaps(
+    sessions: Sequence[Session], options: Namespace, progress: Progress
+) -> tuple[list[GapReport | None], list[Issue]]:
+    """Return the errors of the sessions that can have some; none where only one could."""
+    able = [
+        session.program is not None
+        and session.record is not None
+        and bool(session.dumps)
+        and session.debug_buffer is not None
+        for session in sessions
+    ]
+    if sum(able) < 2:
+        return [], []
+    found: list[GapReport | None] = []
+    issues: list[Issue] = []
+    for session, can in zip(sessions, able, strict=True):
+        found.append(None)
+        if not can:
+            continue
+        files = tuple(file.path for file in session.files if not file.error)
+        running = GapRun(GapJob(files, method=options.method or ""), timeout=options.timeout)
+        try:
+            finished(running, progress, verbose=options.verbose)
+            found[-1] = running.report
+        except CommandError as error:
+            issues.append(Issue(Severity.WARNING, session.name, f"no errors: {error}"))
+    return found, issues

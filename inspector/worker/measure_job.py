@@ -1,0 +1,162 @@
+"""Programs measured side by side in the worker: blocks of warm runs, loaded anew for each."""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+
+from inspector.jobs.executing import MeasureJob, RunJob
+from inspector.worker.exporter import Say, told
+from inspector.worker.inputs import chosen_method
+from inspector.worker.run_job import inputs_of, record_of
+from runtime import Method, Runtime
+from runtime.backends.xnnpack.engines import run_kernels_here
+from schema.etrecord import ETRecord
+from schema.version import __version__
+
+_WARM_SECONDS, _WARM_RUNS = 0.02, 3  # at least, in each block
+_SPREAD_BYTES = 1 << 21  # by how much the place of a program in memory differs between blocks
+
+Failure = Callable[[BaseException], dict[str, Any]]
+
+
+@dataclass
+class _Entry:
+    """One of the programs.
+
+    Attributes:
+        job: how it is run
+        number: its place in the job
+        first: the block it begins with
+        record: its record, where delegates are emulated
+        inputs: of every run, None before the first
+        failed: whether it is left out from now on
+        said: how it is run
+    """
+
+    job: RunJob
+    number: int
+    first: int = 0
+    record: ETRecord | None = None
+    inputs: list[Any] | None = None
+    failed: bool = False
+    said: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+def measure(job: MeasureJob, say: Say, failure: Failure) -> dict[str, Any]:
+    """Measure all programs; each block is told when it is done.
+
+    Args:
+        job: what to measure
+        say: tells messages
+        failure: an error as the content of a message
+    """
+    run_kernels_here()
+    first = job.first_block or (0,) * len(job.programs)
+    entries = [
+        _Entry(each, number, start)
+        for number, (each, start) in enumerate(zip(job.programs, first, strict=True))
+    ]
+    threads = torch.get_num_threads()
+    steps = [(-1, entry) for entry in entries] + list(_steps(entries, job.blocks))
+    gc.collect()
+    gc.freeze()  # what is there now is not looked through before each block
+    with told(say, "measure"):
+        for block, entry in steps:
+            say("counted", done=max(block, 0), total=job.blocks)
+            if entry.failed:
+                continue
+            say("measured", program=entry.number, block=max(block, 0), run_ms=[])
+            try:
+                torch.set_num_threads(entry.job.threads or threads)
+                times = _block(entry, job, block)
+            except Exception as error:  # noqa: BLE001 - whatever kernels raise; the others go on
+                entry.failed = True
+                found = failure(error)
+                say("refused", program=entry.number, **{key: found[key] for key in _TOLD})
+                continue
+            if times:
+                say("measured", program=entry.number, block=block, run_ms=times, facts=entry.said)
+        say("counted", done=job.blocks, total=job.blocks)
+    return {"etscope": __version__, "torch": str(torch.__version__)}
+
+
+_TOLD = ("sentence", "blame")
+
+
+def _steps(entries: Sequence[_Entry], blocks: int) -> Iterator[tuple[int, _Entry]]:
+    """Yield blocks and programs in the order in which they are measured."""
+    for block in range(blocks):
+        for entry in entries if block % 2 == 0 else reversed(entries):
+            if block >= entry.first:
+                yield block, entry
+
+
+def _block(entry: _Entry, job: MeasureJob, block: int) -> list[float]:
+    """Load a program at another place of the memory, warm it up, and return the times of its runs.
+
+    Block -1 is a rehearsal, without times: the first runs of a process are unlike all others.
+
+    Units: ms
+    """
+    size = random.Random(f"{block} {entry.number}").randrange(64, _SPREAD_BYTES)
+    pad = torch.empty(size, dtype=torch.uint8)
+    program = Runtime.get().load_program(
+        entry.job.program, data_path=list(entry.job.data_files), tracer=None
+    )
+    name = chosen_method(program.file, entry.job.method)
+    if entry.inputs is None:
+        entry.record = record_of(entry.job)
+        entry.inputs = inputs_of(entry.job, program, name)
+    method = program.load_method(name, engine=entry.job.engine, emulate=entry.record)
+    inputs = [each.clone() if isinstance(each, torch.Tensor) else each for each in entry.inputs]
+    gc.collect()
+    gc.disable()
+    try:
+        _warm_up(method, inputs)
+        entry.said = entry.said or _facts(method)
+        return _timed(method, inputs, job) if block >= 0 else []
+    finally:
+        gc.enable()
+        program.unload_method(name)
+        del pad
+
+
+def _warm_up(method: Method, inputs: Sequence[Any]) -> None:
+    until = time.perf_counter() + _WARM_SECONDS
+    count = 0
+    while count < _WARM_RUNS or time.perf_counter() < until:
+        _once(method, inputs)
+        count += 1
+
+
+def _timed(method: Method, inputs: Sequence[Any], job: MeasureJob) -> list[float]:
+    until = time.perf_counter() + job.seconds
+    times: list[float] = []
+    while len(times) < job.least_runs or time.perf_counter() < until:
+        times.append(_once(method, inputs))
+        if len(times) >= max(job.most_runs, job.least_runs):
+            break
+    return times
+
+
+def _once(method: Method, inputs: Sequence[Any]) -> float:
+    method.set_inputs(inputs)
+    start = time.perf_counter()
+    method.run()
+    return (time.perf_counter() - start) * 1e3
+
+
+def _facts(method: Method) -> dict[str, Any]:
+    return {
+        "method": method.name,
+        "threads": torch.get_num_threads(),
+        "backends": list(method.metadata.backend_names()),
+        "partitions": [asdict(one) for one in method.measurements],
+    }
