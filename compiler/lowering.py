@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from torch.export import ExportedProgram
 
 from compiler.config import EdgeCompileConfig
-from compiler.delegate.api import lower_methods
-from compiler.edge.functional import without_hard_writes
+from compiler.delegate.api import Tagged, lower_methods
 from compiler.edge.program import edge_program
+from compiler.edge.store import EdgeStore, Make
+from compiler.edge.tracing import KeepsWhole
 from compiler.partition.flows import (
     Partitioners,
     before_decomposition,
@@ -20,6 +21,7 @@ from compiler.partition.flows import (
 )
 from compiler.partition.verdicts import give_verdicts
 from compiler.partition.wishes import Wishes
+from compiler.passes.pipeline import passes_by_method, transform_methods
 from compiler.stages import Stages
 
 Programs = Mapping[str, ExportedProgram]
@@ -34,11 +36,32 @@ class Lowered:
         recorded: as they were lowered
         programs: as passes left them
         config: with the operators that partitioners wanted whole let through
+        rounds: by method, what each partitioner says of it, where that has been asked for
     """
 
     recorded: dict[str, ExportedProgram]
     programs: dict[str, ExportedProgram]
     config: EdgeCompileConfig
+    rounds: dict[str, list[Tagged]]
+
+
+def transforming(passes: Any, programs: Programs, stages: Stages) -> Transform:  # noqa: ANN401
+    """Return what runs passes over edge programs.
+
+    Args:
+        passes: one pass, a list or a manager, for all methods, or either by method; or None
+        programs: by method
+        stages: told of each pass
+
+    Raises: KeyError if passes are given for a method that is not there
+    """
+    by_method = passes_by_method(passes, programs)
+
+    def transform(edge: dict[str, ExportedProgram], allowing: EdgeCompileConfig) -> Programs:
+        mine = {name: found for name, found in by_method.items() if name in edge}
+        return transform_methods(edge, mine, allowing, stages)
+
+    return transform
 
 
 def lower_for(
@@ -47,6 +70,7 @@ def lower_for(
     config: EdgeCompileConfig,
     transform: Transform,
     stages: Stages,
+    kept: EdgeStore | None = None,
 ) -> Lowered:
     """Lower exported programs, with what their partitioners want whole.
 
@@ -56,33 +80,45 @@ def lower_for(
         config: dim order, verifier, operators to keep
         transform: runs passes over edge programs by method, verified by a configuration
         stages: told of the work
+        kept: edge programs of earlier lowerings, which are taken where nothing differs
 
     Raises: CompileError if something cannot be lowered or a partitioner breaks a rule
     """
+    store = EdgeStore() if kept is None else kept
     recorded: dict[str, ExportedProgram] = {}
     found: dict[str, ExportedProgram] = {}
+    rounds: dict[str, list[Tagged]] = {}
     wanted: set[Any] = set()
     for name, program in programs.items():
         mine = partitioners.get(name, ())
-        source = without_hard_writes(before_decomposition(program, mine))
+        source = store.source(before_decomposition(program, mine))
+
+        def make(
+            keeps: KeepsWhole,
+            ops: Collection[Any],
+            name: str = name,
+            source: ExportedProgram = source,
+        ) -> tuple[ExportedProgram, ExportedProgram]:
+            with stages.stage("edge", name) as result:
+                allowing = config.letting_through(ops)
+                edge = edge_program(source, allowing, keeps)
+                result.nodes = calls_of(edge)
+                result.modules = {name: edge.graph_module}
+            return edge, transform({name: edge}, allowing)[name]
 
         def lower(
-            wishes: Wishes, name: str = name, source: ExportedProgram = source
+            wishes: Wishes, name: str = name, source: ExportedProgram = source, make: Make = make
         ) -> ExportedProgram:
             wanted.update(wishes.ops)
-            with stages.stage("edge", name) as result:
-                allowing = config.letting_through(wishes.ops)
-                edge = edge_program(source, allowing, wishes)
-                result.nodes = calls_of(edge)
-            recorded[name] = edge
-            return transform({name: edge}, allowing)[name]
+            recorded[name], changed = store.lowered(source, wishes, make)
+            return changed
 
-        edge, wishes = lowered_with_wishes(source, mine, lower)
-        verdicts = wishes.verdicts(recorded[name])
-        if verdicts:
-            give_verdicts(edge, verdicts)
-        found[name] = edge
-    return Lowered(recorded, found, config.letting_through(wanted))
+        wished = lowered_with_wishes(source, mine, lower)
+        give_verdicts(wished.program, wished.wishes.verdicts(recorded[name]))
+        found[name] = wished.program
+        if wished.rounds is not None:
+            rounds[name] = wished.rounds
+    return Lowered(recorded, found, config.letting_through(wanted), rounds)
 
 
 def delegate(
@@ -97,6 +133,7 @@ def delegate(
         with stages.stage("delegate", ", ".join(sorted(turn))) as result:
             made = lower_methods(made, turn)
             result.nodes = sum(calls_of(program) for program in made.values())
+            result.modules = {name: made[name].graph_module for name in sorted(turn)}
     return made
 
 

@@ -10,12 +10,13 @@ from torch.export import ExportedProgram
 
 from compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from compiler.edge.program import edge_program
+from compiler.edge.store import EdgeStore
 from compiler.emit.program import emit_program
 from compiler.errors import CompileError
-from compiler.lowering import calls_of, delegate, lower_for
+from compiler.lowering import calls_of, delegate, lower_for, transforming
 from compiler.partition.flows import partitioners_by_method
 from compiler.partition.verdicts import verdicts_of
-from compiler.passes.pipeline import passes_by_method, transform_methods
+from compiler.passes.pipeline import transform_methods
 from compiler.passes.table import passes_before_planning
 from compiler.program_manager import ExecutorchProgramManager
 from compiler.record.record import RecordSource
@@ -249,6 +250,7 @@ def to_edge(
         with stages.stage("edge", name) as result:
             lowered[name] = edge_program(program, config)
             result.nodes = calls_of(lowered[name])
+            result.modules = {name: lowered[name].graph_module}
     record = RecordSource(named, lowered) if generate_etrecord else None
     return EdgeProgramManager(
         lowered, constant_methods, config, record=record, events=tuple(stages.events)
@@ -265,6 +267,7 @@ def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
     *,
     observer: Observer | None = None,
     cancelled: Callable[[], bool] | None = None,
+    kept: EdgeStore | None = None,
 ) -> EdgeProgramManager:
     """Lower exported programs, run passes over them, and give parts of them to backends.
 
@@ -279,22 +282,16 @@ def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
         generate_etrecord: keep what an ETRecord needs
         observer: told of each stage
         cancelled: asked before each stage
+        kept: edge programs of earlier calls with these programs and this configuration
 
     Raises: CompileError and SpecViolationError as ``to_edge`` and ``to_backend`` do
     """
     named, stages = named_programs(programs), Stages(observer, cancelled)
     wanted = partitioners_by_method(partitioner, named)
     config = compile_config or EdgeCompileConfig()
-
-    passes = passes_by_method(transform_passes, named)
-
-    def transform(
-        edge: dict[str, ExportedProgram], allowing: EdgeCompileConfig
-    ) -> Mapping[str, ExportedProgram]:
-        mine = {name: found for name, found in passes.items() if name in edge}
-        return transform_methods(edge, mine, allowing, stages)
-
-    lowered = lower_for(named, wanted, config, transform, stages)
+    lowered = lower_for(
+        named, wanted, config, transforming(transform_passes, named, stages), stages, kept
+    )
     return EdgeProgramManager(
         delegate(lowered.programs, wanted, stages),
         constant_methods,

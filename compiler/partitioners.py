@@ -76,6 +76,17 @@ def partitioner_names() -> tuple[str, ...]:
     return (*aliases, *(one.cls for one in PARTITIONERS))
 
 
+def is_called(name: str, cls: str) -> bool:
+    """Return whether a user means a partitioner of a class by a name; an empty one means any.
+
+    Args:
+        name: alias, class, or ``file.py:Class``, with or without options
+        cls: name of the class
+    """
+    short = name.rpartition(".py:")[2].partition(":")[0]
+    return short in ("", cls) or any(one.cls == cls and one.alias == short for one in PARTITIONERS)
+
+
 def parse_partitioner(text: str) -> Asked:
     """Return what ``NAME[:option=value…]`` asks for.
 
@@ -147,7 +158,11 @@ def _class_in_file(path: str, cls: str) -> Any:  # noqa: ANN401
     sys.modules[name] = module
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]  # a later try begins anew
+        raise
     found = getattr(module, cls, None)
     if not isinstance(found, type):
         raise PartitionerNameError(f"{path} has no class {cls!r}")

@@ -29,16 +29,18 @@ class Quantisation:
     """How a program is quantised.
 
     Attributes:
-        mode: ``static``, ``dynamic`` or ``weight-only``
+        mode: ``static``, ``dynamic`` or ``weight-only``; ``none`` for what the others name only
         per_tensor: weights have one scale instead of one for each channel
         modules: by path of a module, another mode or ``none``
         operators: by name, as ``aten.linear``, another mode or ``none``
+        nodes: by name in the exported program, likewise; counts before the other two
     """
 
     mode: str = MODES[0]
     per_tensor: bool = False
     modules: Mapping[str, str] = field(default_factory=dict[str, str])
     operators: Mapping[str, str] = field(default_factory=dict[str, str])
+    nodes: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def quantise(
@@ -95,11 +97,11 @@ def _quantizer(program: ExportedProgram, how: Quantisation) -> Any:  # noqa: ANN
         "weight-only": weights(is_per_channel=not how.per_tensor),
         NONE: None,
     }
-    for word in (*how.modules.values(), *how.operators.values()):
+    for word in (*how.modules.values(), *how.operators.values(), *how.nodes.values()):
         _check_mode(word, OVERRIDES)
-    _check_mode(how.mode, MODES)
+    _check_mode(how.mode, OVERRIDES)
     chosen = home.XNNPACKQuantizer().set_global(configs[how.mode])
-    paths = _module_paths(program)
+    paths, names = parts_of(program)
     # The innermost module decides, so the longest path comes first.
     for path, word in sorted(how.modules.items(), key=lambda item: -len(item[0])):
         if path not in paths:
@@ -107,12 +109,22 @@ def _quantizer(program: ExportedProgram, how: Quantisation) -> Any:  # noqa: ANN
         chosen.set_module_name(path, configs[word])
     for name, word in how.operators.items():
         chosen.set_operator_type(_packet(name), configs[word])
+    for name, word in how.nodes.items():
+        if name not in names:
+            raise QuantiseError(f"no node {name!r} in the program; there is {_some(names)}")
+        chosen.set_node_name(name, configs[word])
     return chosen
 
 
 def _check_mode(word: str, there: Sequence[str]) -> None:
     if word not in there:
         raise QuantiseError(f"no way to quantise {word!r}; there is {', '.join(there)}")
+
+
+def parts_of(program: ExportedProgram) -> tuple[list[str], list[str]]:
+    """Return paths of modules and names of nodes that may get modes of their own."""
+    nodes = [node.name for node in program.graph.nodes if node.op == "call_function"]
+    return _module_paths(program), nodes
 
 
 def _module_paths(program: ExportedProgram) -> list[str]:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.garbage import no_collection
 from schema import bundled, flat_tensor
 from schema import program as pte
 from schema.errors import FormatError
+from schema.garbage import uncollected
 
 Data = bytes | bytearray | memoryview | BinaryIO | Path | str
 Buffer = bytes | bytearray | memoryview | mmap.mmap
@@ -57,7 +57,7 @@ def decode_program(data: memoryview, file: str) -> pte.Program:
     Raises: ExecutionError InvalidProgram
     """
     try:
-        with no_collection():
+        with uncollected():
             if bundled.sniff(bytes(data[:8])):
                 return pte.decode(bundled.decode(data, file=file).program, file=file)
             return pte.decode(data, file=file)

@@ -8,7 +8,6 @@ from pathlib import Path
 from runtime.delegates import BackendInitContext, BackendRegistry
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.external import NamedDataMap
-from runtime.garbage import no_collection
 from runtime.memory import Arenas, SharedArenas
 from runtime.memory_use import log_memory
 from runtime.meta import MethodMeta
@@ -20,6 +19,7 @@ from runtime.tracer import EventTracer, clock
 from runtime.values import TableBuilder
 from schema import flat_tensor
 from schema.etrecord import ETRecord
+from schema.garbage import uncollected
 from schema.program import Program as ProgramFile
 
 
@@ -100,7 +100,7 @@ class Program:
             )
         return self._methods[name]
 
-    @no_collection()
+    @uncollected()
     def fresh_method(
         self, name: str, *, engine: str = "auto", emulate: ETRecord | None = None
     ) -> Method:

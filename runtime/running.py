@@ -11,13 +11,13 @@ import torch
 
 from runtime.binding import Step
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.garbage import no_collection
 from runtime.lean import LeanRun, lean_run
 from runtime.partition import Place
 from runtime.platform import LogLevel, clock, current, log
 from runtime.stepping import DelegateSteps
 from runtime.tracer import DebugLevel, EventTracer, ProfilingLevel
 from runtime.values import ValueTable
+from schema.garbage import uncollected
 from schema.program import model as m
 
 _torch: Any = torch
@@ -82,7 +82,7 @@ class Runner:
         if self._prepared:
             return
         self._prepared = True
-        with no_collection():
+        with uncollected():
             self._lean = lean_run(self._plan, self._chains, self._table)
         if self._lean is not None:
             calls = list(self._calls[0])

@@ -163,19 +163,50 @@ class Parted:
         return self.graph.regions
 
 
+@dataclass(frozen=True)
+class Tagged:
+    """A program and what a partitioner said of its nodes; nothing is taken out yet.
+
+    Attributes:
+        program: a copy of the edge program, tagged
+        tags: what each tag means
+        verdicts: all that led here
+    """
+
+    program: ExportedProgram
+    tags: Mapping[str, DelegationSpec]
+    verdicts: tuple[Any, ...]
+
+
+def tagged(program: ExportedProgram, partitioner: Partitioner) -> Tagged:
+    """Let a partitioner tag a copy of a program.
+
+    Raises: PartitionError if the partitioner breaks a rule
+    """
+    copied = copied_program(program)
+    with collecting() as reasons:
+        result = _partitioned(partitioner, copied)
+    made = result.tagged_exported_program
+    check_unchanged(partitioner, program, made)
+    verdicts = judge(made, partitioner, result.partition_tags, reasons)
+    return Tagged(made, result.partition_tags, (*verdicts_of(program), *verdicts))
+
+
 def part(program: ExportedProgram, partitioner: Partitioner) -> Parted:
     """Let a partitioner tag a copy of a program and take the regions out of it.
 
     Raises: PartitionError if the partitioner or its tags break a rule
     """
-    copied = copied_program(program)
-    with collecting() as reasons:
-        result = _partitioned(partitioner, copied)
-    tagged = result.tagged_exported_program
-    check_unchanged(partitioner, program, tagged)
-    verdicts = judge(tagged, partitioner, result.partition_tags, reasons)
-    graph = _parted(tagged, tagged.graph_module, result.partition_tags, outermost=True)
-    return Parted(tagged, graph, (*verdicts_of(program), *verdicts))
+    return parted_by(tagged(program, partitioner))
+
+
+def parted_by(found: Tagged) -> Parted:
+    """Take the regions out of a tagged program.
+
+    Raises: PartitionError if its tags break a rule
+    """
+    graph = _parted(found.program, found.program.graph_module, found.tags, outermost=True)
+    return Parted(found.program, graph, found.verdicts)
 
 
 def _partitioned(partitioner: Partitioner, program: ExportedProgram) -> PartitionResult:
@@ -262,14 +293,18 @@ class DryRun:
 
     program: ExportedProgram
 
-    def after(self, partitioners: Sequence[Partitioner]) -> ExportedProgram:
-        """Return the program some partitioners would leave."""
-        program = self.program
+    def rounds(self, partitioners: Sequence[Partitioner]) -> list[Tagged]:
+        """Return what each partitioner says of what those before it leave."""
+        found: list[Tagged] = []
         for partitioner in partitioners:
-            parted = part(program, partitioner)
-            modules = [_module(region, PreprocessResult()) for region in parted.regions]
-            program = finished(parted, modules)
-        return program
+            program = _emptied(found[-1]) if found else self.program
+            found.append(tagged(program, partitioner))
+        return found
+
+
+def _emptied(found: Tagged) -> ExportedProgram:
+    parted = parted_by(found)
+    return finished(parted, [_module(region, PreprocessResult()) for region in parted.regions])
 
 
 _FORMS: dict[type, Any] = {

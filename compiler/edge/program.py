@@ -27,8 +27,8 @@ from compiler.edge.lower import LoweredGraph, lower
 from compiler.edge.tracing import KeepsWhole
 from compiler.edge.verifier import verifier_for
 from compiler.errors import HardWriteError
-from compiler.garbage import uncollected
 from compiler.untyped import ranges_of
+from schema.garbage import uncollected
 
 _SYMBOLIC: dict[type[Any], type[Any]] = {
     torch.SymInt: SymIntArgument,

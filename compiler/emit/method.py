@@ -20,11 +20,11 @@ from compiler.emit.frames import frames_of
 from compiler.emit.out_variants import Formal, OutVariant, find_out_variant
 from compiler.emit.values import ValueTable, scalar_value
 from compiler.errors import CompileError, UnsupportedError, at
-from compiler.garbage import uncollected
 from compiler.memory.blocks import MemoryPlan
 from compiler.memory.lifetimes import Schedule
 from compiler.memory.steps import Call, Jump, Label, Move, Raw, Slot, View, results_of
 from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, aten
+from schema.garbage import uncollected
 from schema.program import model as m
 
 _SEGMENT, _EXTERNAL = 0, 1  # program.fbs TensorDataLocation

@@ -21,10 +21,10 @@ from compiler.emit.method import EmitOptions, EmittedMethod, Stores, emit_method
 from compiler.emit.out_variants import check_out_variants
 from compiler.emit.values import ValueTable
 from compiler.errors import UnsupportedError
-from compiler.garbage import uncollected
 from compiler.memory.methods import PlannedMethod, plan_methods
 from compiler.memory.specs import spec_of
 from compiler.stages import Stages
+from schema.garbage import uncollected
 from schema.program import encode_parts
 from schema.program import model as m
 

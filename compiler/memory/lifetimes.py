@@ -14,7 +14,6 @@ from torch.export.graph_signature import InputKind, OutputKind
 from compiler.edge.ops import edge_op
 from compiler.edge.templates import nodes_in
 from compiler.errors import CompileError, at
-from compiler.garbage import uncollected
 from compiler.memory.blocks import Block, Role
 from compiler.memory.loops import FLOWS
 from compiler.memory.specs import DYNAMIC_BOUND, TensorSpec, hinted_ranges, spec_of
@@ -32,6 +31,7 @@ from compiler.memory.steps import (
 )
 from compiler.passes.memory import IN_PLACE_OF
 from compiler.untyped import HigherOrderOperator, aten, ranges_of
+from schema.garbage import uncollected
 
 _SAME_BYTES = frozenset(
     edge_op(op)

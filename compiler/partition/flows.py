@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch.export import ExportedProgram
 
-from compiler.delegate.api import DryRun
-from compiler.partition.tags import PartitionError
+from compiler.delegate.api import DryRun, Tagged
+from compiler.partition.tags import PartitionError, tag_of
 from compiler.partition.wishes import Wishes, whole_nodes, wishes_of
 
 Partitioners = Mapping[str, Sequence[Any]]
@@ -83,9 +84,24 @@ def before_decomposition(program: ExportedProgram, partitioners: Sequence[Any]) 
 Lower = Callable[[Wishes], ExportedProgram]
 
 
+@dataclass(frozen=True)
+class Wished:
+    """An edge program in which every operator kept whole is one a partitioner takes.
+
+    Attributes:
+        program: the edge program
+        wishes: what partitioners wanted whole, and what became of it
+        rounds: what each partitioner says of it; None where that has not been asked for
+    """
+
+    program: ExportedProgram
+    wishes: Wishes
+    rounds: list[Tagged] | None
+
+
 def lowered_with_wishes(
     program: ExportedProgram, partitioners: Sequence[Any], lower: Lower
-) -> tuple[ExportedProgram, Wishes]:
+) -> Wished:
     """Return an edge program in which every operator kept whole is one a partitioner takes.
 
     An operator that nobody takes is decomposed after all, and partitioners look again: they may
@@ -104,10 +120,12 @@ def lowered_with_wishes(
         wishes.answered.clear()
         edge = lower(wishes)
         if not whole_nodes(edge, wishes.ops):
-            return edge, wishes
-        left = whole_nodes(DryRun(edge).after(partitioners), wishes.ops)
+            return Wished(edge, wishes, None)
+        rounds = DryRun(edge).rounds(partitioners)
+        last = rounds[-1]
+        left = [n for n in whole_nodes(last.program, wishes.ops) if tag_of(n) not in last.tags]
         if not left:
-            return edge, wishes
+            return Wished(edge, wishes, rounds)
         for node in left:
             source = node.meta["from_node"][0].name
             wishes.refused[source] = f"{names} wanted it whole, but no partitioner took it"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -37,9 +37,15 @@ class Reason:
 
 @dataclass
 class Reasons:
-    """What was noted while one partitioner ran, by node; the last word counts."""
+    """What was noted while one partitioner ran.
+
+    Attributes:
+        by_node: why a node stays outside, or which rule took it; the last word counts
+        groups: nodes that mean something together only, as a layer and what quantises for it
+    """
 
     by_node: dict[Node, Reason] = field(default_factory=dict[Node, Reason])
+    groups: list[tuple[Node, ...]] = field(default_factory=list[tuple[Node, ...]])
 
 
 _current: ContextVar[Reasons | None] = ContextVar("reasons", default=None)
@@ -69,6 +75,25 @@ def note(node: Node, rule: str, outcome: Outcome, text: str, *, weak: bool = Fal
     reasons = _current.get()
     if reasons is not None and not (weak and node in reasons.by_node):
         reasons.by_node[node] = Reason(rule, outcome, text)
+
+
+def noted(node: Node) -> Reason | None:
+    """Return what was noted of a node so far, None if nothing was or nobody is collecting."""
+    reasons = _current.get()
+    return None if reasons is None else reasons.by_node.get(node)
+
+
+def belong_together(groups: Iterable[Sequence[Node]]) -> None:
+    """Note nodes that are not to be torn apart by rules of the user."""
+    reasons = _current.get()
+    if reasons is not None:
+        reasons.groups += [tuple(group) for group in groups if len(group) > 1]
+
+
+def groups_noted() -> list[tuple[Node, ...]]:
+    """Return the nodes that are not to be torn apart."""
+    reasons = _current.get()
+    return [] if reasons is None else reasons.groups
 
 
 def operator_of(node: Node) -> str:

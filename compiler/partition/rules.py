@@ -92,6 +92,13 @@ class PartitionRules:
         granularity: how large partitions are
         cut_edges: pairs of node names that may not be in one partition where one reads the other
         priority: of several partitioners, those with larger numbers come first
+        force_nodes: names of nodes that are taken whatever the other rules say, as long as the
+            partitioner has a rule for them; as ``NODE=PARTITIONER`` where only one may take them
+        cut_before: names of nodes that are not in one partition with what they read
+        cut_after: names of nodes that are not in one partition with what reads them
+        alone_nodes: names of nodes that get a partition of their own
+        alone_ops: operators each node of which gets a partition of its own
+        deny_rules: rules of the partitioner that are turned off, by the name verdicts have for them
     """
 
     deny_ops: tuple[Any, ...] = ()
@@ -109,6 +116,12 @@ class PartitionRules:
     granularity: Granularity = Granularity.MAXIMAL
     cut_edges: tuple[tuple[str, str], ...] = ()
     priority: int = 0
+    force_nodes: tuple[str, ...] = ()
+    cut_before: tuple[str, ...] = ()
+    cut_after: tuple[str, ...] = ()
+    alone_nodes: tuple[str, ...] = ()
+    alone_ops: tuple[Any, ...] = ()
+    deny_rules: tuple[str, ...] = ()
 
     def veto(self, node: Node) -> tuple[str, str] | None:
         """Return the rule that keeps a node out and why, None when it may be taken."""
@@ -123,6 +136,33 @@ class PartitionRules:
         if self.allow_ops and not _first(names, map(op_pattern, self.allow_ops)):
             return "allow_ops", f"{names[0]} is not among the allowed operators"
         return None
+
+    def forced(self, node: Node) -> tuple[str, str] | None:
+        """Return the node and the partitioner it is to go to, empty for any; None if not forced."""
+        names = names_behind(node)
+        for text in self.force_nodes:
+            wanted, _, partitioner = text.partition("=")
+            if fits_any(names, wanted):
+                return wanted, partitioner
+        return None
+
+    def cuts(self, node: Node) -> tuple[bool, bool]:
+        """Return whether partitions end before a node, and after it."""
+        names = names_behind(node) if self.cut_before or self.cut_after else []
+        return _first(names, self.cut_before) is not None, _first(names, self.cut_after) is not None
+
+    def stands_alone(self, node: Node) -> bool:
+        """Return whether a node gets a partition of its own."""
+        if self.granularity is Granularity.OPERATOR:
+            return True
+        if self.alone_nodes and _first(names_behind(node), self.alone_nodes):
+            return True
+        patterns = map(op_pattern, self.alone_ops)
+        return bool(self.alone_ops) and _first(operators_behind(node), patterns) is not None
+
+    def turns_off(self, rule: str) -> bool:
+        """Return whether a rule of the partitioner is turned off."""
+        return bool(self.deny_rules) and _first([rule], self.deny_rules) is not None
 
     def _veto_of_place(self, node: Node) -> tuple[str, str] | None:
         kinds: tuple[tuple[str, list[str], tuple[str, ...], tuple[str, ...]], ...] = (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 
 from compiler.edge.parts import operators_inside
+from compiler.partition.cutting import cut
+from compiler.partition.forcing import with_forced
 from compiler.partition.interface import (
     TAG,
     DelegationSpec,
@@ -17,17 +20,12 @@ from compiler.partition.interface import (
     PartitionResult,
     name_of,
 )
-from compiler.partition.reasons import note, operator_of
-from compiler.partition.regions import find_cycle, regions, unit_of
-from compiler.partition.rules import (
-    Granularity,
-    PartitionRules,
-    ancestors,
-    innermost_module,
-    op_pattern,
-    operators_behind,
-)
+from compiler.partition.reasons import note, noted, operator_of
+from compiler.partition.regions import unit_of
+from compiler.partition.rules import PartitionRules, ancestors, op_pattern, operators_behind
+from compiler.partition.steering import Steering, steered_by
 from compiler.partition.tags import Data, data_of, set_tag, tag_of
+from compiler.partitioners import is_called
 from schema.etrecord.verdicts import Outcome
 
 Node = torch.fx.Node
@@ -56,25 +54,46 @@ class SteeredPartitioner(Partitioner):
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:
         """Return the wrapped partitioner's operators without those the rules keep out."""
-        ops, wanted = self.inner.ops_to_not_decompose(ep)
-        kept = [op for op in ops if self.rules.veto_of_operators([op_pattern(op)]) is None]
+        steering = Steering(lambda _: False, self.rules.turns_off)
+        with steered_by(steering):
+            ops, wanted = self.inner.ops_to_not_decompose(ep)
+        kept = [op for op in ops if self._may_keep(op)]
         inside = operators_inside(ep)
 
         def may_stay(node: Node) -> bool:
-            if wanted is not None and not wanted(node):
-                return False
+            with steered_by(steering):
+                if wanted is not None and not wanted(node):
+                    return False
+            if self._is_forced(node):
+                return True
             return self.rules.veto_of_operators((operator_of(node), *inside(node))) is None
 
         return kept, may_stay
 
+    def _may_keep(self, op: Any) -> bool:  # noqa: ANN401 - an operator
+        # A node of it may be forced: then the filter decides, which sees nodes.
+        vetoed = self.rules.veto_of_operators([op_pattern(op)]) is not None
+        return not vetoed or bool(self.rules.force_nodes)
+
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tag what the wrapped partitioner tags and the rules allow."""
-        result = self.inner(exported_program)
+        with self._steering():
+            result = self.inner(exported_program)
         tagged: ExportedProgram = result.tagged_exported_program
         tags: dict[str, DelegationSpec] = {}
-        self._steer(tagged.graph_module, result.partition_tags, tags)
+        self._steer(tagged.graph_module, self._forced_in(result), tags)
         _retag_data(tagged, data_of(tagged))
         return PartitionResult(tagged, tags)
+
+    def _steering(self) -> AbstractContextManager[None]:
+        return steered_by(Steering(self._keeps_out, self.rules.turns_off))
+
+    def _forced_in(self, result: Any) -> Mapping[str, DelegationSpec]:  # noqa: ANN401
+        specs: Mapping[str, DelegationSpec] = result.partition_tags
+        if not self.rules.force_nodes:
+            return specs
+        default = getattr(self.inner, "delegation_spec", None)
+        return with_forced(result.tagged_exported_program, specs, self._is_forced, default)
 
     def _steer(
         self,
@@ -83,7 +102,7 @@ class SteeredPartitioner(Partitioner):
         tags: dict[str, DelegationSpec],
     ) -> None:
         changed = self._take_out(module.graph)
-        groups = self._cut(module.graph, specs, changed)
+        groups = cut(module.graph, specs, self.rules, changed)
         kept = self._counted([group for group in groups if self._is_large_enough(group)])
         names = _names(kept)
         for group in groups:
@@ -107,14 +126,44 @@ class SteeredPartitioner(Partitioner):
             tag = tag_of(node)
             if node.op != "call_function" or unit_of(node) is not node or tag is None:
                 continue
-            veto = self.rules.veto(node) or self._earlier_veto(node)
-            if veto is not None:
-                note(node, veto[0], Outcome.VETOED, f"vetoed by the user: {veto[1]}")
-                if veto[0] == "deny_nodes" and operator_of(node) in operators_behind(node)[1:]:
-                    self._refused.update(_sources(node))
+            if self._keeps_out(node) or self._is_by_a_rule_turned_off(node):
                 set_tag(node, None)
                 changed.add(tag)
         return changed
+
+    def _keeps_out(self, node: Node) -> bool:
+        """Return whether a rule keeps a node out, and note which."""
+        veto = self._veto(node)
+        if veto is None:
+            return False
+        note(node, veto[0], Outcome.VETOED, f"vetoed by the user: {veto[1]}")
+        if veto[0] == "deny_nodes" and operator_of(node) in operators_behind(node)[1:]:
+            self._refused.update(_sources(node))
+        return True
+
+    def _veto(self, node: Node) -> tuple[str, str] | None:
+        forced = self.rules.forced(node) if self.rules.force_nodes else None
+        if forced is None:
+            return self.rules.veto(node) or self._earlier_veto(node)
+        name, partitioner = forced
+        if is_called(partitioner, self.verdict_name):
+            return None
+        return "force_nodes", f"{name} is kept for {partitioner}"
+
+    def _is_forced(self, node: Node) -> bool:
+        forced = self.rules.forced(node) if self.rules.force_nodes else None
+        return forced is not None and is_called(forced[1], self.verdict_name)
+
+    def _is_by_a_rule_turned_off(self, node: Node) -> bool:
+        if not self.rules.deny_rules:
+            return False
+        reason = noted(node)
+        told = reason is not None and reason.outcome is Outcome.DELEGATED
+        rule = reason.rule if reason is not None and told else self.verdict_name
+        if not self.rules.turns_off(rule):
+            return False
+        note(node, rule, Outcome.VETOED, f"vetoed by the user: {rule} is turned off")
+        return True
 
     def _earlier_veto(self, node: Node) -> tuple[str, str] | None:
         # An operator that was kept whole and then vetoed by name comes back in parts.
@@ -123,38 +172,9 @@ class SteeredPartitioner(Partitioner):
                 return "deny_nodes", f"it is a part of {key[0]}, which was denied"
         return None
 
-    def _cut(
-        self, graph: torch.fx.Graph, specs: Mapping[str, DelegationSpec], changed: set[str]
-    ) -> list[list[Node]]:
-        """Return acyclic regions; partitions that nothing happened to stay as they are."""
-        calls = [n for n in graph.nodes if n.op == "call_function" and tag_of(n) in specs]
-        whole: dict[Node, str] = {}
-        if self.rules.granularity is Granularity.MAXIMAL and not self.rules.cut_edges:
-            kept = {node: str(tag_of(node)) for node in calls}
-            whole = {node: tag for node, tag in kept.items() if tag not in changed}
-            if find_cycle(graph, whole):
-                whole = {}
-        taken = set(calls)
-        named = {node.name: node for node in graph.nodes}
-        cuts = {
-            (unit_of(named[a]), unit_of(named[b]))
-            for a, b in self.rules.cut_edges
-            if a in named and b in named
-        }
-        label: Callable[[Node], Any] = lambda n: self._label(n) if n in taken else None  # noqa: E731
-        units = {node: tag for node, tag in whole.items() if unit_of(node) is node}
-        return regions(graph, label, units, cuts)
-
-    def _label(self, node: Node) -> Any:  # noqa: ANN401
-        if self.rules.granularity is Granularity.OPERATOR:
-            return node
-        if self.rules.granularity is Granularity.MODULE:
-            return tag_of(node), innermost_module(node)
-        return tag_of(node)
-
     def _is_large_enough(self, group: Sequence[Node]) -> bool:
         size = _size(group)
-        if size >= self.rules.min_nodes:
+        if size >= self.rules.min_nodes or any(map(self._is_forced, group)):
             return True
         text = f"its partition has {size} computing node(s), fewer than {self.rules.min_nodes}"
         for node in group:
@@ -165,7 +185,10 @@ class SteeredPartitioner(Partitioner):
         most = self.rules.max_partitions
         if most is None or len(groups) <= most:
             return list(groups)
-        kept = {id(group) for group in sorted(groups, key=_size, reverse=True)[:most]}
+        by_size = sorted(groups, key=_size, reverse=True)
+        wanted = [group for group in by_size if any(map(self._is_forced, group))]
+        others = [group for group in by_size if group not in wanted]
+        kept = {id(group) for group in (*wanted, *others[: max(0, most - len(wanted))])}
         for group in groups:
             if id(group) not in kept:
                 text = f"vetoed by the user: {most} partition(s) at most, others are larger"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch.export import ExportedProgram
@@ -17,10 +18,21 @@ from compiler.partition.rules import (
 )
 
 _NamesOf = Callable[[torch.fx.Node], list[str]]
-_KINDS: tuple[tuple[str, _NamesOf], ...] = (
-    ("ops", operators_behind),
-    ("nodes", names_behind),
-    ("modules", modules_around),
+_KINDS: tuple[tuple[str, _NamesOf, tuple[str, ...]], ...] = (
+    ("ops", operators_behind, ("deny_ops", "allow_ops", "alone_ops")),
+    (
+        "nodes",
+        names_behind,
+        (
+            "deny_nodes",
+            "allow_nodes",
+            "force_nodes",
+            "cut_before",
+            "cut_after",
+            "alone_nodes",
+        ),
+    ),
+    ("modules", modules_around, ("deny_modules", "allow_modules")),
 )
 
 
@@ -37,22 +49,21 @@ def unmatched_rules(
     """
     nodes = [node for program in programs for node in _calls(program)]
     found: list[tuple[str, str]] = []
-    for kind, names_of in _KINDS:
-        given = [
-            (f"{way}_{kind}", one) for way in ("deny", "allow") for one in _of(rules, way, kind)
-        ]
+    for kind, names_of, members in _KINDS:
+        given = [(member, one) for member in members for one in getattr(rules, member)]
         if not given:
             continue
         names = {name for node in nodes for name in names_of(node)}
-        for rule, one in given:
-            pattern = op_pattern(one) if kind == "ops" else one
-            if not fits_any(names, pattern):
-                found.append((rule, str(one)))
+        for member, one in given:
+            if not fits_any(names, _pattern(kind, member, one)):
+                found.append((member, str(one)))
     return found
 
 
-def _of(rules: PartitionRules, way: str, kind: str) -> tuple[str, ...]:
-    return tuple(getattr(rules, f"{way}_{kind}"))
+def _pattern(kind: str, member: str, given: Any) -> str:  # noqa: ANN401 - an operator or a name
+    if kind == "ops":
+        return op_pattern(given)
+    return given.partition("=")[0] if member == "force_nodes" else given
 
 
 def _calls(program: ExportedProgram) -> Iterable[torch.fx.Node]:

@@ -19,7 +19,6 @@ from compiler.config import EdgeCompileConfig
 from compiler.delegate.copies import copied_graph, copied_root, rebuilt
 from compiler.edge.verifier import EdgeVerifier, check_program, verifier_for
 from compiler.errors import CancelledError, CompileError
-from compiler.garbage import uncollected
 from compiler.passes.base import (
     ExportedProgramPassResult,
     PassError,
@@ -35,6 +34,7 @@ from compiler.passes.lineage import restore_metadata, snapshot
 from compiler.passes.manager import ExportedProgramPassManager, PassManager
 from compiler.passes.signature import updated_signature
 from compiler.stages import Stages
+from schema.garbage import uncollected
 
 _USER = InputKind.USER_INPUT
 
@@ -140,6 +140,7 @@ def _stage(
     with stages.stage(f"pass {name}", method) as told:
         modified = _run(work, one, config, name)
         told.graph = work.module.graph
+        told.modules = {method: work.module}
     return modified
 
 

@@ -14,7 +14,6 @@ from compiler.containers import containers_text
 from compiler.delegate.call import is_lowered_module
 from compiler.edge.ops import EdgeOp
 from compiler.errors import UnsupportedError, at
-from compiler.garbage import uncollected
 from compiler.record.arguments import MAJOR, MINOR, Json, argument, size, tensor_meta
 from compiler.record.graph_numbers import GraphNumbers
 from compiler.record.lowered import lowered_text
@@ -28,6 +27,7 @@ from compiler.untyped import (
     largest,
     ranges_of,
 )
+from schema.garbage import uncollected
 
 _EDGE = "executorch.exir.dialects.edge.ops."
 

@@ -13,9 +13,10 @@ def add_quantising(parser: ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
         "--quantize",
-        choices=QUANTISING_MODES,
+        choices=(*QUANTISING_MODES, "none"),
         default="",
-        help="quantise for XNNPACK before lowering; needs torchao",
+        help="quantise for XNNPACK before lowering, none: only what other options name;"
+        " needs torchao",
     )
     parser.add_argument(
         "--calibration",
@@ -27,7 +28,12 @@ def add_quantising(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--per-tensor", action="store_true", help="weights have one scale, not one for each channel"
     )
-    for name, what in (("module", "what is in a module"), ("op", "an operator as aten.linear")):
+    parts = (
+        ("module", "what is in a module"),
+        ("op", "an operator as aten.linear"),
+        ("node", "a node of the exported program"),
+    )
+    for name, what in parts:
         parser.add_argument(
             f"--quantize-{name}",
             action="append",
@@ -45,6 +51,7 @@ def quantising(options: Namespace) -> Quantising:
         options.per_tensor,
         tuple(options.quantize_module),
         tuple(options.quantize_op),
+        tuple(options.quantize_node),
     )
 
 
@@ -57,7 +64,7 @@ def check_quantising(asked: Quantising) -> None:
         raise CommandError("options about quantisation need --quantize MODE", USAGE)
     if asked.calibration:
         check_there(asked.calibration)
-    for text in (*asked.modules, *asked.operators):
+    for text in (*asked.modules, *asked.operators, *asked.nodes):
         name, _, mode = text.rpartition("=")
         if not name or mode not in (*QUANTISING_MODES, "none"):
             modes = ", ".join((*QUANTISING_MODES, "none"))

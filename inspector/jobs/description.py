@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any, cast
 
 PROGRAM, RECORD, REPORT = "model.pte", "model.etrecord", "compile.json"
+BUILT_IN, EXECUTORCH = "built-in", "executorch"
+TOOLCHAINS = (BUILT_IN, EXECUTORCH)
 GRANULARITIES = ("maximal", "module", "operator")
 QUANTISING_MODES = ("static", "dynamic", "weight-only")
+PRECISIONS = ("float16", "bfloat16", "float32", "float64")
 
 
 class SourceKind(str, Enum):
@@ -84,6 +87,13 @@ class Rules:
         min_nodes: fewest nodes of a partition
         max_partitions: most partitions; None for any number
         granularity: ``maximal``, ``module`` or ``operator``: how large partitions are
+        force_nodes: nodes that are taken whatever other rules say, if the partitioner has a rule
+            for them; as ``NODE=PARTITIONER`` where not any of them may
+        cut_before: nodes that are not in one partition with what they read
+        cut_after: nodes that are not in one partition with what reads them
+        alone_nodes: nodes that get a partition of their own
+        alone_ops: operators each node of which gets a partition of its own
+        deny_rules: rules of partitioners that are turned off, by the name verdicts have for them
     """
 
     deny_ops: tuple[str, ...] = ()
@@ -96,6 +106,12 @@ class Rules:
     min_nodes: int = 1
     max_partitions: int | None = None
     granularity: str = GRANULARITIES[0]
+    force_nodes: tuple[str, ...] = ()
+    cut_before: tuple[str, ...] = ()
+    cut_after: tuple[str, ...] = ()
+    alone_nodes: tuple[str, ...] = ()
+    alone_ops: tuple[str, ...] = ()
+    deny_rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +119,13 @@ class Quantising:
     """How a program is quantised before it is lowered; the empty one leaves it as it is.
 
     Attributes:
-        mode: one of ``QUANTISING_MODES``, empty to leave the program as it is
+        mode: one of ``QUANTISING_MODES``, empty to leave the program as it is, or ``none`` where
+            only what the members below name is quantised
         calibration: file of inputs to calibrate with; empty for the example inputs
         per_tensor: weights have one scale instead of one for each channel
         modules: another mode, or ``none``, for what is in a module, as ``blocks.0=none``
         operators: likewise for operators, as ``aten.linear=dynamic``
+        nodes: likewise for nodes of the exported program, as ``linear_1=none``
     """
 
     mode: str = ""
@@ -115,6 +133,24 @@ class Quantising:
     per_tensor: bool = False
     modules: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What is computed in another floating-point type; the empty one leaves all as it is.
+
+    What is said of a node counts before what is said of its module, and that before its operator.
+
+    Attributes:
+        modules: a type by path or class of a module, as ``head=float16``
+        operators: likewise by operator, as ``aten.mm=float64``
+        nodes: likewise by node of the edge graph or of the exported one
+    """
+
+    modules: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +166,9 @@ class CompileJob:
         memory_planner: name of a planner; empty for the smallest of all plans
         external_constants: write the constants into a file of their own
         quantising: what is done to the program before
+        precision: what is computed in another type
+        toolchain: one of ``TOOLCHAINS``, empty for the built-in one; ``python`` is then the
+            interpreter that has the other
     """
 
     source: Source
@@ -140,6 +179,8 @@ class CompileJob:
     memory_planner: str = ""
     external_constants: bool = False
     quantising: Quantising = field(default_factory=Quantising)
+    precision: Precision = field(default_factory=Precision)
+    toolchain: str = ""
 
 
 def job_content(job: CompileJob) -> dict[str, Any]:
@@ -153,6 +194,7 @@ def job_from(content: Mapping[str, Any]) -> CompileJob:
     found["source"] = Source(**content["source"])
     found["rules"] = Rules(**_with_tuples(content.get("rules", {})))
     found["quantising"] = Quantising(**_with_tuples(content.get("quantising", {})))
+    found["precision"] = Precision(**_with_tuples(content.get("precision", {})))
     return CompileJob(**found)
 
 

@@ -19,7 +19,8 @@ from typing import IO, Any
 from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, Stage, message_from
 
 WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
-COMPILES, EXECUTES, COMPARES = "compile", "execute", "compare"
+COMPILES, EXECUTES, COMPARES, BISECTS = "compile", "execute", "compare", "bisect"
+STUDIO = "studio"  # answers one request after the other
 GRACE_SECONDS = 2.0  # between asking a worker to end and ending it
 _KEPT_LINES = 2_000  # of what the user's code prints, while nobody takes them
 _KEPT_EVENTS = 10_000
@@ -41,8 +42,8 @@ class Worker:
 
         Args:
             kind: what it is for, ``COMPILES``, ``EXECUTES`` or ``COMPARES``
-
             threads: how many the libraries take that compute, 0 for what they take by themselves
+
         Raises: OSError if it cannot be started
         """
         self._process = subprocess.Popen(
@@ -52,8 +53,8 @@ class Worker:
             stderr=subprocess.PIPE,
             bufsize=0,
             start_new_session=os.name == "posix",  # Ctrl+C is for the parent; a group can be ended
-        )
             env=_with_threads(threads),
+        )
         self.ready: Ready | None = None
         self._lock = threading.Condition()
         self._events: deque[Message] = deque(maxlen=_KEPT_EVENTS)
@@ -183,6 +184,10 @@ class Worker:
                     self._lines.append(line)
                     self._tail.append(line)
                     self._lock.notify_all()
+                self._heard_line(line)
+
+    def _heard_line(self, line: str) -> None:
+        """Take notice of a line that was printed."""
 
     def _over(self) -> None:
         """Find out how the process ended; it has closed its channel, so it ends or is ended."""
@@ -219,11 +224,6 @@ class Worker:
         return Outcome(Ended.CRASHED, sentence, file=file, line=line, details=details)
 
 
-def _crash_words(code: int) -> str:
-    if code >= 0:
-        return f"the process was ended from inside (exit code {code})"
-    try:
-        name = signal.Signals(-code).name
 def _with_threads(threads: int) -> dict[str, str] | None:
     """Return the environment for a number of threads, None for that of this process."""
     if not threads:
@@ -232,6 +232,11 @@ def _with_threads(threads: int) -> dict[str, str] | None:
     return {**os.environ, **dict.fromkeys(names, str(threads))}
 
 
+def _crash_words(code: int) -> str:
+    if code >= 0:
+        return f"the process was ended from inside (exit code {code})"
+    try:
+        name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
     if name == "SIGKILL":

@@ -11,7 +11,9 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from inspector.jobs.description import (
     GRANULARITIES,
+    PRECISIONS,
     QUANTISING_MODES,
+    TOOLCHAINS,
     CompileJob,
     Source,
     job_from,
@@ -117,10 +119,25 @@ def parse_recipe(data: bytes, place: str) -> Recipe:
         there, given = ", ".join(GRANULARITIES), found.rules.granularity
         raise RecipeError(f"{place}: job.rules.granularity: expected {there}, found {given!r}")
     mode = found.quantising.mode
-    if mode and mode not in QUANTISING_MODES:
-        there = ", ".join(QUANTISING_MODES)
+    if mode and mode not in (*QUANTISING_MODES, "none"):
+        there = ", ".join((*QUANTISING_MODES, "none"))
         raise RecipeError(f"{place}: job.quantising.mode: expected {there}, found {mode!r}")
+    _check_precision(found, f"{place}: job.precision")
+    if found.toolchain and found.toolchain not in TOOLCHAINS:
+        there = ", ".join(TOOLCHAINS)
+        raise RecipeError(f"{place}: job.toolchain: expected {there}, found {found.toolchain!r}")
     return Recipe(found, sha256, versions)
+
+
+def _check_precision(job: CompileJob, place: str) -> None:
+    for kind in ("modules", "operators", "nodes"):
+        for at, text in enumerate(getattr(job.precision, kind)):
+            name, _, word = text.rpartition("=")
+            if not name or word not in PRECISIONS:
+                there = ", ".join(PRECISIONS)
+                raise RecipeError(
+                    f"{place}.{kind}[{at}]: expected NAME= and one of {there}, found {text!r}"
+                )
 
 
 def _content(data: bytes, place: str) -> dict[str, Any]:

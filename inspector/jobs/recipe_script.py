@@ -8,6 +8,7 @@ from dataclasses import fields
 from inspector.jobs.description import (
     PROGRAM,
     CompileJob,
+    Precision,
     Quantising,
     Rules,
     Source,
@@ -47,7 +48,8 @@ def python_script(job: CompileJob) -> str:
     imported, loading = source[0], source[1:]
     lines = [_HEAD, *_imports(job, imported), "", *loading]
     lines += _quantising(job.quantising)
-    lines += _delegation(job) if job.partitioners else ["edge = to_edge(programs, constants)"]
+    lines += _precision(job.precision)
+    lines += _delegation(job)
     lines += list(_emission(job))
     return "\n".join(lines) + "\n"
 
@@ -60,15 +62,21 @@ def _source(job: CompileJob) -> list[str]:
 
 def _imports(job: CompileJob, source: str) -> Iterator[str]:
     names = {"ExecutorchBackendConfig", "MemoryPlanningPass"}
+    lower = _lower(job)
     if not job.partitioners:
-        yield from (f"from compiler import {', '.join(sorted({*names, 'to_edge'}))}", source)
+        yield from (f"from compiler import {', '.join(sorted({*names, lower}))}", source)
         return
-    names |= {"PartitionRules", "SteeredPartitioner", "to_edge_transform_and_lower"}
+    names |= {"PartitionRules", "SteeredPartitioner", lower}
     names |= {"TensorRule"} if job.rules.deny_dtypes else set()
     names |= {"Granularity"} if job.rules.granularity != Rules().granularity else set()
     yield from ("from compiler import (", *(f"    {name}," for name in sorted(names)), ")")
     yield "from compiler.partitioners import make_partitioner, parse_partitioner"
     yield source
+
+
+def _lower(job: CompileJob) -> str:
+    plain = not job.partitioners and job.precision == Precision()
+    return "to_edge" if plain else "to_edge_transform_and_lower"
 
 
 def _quantising(how: Quantising) -> Iterator[str]:
@@ -82,7 +90,8 @@ def _quantising(how: Quantising) -> Iterator[str]:
     yield f"    {how.mode!r},"
     if how.per_tensor:
         yield "    per_tensor=True,"
-    for name, words in (("modules", how.modules), ("operators", how.operators)):
+    parts = (("modules", how.modules), ("operators", how.operators), ("nodes", how.nodes))
+    for name, words in parts:
         if words:
             yield f"    {name}={dict(_pair(text) for text in words)!r},"
     calls = f"inputs_from_file({how.calibration!r}, method)" if how.calibration else "None"
@@ -96,15 +105,34 @@ def _pair(text: str) -> tuple[str, str]:
     return name, mode
 
 
+def _precision(how: Precision) -> Iterator[str]:
+    if how == Precision():
+        return
+    yield from ("", "from compiler.precision import Precisions", "types = Precisions(")
+    parts = (("modules", how.modules), ("operators", how.operators), ("nodes", how.nodes))
+    for name, words in parts:
+        if words:
+            yield f"    {name}={dict(_pair(text) for text in words)!r},"
+    yield ")"
+
+
 def _delegation(job: CompileJob) -> Iterator[str]:
-    rules = [f"    {name}={value}," for name, value in _rules(job.rules)]
-    begin, end = ("rules = PartitionRules(", ")") if rules else ("rules = PartitionRules()", "")
-    yield from ("", begin, *rules, end, "partitioner = [")
-    for text in job.partitioners:
-        yield f"    SteeredPartitioner(make_partitioner(parse_partitioner({text!r})), rules),"
-    yield "]"
+    if _lower(job) == "to_edge":
+        yield "edge = to_edge(programs, constants)"
+        return
+    options = ["constant_methods=constants"]
+    if job.precision != Precision():
+        options.insert(0, "transform_passes=types.passes()")
+    if job.partitioners:
+        options.insert(0, "partitioner=partitioner")
+        rules = [f"    {name}={value}," for name, value in _rules(job.rules)]
+        begin, end = ("rules = PartitionRules(", ")") if rules else ("rules = PartitionRules()", "")
+        yield from ("", begin, *rules, end, "partitioner = [")
+        for text in job.partitioners:
+            yield f"    SteeredPartitioner(make_partitioner(parse_partitioner({text!r})), rules),"
+        yield "]"
     yield "edge = to_edge_transform_and_lower("
-    yield "    programs, partitioner=partitioner, constant_methods=constants"
+    yield f"    programs, {', '.join(options)}"
     yield ")"
 
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 
@@ -50,6 +51,26 @@ class Channel:
                 os._exit(0)
             data += piece
         return json.loads(data)
+
+    def follow(self, take: Callable[[dict[str, Any]], None], leave: Callable[[], None]) -> None:
+        """Hand over every further message of the parent; end this process when it is gone.
+
+        Args:
+            take: given each message, on a thread of its own
+            leave: called before the end
+        """
+
+        def listen() -> None:
+            data = b""
+            with contextlib.suppress(OSError):
+                while piece := os.read(self._in, 65536):
+                    *lines, data = (data + piece).split(b"\n")
+                    for line in lines:
+                        take(json.loads(line))
+            leave()
+            os._exit(0)
+
+        threading.Thread(target=listen, daemon=True).start()
 
     def leave_with_parent(self, working: str) -> None:
         """End this process and remove its folder when the parent is gone."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from torch.export import ExportedProgram
 
 from compiler.config import ExecutorchBackendConfig
-from compiler.managers import EdgeProgramManager, to_edge, to_edge_transform_and_lower
+from compiler.edge.store import EdgeStore
+from compiler.managers import EdgeProgramManager, to_edge_transform_and_lower
 from compiler.memory.options import MemoryPlanningPass
 from compiler.memory.planners import PLANNERS
-from compiler.partition.rules import Granularity, PartitionRules, TensorRule
+from compiler.partition.forcing import NOT_FORCED
+from compiler.partition.rules import Granularity, PartitionRules, TensorRule, fits_any
 from compiler.partition.steered import SteeredPartitioner
 from compiler.partition.unmatched import unmatched_rules
 from compiler.partitioners import (
@@ -21,9 +24,11 @@ from compiler.partitioners import (
     parse_partitioner,
     partitioner_names,
 )
+from compiler.precision import TYPES, Precisions
 from compiler.stages import Observer
-from inspector.jobs.description import CompileJob, Rules
+from inspector.jobs.description import CompileJob, Precision, Rules
 from inspector.worker.exporter import AnswerError
+from schema.etrecord.verdicts import Outcome, Verdict
 
 
 def known_names() -> dict[str, list[str]]:
@@ -36,6 +41,7 @@ def check_words(job: CompileJob) -> None:
     if job.memory_planner and job.memory_planner not in PLANNERS:
         there = ", ".join(PLANNERS)
         raise AnswerError(f"no memory planner {job.memory_planner!r}; there is {there}")
+    precisions_of(job)
     for text in job.partitioners:
         if ".py:" not in text:
             _partitioner(text)
@@ -53,51 +59,108 @@ def lowered(
     programs: Mapping[str, ExportedProgram],
     constants: Mapping[str, Any],
     observe: Observer,
+    kept: EdgeStore | None = None,
 ) -> EdgeProgramManager:
     """Return edge programs, delegated as the job says.
 
+    Args:
+        job: what is asked for
+        programs: exported, by method
+        constants: values by the name of the method that returns them
+        observe: told of each stage
+        kept: edge programs of earlier jobs with these programs
+
     Raises: CompileError; AnswerError for partitioners that nobody knows
     """
-    if not job.partitioners:
-        return to_edge(programs, constants, generate_etrecord=True, observer=observe)
-    rules = _rules(job.rules)
-    found = [SteeredPartitioner(_partitioner(text), rules) for text in job.partitioners]
     return to_edge_transform_and_lower(
         programs,
-        partitioner=found,
+        transform_passes=passes_of(job) or None,
+        partitioner=partitioners_of(job) or None,
         constant_methods=constants,
         generate_etrecord=True,
         observer=observe,
+        kept=kept,
     )
 
 
-def _rules(rules: Rules) -> PartitionRules:
-    dtypes = (TensorRule(dtypes=rules.deny_dtypes),) if rules.deny_dtypes else ()
-    return PartitionRules(
-        deny_ops=rules.deny_ops,
-        allow_ops=rules.allow_ops,
-        deny_nodes=rules.deny_nodes,
-        allow_nodes=rules.allow_nodes,
-        deny_modules=rules.deny_modules,
-        allow_modules=rules.allow_modules,
-        deny_tensors=dtypes,
-        min_nodes=rules.min_nodes,
-        max_partitions=rules.max_partitions,
-        granularity=Granularity(rules.granularity),
-    )
+def passes_of(job: CompileJob) -> list[Any]:
+    """Return the passes a job asks for, to be run before partitioners look at the program."""
+    return precisions_of(job).passes() if job.precision != Precision() else []
+
+
+def partitioners_of(job: CompileJob) -> list[SteeredPartitioner]:
+    """Return the partitioners of a job under its rules.
+
+    Raises: AnswerError for one that nobody knows; whatever its file raises
+    """
+    rules = rules_of(job.rules)
+    return [SteeredPartitioner(_partitioner(text), rules) for text in job.partitioners]
+
+
+def precisions_of(job: CompileJob) -> Precisions:
+    """Return what a job wants computed in which type.
+
+    Raises: AnswerError for words that are no ``NAME=TYPE``
+    """
+    wanted = job.precision
+    tables = [
+        dict(map(_typed, words)) for words in (wanted.modules, wanted.operators, wanted.nodes)
+    ]
+    return Precisions(*tables)
+
+
+def _typed(text: str) -> tuple[str, str]:
+    name, _, word = text.rpartition("=")
+    if not name or word not in TYPES:
+        raise AnswerError(f"{text!r} is no NAME=TYPE; a type is one of {', '.join(TYPES)}")
+    return name, word
+
+
+def rules_of(rules: Rules) -> PartitionRules:
+    """Return the rules of a job as those of the compiler."""
+    given = {one.name: getattr(rules, one.name) for one in fields(rules)}
+    dtypes = given.pop("deny_dtypes")
+    given["granularity"] = Granularity(rules.granularity)
+    given["deny_tensors"] = (TensorRule(dtypes=dtypes),) if dtypes else ()
+    return PartitionRules(**given)
 
 
 def rules_without_effect(
     job: CompileJob, programs: Mapping[str, ExportedProgram], edge: EdgeProgramManager
 ) -> list[str]:
-    """Return a sentence for each rule of a job that fits nothing in its programs."""
-    if not job.partitioners:
-        return []
+    """Return a sentence for each rule of a job that fits nothing in its programs, or failed."""
     every = [*programs.values(), *edge.lowered_programs.values()]
-    return [
+    verdicts = [verdict for found in edge.verdicts.values() for verdict in found]
+    return sentences_of_rules(job, every, verdicts)
+
+
+def sentences_of_rules(
+    job: CompileJob, programs: Sequence[ExportedProgram], verdicts: Sequence[Verdict]
+) -> list[str]:
+    """Return what is to be said of the rules of a job.
+
+    Args:
+        job: whose rules
+        programs: exported and lowered
+        verdicts: on all nodes
+    """
+    unmatched = precisions_of(job).unmatched(programs)
+    found = [f"{name} is none of the {kind} of the program" for kind, name in unmatched]
+    if not job.partitioners:
+        return found
+    found += [
         f"--{rule.rstrip('s').replace('_', '-')} {name} fits nothing in the program"
-        for rule, name in unmatched_rules(_rules(job.rules), every)
+        for rule, name in unmatched_rules(rules_of(job.rules), programs)
     ]
+    off = {v.rule for v in verdicts if v.outcome is Outcome.VETOED}
+    found += [
+        f"--deny-rule {name} turns nothing off"
+        for name in job.rules.deny_rules
+        if not fits_any(off, name)
+    ]
+    taken = {v.node for v in verdicts if v.outcome is Outcome.DELEGATED}
+    refused = {v.node: v.reason for v in verdicts if v.reason.startswith(NOT_FORCED)}
+    return found + [f"{node}: {why}" for node, why in refused.items() if node not in taken]
 
 
 def backend_config(job: CompileJob) -> ExecutorchBackendConfig:

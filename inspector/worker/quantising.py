@@ -6,11 +6,13 @@ import contextlib
 import importlib
 import sys
 import warnings
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from compiler.calibration import inputs_from_file
 from compiler.errors import CompileError
-from compiler.quantise import OVERRIDES, Quantisation, quantise
+from compiler.quantise import OVERRIDES, Quantisation, parts_of, quantise
 from inspector.jobs.description import Quantising
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 
@@ -23,8 +25,10 @@ def quantised(wanted: Quantising, source: Exported, say: Say) -> Exported:
     if not wanted.mode:
         return source
     how = how_to(wanted)
+    chosen = _by_method(how, source)
     programs: dict[str, Any] = {}
     for method, program in source.programs.items():
+        how = chosen[method]
         with told(say, "quantize", method):
             try:
                 calls = None
@@ -36,15 +40,34 @@ def quantised(wanted: Quantising, source: Exported, say: Say) -> Exported:
     return Exported(programs, source.constants)
 
 
+def _by_method(how: Quantisation, source: Exported) -> dict[str, Quantisation]:
+    """Return what is said of each method: what names a part of another one is not said of it."""
+    parts = {method: parts_of(program) for method, program in source.programs.items()}
+    every: tuple[set[str], set[str]] = set(), set()
+    for modules, nodes in parts.values():
+        every[0].update(modules)
+        every[1].update(nodes)
+
+    def of(given: Mapping[str, str], mine: Collection[str], known: Collection[str]) -> Any:  # noqa: ANN401
+        return {name: word for name, word in given.items() if name in mine or name not in known}
+
+    return {
+        method: replace(
+            how, modules=of(how.modules, mine[0], every[0]), nodes=of(how.nodes, mine[1], every[1])
+        )
+        for method, mine in parts.items()
+    }
+
+
 def how_to(wanted: Quantising) -> Quantisation:
     """Return what the words of a job mean.
 
     Raises: AnswerError for an override that is no ``NAME=MODE``
     """
-    modules, operators = (
-        dict(map(_override, words)) for words in (wanted.modules, wanted.operators)
+    modules, operators, nodes = (
+        dict(map(_override, words)) for words in (wanted.modules, wanted.operators, wanted.nodes)
     )
-    return Quantisation(wanted.mode, wanted.per_tensor, modules, operators)
+    return Quantisation(wanted.mode, wanted.per_tensor, modules, operators, nodes)
 
 
 def _override(text: str) -> tuple[str, str]:

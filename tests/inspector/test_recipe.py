@@ -119,7 +119,7 @@ def _job(**changes: Any) -> dict[str, Any]:
         (_job(rules={"granularity": "fine"}), "expected maximal, module, operator, found 'fine'"),
         (
             _job(quantising={"mode": "best"}),
-            "mode: expected static, dynamic, weight-only, found 'be",
+            "mode: expected static, dynamic, weight-only, none, found 'b",
         ),
         (_job(rules={"deny_op": []}), "r.json: job.rules: deny_op is unknown here"),
     ],

@@ -29,8 +29,9 @@ from compiler.partition.interface import (
     PartitionResult,
 )
 from compiler.partition.patterns import generate_grouped_partitions_from_list_of_nodes
-from compiler.partition.reasons import note, operator_of
+from compiler.partition.reasons import belong_together, note, operator_of
 from compiler.partition.regions import follows_source
+from compiler.partition.steering import is_off, keeps_out
 from compiler.partition.tags import tag_constant_data
 from compiler.untyped import aten
 from schema.etrecord.verdicts import Outcome
@@ -92,6 +93,7 @@ class XnnpackPartitioner(Partitioner):
             if (
                 rule is not None
                 and rule.weight is not None
+                and not is_off(rule.name)
                 and not self._refusal(rule, node, facts)
             ):
                 found.update(n for n in pattern_of(node, facts).along if n.op == "call_function")
@@ -106,12 +108,13 @@ class XnnpackPartitioner(Partitioner):
             for n in node.args
             if isinstance(n, Node)
         )
-        return known and not self._refusal(rule, node, facts)
+        return known and not is_off(rule.name) and not self._refusal(rule, node, facts)
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tag the nodes that rules take, and the constants they read."""
         tags: dict[str, DelegationSpec] = {}
         groups = self._groups(exported_program)
+        belong_together(groups)
         for partition in self._partitions(exported_program, groups):
             tag = f"tag{partition.id}"
             tags[tag] = self.delegation_spec
@@ -139,18 +142,29 @@ class XnnpackPartitioner(Partitioner):
         for node in sorted(calls, key=lambda node: bool(quantising_name(node))):
             if follows_source(node) or node in home or node.target is executorch_call_delegate:
                 continue
-            rule = self._by_op.get(op_of(node)) or self._by_op.get(quantising_name(node))
+            rule = self._rule_of(node)
             refusal = "" if rule is None else self._refusal(rule, node, facts)
             if rule is None:
                 text = f"no rule for {operator_of(node)} in {type(self).__name__}"
                 note(node, type(self).__name__, Outcome.NO_RULE, text)
             elif refusal:
                 note(node, rule.name, Outcome.REJECTED, f"{operator_of(node)}: {refusal}")
-            else:
-                along = dict.fromkeys((node, *self._along(rule, node, facts)))
+            elif is_off(rule.name):
+                text = f"vetoed by the user: {rule.name} is turned off"
+                note(node, rule.name, Outcome.VETOED, text)
+            elif not keeps_out(node):
+                more = [n for n in self._along(rule, node, facts) if self._may_go_along(n)]
+                along = dict.fromkeys((node, *more))
                 _join(along, home, groups)
                 self._note_taken(rule, node, along, facts)
         return [group for group in groups if group]
+
+    def _rule_of(self, node: Node) -> XNNPartitionerConfig | None:
+        return self._by_op.get(op_of(node)) or self._by_op.get(quantising_name(node))
+
+    def _may_go_along(self, node: Node) -> bool:
+        rule = self._rule_of(node)
+        return not (rule is not None and is_off(rule.name)) and not keeps_out(node)
 
     def _note_taken(
         self, rule: XNNPartitionerConfig, node: Node, along: Iterable[Node], facts: Facts
@@ -209,7 +223,9 @@ class XnnpackPartitioner(Partitioner):
             along.append(given)
         users = list(node.users)
         if len(users) == 1 and op_of(users[0]) in _ACTIVATIONS:
-            along.append(users[0])
+            activation = self._by_op.get(op_of(users[0]))
+            if activation is None or not self._refusal(activation, users[0], facts):
+                along.append(users[0])
         return along
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 import torch
+from torch.export import ExportedProgram
 
 from compiler.backends.xnnpack.facts import (
     argument,
@@ -175,3 +176,30 @@ def _layout(kind: Want, rank: int) -> Layout:
 
 def _tensors(nodes: Iterable[Node]) -> list[Node]:
     return [node for node in nodes if isinstance(node.meta.get("val"), torch.Tensor)]
+
+
+def border_moves(program: ExportedProgram) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the inputs and the results of a partition that change their order in memory.
+
+    Args:
+        program: the partition, as the backend is given it
+    """
+    steps = Steps(program)
+    home = Placement(steps).home
+    given = {node for node in steps.inputs if node in home}
+    moved: set[str] = set()
+    for node, step in steps.made.items():
+        kind = wants(step, steps)
+        for source in steps.operands(node):
+            if source not in given or kind is Want.FREE:
+                continue
+            wanted = home[node] if kind is Want.EITHER else _layout(kind, rank_of(source))
+            if moves_data(shape_of(source), home[source], wanted):
+                moved.add(source.name)
+    left = [
+        node.name
+        for node in steps.outputs
+        for root in [steps.root(node)]
+        if root in home and moves_data(shape_of(root), home[root], boundary(value_of(node)))
+    ]
+    return frozenset(moved), frozenset(left)

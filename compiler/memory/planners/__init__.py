@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compiler.garbage import uncollected
 from compiler.memory.blocks import Block, MemoryPlan, aligned, lower_bound, verify
 from compiler.memory.planners.by_size import greedy, interval
 from compiler.memory.planners.naive import naive
+from schema.garbage import uncollected
 
 Planner = Callable[[Sequence[Block], int], list[int]]
 

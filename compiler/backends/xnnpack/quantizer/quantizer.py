@@ -53,9 +53,9 @@ def _supported() -> list[Any]:
 class XNNPACKQuantizer(Quantizer):
     """Annotates graphs for ``prepare_pt2e``.
 
-    A node is quantised by the first of: a module it is in by path, by type, its operator, and the
-    configuration of all; what is in a named module, or one of a named type, is by nothing else.
-    None leaves a part as it is. The setters return the quantizer.
+    A node is quantised by the first of: its name, a module it is in by path, by type, its
+    operator, and the configuration of all; what is in a named module, or one of a named type, is
+    by nothing else. None leaves a part as it is. The setters return the quantizer.
     """
 
     supported_config_and_operators: ClassVar[list[Any]] = _supported()
@@ -65,6 +65,7 @@ class XNNPACKQuantizer(Quantizer):
         self.operator_type_config: dict[Any, Config | None] = {}
         self.module_type_config: dict[Callable[..., Any], Config | None] = {}
         self.module_name_config: dict[str, Config | None] = {}
+        self.node_name_config: dict[str, Config | None] = {}
         self.filter_fn: NodeFilter | None = None
 
     @classmethod
@@ -121,6 +122,11 @@ class XNNPACKQuantizer(Quantizer):
         self.module_name_config[module_name] = quantization_config
         return self
 
+    def set_node_name(self, name: str, quantization_config: Config | None) -> XNNPACKQuantizer:
+        """Quantise one node, by its name in the exported program."""
+        self.node_name_config[name] = quantization_config
+        return self
+
     def set_filter_function(self, filter_fn: NodeFilter) -> XNNPACKQuantizer:
         """Quantise only nodes for which a function returns True."""
         self.filter_fn = filter_fn
@@ -154,6 +160,8 @@ class XNNPACKQuantizer(Quantizer):
     def _config_for(
         self, node: Node, scopes: list[tuple[NodeFilter, Config | None]]
     ) -> Config | None:
+        if node.name in self.node_name_config:
+            return self.node_name_config[node.name]
         for is_inside, config in scopes:
             if is_inside(node):
                 return config

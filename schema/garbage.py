@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Generator[None, None, None]:
-    """Let no garbage be collected meanwhile: graphs are full of cycles that stay.
+    """Let no garbage be collected meanwhile: graphs and tables are full of cycles that stay.
 
     Python looks through all objects whenever a quarter more are there; for 50,000 nodes that
     takes longer than the compile. Keep it short.

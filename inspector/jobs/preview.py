@@ -1,0 +1,212 @@
+"""What a change of a recipe would do to the partitions, as data; no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from inspector.boundaries import Boundary, boundary_from
+from schema.etrecord.verdicts import Outcome, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class NodePreview:
+    """A call of the edge graph.
+
+    Attributes:
+        name: in the graph; of a node in a body behind the name of the body, as verdicts have it
+        operator: as ``aten.mm.default``
+        partition: number of its partition, None outside of all
+        exported: name of the exported node it comes from, empty when unknown
+        module: path of the innermost module, empty for the outermost
+        reads: names of the calls it reads
+    """
+
+    name: str
+    operator: str
+    partition: int | None = None
+    exported: str = ""
+    module: str = ""
+    reads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPreview:
+    """Nodes that would become one delegate.
+
+    Attributes:
+        name: tag, as verdicts have it
+        backend: where it goes
+        partitioner: who made it, as verdicts name it
+        nodes: in the order of the graph
+    """
+
+    name: str
+    backend: str
+    partitioner: str
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MethodPreview:
+    """What would be delegated of a method.
+
+    Attributes:
+        nodes: calls of the edge graph that compute, in order
+        partitions: in the order of the partitioners
+        boundaries: where values go in and out of partitions
+        verdicts: of all partitioners
+    """
+
+    nodes: tuple[NodePreview, ...]
+    partitions: tuple[PartitionPreview, ...]
+    boundaries: tuple[Boundary, ...]
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def delegated(self) -> int:
+        """Return how many nodes are in a partition."""
+        return sum(node.partition is not None for node in self.nodes)
+
+    def owners(self) -> dict[str, str]:
+        """Return by node the backend it goes to; nodes outside of all are left out."""
+        return {
+            node.name: self.partitions[node.partition].backend
+            for node in self.nodes
+            if node.partition is not None
+        }
+
+    def deciding(self, node: str) -> Verdict | None:
+        """Return the verdict that counts for a node: who took it, else the first who did not."""
+        mine = [verdict for verdict in self.verdicts if verdict.node == node]
+        taken = [verdict for verdict in mine if verdict.outcome is Outcome.DELEGATED]
+        return next(iter([*taken, *mine]), None)
+
+
+@dataclass(frozen=True, slots=True)
+class MethodDifference:
+    """What a change does to a method.
+
+    Attributes:
+        gained: by backend, nodes that go to it and did not
+        lost: by backend, nodes that do not go to it any more
+        partitions: how many more
+        boundaries: how many more
+        copied_bytes: how many more go over boundaries; None where a size is not known
+        layout_copies: how many more
+    """
+
+    gained: Mapping[str, tuple[str, ...]]
+    lost: Mapping[str, tuple[str, ...]]
+    partitions: int
+    boundaries: int
+    copied_bytes: int | None
+    layout_copies: int
+
+    @property
+    def words(self) -> str:
+        """Return it as a sentence."""
+        parts = [
+            f"{backend} {verb} {len(nodes):,} node{'s' * (len(nodes) != 1)}"
+            for found, verb in ((self.gained, "gains"), (self.lost, "loses"))
+            for backend, nodes in found.items()
+        ]
+        for count, what in ((self.partitions, "partition"), (self.boundaries, "boundar")):
+            if count:
+                parts.append(f"{count:+,} {_plural(what, count)}")
+        if self.copied_bytes:
+            parts.append(f"{self.copied_bytes:+,} bytes over boundaries")
+        return ", ".join(parts) or "nothing changes"
+
+
+def _plural(what: str, count: int) -> str:
+    one = abs(count) == 1
+    if what == "boundar":
+        return "boundary" if one else "boundaries"
+    return what if one else f"{what}s"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would be delegated.
+
+    Attributes:
+        methods: by name
+        warnings: what is to be said of the rules, such as one that fits nothing
+    """
+
+    methods: Mapping[str, MethodPreview]
+    warnings: tuple[str, ...] = field(default=())
+
+    def against(self, base: Preview) -> dict[str, MethodDifference]:
+        """Return by method what is different from another preview of the same program."""
+        return {
+            name: _difference(base.methods[name], found)
+            for name, found in self.methods.items()
+            if name in base.methods
+        }
+
+
+def _difference(base: MethodPreview, found: MethodPreview) -> MethodDifference:
+    before, after = base.owners(), found.owners()
+    old, new = copied_bytes(base.boundaries), copied_bytes(found.boundaries)
+    return MethodDifference(
+        gained=_by_backend(after, before),
+        lost=_by_backend(before, after),
+        partitions=len(found.partitions) - len(base.partitions),
+        boundaries=len(found.boundaries) - len(base.boundaries),
+        copied_bytes=None if old is None or new is None else new - old,
+        layout_copies=sum(one.layout_copies for one in found.boundaries)
+        - sum(one.layout_copies for one in base.boundaries),
+    )
+
+
+def _by_backend(mine: Mapping[str, str], others: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for node, backend in mine.items():
+        if others.get(node) != backend:
+            found.setdefault(backend, []).append(node)
+    return {backend: tuple(nodes) for backend, nodes in found.items()}
+
+
+def copied_bytes(boundaries: Sequence[Boundary]) -> int | None:
+    """Return the bytes that go over boundaries, None where a size is not known."""
+    sizes = [one.nbytes for one in boundaries]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def preview_content(preview: Preview) -> dict[str, Any]:
+    """Return a preview as a JSON object."""
+    return asdict(preview)
+
+
+def preview_from(content: Mapping[str, Any]) -> Preview:
+    """Return the preview in a JSON object that ``preview_content`` made."""
+    methods = {name: _method(found) for name, found in content["methods"].items()}
+    return Preview(methods, tuple(content["warnings"]))
+
+
+def _method(content: Mapping[str, Any]) -> MethodPreview:
+    return MethodPreview(
+        tuple(_node(node) for node in content["nodes"]),
+        tuple(_partition(found) for found in content["partitions"]),
+        tuple(boundary_from(found) for found in content["boundaries"]),
+        tuple(_verdict(found) for found in content["verdicts"]),
+    )
+
+
+def _node(content: dict[str, Any]) -> NodePreview:
+    content["reads"] = tuple(content["reads"])
+    return NodePreview(**content)
+
+
+def _partition(content: dict[str, Any]) -> PartitionPreview:
+    content["nodes"] = tuple(content["nodes"])
+    return PartitionPreview(**content)
+
+
+def _verdict(content: dict[str, Any]) -> Verdict:
+    content["outcome"] = Outcome(content["outcome"])
+    return Verdict(**content)

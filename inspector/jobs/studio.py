@@ -1,0 +1,191 @@
+"""Change, look, compile again: one warm worker for the recipes of one source.
+
+The worker keeps what was exported, quantised and lowered. Asked again, it does what comes after
+the first change only; what it makes is the same, byte for byte, as a new worker would make.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, TypeVar
+
+from inspector.jobs.description import EXECUTORCH, CompileJob
+from inspector.jobs.guard import AUTO
+from inspector.jobs.messages import Ended, Outcome
+from inspector.jobs.output_folder import prepare_folder
+from inspector.jobs.preview import Preview
+from inspector.jobs.run import CompileRun
+from inspector.jobs.studio_run import (
+    PreviewRun,
+    StudioCompileRun,
+    StudioRun,
+    SuggestRun,
+    WarmWorker,
+)
+from inspector.jobs.suggestions import Suggestion
+
+_NEWER = Outcome(Ended.CANCELLED, "a newer one took its place")
+_Run = TypeVar("_Run", bound=StudioRun)
+
+
+class StudioError(Exception):
+    """An answer that did not come, as one sentence.
+
+    Attributes:
+        outcome: how it ended; None if it took too long
+    """
+
+    def __init__(self, outcome: Outcome | None) -> None:
+        self.outcome = outcome
+        super().__init__(outcome.sentence if outcome is not None else "it took too long")
+
+
+class Studio:
+    """Previews, suggestions and compiles of recipes; ask it from any thread.
+
+    A new preview takes the place of one that has not been answered, and so does a new compile. A
+    worker that dies is replaced at the next request.
+    """
+
+    def __init__(self, *, threads: int = 0) -> None:
+        """Start nothing yet.
+
+        Args:
+            threads: of the worker, 0 for as many as its libraries take by themselves
+        """
+        self._threads = threads
+        self._lock = threading.RLock()
+        self._worker: WarmWorker | None = None
+        self._key: Any = None
+        self._running: dict[str, StudioRun] = {}
+
+    def start(self, job: CompileJob) -> None:
+        """Start a worker for the source of a job ahead of the first request.
+
+        Raises: OSError if it cannot be started
+        """
+        with self._lock:
+            self._warm(job)
+
+    def start_preview(self, job: CompileJob) -> PreviewRun:
+        """Ask what a job would delegate.
+
+        Raises: OSError if no worker can be started
+        """
+        return self._started("preview", PreviewRun(job))
+
+    def start_suggestions(self, job: CompileJob) -> SuggestRun:
+        """Ask which changes of a job would make boundaries fewer.
+
+        Raises: OSError if no worker can be started
+        """
+        return self._started("suggest", SuggestRun(job))
+
+    def start_compile(
+        self, job: CompileJob, folder: Path, *, force: bool = False, guard: str = AUTO
+    ) -> StudioCompileRun | CompileRun:
+        """Compile into a folder, which is complete or as it was.
+
+        Args:
+            job: what to compile; one of another toolchain gets a worker of its own
+            folder: for the files
+            force: replace files that exist in it
+            guard: when partitions are loaded, and what is done about those that are refused
+
+        Raises: FolderError if the folder cannot be used; OSError if no worker can be started
+        """
+        if job.toolchain == EXECUTORCH:
+            return CompileRun(job, folder, force=force, guard=guard)
+        run = StudioCompileRun(job, prepare_folder(folder, force=force), folder, guard)
+        return self._started("compile", run)
+
+    def preview(self, job: CompileJob, timeout: float | None = None) -> Preview:
+        """Return what a job would delegate.
+
+        Raises: StudioError with the reason
+        """
+        run = self.start_preview(job)
+        outcome = run.wait(timeout)
+        if outcome is None or run.preview is None:
+            run.cancel()
+            raise StudioError(outcome)
+        return run.preview
+
+    def suggestions(self, job: CompileJob, timeout: float | None = None) -> tuple[Suggestion, ...]:
+        """Return changes that make boundaries fewer, the best first; each was tried.
+
+        Raises: StudioError with the reason
+        """
+        run = self.start_suggestions(job)
+        outcome = run.wait(timeout)
+        if outcome is None or outcome.ended is not Ended.FINISHED:
+            run.cancel()
+            raise StudioError(outcome)
+        return run.suggestions
+
+    def compile(
+        self,
+        job: CompileJob,
+        folder: Path,
+        *,
+        force: bool = False,
+        guard: str = AUTO,
+        timeout: float | None = None,
+    ) -> Outcome:
+        """Compile into a folder and return how it ended.
+
+        Raises: FolderError, OSError as ``start_compile``; StudioError if it took too long
+        """
+        run = self.start_compile(job, folder, force=force, guard=guard)
+        try:
+            outcome = run.wait(timeout)
+        finally:
+            run.close()
+        if outcome is None:
+            raise StudioError(None)
+        return outcome
+
+    def close(self) -> None:
+        """End the worker."""
+        with self._lock:
+            worker, self._worker, self._key = self._worker, None, None
+        if worker is not None:
+            worker.close()
+
+    def _started(self, verb: str, run: _Run) -> _Run:
+        with self._lock:
+            older = self._running.get(verb)
+            if older is not None:
+                older.give_up(_NEWER)
+            self._running[verb] = run
+            try:
+                self._warm(run.job).ask(run)
+            except OSError as error:
+                run.give_up(Outcome(Ended.NOT_STARTED, f"the worker cannot be started: {error}"))
+                raise
+        return run
+
+    def _warm(self, job: CompileJob) -> WarmWorker:
+        """Return the worker for the source of a job; what another one holds is of no use."""
+        key = job.source, job.python, job.methods
+        worker = self._worker
+        if worker is not None and (self._key != key or worker.outcome is not None):
+            worker.close()
+            worker = None
+        if worker is None:
+            worker = WarmWorker(self._stale, threads=self._threads)
+            self._worker, self._key = worker, key
+        return worker
+
+    def _stale(self, worker: WarmWorker, waiting: list[StudioRun]) -> None:
+        """Let a new worker answer: the source of this one has changed. Called on its thread."""
+        with self._lock:
+            if self._worker is worker:
+                self._worker = None
+            for run in waiting:
+                try:
+                    self._warm(run.job).ask(run)
+                except OSError as error:
+                    words = f"the worker cannot be started: {error}"
+                    run.give_up(Outcome(Ended.NOT_STARTED, words))

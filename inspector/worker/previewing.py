@@ -1,0 +1,189 @@
+"""What a job would delegate, from the programs of a warm worker, as data for whoever asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.backends.xnnpack.placement import border_moves
+from compiler.delegate.api import parted_by
+from compiler.delegate.extract import Region
+from compiler.errors import CompileError
+from compiler.partition.interface import TAG, name_of
+from compiler.partition.reasons import operator_of, value_of
+from compiler.partition.regions import follows_source, sources, unit_of
+from compiler.partition.rules import innermost_module, names_behind
+from compiler.partition.tags import data_of
+from compiler.partition.verdicts import calls_in
+from compiler.preview import Previewed, previewed
+from compiler.stages import Observer
+from inspector.boundaries import Boundary, Crossing, is_quantising
+from inspector.jobs.description import CompileJob
+from inspector.jobs.preview import MethodPreview, NodePreview, PartitionPreview, Preview
+from inspector.worker.exporter import Exported
+from inspector.worker.lowering import partitioners_of, passes_of, sentences_of_rules
+from inspector.worker.warm import Warm
+
+Node = torch.fx.Node
+
+
+def preview_of(job: CompileJob, source: Exported, warm: Warm, observe: Observer) -> Preview:
+    """Return what a job would delegate.
+
+    Args:
+        job: whose partitioners and rules
+        source: its programs, quantised
+        warm: holds edge programs
+        observe: told of stages that are done for it
+
+    Raises: CompileError; AnswerError for partitioners that nobody knows
+    """
+    partitioners = partitioners_of(job)
+    found = previewed(
+        source.programs,
+        passes_of(job) or None,
+        partitioners or None,
+        kept=warm.store_for(job),
+        observer=observe,
+    )
+    names = [name_of(one) for one in partitioners]
+    methods = {name: _method(one, names) for name, one in found.items()}
+    every = [*source.programs.values(), *(one.program for one in found.values())]
+    verdicts = [verdict for one in found.values() for verdict in one.verdicts]
+    return Preview(methods, tuple(sentences_of_rules(job, every, verdicts)))
+
+
+@dataclass(frozen=True)
+class _Home:
+    """Where the nodes of a program go.
+
+    Attributes:
+        number: of the partition of each node, by its name with those of bodies
+        owned: by partition, the weights and state that go into its payload
+        moves: by partition, the inputs and the results that change their order in memory inside
+    """
+
+    number: Mapping[str, int]
+    owned: Mapping[int, frozenset[str]]
+    moves: Mapping[int, tuple[frozenset[str], frozenset[str]]]
+
+
+def _method(found: Previewed, names: list[str]) -> MethodPreview:
+    partitions: list[PartitionPreview] = []
+    number: dict[str, int] = {}
+    owned: dict[int, frozenset[str]] = {}
+    moves: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
+    for partitioner, tagged in zip(names, found.rounds, strict=True):
+        paths = dict(calls_in(tagged.program.graph_module))
+        graph = tagged.program.graph
+        held = frozenset(n.name for n in graph.nodes if n.op == "placeholder" and n.meta.get(TAG))
+        for region in parted_by(tagged).regions:
+            at = len(partitions)
+            number.update((paths[node], at) for node in region.nodes)
+            owned[at] = held
+            moves[at] = moves_of(region)
+            calls = tuple(paths[node] for node in region.nodes if not follows_source(node))
+            spec = region.spec
+            partitions.append(PartitionPreview(region.tag, spec.backend_id, partitioner, calls))
+    home = _Home(number, owned, moves)
+    nodes = tuple(
+        _node(node, path, number.get(path))
+        for node, path in calls_in(found.program.graph_module)
+        if not follows_source(node)
+    )
+    return MethodPreview(
+        nodes, tuple(partitions), tuple(_boundaries(found.program, home)), found.verdicts
+    )
+
+
+def _node(node: Node, path: str, partition: int | None) -> NodePreview:
+    inside = path.removesuffix(node.name)
+    reads = dict.fromkeys(f"{inside}{source.name}" for source in sources(node))
+    names = names_behind(node)
+    exported = names[1] if len(names) > 1 else ""
+    return NodePreview(path, operator_of(node), partition, exported, _module(node), tuple(reads))
+
+
+def moves_of(region: Region) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the inputs and the results of a partition that its delegate transposes.
+
+    That is known of XNNPACK alone; a partition it would refuse has none.
+    """
+    if region.spec.backend_id != "XnnpackBackend":
+        return frozenset(), frozenset()
+    try:
+        return border_moves(region.program)
+    except CompileError:
+        return frozenset(), frozenset()
+
+
+def _module(node: Node) -> str:
+    return innermost_module(node).removeprefix("L['self'].").removeprefix("L['self']")
+
+
+def _boundaries(program: ExportedProgram, home: _Home) -> Iterator[Boundary]:
+    found: dict[tuple[int | None, int | None], dict[str, tuple[Crossing, bool]]] = {}
+    data = data_of(program)
+    for path, graph in _graphs(program.graph_module):
+        for node in graph.nodes:
+            if isinstance(node.meta.get("val"), torch.Tensor):
+                for edge, crossing, is_end in _crossings(node, path, home, data.specs):
+                    known = found.setdefault(edge, {})
+                    before = known.get(crossing.name)
+                    known[crossing.name] = (crossing, is_end and (before is None or before[1]))
+    for (source, target), values in found.items():
+        crossings = tuple(crossing for crossing, _ in values.values())
+        yield Boundary(source, target, crossings, all(is_end for _, is_end in values.values()))
+
+
+def _graphs(module: torch.fx.GraphModule, path: str = "") -> Iterator[tuple[str, torch.fx.Graph]]:
+    yield path, module.graph
+    for name, child in module.named_children():
+        if isinstance(child, torch.fx.GraphModule):
+            yield from _graphs(child, f"{path}{name}/")
+
+
+def _crossings(
+    node: Node, path: str, home: _Home, data: Mapping[str, Any]
+) -> Iterator[tuple[tuple[int | None, int | None], Crossing, bool]]:
+    """Yield where a value goes over a boundary, and whether that is an end of the program."""
+    source = home.number.get(f"{path}{unit_of(node).name}")
+    is_weight = not path and node.op == "placeholder" and node.name in data
+    for user in node.users:
+        target = home.number.get(f"{path}{unit_of(user).name}")
+        if target == source or (follows_source(user) and unit_of(user) is unit_of(node)):
+            continue
+        if is_weight and target is not None and node.name in home.owned[target]:
+            continue
+        is_end = node.op == "placeholder" or user.op == "output"
+        yield (source, target), _crossing(node, user, path, home, (source, target)), is_end
+
+
+def _crossing(
+    node: Node, user: Node, path: str, home: _Home, edge: tuple[int | None, int | None]
+) -> Crossing:
+    value = node.meta["val"]
+    sizes = tuple(value.shape)
+    known = all(isinstance(size, int) for size in sizes)
+    source, target = edge
+    copies = 0
+    if source is not None:
+        copies += node.name in home.moves[source][1]
+    if target is not None:
+        copies += node.name in home.moves[target][0]
+    outside = [(node, source), (user, target)]
+    return Crossing(
+        f"{path}{node.name}",
+        value_of(node),
+        value.numel() * value.element_size() if known else None,
+        copies,
+        tuple(f"{path}{each.name}" for each, at in outside if at is None and _quantises(each)),
+    )
+
+
+def _quantises(node: Node) -> bool:
+    return node.op == "call_function" and is_quantising(operator_of(node))

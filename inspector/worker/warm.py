@@ -1,0 +1,160 @@
+"""What a worker keeps between compiles of one source, so that only what changed is done again."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy
+import torch
+
+from compiler.edge.store import EdgeStore
+from compiler.managers import EdgeProgramManager
+from compiler.stages import Observer
+from inspector.jobs.description import CompileJob, Precision, Quantising, SourceKind
+from inspector.worker.exporter import Exported, Say, is_users
+from inspector.worker.lowering import lowered
+from inspector.worker.quantising import quantised
+
+_MOST = 3  # quantised forms of a program, and sets of types
+Stamp = tuple[int, int]
+
+
+class StaleError(Exception):
+    """A file that was read before is another one now; only a new process reads it anew."""
+
+
+class Hearing(Protocol):
+    """Takes messages and keeps what was warned of."""
+
+    @property
+    def warnings(self) -> list[dict[str, Any]]:
+        """Return what was warned of."""
+        ...
+
+    def __call__(self, kind: str, **content: Any) -> None:  # noqa: ANN401 - JSON
+        """Take a message."""
+        ...
+
+
+class Warm:
+    """Exported, quantised and edge programs of one source."""
+
+    def __init__(self) -> None:
+        self._source: tuple[Any, Exported] | None = None
+        self._said: list[dict[str, Any]] = []
+        self._files: dict[str, Stamp | None] = {}
+        self._numbers: tuple[Any, Any, Any] | None = None
+        self._quantised: list[tuple[Any, Exported]] = []
+        self._stores: list[tuple[Precision, EdgeStore]] = []
+        self._delegated: tuple[Any, Exported, EdgeProgramManager] | None = None
+
+    def knows(self, job: CompileJob) -> bool:
+        """Return whether the source of a job has been exported here."""
+        return self._source is not None and self._source[0] == _key(job)
+
+    def source(self, job: CompileJob, export: Callable[[], Exported], heard: Hearing) -> Exported:
+        """Return the exported programs of a job.
+
+        Args:
+            job: of this source
+            export: makes them, the first time
+            heard: is told again what was warned of then
+
+        Raises: StaleError if they would be others now, or another source has been exported here
+        """
+        if self._source is None:
+            modules = set(sys.modules)
+            told = len(heard.warnings)
+            made = export()
+            self._said = heard.warnings[told:]
+            self._files = {path: _stamp(path) for path in _read_files(job, modules)}
+            self._numbers = random.getstate(), numpy.random.get_state(), torch.get_rng_state()
+            self._source = _key(job), made
+            return made
+        if self._source[0] != _key(job) or self._has_changed():
+            raise StaleError
+        for warning in self._said:
+            heard("warning", **warning)
+        return self._source[1]
+
+    def _has_changed(self) -> bool:
+        return any(_stamp(path) != stamp for path, stamp in self._files.items())
+
+    def quantised(self, wanted: Quantising, source: Exported, say: Say) -> Exported:
+        """Return programs as a job wants them quantised.
+
+        Raises: AnswerError as ``quantised`` of this package does
+        """
+        if not wanted.mode:
+            return source
+        key = wanted, _stamp(wanted.calibration) if wanted.calibration else None
+        for known, made in self._quantised:
+            if known == key:
+                return made
+        self._restore_numbers()
+        made = quantised(wanted, source, say)
+        self._quantised = [*self._quantised[1 - _MOST :], (key, made)]
+        return made
+
+    def _restore_numbers(self) -> None:
+        """Let random numbers go on as they do after the export, whatever has come between."""
+        if self._numbers is not None:
+            random.setstate(self._numbers[0])
+            numpy.random.set_state(self._numbers[1])
+            torch.set_rng_state(self._numbers[2])
+
+    def store_for(self, job: CompileJob) -> EdgeStore:
+        """Return the edge programs that are kept for what a job does to them."""
+        for precision, store in self._stores:
+            if precision == job.precision:
+                return store
+        self._stores = [*self._stores[1 - _MOST :], (job.precision, EdgeStore())]
+        return self._stores[-1][1]
+
+    def lowered(self, job: CompileJob, source: Exported, observe: Observer) -> EdgeProgramManager:
+        """Return edge programs, delegated as a job says.
+
+        Raises: as ``lowered`` of this package
+        """
+        files = tuple(_stamp(text.partition(".py:")[0] + ".py") for text in _in_files(job))
+        key = job.partitioners, job.rules, job.precision, files
+        if self._delegated is not None:
+            known, programs, manager = self._delegated
+            if known == key and programs is source:
+                return manager
+        self._restore_numbers()
+        kept = self.store_for(job)
+        made = lowered(job, source.programs, source.constants, observe, kept)
+        self._delegated = key, source, made
+        return made
+
+
+def _key(job: CompileJob) -> Any:  # noqa: ANN401 - compared only
+    return job.source, job.python, job.methods
+
+
+def _in_files(job: CompileJob) -> list[str]:
+    return [text for text in job.partitioners if ".py:" in text]
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _read_files(job: CompileJob, before: set[str]) -> list[str]:
+    """Return the source and the modules of the user that it has loaded."""
+    found = [job.source.path]
+    if job.source.kind is SourceKind.PYTHON:
+        named = [
+            getattr(m, "__file__", None) for n, m in list(sys.modules.items()) if n not in before
+        ]
+        found += [path for path in named if isinstance(path, str) and is_users(path)]
+    return found
