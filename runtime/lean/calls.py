@@ -37,6 +37,15 @@ def keep(run: Callable[[], Any], tensors: Sequence[Tensor], *, several: bool) ->
     return partial(_keep_several, run, wanted)
 
 
+def copied(run: Callable[[], torch.Tensor], target: torch.Tensor) -> Call:
+    """Return the call that copies a result to where it must lie."""
+    return partial(_copy, run, target)
+
+
+def _copy(run: Callable[[], torch.Tensor], target: torch.Tensor) -> None:
+    target.copy_(run())
+
+
 def _keep_one(
     run: Callable[[], Any], tensor: torch.Tensor, shape: torch.Size | None, slot: Slot
 ) -> None:

@@ -14,6 +14,7 @@ import torch
 
 from runtime.binding import Parts
 from runtime.lean.flow import Flow, Tensor
+from runtime.lean.products import PackedBudget
 from runtime.tensors import TensorShapeDynamism
 from runtime.values import ValueTable
 
@@ -22,7 +23,6 @@ _mkldnn: Any = torch.ops.mkldnn
 _CONVOLUTION = "aten::convolution.out"
 _NORM = "aten::_native_batch_norm_legit_no_training.out"
 _LAST = torch.channels_last
-_PACKED_BYTES = 256 << 20
 Function = Callable[[torch.Tensor], torch.Tensor]
 
 
@@ -60,12 +60,13 @@ class Fuser:
     Args:
         flow: who reads and writes what
         table: the values
+        budget: of memory, shared with other packed weights
     """
 
-    def __init__(self, flow: Flow, table: ValueTable) -> None:
+    def __init__(self, flow: Flow, table: ValueTable, budget: PackedBudget) -> None:
         self._flow = flow
         self._table = table
-        self._left = _PACKED_BYTES
+        self._budget = budget
         self._has_kernels = _torch.backends.mkldnn.is_available() and all(
             hasattr(_mkldnn, name)
             for name in ("_convolution_pointwise", "_reorder_convolution_weight")
@@ -240,8 +241,7 @@ class Fuser:
     def _bound(self, layer: _Layer) -> Callable[[], torch.Tensor]:
         weight = layer.weight.contiguous(memory_format=_LAST)
         padding, stride, dilation, groups = layer.geometry
-        if weight.nbytes <= self._left:
-            self._left -= weight.nbytes
+        if self._budget.take(weight.nbytes):
             shape = list(layer.values.shape)
             weight = cast(
                 "torch.Tensor",

@@ -18,6 +18,7 @@ from runtime.lean import calls
 from runtime.lean.families import CONSTANT, DIRECT, FRESH, PRODUCTS, SCALED, VIEWS
 from runtime.lean.flow import ALWAYS, BEFORE, VIEW, Flow, Tensor
 from runtime.lean.fuse import Fuser
+from runtime.lean.products import PackedBudget, Products
 from runtime.tensors import TensorShapeDynamism
 from runtime.values import ValueTable
 
@@ -82,7 +83,9 @@ class Planner:
         self._dying: dict[int, list[torch.Tensor]] = {}
         self._left = _FOLDED_BYTES
         self._viewed = self._view_sources()
-        self._fuser = Fuser(flow, table)
+        budget = PackedBudget()
+        self._fuser = Fuser(flow, table, budget)
+        self._products = Products(flow, table, budget)
 
     def make(self) -> LeanRun:
         """Return the calls."""
@@ -170,6 +173,9 @@ class Planner:
         direct = self._direct(parts, outs, ins)
         if direct is not None:
             self._run.direct[place] = direct
+        if (direct is not None or self._keepable(outs)) and self._product(place, parts, outs):
+            return
+        if direct is not None:
             plain = self._plain.issuperset(self._same(ins)) or name in PRODUCTS
             if not self._keepable(outs) or (plain and outs[0] not in self._viewed):
                 self._run.add(place, direct)
@@ -181,6 +187,18 @@ class Planner:
         self._keep(place, self._function(parts), outs, parts)
         if name not in VIEWS and self._plain.issuperset(self._same(ins)):
             self._plain.update(outs)
+
+    def _product(self, place: int, parts: Parts, outs: list[int]) -> bool:
+        """Bind a product with packed weights; return whether it is one."""
+        run = self._products.at(parts, self._folded)
+        if run is None:
+            return False
+        if self._keepable(outs):
+            self._keep(place, run, outs)
+        else:
+            self._run.add(place, calls.copied(run, self._flow.tensors[outs[0]].slot.tensor))
+        self._plain.update(outs)
+        return True
 
     def _function(self, parts: Parts) -> Callable[[], Any]:
         assert parts.function is not None
