@@ -120,9 +120,7 @@ class EventTracer:
         place: tuple[int, int],
     ) -> None:
         """Log a scope inside of a delegate, named by an id of the delegate's own."""
-        number, text = (identity, None) if isinstance(identity, int) else (-1, identity)
-        chain, instruction = place
-        self.rows.append(ProfileEvent(None, chain, instruction, start, end, number, text, metadata))
+        self.rows.append([identity, start, end, metadata, place])
 
     def log_value(
         self,
@@ -222,8 +220,17 @@ class _Scope:
         self._tracer.profile(self._name, self._start, clock())
 
 
-def _events(row: Any) -> list[etdump.AnyEvent]:  # noqa: ANN401 - short rows are times
+def _events(row: Any) -> list[etdump.AnyEvent]:  # noqa: ANN401 - tuples and lists are times
+    if isinstance(row, list):
+        return [_delegate_event(*cast("list[Any]", row))]
     if not isinstance(row, tuple):
         return [row]
     *names, chain, instruction, start, end = cast("tuple[Any, ...]", row)
     return [ProfileEvent(name, chain, instruction, start, end) for name in names if name]
+
+
+def _delegate_event(
+    identity: int | str, start: int, end: int, metadata: bytes | None, place: tuple[int, int]
+) -> ProfileEvent:
+    number, text = (identity, None) if isinstance(identity, int) else (-1, identity)
+    return ProfileEvent(None, *place, start, end, number, text, metadata)

@@ -1,4 +1,4 @@
-"""Convolutions by torch's packed kernels, with the activation inside, where torch has them."""
+"""Layers by torch's packed kernels, with the activation inside, where torch has them."""
 
 from __future__ import annotations
 
@@ -86,6 +86,35 @@ def _even(
         return found if low is None else found.clamp_(low, high)
 
     return run
+
+
+def multiply(
+    filters: Tensor, bias: Tensor | None, activation: Activation | None, rows: int
+) -> Callable[[Tensor], Tensor]:
+    """Return a product of the last dimension.
+
+    Args:
+        filters: of shape (O, I)
+        bias: one number an output
+        activation: bounds of the result
+        rows: how many there are likely to be; any number is right
+    """
+    single = filters.dtype is torch.float32 and (bias is None or bias.dtype is torch.float32)
+    if single and filters.numel() and has_packed():
+        packed = _mkldnn._reorder_linear_weight(filters.contiguous(), max(1, rows))
+        name, numbers = _after(activation)
+        call = _mkldnn._linear_pointwise.default
+
+        def run(held: Tensor) -> Tensor:
+            if held.numel():
+                return call(held, packed, bias, name, numbers, None)
+            return aten.linear.default(held, filters, bias)
+
+        return run
+    if activation is None:
+        return lambda held: aten.linear.default(held, filters, bias)
+    low, high = activation
+    return lambda held: aten.linear.default(held, filters, bias).clamp_(low, high)
 
 
 def has_packed() -> bool:

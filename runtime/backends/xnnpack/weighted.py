@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from runtime.backends.xnnpack.bound import Bound, Values, chain, check_size
 from runtime.backends.xnnpack.carriers import Change, Tensor
 from runtime.backends.xnnpack.checks import TRANSPOSED
 from runtime.backends.xnnpack.model import REAL, STEPPED, Datatype, Node, Value
-from runtime.backends.xnnpack.packed import Activation, Window, convolve
+from runtime.backends.xnnpack.packed import Activation, Window, convolve, multiply
 from runtime.backends.xnnpack.windows import (
     SAME_PADDING,
     margins_of,
@@ -107,18 +108,23 @@ def linear(node: Node, values: Values) -> Bound:
     weights = weights_of(node, values)
     turned = bool(node.form.flags & TRANSPOSED)
     filters = weights.filters.t().contiguous() if turned else weights.filters
-    done = weights.settle or carriers.clamping(weights.activation)
-    bias = weights.bias
+    rows = _rows(values[node.inputs[0]])
+    call = multiply(filters, weights.bias, weights.activation, rows)
+    done, channels = weights.settle, filters.shape[1]
 
     def run(held: Tensor) -> Tensor:
-        if not held.dim() or held.shape[-1] != filters.shape[1]:
+        if not held.dim() or held.shape[-1] != channels:
             raise invalid_argument(
-                f"the shape {list(held.shape)} does not go with {filters.shape[1]} channels"
+                f"the shape {list(held.shape)} does not go with {channels} channels"
             )
-        found = aten.linear.default(held, filters, bias)
+        found = call(held)
         return found if done is None else done(found)
 
     return Bound(run, node.inputs[:1])
+
+
+def _rows(value: Value) -> int:
+    return math.prod(value.dims[:-1])
 
 
 def _is_given(node: Node, values: Values) -> bool:
@@ -168,8 +174,30 @@ def convolution(node: Node, values: Values) -> Bound:
         margins_of(form),
     )
     same = bool(form.flags & SAME_PADDING)
+    if (
+        filters.shape[2:] == (1, 1)
+        and window.stride == (1, 1)
+        and form.groups == 1
+        and (same or not any(window.margins))
+    ):
+        rows = _rows(values[node.inputs[0]])
+        one = multiply(filters[:, :, 0, 0], weights.bias, weights.activation, rows)
+        return Bound(_pointwise_call(one, filters.shape[1], weights.settle), node.inputs[:1])
     call = convolve(filters, weights.bias, window, weights.activation, movable=same)
     return Bound(_conv_call(call, filters, window, same, weights.settle), node.inputs[:1])
+
+
+def _pointwise_call(call: Callable[[Tensor], Tensor], channels: int, done: Change | None) -> Change:
+    """Return a convolution with one tap a channel: a product of the channels, which are last."""
+
+    def run(held: Tensor) -> Tensor:
+        if held.dim() != 4 or held.shape[3] != channels:
+            shape = list(held.shape)
+            raise invalid_argument(f"an image of shape {shape} in place of {channels} channels")
+        found = call(held)
+        return found if done is None else done(found)
+
+    return run
 
 
 def _conv_call(

@@ -265,12 +265,13 @@ class Model:
         self._library.call("xnn_invoke_runtime", self._runtime)
         return start, time.perf_counter_ns()
 
-    def profile(self) -> tuple[list[str], list[int]]:
-        """Return name and microseconds of each operator of the last run."""
-        raw = self._info(1)
-        names = [one.decode("utf-8", "replace") for one in raw.split(b"\0")]
-        times = array.array("Q", self._info(2))
-        return names[: len(times)], list(times)
+    def times(self) -> list[int]:
+        """Return microseconds of each operator of the last run."""
+        return array.array("Q", self._info(2)).tolist()
+
+    def names(self) -> list[str]:
+        """Return the name of each operator, in the order of their times."""
+        return [one.decode("utf-8", "replace") for one in self._info(1).split(b"\0")]
 
     def _info(self, key: int) -> bytes:
         info = self._library.kernels.xnn_get_runtime_profiling_info
@@ -387,8 +388,12 @@ class Server:
         start, end = model.invoke()
         answer: dict[str, Any] = {"start": start, "end": end}
         if question.get("profile"):
-            answer["names"], answer["times"] = model.profile()
+            answer["times"] = model.times()
         return answer
+
+    def do_names(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
+        """Name the operators of a runtime."""
+        return {"names": self._models[question["handle"]].names()}
 
     def do_delete(self, question: dict[str, Any], _file: int | None) -> None:
         """Let go of runtimes and of mapped files."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from runtime.backends.xnnpack.carriers import STORED
 from runtime.backends.xnnpack.engine import Engine, Measured
 from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.model import Plan
@@ -39,6 +40,7 @@ class NativeEngine(Engine):
         self._store = ConstantStore(process, plan)
         self._shared = SharedValues(process)
         self._steps: StepEngine | None = None
+        self._named: list[str] = []  # operators; the library is asked once, not with each run
         ends = {
             value.ident: (value.argument or 0, INPUT if value.is_input else OUTPUT)
             for value in (*plan.inputs, *plan.outputs)
@@ -56,6 +58,17 @@ class NativeEngine(Engine):
             except PartitionError as found:
                 return found
         return blamed(error, self.plan, error.node)
+
+    def take_shapes(self) -> None:
+        """Bring it to the shapes that the payload was made for, as its first run would.
+
+        Raises: PartitionError naming the node whose kernel refuses them
+        """
+        try:
+            self._runtime.prepare(self._shared, [value.dims for value in self.plan.inputs])
+        except RefusedError as error:
+            zeros = [torch.zeros(v.dims, dtype=STORED[v.datatype]) for v in self.plan.inputs]
+            raise self._refused_at(zeros, error) from None
 
     def run(self, inputs: Sequence[Tensor], tracer: DelegateTracer) -> list[Tensor]:
         """Run the partition as a whole, or node by node where values are to be logged."""
@@ -83,12 +96,14 @@ class NativeEngine(Engine):
 
     def _log(self, answer: dict[str, Any], tracer: DelegateTracer) -> None:
         """Log the library's own durations one after the other, named as the stock runtime does."""
-        counts: Counter[str] = Counter()
+        times = answer["times"]
+        if len(self._named) != len(times):
+            self._named = _numbered(self._runtime.names()[: len(times)])
         at, note = int(answer["start"]), self.measured.value.encode()
-        for name, micros in zip(answer["names"], answer["times"], strict=True):
-            counts[name] += 1
-            tracer.log(f"{name} #{counts[name]}", at, at + micros * 1000, note)
-            at += micros * 1000
+        for name, micros in zip(self._named, times, strict=True):
+            end = at + micros * 1000
+            tracer.log(name, at, end, note)
+            at = end
 
     @property
     def steps(self) -> StepEngine:
@@ -120,3 +135,13 @@ class NativeEngine(Engine):
         self._runtime.close()
         self._shared.close()
         self._store.close()
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Return names with their count, as the stock runtime has them in its traces."""
+    counts: Counter[str] = Counter()
+    numbered: list[str] = []
+    for name in names:
+        counts[name] += 1
+        numbered.append(f"{name} #{counts[name]}")
+    return numbered

@@ -140,5 +140,9 @@ class KernelRuntime:
         self.prepare(shared, shapes)
 
     def invoke(self, *, profile: bool = False) -> dict[str, Any]:
-        """Run; return start, end, and names and times of operators where they are asked for."""
+        """Run; return start, end, and times of operators where they are asked for."""
         return self._process.ask("invoke", handle=self.handle, profile=profile)
+
+    def names(self) -> list[str]:
+        """Return the library's name of each operator, in the order of their times."""
+        return self._process.ask("names", handle=self.handle)["names"]
