@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -14,6 +15,19 @@ from compiler.emit.constants import raw_bytes
 from compiler.memory.specs import scalar_type_of
 
 _BYTES: Any = (bytes, bytearray, memoryview)
+
+
+class Blob(bytes):
+    """Bytes that are hashed once, however many stores they pass through.
+
+    Attributes:
+        sha256: their digest
+    """
+
+    @cached_property
+    def sha256(self) -> bytes:
+        """Return the digest of the content."""
+        return hashlib.sha256(self).digest()
 
 
 @dataclass(frozen=True)
@@ -115,10 +129,10 @@ class NamedDataStore:
             found = TensorLayout.from_tensor(data)
             if tensor_layout not in (None, found):
                 raise ValueError(f"tensor {key} has the layout {found}, not {tensor_layout}")
-            tensor_layout, data = found, bytes(raw_bytes(data))
+            tensor_layout, data = found, Blob(raw_bytes(data))
         if not isinstance(data, _BYTES):
             raise TypeError(f"named data {key} is a {type(data).__name__}, not bytes or a tensor")
-        index = self._keep(bytes(data))
+        index = self._keep(data if isinstance(data, Blob) else Blob(data))
         home = self._places.get(key)
         if home is not None:
             if home[key].buffer_index != index:
@@ -131,12 +145,11 @@ class NamedDataStore:
             self._places[key] = home
         home[key] = DataEntry(index, step, tensor_layout)
 
-    def _keep(self, data: bytes) -> int:
-        digest = hashlib.sha256(data).digest()
-        if digest not in self._by_digest:
-            self._by_digest[digest] = len(self.buffers)
+    def _keep(self, data: Blob) -> int:
+        index = self._by_digest.setdefault(data.sha256, len(self.buffers))
+        if index == len(self.buffers):
             self.buffers.append(data)
-        return self._by_digest[digest]
+        return index
 
     def get_named_data_store_output(self) -> NamedDataStoreOutput:
         """Return what has been kept."""

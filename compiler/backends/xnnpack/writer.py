@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from compiler.delegate.named_data import NamedDataStore, NamedDataStoreOutput
+from compiler.delegate.named_data import Blob, NamedDataStore, NamedDataStoreOutput
 from compiler.emit.constants import raw_bytes
 from schema.payloads.xnnpack import model as m
 from schema.payloads.xnnpack.codec import encode
@@ -69,8 +68,8 @@ class PayloadWriter:
 
     def constant(self, tensor: torch.Tensor, prefix: str = "") -> int:
         """Keep the bytes of a tensor and return their place; equal bytes are kept once."""
-        data = bytes(raw_bytes(tensor.contiguous()))
-        key = prefix + hashlib.sha256(data).hexdigest()
+        data = Blob(raw_bytes(tensor.contiguous()))
+        key = prefix + data.sha256.hex()
         if key not in self._places:
             self._places[key] = len(self._constants)
             self._constants.append(m.ConstantDataOffset(m.NAMED_OFFSET, len(data), key))
