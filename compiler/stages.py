@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +22,8 @@ class StageEvent:
         nodes: calls in the graph it left; None where it leaves no graph
         snapshot: returns a copy of that graph; only what an observer is told has one, and it is
             to be called before the observer returns
+        modules: by method, the graph modules it left; only what an observer is told has some, and
+            they are not to be changed, nor looked at after the observer has returned
     """
 
     stage: str
@@ -29,6 +31,7 @@ class StageEvent:
     seconds: float | None
     nodes: int | None = None
     snapshot: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
+    modules: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 Observer = Callable[[StageEvent], None]
@@ -62,7 +65,8 @@ class Stages:
         yield result
         seconds = time.perf_counter() - start
         self.events.append(StageEvent(name, method, seconds, result.calls()))
-        self._tell(StageEvent(name, method, seconds, result.calls(), result.snapshot()))
+        left = result.snapshot()
+        self._tell(StageEvent(name, method, seconds, result.calls(), left, result.modules))
 
     def _tell(self, event: StageEvent) -> None:
         if self.observer is not None:
@@ -76,10 +80,12 @@ class StageResult:
     Attributes:
         nodes: calls in the graph it left
         graph: the graph it left, of torch; its calls are counted where ``nodes`` is not given
+        modules: by method, the graph modules it left
     """
 
     nodes: int | None = None
     graph: Any = None
+    modules: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def calls(self) -> int | None:
         """Return the number of calls in the graph the stage left."""

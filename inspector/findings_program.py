@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from inspector import record_maps
 from inspector.delegation import MethodDelegation, analyse_delegation
 from inspector.finding import Finding, Tone, nbytes_text, percent_text, plural
 from inspector.memory import Arena, analyse_memory
@@ -29,7 +30,22 @@ def delegation_findings(session: Session) -> list[Finding]:
     entries = [entry for entry in analyse_delegation(session) if _nodes(entry)]
     entries.sort(key=lambda entry: -_nodes(entry))
     found = [finding for entry in entries[:2] for finding in _delegation(session, entry)]
-    return [*_unread(session.program), *found]
+    return [*refusal_findings(session), *_unread(session.program), *found]
+
+
+def refusal_findings(session: Session) -> list[Finding]:
+    """Return the partitions that their engine refused when the program was compiled."""
+    refusals = record_maps.refusals(session.record) if session.record is not None else ()
+    if not refusals:
+        return []
+    first = refusals[0]
+    what = f"{first.node} ({first.operator})" if first.node else f"a node of kind {first.kind}"
+    more = f" and {len(refusals) - 1} more" if len(refusals) > 1 else ""
+    text = f"Partition {first.delegate} of {first.method} does not load because of {what}{more}"
+    rule = f"; {first.rule} accepted it" if first.rule else ""
+    detail = f"{first.engine}: {first.reason}{rule}"
+    method, delegate = first.method, first.delegate
+    return [Finding(Tone.BAD, text, detail, "partitions", method, delegate=delegate, weight=95)]
 
 
 def _unread(program: Program | None) -> list[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from schema.errors import FormatError
 from schema.etrecord import DelegateMap, ETRecord
+from schema.etrecord.guard import Refusal
 from schema.etrecord.verdicts import Verdict
 from schema.graph import Graph
 
@@ -31,6 +32,14 @@ def verdicts(record: ETRecord, method: str) -> tuple[Verdict, ...]:
     """Return why each node of a method was delegated or not; empty when missing or unreadable."""
     try:
         return record.verdicts().get(method, ())
+    except FormatError:
+        return ()
+
+
+def refusals(record: ETRecord) -> tuple[Refusal, ...]:
+    """Return the partitions that their engine refused; empty when missing or unreadable."""
+    try:
+        return record.refusals()
     except FormatError:
         return ()
 

@@ -18,6 +18,8 @@ from compiler.files import write_whole
 from compiler.record.graph import program_json
 from compiler.record.graph_numbers import GraphNumbers
 from schema.etrecord import members as m
+from schema.etrecord.guard import MEMBER as REFUSALS
+from schema.etrecord.guard import Refusal, encode_refusals
 from schema.etrecord.recipe import MEMBER as RECIPE
 from schema.etrecord.verdicts import MEMBER as VERDICTS
 from schema.etrecord.verdicts import Verdict, encode_verdicts
@@ -64,6 +66,7 @@ class ETRecord:
         self._inputs: Any = None
         self._outputs: Any = None
         self._recipe: bytes | None = None
+        self._refusals: tuple[Refusal, ...] = ()
 
     def update_representative_inputs(self, inputs: list[Any]) -> None:
         """Set the inputs the numbers of the edge program are computed from."""
@@ -76,6 +79,10 @@ class ETRecord:
     def update_recipe(self, recipe: bytes) -> None:
         """Set how the program was made, as text; the stock tool does not read it."""
         self._recipe = recipe
+
+    def update_refusals(self, refusals: Sequence[Refusal]) -> None:
+        """Set which partitions their engine does not load; the stock tool does not read it."""
+        self._refusals = tuple(refusals)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record, whole or not at all."""
@@ -107,6 +114,8 @@ class ETRecord:
             yield Content(VERDICTS, encode_verdicts(self._verdicts))
         if self._recipe is not None:
             yield Content(RECIPE, self._recipe)
+        if self._refusals:
+            yield Content(REFUSALS, encode_refusals(self._refusals))
         if self._outputs is not None:
             yield Content(m.OUTPUTS, _torch_save(self._outputs))
         if self._inputs is not None:

@@ -16,6 +16,7 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("memory", "Memory", Area.CENTRE, "memory"),
     entry("size", "Size", Area.CENTRE, "size"),
     entry("partitions", "Partitions", Area.CENTRE, "partitions"),
+    entry("stages", "Stages", Area.CENTRE, "stages"),
     entry("gap", "Numeric gap", Area.CENTRE, "gap"),
     entry("compare", "Compare", Area.CENTRE, "compare"),
     entry("sweep", "Sweep", Area.CENTRE, "sweep", without_session=True),

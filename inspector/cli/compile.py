@@ -8,14 +8,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
-from inspector.cli.job_runs import add_timeout, check_there, count, finished, refused
+from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
+from inspector.cli.delegating import (
+    add_delegation,
+    add_precision,
+    precision_asked,
+    reordered,
+    rules_asked,
+)
+from inspector.cli.job_runs import add_timeout, check_there, finished, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.quantising import add_quantising, check_quantising, quantising
 from inspector.cli.recipes import known_recipe, merged
+from inspector.cli.toolchains import (
+    add_listing,
+    add_toolchain,
+    partitioner_list,
+    toolchain_python,
+)
 from inspector.jobs.description import (
-    GRANULARITIES,
+    EXECUTORCH,
     REPORT,
     CompileJob,
     Rules,
@@ -24,16 +37,19 @@ from inspector.jobs.description import (
     SourceKind,
     parse_source,
 )
+from inspector.jobs.guard import (
+    AUTO,
+    WAYS,
+    GuardReport,
+    guard_from,
+    guard_lines,
+    refusal_line,
+)
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.recipe_script import python_script
 from inspector.jobs.run import CompileRun
+from inspector.stage_log import STAGES
 from schema.errors import Issue, Severity
-
-_NAMES = {
-    "op": "operator; a pattern such as 'aten.conv*' is possible, may be repeated",
-    "node": "node; likewise",
-    "module": "module, by path or class; likewise",
-}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -56,13 +72,29 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser, "folder for model.pte, model.etrecord, recipe.json and compile.json; required"
     )
     _add_source(parser)
-    _add_delegation(parser)
+    add_toolchain(parser, "compiles")
+    add_listing(parser)
+    add_delegation(parser)
     add_quantising(parser)
+    add_precision(parser)
     parser.add_argument(
         "--memory-planner", metavar="NAME", default="", help="default: the smallest of all plans"
     )
     parser.add_argument(
         "--external-constants", action="store_true", help="constants into a .ptd beside the .pte"
+    )
+    parser.add_argument(
+        "--stages",
+        action="store_true",
+        help=f"write {STAGES} too: the graph before and after each stage and pass",
+    )
+    parser.add_argument(
+        "--guard",
+        choices=WAYS,
+        default=AUTO,
+        help="load each XNNPACK partition before anyone runs it: auto where the real kernels are"
+        " installed, on also with torch's, fix keeps refused nodes out and compiles again;"
+        " default: auto",
     )
     add_timeout(parser)
 
@@ -76,43 +108,10 @@ def _add_source(parser: ArgumentParser) -> None:
     )
 
 
-def _add_delegation(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--partitioner",
-        action="append",
-        default=[],
-        metavar="NAME[:OPTION=VALUE…]",
-        help="alias, class name or file.py:Class; may be repeated, first choice first;"
-        " without one nothing is delegated",
-    )
-    for name, what in _NAMES.items():
-        deny, allow = (
-            f"no partitioner may take this {what}",
-            f"partitioners may take only this {what}",
-        )
-        for way, words in (("deny", deny), ("allow", allow)):
-            parser.add_argument(
-                f"--{way}-{name}", action="append", default=[], metavar="NAME", help=words
-            )
-    parser.add_argument(
-        "--deny-dtype", action="append", default=[], metavar="NAME", help="as float16"
-    )
-    parser.add_argument(
-        "--min-nodes", type=count, default=1, metavar="N", help="smallest partition; default: 1"
-    )
-    parser.add_argument(
-        "--max-partitions", type=count, metavar="N", help="most partitions of a method"
-    )
-    parser.add_argument(
-        "--granularity",
-        choices=GRANULARITIES,
-        default=GRANULARITIES[0],
-        help="how large partitions are; default: maximal",
-    )
-
-
 def run(options: Namespace) -> Answer:
     """Compile in a worker process; the folder is complete or as it was before."""
+    if options.list_partitioners:
+        return partitioner_list(options)
     job, issues = _job(options)
     options.inputs = [job.source.path]
     if options.as_python:
@@ -122,7 +121,12 @@ def run(options: Namespace) -> Answer:
         raise CommandError("where to? -o DIR names the folder", USAGE)
     try:
         running = CompileRun(
-            job, Path(options.folder), force=options.force, timeout=options.timeout
+            job,
+            Path(options.folder),
+            force=options.force,
+            timeout=options.timeout,
+            guard=options.guard,
+            stages=options.stages,
         )
     except FolderError as error:
         raise refused(error) from error
@@ -139,8 +143,12 @@ def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
     if options.recipe is not None:
         known, issues = known_recipe(options.recipe, own_source=options.source is None)
         asked = merged(known, asked)
+    asked = reordered(asked, options)
     check_there(asked.source.path)
-    if asked.python and asked.source.kind is not SourceKind.PYTHON:
+    elsewhere = asked.toolchain == EXECUTORCH
+    if options.toolchain_python and not elsewhere:
+        raise CommandError("--toolchain-python needs --toolchain executorch", USAGE)
+    if asked.python and not elsewhere and asked.source.kind is not SourceKind.PYTHON:
         raise CommandError("--python runs a function; this source has none", USAGE)
     check_quantising(asked.quantising)
     if asked.rules != Rules() and not asked.partitioners:
@@ -157,28 +165,15 @@ def _asked(options: Namespace) -> CompileJob:
         raise CommandError(str(error), USAGE) from error
     return CompileJob(
         source,
-        options.python,
+        toolchain_python(options, options.python),
         tuple(options.method),
         tuple(options.partitioner),
-        _rules(options),
+        rules_asked(options),
         options.memory_planner,
         options.external_constants,
         quantising(options),
-    )
-
-
-def _rules(options: Namespace) -> Rules:
-    return Rules(
-        tuple(options.deny_op),
-        tuple(options.allow_op),
-        tuple(options.deny_node),
-        tuple(options.allow_node),
-        tuple(options.deny_module),
-        tuple(options.allow_module),
-        tuple(options.deny_dtype),
-        options.min_nodes,
-        options.max_partitions,
-        options.granularity,
+        precision_asked(options),
+        options.toolchain,
     )
 
 
@@ -195,22 +190,30 @@ def _answer(report: Mapping[str, Any], folder: str, issues: Sequence[Issue]) -> 
         Issue(Severity.WARNING, _place(warning, report["source"]), warning["text"])
         for warning in report["warnings"]
     ]
+    guarded = guard_from(report["guard"]) if report["guard"] else GuardReport()
+    refused = [
+        Issue(Severity.ERROR, one.source or report["source"], refusal_line(one))
+        for one in guarded.refusals
+    ]
     return Answer(
         report,
-        lines=_lines(report, folder),
+        lines=[*_lines(report, folder), *guard_lines(guarded)],
         tables=(Table("", columns, rows, total),),
-        issues=[*issues, *warned],
+        issues=[*issues, *warned, *refused],
+        code=JUDGED if refused else FINE,
     )
 
 
 def _lines(report: Mapping[str, Any], folder: str) -> list[str]:
     files = ", ".join(f"{one['path']} ({one['bytes']:,} bytes)" for one in report["files"])
     lines = [f"{folder}: {files}, {REPORT}"]
+    tool = report["toolchain"]
+    if tool["name"] == EXECUTORCH:
+        lines.append(f"compiled by ExecuTorch {tool['version']} of {report['python']}")
     for method, plan in report["memory"].items():
         planned, bound = plan["planned_bytes"], plan["lower_bound_bytes"]
-        lines.append(
-            f"{method}: {planned:,} bytes planned by {plan['planner']}, at least {bound:,} needed"
-        )
+        least = "" if bound is None else f", at least {bound:,} needed"
+        lines.append(f"{method}: {planned:,} bytes planned by {plan['planner']}{least}")
     for method, counts in report["verdicts"].items():
         if counts:
             told = ", ".join(

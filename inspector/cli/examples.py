@@ -48,6 +48,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope diff runs/before runs/after",
         "etscope diff --base old.pte old.etdp --new new.pte new.etdp",
     ),
+    "compare": (
+        "etscope compare old.pte new.pte --measure 16",
+        "etscope compare runs/portable runs/xnnpack runs/int8 --html compare.html",
+        "etscope compare old.pte,old.etrecord,old.etdp new.pte,new.etrecord,new.etdp",
+    ),
     "trace": (
         "etscope trace run.etdp -o trace.json",
         "etscope trace model.pte model.etrecord run.etdp -o trace.json",
@@ -70,6 +75,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope compile model.pt2 -o build --memory-planner greedy --force",
         "etscope compile old.etrecord -o build --partitioner demo-add-mul --deny-op 'aten.add.*'",
     ),
+    "bisect": (
+        "etscope bisect build -o fixed --bound loads",
+        "etscope bisect build/recipe.json -o fixed --bound 'output.max_abs<=1e-3' -v",
+        "etscope compile --recipe fixed/recipe.json -o build2",
+    ),
     "run": (
         "etscope run model.pte -o run --inputs inputs.pt",
         "etscope run model.pte -o run --runs 20 --warmup 3 --threads 1 --no-trace",
@@ -79,6 +89,22 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "verify": (
         "etscope verify model.bpte",
         "etscope verify model.bpte --method forward --rtol 1e-3 --atol 1e-5",
+    ),
+    "step": (
+        "etscope step model.pte --record model.etrecord",
+        "etscope step model.pte --call 1 --to 12 --value 30 --save values.pt",
+        "etscope step model.pte --replace 30=zeros --engine native",
+    ),
+    "gate": (
+        "etscope gate model.pte --require 'delegated>=98%' --require 'arena<=4MiB'",
+        "etscope gate recipe.json --require 'gap.max_abs<=1e-3' --junit gate.xml",
+        "etscope gate new.pte --measure 12 --require 'latency<=1.1x baseline' --baseline old.pte",
+    ),
+    "sweep": (
+        "etscope sweep recipe.json --grid rules.min_nodes=1,5 --grid memory_planner=naive,greedy"
+        " -o sweep",
+        "etscope sweep recipe.json --grid partitioners=none,xnnpack --runs 20 --gap -o sweep",
+        "etscope sweep recipe.json --grid grid.json --cluster tcp://10.0.0.5:8786 -o sweep",
     ),
     "bundle": (
         "etscope bundle model.py:build -o model.bpte",

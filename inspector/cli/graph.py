@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
+from inspector.cli.graph_stages import add_stages, stages_answer
 from inspector.cli.options import add_files, methods, needs, open_files
 from inspector.model_graph import (
     COMPILED,
@@ -24,11 +25,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_files(parser)
     parser.add_argument("--graph", default=COMPILED, help="which graph; --list names them")
     parser.add_argument("--list", action="store_true", help="list the graphs there are")
+    add_stages(parser)
 
 
 def run(options: Namespace) -> Answer:
     """Return the graphs of every method."""
     session = open_files(options)
+    if options.stages or options.stage is not None:
+        return stages_answer(session, options)
     names = {method: graph_names(session, method) for method in methods(session, options)}
     if options.list:
         rows = [(method, name) for method, found in names.items() for name in found]

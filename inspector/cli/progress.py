@@ -60,6 +60,11 @@ class Progress:
         if self._begun is not None:
             self._draw()
 
+    def note(self, text: str) -> None:
+        """Write a line where finished stages are written."""
+        if self._lines:
+            self._write(text)
+
     def end(self) -> None:
         """Leave the last line clean."""
         self._begun = None

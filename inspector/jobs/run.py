@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,8 +14,10 @@ from inspector.jobs.executing import (
     BundleJob,
     ExecutingJob,
     RunJob,
+    StepJob,
     executing_content,
 )
+from inspector.jobs.guard import AUTO
 from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_file import prepare_file
 from inspector.jobs.output_folder import FolderError, prepare_folder
@@ -53,6 +56,7 @@ class JobRun:
         kind: str = COMPILES,
         worker: Worker | None = None,
         timeout: float | None = None,
+        how: Mapping[str, Any] | None = None,
     ) -> None:
         """Start.
 
@@ -62,6 +66,7 @@ class JobRun:
             kind: of worker
             worker: one of this kind that was started ahead and has no job yet
             timeout: seconds after which the job is ended
+            how: what else the worker is told, which is no part of the job
         """
         self.started = time.monotonic()
         self._until = None if timeout is None else self.started + timeout
@@ -75,7 +80,7 @@ class JobRun:
             self._outcome = Outcome(Ended.NOT_STARTED, f"the worker cannot be started: {error}")
             return
         folder = "" if place is None else str(place.working)
-        self._worker.send({"job": content, "folder": folder})
+        self._worker.send({"job": content, "folder": folder, **(how or {})})
 
     @property
     def outcome(self) -> Outcome | None:
@@ -143,7 +148,7 @@ class CompileRun(JobRun):
         target: folder for the files
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as other runs, and how
         self,
         job: CompileJob,
         target: Path,
@@ -151,6 +156,8 @@ class CompileRun(JobRun):
         force: bool = False,
         worker: Worker | None = None,
         timeout: float | None = None,
+        guard: str = AUTO,
+        stages: bool = False,
     ) -> None:
         """Start.
 
@@ -160,13 +167,16 @@ class CompileRun(JobRun):
             force: replace files that exist in it
             worker: one that was started ahead and has no job yet
             timeout: seconds after which the job is ended
+            guard: when partitions are loaded, and what is done about those that are refused
+            stages: write the graph that each stage leaves, too
 
         Raises: FolderError if the folder cannot be used; then nothing was started
         """
         self.job = job
         self.target = target
         place = prepare_folder(target, force=force)
-        super().__init__(job_content(job), place, worker=worker, timeout=timeout)
+        how = {"guard": guard, "stages": stages}
+        super().__init__(job_content(job), place, worker=worker, timeout=timeout, how=how)
 
 
 class ExecutingRun(JobRun):
@@ -189,7 +199,7 @@ class ExecutingRun(JobRun):
 
         Args:
             job: what to do
-            target: folder of a run, file of a bundling; nothing for a verification
+            target: folder of a run, file of a bundling or of values; nothing for a verification
             force: replace what exists there
             worker: one that was started ahead and has no job yet
             timeout: seconds after which the job is ended
@@ -207,4 +217,5 @@ def _place(job: ExecutingJob, target: Path | None, *, force: bool) -> Place | No
         return None
     if isinstance(job, RunJob):
         return prepare_folder(target, force=force)
-    return prepare_file(target, force=force) if isinstance(job, BundleJob) else None
+    is_file = isinstance(job, (BundleJob, StepJob))
+    return prepare_file(target, force=force) if is_file else None

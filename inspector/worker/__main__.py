@@ -15,10 +15,11 @@ from typing import Any
 
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
-from inspector.jobs.description import job_from  # noqa: E402
+from inspector.jobs.bisect import bisect_from  # noqa: E402
+from inspector.jobs.description import EXECUTORCH, job_from  # noqa: E402
 from inspector.jobs.executing import executing_from  # noqa: E402
 from inspector.jobs.gap import gap_from  # noqa: E402
-from inspector.jobs.process import COMPARES, EXECUTES  # noqa: E402
+from inspector.jobs.process import BISECTS, COMPARES, EXECUTES, STUDIO  # noqa: E402
 from inspector.worker.channel import Channel  # noqa: E402
 
 
@@ -35,6 +36,10 @@ def main() -> int:
         channel.send("failed", sentence=sentence, details=traceback.format_exc())
         return 1
     channel.send("ready", **known)
+    if kind == STUDIO:
+        from inspector.worker.studio import Loop
+
+        return Loop(channel).run()
     request = channel.receive()
     channel.leave_with_parent(request["folder"])
     return _WORK.get(kind, _compile)(channel, request)
@@ -47,22 +52,30 @@ def _load(kind: str) -> dict[str, list[str]]:
 
         return executing.known_names()
     if kind == COMPARES:
-        from inspector.worker import gap_job as _  # noqa: F401 - loads torch
+        from inspector.worker import gap_job as _
 
         return {}
+    if kind == BISECTS:
+        from inspector.worker import bisect_job as _  # noqa: F401 - loads torch
     from inspector.worker import lowering
 
     return lowering.known_names()
 
 
 def _compile(channel: Channel, request: dict[str, Any]) -> int:
+    if request["job"].get("toolchain") == EXECUTORCH:
+        from inspector.worker.toolchain_answers import compile_elsewhere
+
+        return compile_elsewhere(channel.send, request)
     from inspector.worker import compile_job, exporter, lowering
     from schema.errors import FormatError
 
     try:
         job = job_from(request["job"])
         lowering.check_words(job)
-        result = compile_job.compile_into(job, Path(request["folder"]), channel.send)
+        way, stages = request.get("guard", "off"), bool(request.get("stages"))
+        folder = Path(request["folder"])
+        result = compile_job.compile_into(job, folder, channel.send, way, stages=stages)
     except compile_job.ReportedError:
         return 1  # by the other interpreter
     except (compile_job.UnreadableError, FormatError) as error:
@@ -76,6 +89,10 @@ def _compile(channel: Channel, request: dict[str, Any]) -> int:
 
 
 def _execute(channel: Channel, request: dict[str, Any]) -> int:
+    if request["job"].get("toolchain") == EXECUTORCH:
+        from inspector.worker.toolchain_answers import run_elsewhere
+
+        return run_elsewhere(channel.send, request)
     from inspector.worker import executing
 
     try:
@@ -101,8 +118,27 @@ def _compare(channel: Channel, request: dict[str, Any]) -> int:
     return 0
 
 
-_WORDS = {EXECUTES: "running", COMPARES: "comparing"}
-_WORK = {EXECUTES: _execute, COMPARES: _compare}
+def _bisect(channel: Channel, request: dict[str, Any]) -> int:
+    from inspector.worker import bisect_job, compile_job, executing, lowering
+
+    try:
+        job = bisect_from(request["job"])
+        lowering.check_words(job.compile)
+        result = bisect_job.bisect(job, Path(request["folder"]), channel.send, request)
+    except compile_job.ReportedError:
+        return 1  # by the other interpreter
+    except compile_job.UnreadableError as error:
+        channel.send("failed", **{**executing.failure(error), "blame": "unreadable"})
+        return 1
+    except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
+        channel.send("failed", **executing.failure(error))
+        return 1
+    channel.send("finished", result=result)
+    return 0
+
+
+_WORDS = {EXECUTES: "running", COMPARES: "comparing", BISECTS: "bisecting"}
+_WORK = {EXECUTES: _execute, COMPARES: _compare, BISECTS: _bisect}
 
 
 if __name__ == "__main__":

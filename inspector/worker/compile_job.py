@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
 import subprocess
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch
 from torch.export import ExportedProgram
 
-from compiler.files import write_whole
-from compiler.managers import EdgeProgramManager, ExecutorchProgramManager
 from compiler.stages import StageEvent
-from inspector.jobs.description import PROGRAM, RECORD, REPORT, CompileJob, SourceKind
-from inspector.jobs.recipe import RECIPE, Recipe, recipe_of
+from inspector.jobs.description import PROGRAM, REPORT, CompileJob, SourceKind
+from inspector.jobs.guard import AUTO, FIX, OFF, GuardReport, repaired
+from inspector.jobs.recipe import recipe_of, sha256_of
+from inspector.stage_log import STAGES
 from inspector.worker import exporter
 from inspector.worker.exporter import AnswerError, Exported, Say, told
-from inspector.worker.lowering import backend_config, lowered, rules_without_effect, verdict_counts
-from inspector.worker.quantising import load_operators, quantised
+from inspector.worker.guarding import MOST_ROUNDS, delegates_to_xnnpack, guard_file
+from inspector.worker.lowering import backend_config, rules_without_effect
+from inspector.worker.made import Made, report, save, write_program, write_record
+from inspector.worker.quantising import load_operators
 from inspector.worker.recorded import recorded_programs
+from inspector.worker.stage_tables import QUANTIZE, StageTables
+from inspector.worker.warm import Warm
 from schema.etrecord import sniff as is_record
 from schema.formats import recognise
 from schema.version import __version__
@@ -40,10 +44,6 @@ class InterpreterError(Exception):
     """Another interpreter that did not do its part."""
 
 
-class NotWrittenError(Exception):
-    """A disk that refuses."""
-
-
 class UnreadableError(Exception):
     """A source that is no file of its kind."""
 
@@ -55,9 +55,11 @@ class Heard:
     Attributes:
         stages: stages that have ended
         warnings: what was warned of
+        tables: takes the graph that each stage leaves; None when nobody wants them
     """
 
     say: Say
+    tables: StageTables | None = None
     stages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     warnings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
@@ -72,12 +74,17 @@ class Heard:
                     "nodes": content.get("nodes"),
                 }
             )
+            if self.tables is not None:
+                self.tables.plain(content["stage"], content.get("method", ""), content["seconds"])
         elif kind == "warning":
             self.warnings.append(content)
         self.say(kind, **content)
 
     def observe(self, event: StageEvent) -> None:
         """Take an event of the compiler's stages."""
+        tables, self.tables = self.tables, None  # a step has its graph, or is noted below
+        if tables is not None:
+            tables.observe(event)
         self(
             "stage",
             stage=event.stage,
@@ -85,31 +92,97 @@ class Heard:
             seconds=event.seconds,
             nodes=event.nodes,
         )
+        self.tables = tables
 
 
-def compile_into(job: CompileJob, folder: Path, say: Say) -> dict[str, Any]:
+def compile_into(
+    job: CompileJob,
+    folder: Path,
+    say: Say,
+    guarding: str = OFF,
+    warm: Warm | None = None,
+    *,
+    stages: bool = False,
+) -> dict[str, Any]:
     """Compile and write everything into a folder; return what ``compile.json`` says.
+
+    Args:
+        job: what to compile
+        folder: for the files
+        say: takes messages
+        guarding: when partitions are loaded, and what is done about those that are refused
+        warm: what earlier compiles of the same source have left
+        stages: write the graph that each stage leaves, too
 
     Raises: whatever the user's code, torch or the compiler raises
     """
-    heard = Heard(say)
+    heard, warm = Heard(say, StageTables() if stages else None), warm or Warm()
     exporter.tell_what_is_said(heard)
     recipe = recipe_of(job, _versions())  # of the source as it is now, not when all is done
-    source = _source(job, folder, heard)
-    source = quantised(job.quantising, source, heard)
-    edge = lowered(job, source.programs, source.constants, heard.observe)
-    for text in rules_without_effect(job, source.programs, edge):
+    source = warm.source(job, lambda: source_of(job, folder, heard), heard)
+    _note_exported(heard, ("export", "load"), source)
+    source = warm.quantised(job.quantising, source, heard)
+    if job.quantising.mode:
+        _note_exported(heard, (QUANTIZE,), source)
+    done = _made(job, source, folder, heard, guarding, warm)
+    job = done.job
+    for text in rules_without_effect(job, source.programs, done.edge):
         heard("warning", text=text, file="", line=0)
-    program = edge.to_executorch(backend_config(job), observer=heard.observe)
-    with told(heard, "write"):
-        _write(program, folder, recipe)
-    report = _report(job, heard, edge, program, folder)
-    text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
-    _save(folder / REPORT, lambda stream: stream.write(text.encode()))
-    return report
+    with told(heard, "record"):
+        write_record(done, folder, replace(recipe, job=replace(recipe.job, rules=job.rules)))
+    if heard.tables is not None:
+        log = replace(heard.tables.log, program_sha256=sha256_of(str(folder / PROGRAM)))
+        written = json.dumps(log.content(), ensure_ascii=False, separators=(",", ":"))
+        save(folder / STAGES, lambda stream: stream.write(written.encode()))
+    told_of = report(job, done, folder, heard.stages, heard.warnings)
+    text = json.dumps(told_of, indent=1, ensure_ascii=False) + "\n"
+    save(folder / REPORT, lambda stream: stream.write(text.encode()))
+    return told_of
 
 
-def _source(job: CompileJob, folder: Path, heard: Heard) -> Exported:
+def _note_exported(heard: Heard, stages: tuple[str, ...], source: Exported) -> None:
+    for method, program in source.programs.items() if heard.tables is not None else ():
+        assert heard.tables is not None
+        heard.tables.attach(stages, method, program.graph_module)
+
+
+def _made(
+    job: CompileJob, source: Exported, folder: Path, heard: Heard, guarding: str, warm: Warm
+) -> Made:
+    """Lower, write and guard; where refused nodes are to be kept out, until nothing is refused."""
+    vetoed: list[str] = []
+    for made in itertools.count(1):
+        edge = warm.lowered(job, source, heard.observe)
+        if heard.tables is not None:
+            heard.tables.complete(edge)
+        program = edge.to_executorch(backend_config(job), observer=heard.observe)
+        with told(heard, "write"):
+            write_program(program, folder)
+        if guarding == OFF or not delegates_to_xnnpack(program.delegate_map):
+            return Made(job, edge, program, _nothing_left(made, vetoed))
+        with told(heard, "guard"):
+            found = guard_file(folder, edge, program, always=guarding != AUTO)
+        found = replace(found, rounds=made, vetoed=tuple(vetoed)) if found else None
+        again = repaired(job, found.refusals) if found and guarding == FIX else job
+        if again == job or made == MOST_ROUNDS:
+            return Made(job, edge, program, found)
+        vetoed += again.rules.deny_nodes[len(job.rules.deny_nodes) :]
+        job = again
+        if heard.tables is not None:
+            heard.tables.begin_anew()
+    raise AssertionError  # it counts without end
+
+
+def _nothing_left(rounds: int, vetoed: list[str]) -> GuardReport | None:
+    """Return the report when there is no partition: something to say if they were taken out."""
+    return GuardReport(rounds=rounds, vetoed=tuple(vetoed)) if vetoed else None
+
+
+def source_of(job: CompileJob, folder: Path, heard: Heard) -> Exported:
+    """Return the programs of a job as they are before anything is done to them.
+
+    Raises: whatever the user's code raises; AnswerError, UnreadableError, InterpreterError
+    """
     if job.source.kind is not SourceKind.PYTHON:
         with told(heard, "load"):
             return _stored(job.source.path, job.methods)
@@ -225,78 +298,4 @@ def _versions() -> dict[str, str]:
         "etscope": __version__,
         "torch": str(torch.__version__),
         "python": platform.python_version(),
-    }
-
-
-def _write(program: ExecutorchProgramManager, folder: Path, recipe: Recipe) -> None:
-    _save(folder / PROGRAM, program.write_to_file)
-    try:
-        program.write_tensor_data_to_file(folder)
-    except OSError as error:
-        raise _not_written("the files of constants", error) from error
-    text = recipe.text.encode()
-    record = program.get_etrecord()
-    record.update_recipe(text)
-    _save(folder / RECORD, record.write_to_file)
-    _save(folder / RECIPE, lambda stream: stream.write(text))
-
-
-def _save(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file; a disk that refuses is named with the file.
-
-    Raises: NotWrittenError
-    """
-    try:
-        write_whole(path, lambda stream: _ignore(write(stream)))
-    except OSError as error:
-        raise _not_written(path.name, error) from error
-
-
-def _not_written(name: str, error: OSError) -> NotWrittenError:
-    return NotWrittenError(f"{name} cannot be written: {error.strerror or error}")
-
-
-def _ignore(_result: object) -> None:
-    """Take no notice of what a writer returns."""
-
-
-def _report(
-    job: CompileJob,
-    heard: Heard,
-    edge: EdgeProgramManager,
-    program: ExecutorchProgramManager,
-    folder: Path,
-) -> dict[str, Any]:
-    files = [{"path": path.name, "bytes": path.stat().st_size} for path in sorted(folder.iterdir())]
-    return {
-        "etscope": __version__,
-        "source": str(job.source),
-        "python": job.python or sys.executable,
-        "torch": str(torch.__version__),
-        "files": files,
-        "methods": sorted(program.methods),
-        "constant_methods": sorted(program.config_methods),
-        "options": {
-            "partitioners": list(job.partitioners),
-            **asdict(job.rules),
-            "memory_planner": job.memory_planner,
-            "external_constants": job.external_constants,
-            "quantising": asdict(job.quantising),
-        },
-        "memory": _memory(program),
-        "verdicts": verdict_counts(edge),
-        "stages": heard.stages,
-        "total_ms": sum(stage["time_ms"] for stage in heard.stages),
-        "warnings": heard.warnings,
-    }
-
-
-def _memory(program: ExecutorchProgramManager) -> dict[str, Any]:
-    return {
-        method: {
-            "planner": plan.planner,
-            "planned_bytes": plan.nbytes,
-            "lower_bound_bytes": plan.lower_bound,
-        }
-        for method, plan in program.memory_plans.items()
     }

@@ -11,6 +11,8 @@ from schema.errors import FormatError, Issue, Severity
 from schema.etrecord import members as m
 from schema.etrecord.container import Archive
 from schema.etrecord.graph_json import RecordedProgram, read_program
+from schema.etrecord.guard import MEMBER as REFUSALS
+from schema.etrecord.guard import Refusal, decode_refusals
 from schema.etrecord.json_text import Json, parse_json
 from schema.etrecord.maps import (
     FORWARD,
@@ -196,6 +198,15 @@ class ETRecord:
             return {}
         return self._once("verdicts", lambda: decode_verdicts(self._parse(VERDICTS), self.file))
 
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Return the partitions that their engine does not load; empty when nobody found any.
+
+        Raises: FormatError if they cannot be read
+        """
+        if REFUSALS not in self.archive:
+            return ()
+        return self._once("refusals", lambda: decode_refusals(self._parse(REFUSALS), self.file))
+
     # ---- everything at once
     def check(self) -> tuple[Issue, ...]:
         """Decode every part and return all issues, those found on opening first."""
@@ -205,10 +216,15 @@ class ETRecord:
                 found += part().issues
             except FormatError as error:
                 found.append(Issue(Severity.ERROR, error.field or self.file, str(error)))
-        try:
-            self.verdicts()
-        except FormatError as error:
-            found.append(Issue(Severity.ERROR, VERDICTS, str(error)))
+        own: tuple[tuple[str, Callable[[], object]], ...] = (
+            (VERDICTS, self.verdicts),
+            (REFUSALS, self.refusals),
+        )
+        for name, read in own:
+            try:
+                read()
+            except FormatError as error:
+                found.append(Issue(Severity.ERROR, name, str(error)))
         return tuple(found)
 
     def verify_checksums(self) -> tuple[Issue, ...]:

@@ -5,6 +5,7 @@ A reason names the offending value.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from compiler.backends.xnnpack.facts import (
     Facts,
     argument,
+    bounds_of,
     is_symbolic,
     is_tensor,
     numbers,
@@ -76,17 +78,26 @@ def plain_elu(node: Node, facts: Facts) -> str:
     for name in ("scale", "input_scale"):
         if argument(node, name) != 1:
             return f"{name} is {argument(node, name)}, only 1 can be written"
-    return ""
+    alpha = argument(node, "alpha")
+    return "" if math.isfinite(alpha) else f"alpha is {alpha}, which the kernels refuse"
 
 
 def numeric_bounds(node: Node, facts: Facts) -> str:
-    """A clamp must bound something, from below to above."""
+    """A clamp must have bounds that are known, and leave something between them."""
     del facts
-    low, high = argument(node, "min"), argument(node, "max")
-    given = [bound for bound in (low, high) if bound is not None]
-    if not all(isinstance(bound, (int, float)) for bound in given):
+    found = bounds_of(node)
+    if found is None:
+        low, high = argument(node, "min"), argument(node, "max")
         return f"the bounds {low} and {high} are not both known"
-    return f"min {low} is above max {high}" if given != sorted(given) else ""
+    low, high = found
+    return "" if low < high else f"min {low:g} is not below max {high:g}, which the kernels refuse"
+
+
+def finite_slope(node: Node, facts: Facts) -> str:
+    """The slope must be a finite number."""
+    del facts
+    slope = argument(node, "negative_slope")
+    return "" if math.isfinite(slope) else f"the slope is {slope}, which the kernels refuse"
 
 
 def simple_division(node: Node, facts: Facts) -> str:

@@ -110,8 +110,12 @@ ExpConfig = _Rule("ExpConfig", (aten.exp.default,))
 FloorConfig = _Rule("FloorConfig", (aten.floor.default,))
 GeluConfig = _Rule("GeluConfig", (aten.gelu.default,), checks=(checks.exact_gelu,))
 HardswishConfig = _Rule("HardswishConfig", (aten.hardswish.default,), keep=aten.hardswish.default)
-HardtanhConfig = _Rule("HardtanhConfig", (aten.hardtanh.default,), _STATIC)
-LeakyReLUConfig = _Rule("LeakyReLUConfig", (aten.leaky_relu.default,))
+HardtanhConfig = _Rule(
+    "HardtanhConfig", (aten.hardtanh.default,), _STATIC, (checks.numeric_bounds,)
+)
+LeakyReLUConfig = _Rule(
+    "LeakyReLUConfig", (aten.leaky_relu.default,), checks=(checks.finite_slope,)
+)
 LinearConfig = _Rule(
     "LinearConfig",
     (aten.linear.default,),

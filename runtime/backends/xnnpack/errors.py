@@ -9,6 +9,7 @@ class PartitionError(ExecutionError):
     """A partition that cannot be loaded or run.
 
     Attributes:
+        why: the reason without its place
         partition: its number among the delegates of the method
         node: place of the node in the payload, None where no node is to blame
         kind: kind of the node, empty without one
@@ -25,6 +26,7 @@ class PartitionError(ExecutionError):
         kind: str = "",
         debug_handle: int | None = None,
     ) -> None:
+        self.why = reason
         self.partition = partition
         self.node = node
         self.kind = kind

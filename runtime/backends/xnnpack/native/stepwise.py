@@ -14,7 +14,7 @@ from runtime.backends.xnnpack.native.process import Kernels, RefusedError
 from runtime.backends.xnnpack.native.shared import INPUT, OUTPUT, KernelRuntime, SharedValues
 from runtime.backends.xnnpack.native.store import ConstantStore
 from runtime.delegates import DelegateTracer
-from runtime.errors import ErrorCode
+from runtime.errors import ErrorCode, ExecutionError
 from runtime.tensors import fill
 
 Tensor = torch.Tensor
@@ -30,13 +30,21 @@ class StepEngine(Engine):
         plan: the checked payload
         process: where the kernels run
         store: the constants of the partition
+        refused: takes the refusals of all nodes, which are left out then, instead of the first
+            being raised
 
-    Raises: PartitionError naming the first node that the library refuses
+    Raises: PartitionError naming the first node that the library refuses, or ends with
     """
 
     measured = Measured.STEPS
 
-    def __init__(self, plan: Plan, process: Kernels, store: ConstantStore) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        process: Kernels,
+        store: ConstantStore,
+        refused: list[PartitionError] | None = None,
+    ) -> None:
         self.plan = plan
         self._process = process
         self._shared = SharedValues(process)
@@ -44,8 +52,14 @@ class StepEngine(Engine):
         self._makers = {ident: node for node in plan.nodes for ident in node.outputs}
         self._runtimes: dict[int, KernelRuntime] = {}
         for node in plan.nodes:
-            if not self._is_hidden(node.outputs[0]):
+            if self._is_hidden(node.outputs[0]):
+                continue
+            try:
                 self._runtimes[node.index] = self._runtime(node, store)
+            except PartitionError as error:
+                if refused is None or not process.alive:
+                    raise
+                refused.append(error)
 
     def _is_hidden(self, ident: int) -> bool:
         return self.plan.values[ident].datatype == Datatype.QDINT8
@@ -64,7 +78,7 @@ class StepEngine(Engine):
         ends = {ident: (number, side) for number, (ident, side) in enumerate(sides.items())}
         try:
             return KernelRuntime(self._process, self.plan, nodes, ends, store)
-        except RefusedError as error:
+        except ExecutionError as error:
             raise at_node(error, node, self.plan.partition) from None
 
     def run(self, inputs: Sequence[Tensor], tracer: DelegateTracer) -> list[Tensor]:

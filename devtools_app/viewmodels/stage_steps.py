@@ -1,0 +1,198 @@
+"""The stages of a compile, step by step: what each did to the nodes of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
+from devtools_app.viewmodels.units import Quantity
+from inspector.model_graph import COMPILED, model_graph
+from inspector.session import Session
+from inspector.stage_files import session_stages
+from inspector.stage_log import Change, StageLog, StageNode, Step
+
+CHANGED, ALL = "changed", "all"
+_SHOWN_NAMES = 4
+_TONES = {"added": "good", "removed": "bad", "replaced": "accent", "delegated": "accent"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """The stages of one session, ready to be shown.
+
+    Attributes:
+        log: the stages; None where there are none
+        why: why there are none
+        names: by method, node of the recorded program -> its name in the compiled graph
+    """
+
+    log: StageLog | None
+    why: str
+    names: dict[str, dict[str, str]]
+
+
+def steps_of(session: Session) -> Steps:
+    """Return the stages of the compile that made a session's program."""
+    found = session_stages(session)
+    names: dict[str, dict[str, str]] = {}
+    for method in session.methods if found.log is not None else ():
+        graph = model_graph(session, method, COMPILED)
+        nodes = graph.nodes if graph is not None else ()
+        names[method] = {node.node.name: node.name for node in nodes}
+    return Steps(found.log, found.why, names)
+
+
+def step_table(log: StageLog) -> Table:
+    """Return a row for each stage: its time, the nodes it left, and how many are new or gone."""
+    steps = log.steps
+    return Table(
+        (
+            text_column("stage", [one.stage for one in steps], width=22),
+            text_column("method", [one.method for one in steps], width=12),
+            number_column("time", [one.time_ms * 1e6 for one in steps], Quantity.TIME),
+            text_column("nodes", ["" if one.nodes is None else f"{one.nodes:,}" for one in steps]),
+            text_column("new", [_signed("+", one.change, new=True) for one in steps]),
+            text_column("gone", [_signed("−", one.change, new=False) for one in steps]),
+        ),
+        len(steps),
+        keys=list(range(len(steps))),
+        noun="stages",
+    )
+
+
+def _signed(sign: str, change: Change | None, *, new: bool) -> str:
+    if change is None:
+        return ""
+    count = change.plus if new else change.minus
+    return f"{sign}{count:,}" if count else "0"
+
+
+def step_words(log: StageLog, number: int) -> str:
+    """Return what a stage did, in a line."""
+    step = log.steps[number]
+    if step.change is None:
+        if step.nodes is None:
+            return "leaves no graph"
+        return f"{step.nodes:,} nodes" + ("" if step.after is not None else f"; {log.note}")
+    one = step.change
+    parts = [
+        f"{count:,} {word}"
+        for count, word in (
+            (len(one.added), "added"),
+            (len(one.removed), "removed"),
+            (len(one.replaced), "replaced"),
+        )
+        if count
+    ]
+    return f"{', '.join(parts) or 'nothing changed'}; {one.kept:,} kept"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    what: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def node_table(steps: Steps, number: int, which: str) -> Table:
+    """Return the nodes that a stage added, removed or replaced, or all that it left.
+
+    A key is the node as other views know it, followed through the stages in between.
+    """
+    log = steps.log
+    assert log is not None
+    step = log.steps[number]
+    old, new = _by_name(log, step.before), _by_name(log, step.after)
+    rows = list(_rows(step, new, which))
+    source = [_first(row, old, new) for row in rows]
+    return Table(
+        (
+            badge_column(
+                "change", [row.what for row in rows], tone=lambda v: _TONES.get(str(v), "")
+            ),
+            text_column("before", [_names(row.before) for row in rows], mono=True, width=30),
+            text_column("after", [_names(row.after) for row in rows], mono=True, width=30),
+            text_column("operator before", [_operators(row.before, old) for row in rows]),
+            text_column("operator after", [_operators(row.after, new) for row in rows]),
+            text_column("value", [one.value if one else "" for one in source]),
+            text_column("source", [one.source if one else "" for one in source], mono=True),
+        ),
+        len(rows),
+        keys=[_key(steps, number, row) or ("row", at) for at, row in enumerate(rows)],
+        noun="nodes",
+    )
+
+
+def _by_name(log: StageLog, graph: int | None) -> dict[str, StageNode]:
+    return {} if graph is None else {node.name: node for node in log.graphs[graph]}
+
+
+def _rows(step: Step, new: dict[str, StageNode], which: str) -> Iterator[_Row]:
+    change = step.change
+    if change is None:
+        yield from (_Row("", (), (name,)) for name in new)
+        return
+    for before, after in change.replaced:
+        inside = any(new[name].operator == "call_delegate" for name in after if name in new)
+        yield _Row("delegated" if inside else "replaced", before, after)
+    yield from (_Row("added", (), (name,)) for name in change.added)
+    yield from (_Row("removed", (name,), ()) for name in change.removed)
+    if which == ALL:
+        told = {name for row in change.replaced for name in row[1]} | set(change.added)
+        for name in new:
+            if name not in told:
+                yield _Row("", change.behind(name), (name,))
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN_NAMES:,} more" if len(names) > _SHOWN_NAMES else ""
+    return ", ".join(names[:_SHOWN_NAMES]) + more
+
+
+def _operators(names: Sequence[str], nodes: dict[str, StageNode]) -> str:
+    return _names(list(dict.fromkeys(nodes[name].operator for name in names if name in nodes)))
+
+
+def _first(row: _Row, old: dict[str, StageNode], new: dict[str, StageNode]) -> StageNode | None:
+    after = (new[name] for name in row.after if name in new)
+    return next(after, next((old[name] for name in row.before if name in old), None))
+
+
+def _key(steps: Steps, number: int, row: _Row) -> Selection | None:
+    """Return the node of the compiled graph that a row is about, the first of several."""
+    log = steps.log
+    assert log is not None
+    method = log.steps[number].method
+    recorded, known = log.lowered(method), steps.names.get(method, {})
+    if recorded is None:
+        return None
+    for name in row.after:
+        found = next((n for n in log.traced(number, name, recorded) if n in known), None)
+        if found is not None:
+            return Selection(SelectionKind.NODE, method, COMPILED, known[found])
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownNodes:
+    """The nodes of one stage.
+
+    Attributes:
+        number: of the stage
+        table: the nodes
+    """
+
+    number: int
+    table: Table
+
+
+def rows_of(table: Table, names: Sequence[str]) -> list[int]:
+    """Return the rows that are about nodes of the compiled graph."""
+    wanted = set(names)
+    return [
+        row
+        for row in range(table.length)
+        if isinstance(key := table.key(row), Selection) and key.node in wanted
+    ]

@@ -1,0 +1,158 @@
+"""The stages of a compile: the graph before and after each, what became of its nodes, how long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QSplitter
+from typing_extensions import override
+
+from devtools_app.state import OpenSession, Selection, State
+from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.stage_steps import (
+    ALL,
+    CHANGED,
+    ShownNodes,
+    Steps,
+    node_table,
+    rows_of,
+    step_table,
+    step_words,
+    steps_of,
+)
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.join_index import join_index
+
+_COMMAND = "etscope compile model.py:build -o build --stages"
+_ASKED = "A compile writes its stages beside the program when it is asked to."
+_UNCHANGED = Need("Nothing changed", "This stage leaves the graph as it finds it.")
+_NO_GRAPH = Need("No graph", "This stage works on no graph, or its graph was not kept.")
+
+
+class StagesPane(Pane):
+    """A list of stages, and beside it the nodes that the chosen one added, removed, replaced."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__(context, "Stages")
+        self.stages = TableView(context.theme, "stages")
+        self.nodes = TableView(context.theme, "changed nodes")
+        self.which = ToolbarCombo(context.theme, "nodes", "Which nodes to list")
+        self.which.show_choices([("changed nodes", CHANGED), ("all nodes", ALL)], CHANGED)
+        self.which.activated.connect(lambda _index: self._show_step())
+        self.nodes.add_tool(self.which, right=True)
+        self._steps: Steps | None = None
+        self._number = -1
+        self._own: Selection | None = None
+        self._shown: OpenSession | None = None
+        both = QSplitter(Qt.Orientation.Horizontal)
+        both.addWidget(self.stages)
+        both.addWidget(self.nodes)
+        both.setChildrenCollapsible(False)
+        both.setSizes([420, 640])
+        self.set_content(both)
+        self.stages.row_chosen.connect(self._step_chosen)
+        self.nodes.row_chosen.connect(self._node_chosen)
+
+    @override
+    def show_state(self, state: State) -> None:
+        """Show the stages of the session of a state."""
+        session = state.session
+        if session is None:
+            self.show_need(NO_SESSION)
+            return
+        if state.open_session is not self._shown:
+            self._shown, self._steps = state.open_session, None
+            self.request(state.open_session, lambda: steps_of(session))
+        elif not self.working:
+            self._light(state)
+
+    @override
+    def show_result(self, result: object) -> None:
+        """Show the stages of a compile, or the nodes of one."""
+        if isinstance(result, ShownNodes):
+            if result.number == self._number:
+                self.nodes.show_table(result.table)
+                self._light(self.state)
+        elif isinstance(result, Steps):
+            self._show_steps(result)
+
+    def _show_steps(self, steps: Steps) -> None:
+        self._steps, log = steps, steps.log
+        if log is None:
+            text = f"{steps.why[:1].upper()}{steps.why[1:]}. {_ASKED}"
+            self._show_words(Need("No stages of a compile", text, _COMMAND))
+            return
+        self.stages.show_table(step_table(log))
+        self.show_content()
+        steps_with = enumerate(one.change for one in log.steps)
+        first = next((at for at, one in steps_with if one is not None and one.plus), 0)
+        self.stages.show_current(first)
+        self._number = first
+        self._show_step()
+
+    def _step_chosen(self, row: int) -> None:
+        key = self.stages.rows.key(row)
+        if isinstance(key, int) and key != self._number:
+            self._number = key
+            self._show_step()
+
+    def _show_step(self) -> None:
+        steps, number = self._steps, self._number
+        if steps is None or steps.log is None or not 0 <= number < len(steps.log.steps):
+            return
+        step = steps.log.steps[number]
+        self.nodes.set_need(_NO_GRAPH if step.after is None else _UNCHANGED)
+        self.note.setText(
+            f"{step.stage} {step.method}".rstrip() + f": {step_words(steps.log, number)}"
+        )
+        which = str(self.which.currentData() or CHANGED)
+        self.request(
+            (self._shown, number, which),
+            lambda: ShownNodes(number, node_table(steps, number, which)),
+        )
+
+    def _node_chosen(self, row: int) -> None:
+        key = self.nodes.rows.key(row)
+        if isinstance(key, Selection):
+            self._own = key
+            self.select(key)
+
+    def _light(self, state: State) -> None:
+        """Light the rows that the selected node of any view comes from or becomes."""
+        session, table = state.session, self.nodes.rows
+        if session is None or self._steps is None:
+            return
+        if not state.selection or not state.method:
+            self.nodes.show_lit([])
+            return
+        related = related_to(state.selection, join_index(session, state.method))
+        lit = rows_of(table, related.nodes)
+        self.nodes.show_lit(lit)
+        if lit and state.selection != self._own:
+            self.nodes.show_current(table.key(lit[0]))
+        self._own = None
+
+    @override
+    def _retry(self) -> None:
+        self._shown = None
+        super()._retry()
+
+    def start_find(self) -> None:
+        """Put the cursor into the filter of the nodes."""
+        self.nodes.start_find()
+
+    def step(self, by: int) -> bool:
+        """Go to the next or previous stage; return whether there was one."""
+        return self.stages.step(by)
+
+    def export_to(self, path: Path) -> bool:
+        """Write the nodes of the chosen stage; return whether it worked."""
+        return self.nodes.export_to(path)
+
+
+SPEC = ViewSpec("stages", "Stages", Area.CENTRE, StagesPane, "stages")

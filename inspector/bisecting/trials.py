@@ -1,0 +1,145 @@
+"""What was tried in a bisection, kept so that it can be gone on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+STATE = "bisect.json"
+VERSION = 1
+_LARGEST = 64 << 20  # bytes
+
+
+class StateError(ValueError):
+    """A file that holds no state of this bisection; one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node that a delegate took.
+
+    Attributes:
+        method: it belongs to
+        name: in the recorded edge program
+        operator: as in ``aten.add.Tensor``
+        rule: that accepted it
+        partitioner: that took it
+        source: ``file:line`` of the user's code, empty when unknown
+    """
+
+    method: str
+    name: str
+    operator: str
+    rule: str = ""
+    partitioner: str = ""
+    source: str = ""
+
+    @property
+    def quantises(self) -> bool:
+        """Return whether it only changes how numbers are written."""
+        return "quantize_" in self.operator or "choose_qparams" in self.operator
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A program with some nodes taken out of its delegates.
+
+    Attributes:
+        removed: ranges of candidates that were taken out, as [first, behind the last)
+        value: of the metric; None when it could not be found out
+        holds: whether it is within the bound
+        words: what the value is made of, or why there is none
+        seconds: how long it took
+    """
+
+    removed: tuple[tuple[int, int], ...]
+    value: float | None
+    holds: bool
+    words: str = ""
+    seconds: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """Return how many nodes were taken out."""
+        return sum(end - start for start, end in self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A bisection so far.
+
+    Attributes:
+        key: what is bisected and how, as text; trials of another one are of no use
+        candidates: the nodes that can be taken out, in the order of the graph
+        trials: in the order they were made
+    """
+
+    key: str
+    candidates: tuple[Node, ...] = ()
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Return it as JSON."""
+        return json.dumps({"bisect": VERSION, **asdict(self)}, ensure_ascii=False) + "\n"
+
+
+def ranges_of(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Return ascending numbers as ranges."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number:
+            found[-1] = (found[-1][0], number + 1)
+        else:
+            found.append((number, number + 1))
+    return tuple(found)
+
+
+def numbers_of(ranges: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """Return the numbers in ranges."""
+    return tuple(number for start, end in ranges for number in range(start, end))
+
+
+def trial_from(content: Mapping[str, Any]) -> Trial:
+    """Return the trial in a JSON object.
+
+    Raises: KeyError, TypeError, ValueError for another shape
+    """
+    value = content["value"]
+    ranges = tuple((int(start), int(end)) for start, end in content["removed"])
+    return Trial(
+        ranges,
+        None if value is None else float(value),
+        bool(content["holds"]),
+        str(content["words"]),
+        float(content["seconds"]),
+    )
+
+
+def read_state(path: Path) -> State | None:
+    """Return the state in a file, None when there is no file.
+
+    Raises: StateError for a file that holds none; OSError
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise StateError(f"{path}: expected the state of a bisection, found a larger file")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        tree: Any = json.loads(data.decode("utf-8"))
+        if tree["bisect"] != VERSION:
+            raise StateError(f"{path}: bisect: expected version {VERSION}, found {tree['bisect']}")
+        candidates = tuple(
+            Node(**each) for each in cast("list[dict[str, str]]", tree["candidates"])
+        )
+        trials = tuple(trial_from(each) for each in tree["trials"])
+        return State(str(tree["key"]), candidates, trials)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, StateError):
+            raise
+        raise StateError(f"{path}: expected the state of a bisection: {error}") from error

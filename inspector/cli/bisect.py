@@ -1,0 +1,299 @@
+"""bisect: the smallest set of nodes to take out of a delegate so that a metric is in its bound."""
+
+from __future__ import annotations
+
+import math
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from inspector.bisecting.bound import Bound, parse_bound
+from inspector.bisecting.search import Result
+from inspector.bisecting.trials import STATE, Node, State, StateError, Trial, trial_from
+from inspector.cli.answer import (
+    FAILED,
+    FINE,
+    JUDGED,
+    UNREADABLE,
+    USAGE,
+    Answer,
+    Column,
+    CommandError,
+    Table,
+)
+from inspector.cli.job_runs import add_timeout, check_there, count, finished, refused
+from inspector.cli.options import add_folder_output
+from inspector.cli.progress import Progress
+from inspector.cli.recipes import known_recipe
+from inspector.gates.requirement import RequirementError
+from inspector.jobs.bisect import BisectJob, BisectRun
+from inspector.jobs.description import CompileJob, SourceKind
+from inspector.jobs.executing import ENGINES
+from inspector.jobs.messages import Message, Tried
+from inspector.jobs.output_folder import FolderError
+from inspector.jobs.recipe import RECIPE, recipe_of
+from schema.errors import Issue
+from schema.etrecord import sniff as is_record
+
+_SHOWN = 40
+_HEAD = 4096
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="recipe.json, an ETRecord, or the files or the folder of a compile",
+    )
+    parser.add_argument(
+        "--bound",
+        required=True,
+        metavar="BOUND",
+        help="loads, or a metric and its bound as 'output.max_abs<=1e-3', 'gap.snr_db>=40' or"
+        " 'latency<=5ms'",
+    )
+    add_folder_output(
+        parser, f"folder for {RECIPE} without these nodes and for {STATE}, the state; required"
+    )
+    parser.add_argument("--method", default="", metavar="NAME", help="only nodes of this method")
+    parser.add_argument(
+        "--inputs", default="", metavar="FILE.pt", help="default: those it was exported with"
+    )
+    parser.add_argument(
+        "--engine", choices=ENGINES, default=ENGINES[0], help="what runs XNNPACK; default: auto"
+    )
+    parser.add_argument(
+        "--runs", type=count, default=20, metavar="N", help="runs of a latency; default: 20"
+    )
+    parser.add_argument("--threads", type=count, default=0, metavar="N", help="of torch")
+    add_timeout(parser)
+
+
+def run(options: Namespace) -> Answer:
+    """Try programs in a worker; every trial is in the state file at once."""
+    bound = _bound(options.bound)
+    if options.folder is None:
+        raise CommandError("where to? -o DIR names the folder", USAGE)
+    path = _recipe_among(options.files)
+    known, issues = known_recipe(path, own_source=True)
+    options.inputs, inputs = [path], options.inputs
+    check_there(known.source.path)
+    if inputs:
+        check_there(inputs)
+        inputs = str(Path(inputs).absolute())
+    absolute = replace(known.source, path=str(Path(known.source.path).absolute()))
+    job = BisectJob(
+        replace(known, source=absolute),
+        bound.text,
+        options.method,
+        inputs,
+        options.engine,
+        options.runs,
+        options.threads,
+    )
+    folder = Path(options.folder)
+    found, state = _bisected(job, folder, bound, options)
+    return _answer(job, bound, found, state, folder, issues)
+
+
+def _bound(text: str) -> Bound:
+    try:
+        return parse_bound(text)
+    except RequirementError as error:
+        raise CommandError(str(error), USAGE) from error
+
+
+def _recipe_among(files: list[str]) -> str:
+    """Return the file that says how the program is made."""
+    for name in files:
+        path = Path(name)
+        if path.is_dir():
+            inside = [path / RECIPE, *sorted(path.glob("*.etrecord"))]
+            found = next((one for one in inside if one.is_file()), None)
+            if found is None:
+                raise CommandError(f"{path} has no {RECIPE} and no ETRecord", UNREADABLE)
+            return str(found)
+        check_there(name)
+        if _is_recipe_or_record(path):
+            return name
+    raise CommandError(
+        f"how is it compiled? none of {', '.join(files)} is a recipe or an ETRecord", USAGE
+    )
+
+
+def _is_recipe_or_record(path: Path) -> bool:
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD)
+    return is_record(head) or head.lstrip().startswith(b"{")
+
+
+def _bisected(
+    job: BisectJob, folder: Path, bound: Bound, options: Namespace
+) -> tuple[Mapping[str, Any], State]:
+    runs_code = job.compile.source.path if job.compile.source.kind is SourceKind.PYTHON else ""
+    progress = _Log(bound, runs_code, verbose=options.verbose)
+    try:
+        _check_free(folder, force=options.force)
+        running = BisectRun(job, folder, fresh=options.force, timeout=options.timeout)
+        progress.begin(running.state)
+        outcome = finished(running, progress, verbose=options.verbose)
+    except FolderError as error:
+        raise refused(error) from error
+    except StateError as error:
+        raise CommandError(f"{error}; --force begins anew", UNREADABLE) from error
+    return outcome.result, running.state
+
+
+def _check_free(folder: Path, *, force: bool) -> None:
+    """Refuse to replace a recipe that no bisection has written.
+
+    Raises: FolderError
+    """
+    if (folder / RECIPE).exists() and not (folder / STATE).exists() and not force:
+        text = f"{folder / RECIPE} is there already; --force replaces it"
+        raise FolderError(text, usage=True)
+
+
+class _Log(Progress):
+    """Writes a line for each trial beside the stages."""
+
+    def __init__(self, bound: Bound, runs_code: str, *, verbose: bool) -> None:
+        super().__init__(sys.stderr, runs_code, verbose=verbose)
+        self._bound = bound
+        self._count = 0
+
+    def begin(self, state: State) -> None:
+        """Say where it goes on."""
+        self._count = len(state.trials)
+        if self._count:
+            self.note(f"goes on behind trial {self._count:,}")
+
+    def show(self, messages: Any) -> None:  # noqa: ANN401 - as the base
+        """Show what was said."""
+        for message in messages:
+            self._tried(message)
+        super().show(messages)
+
+    def _tried(self, message: Message) -> None:
+        if isinstance(message, Tried):
+            self._count += 1
+            self.note(_trial_line(self._count, trial_from(message.trial), self._bound))
+
+
+def _trial_line(number: int, trial: Trial, bound: Bound) -> str:
+    out = f"{trial.count:,} node{'' if trial.count == 1 else 's'} out"
+    word = "holds" if trial.holds else "does not hold"
+    value = bound.shown(trial.value) if trial.value is not None else trial.words
+    return f"trial {number:>3}: {out:<16} {value}: {word} ({trial.seconds:.1f} s)"
+
+
+def _answer(
+    job: BisectJob,
+    bound: Bound,
+    found: Mapping[str, Any],
+    state: State,
+    folder: Path,
+    issues: list[Issue],
+) -> Answer:
+    nodes = [Node(**one) for one in found["nodes"]]
+    before, after = trial_from(found["before"]), trial_from(found["after"])
+    result = Result(found["result"])
+    recipe = _written(job.compile, nodes, folder) if result is Result.FOUND else ""
+    sentence = _sentence(result, bound, nodes, (before, after))
+    data = {
+        "bound": bound.text,
+        "metric": bound.metric,
+        "result": result.value,
+        "sentence": sentence,
+        "nodes": [_node_json(node) for node in nodes],
+        "before": _trial_json(before),
+        "after": _trial_json(after),
+        "candidates": found["candidates"],
+        "trials": [_trial_json(trial) for trial in state.trials],
+        "recipe": recipe or None,
+        "folder": str(folder),
+    }
+    lines = [
+        sentence,
+        f"{len(state.trials):,} programs were tried, of {found['candidates']:,} nodes",
+    ]
+    if recipe:
+        lines.append(f"{recipe} keeps them out")
+    code = JUDGED if result is Result.ELSEWHERE else FINE
+    return Answer(data, lines=lines, tables=(_table(nodes),), issues=issues, code=code)
+
+
+def _table(nodes: list[Node]) -> Table:
+    columns = (
+        Column("method"),
+        Column("node"),
+        Column("operator"),
+        Column("rule", spare=2),
+        Column("source", spare=1),
+    )
+    rows = [(one.method, one.name, one.operator, one.rule, one.source) for one in nodes]
+    return Table("", columns, rows)
+
+
+def _sentence(result: Result, bound: Bound, nodes: list[Node], ends: tuple[Trial, Trial]) -> str:
+    before, after = ends
+    if result is Result.FINE:
+        return f"nothing has to be taken out: {_value(bound, before)}"
+    if result is Result.ELSEWHERE:
+        return (
+            f"it is not due to delegation: {_value(bound, before)}, and with nothing delegated"
+            f" {_value(bound, after)}"
+        )
+    names = [f"{one.name} ({one.operator})" for one in nodes[:_SHOWN]]
+    more = f" and {len(nodes) - _SHOWN:,} more" if len(nodes) > _SHOWN else ""
+    count = f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}"
+    verb = "has" if len(nodes) == 1 else "have"
+    return (
+        f"{count} {verb} to be taken out of the delegate: {', '.join(names)}{more}; that takes"
+        f" {_value(bound, before)} to {_value(bound, after)}"
+    )
+
+
+def _value(bound: Bound, trial: Trial) -> str:
+    return bound.shown(trial.value) if trial.value is not None else trial.words
+
+
+def _written(job: CompileJob, nodes: list[Node], folder: Path) -> str:
+    """Write the recipe that keeps nodes out; return its path."""
+    names = tuple(dict.fromkeys((*job.rules.deny_nodes, *(node.name for node in nodes))))
+    repaired = replace(job, rules=replace(job.rules, deny_nodes=names))
+    path = folder / RECIPE
+    try:
+        path.write_text(recipe_of(repaired, {}).text, "utf-8")
+    except OSError as error:
+        raise CommandError(
+            f"{path} cannot be written: {error.strerror or error}", FAILED
+        ) from error
+    return str(path)
+
+
+def _node_json(node: Node) -> dict[str, Any]:
+    return {
+        "method": node.method,
+        "node": node.name,
+        "operator": node.operator,
+        "rule": node.rule,
+        "partitioner": node.partitioner,
+        "source": node.source or None,
+    }
+
+
+def _trial_json(trial: Trial) -> dict[str, Any]:
+    known = trial.value is not None and math.isfinite(trial.value)
+    return {
+        "removed": trial.count,
+        "value": trial.value if known else None,
+        "holds": trial.holds,
+        "words": trial.words,
+        "time_ms": trial.seconds * 1e3,
+    }

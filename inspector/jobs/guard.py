@@ -1,0 +1,112 @@
+"""What the guard found: which partitions load on the engine that will run them, which do not.
+
+A partitioner may take what the engine refuses when the program is loaded; then nothing of the
+program runs. The guard loads each partition of a compile beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from inspector.jobs.description import CompileJob
+from schema.etrecord.guard import Refusal, refusal_from
+
+AUTO, ON, FIX, OFF = "auto", "on", "fix", "off"
+WAYS = (AUTO, ON, FIX, OFF)
+LOADS, REFUSED, UNCHECKED = "loads", "refused", "not checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """One partition.
+
+    Attributes:
+        method: it belongs to
+        delegate: its place among the delegates of the method
+        backend: id of its backend
+        verdict: ``loads``, ``refused`` or ``not checked``
+        engine: what loaded it, in words; empty when nothing did
+        reason: why it was not checked, empty otherwise
+        time_ms: how long that took
+    """
+
+    method: str
+    delegate: int
+    backend: str
+    verdict: str
+    engine: str = ""
+    reason: str = ""
+    time_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GuardReport:
+    """What was found about a program.
+
+    Attributes:
+        partitions: each of them, in order
+        refusals: what is to blame, one for each node
+        rounds: programs that were made; more than one where nodes were taken out and tried again
+        vetoed: nodes that were taken out because they had been refused
+    """
+
+    partitions: tuple[Guarded, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    rounds: int = 1
+    vetoed: tuple[str, ...] = ()
+
+    def content(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return asdict(self)
+
+
+def guard_from(content: Mapping[str, Any]) -> GuardReport:
+    """Return the report in a JSON object that ``content`` made.
+
+    Raises: KeyError, TypeError, ValueError for another shape
+    """
+    return GuardReport(
+        tuple(Guarded(**entry) for entry in content["partitions"]),
+        tuple(refusal_from(entry) for entry in content["refusals"]),
+        content["rounds"],
+        tuple(content["vetoed"]),
+    )
+
+
+def repaired(job: CompileJob, refusals: Sequence[Refusal]) -> CompileJob:
+    """Return a job that keeps what was refused out; the same one where no node is known."""
+    known = dict.fromkeys(one.exported or one.node for one in refusals if one.node)
+    nodes = tuple(dict.fromkeys((*job.rules.deny_nodes, *known)))
+    return replace(job, rules=replace(job.rules, deny_nodes=nodes))
+
+
+def guard_lines(report: GuardReport) -> list[str]:
+    """Return how many partitions load, and what was kept out; see ``refusal_line``."""
+    lines: list[str] = []
+    for verdict in (LOADS, REFUSED, UNCHECKED):
+        found = [one for one in report.partitions if one.verdict == verdict]
+        for engine in dict.fromkeys(one.engine for one in found):
+            same = [one for one in found if one.engine == engine]
+            lines.append(_line(verdict, engine, same, len(report.partitions)))
+    for node in report.vetoed:
+        lines.append(f"{node} was kept out of the delegate and the program compiled again")
+    return lines
+
+
+def _line(verdict: str, engine: str, found: Sequence[Guarded], total: int) -> str:
+    head = f"{len(found):,} of {total:,} partitions"
+    if verdict == UNCHECKED:
+        reasons = "; ".join(dict.fromkeys(one.reason for one in found))
+        return f"{head} not checked: {reasons}"
+    word = "load" if verdict == LOADS else "refused"
+    on = "on" if verdict == LOADS else "by"
+    return f"{head} {word} {on} {engine}"
+
+
+def refusal_line(refusal: Refusal) -> str:
+    """Return a refusal as one sentence with what keeps it out."""
+    if not refusal.remedies:
+        return f"{refusal.sentence}; etscope bisect --bound loads finds the nodes to take out"
+    return f"{refusal.sentence}; {' or '.join(refusal.remedies)} keeps it out"

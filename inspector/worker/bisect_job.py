@@ -1,0 +1,139 @@
+"""A bisection in the worker: the source is read once, then program after program is tried."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from compiler.errors import CompileError
+from compiler.managers import EdgeProgramManager
+from inspector.bisecting.bound import Bound, parse_bound
+from inspector.bisecting.search import Answer, Ranges, Search
+from inspector.bisecting.trials import Node, Trial, numbers_of, trial_from
+from inspector.jobs.bisect import BisectJob
+from inspector.jobs.description import CompileJob
+from inspector.worker import exporter
+from inspector.worker.compile_job import Heard, source_of
+from inspector.worker.exporter import AnswerError, Say, told
+from inspector.worker.guarding import origins_of
+from inspector.worker.lowering import backend_config
+from inspector.worker.probing import Probe, ProbeError
+from inspector.worker.warm import Warm
+from runtime.errors import ExecutionError
+from schema.errors import FormatError
+from schema.etrecord.verdicts import Outcome
+
+
+def bisect(job: BisectJob, folder: Path, say: Say, how: dict[str, Any]) -> dict[str, Any]:
+    """Look for the smallest set of nodes to take out; return what was found.
+
+    Args:
+        job: what to bisect
+        folder: for the programs that are tried
+        say: takes messages
+        how: ``candidates`` and ``trials`` of an earlier worker
+
+    Raises: AnswerError, RequirementError, and whatever the source or its first compile raises
+    """
+    heard = Heard(say)
+    exporter.tell_what_is_said(heard)
+    bound = parse_bound(job.bound)
+    warm = Warm()
+    source = warm.source(job.compile, lambda: source_of(job.compile, folder, heard), heard)
+    source = warm.quantised(job.compile.quantising, source, heard)
+    trying = _Trying(job, bound, Probe(job, bound, source, folder), warm, heard)
+    with told(heard, "lower"):
+        nodes = trying.candidates()
+    say("candidates", nodes=[asdict(node) for node in nodes])
+    same = [asdict(node) for node in nodes] == how["candidates"]
+    known = [trial_from(one) for one in how["trials"]] if same else []
+    computing = [at for at, node in enumerate(nodes) if not node.quantises]
+    answer = Search(len(nodes), trying.trial, known, computing).run()
+    return _content(answer, nodes)
+
+
+def _content(answer: Answer, nodes: Sequence[Node]) -> dict[str, Any]:
+    return {
+        "result": answer.result.value,
+        "nodes": [asdict(nodes[number]) for number in answer.removed],
+        "before": asdict(answer.before),
+        "after": asdict(answer.after),
+        "candidates": len(nodes),
+    }
+
+
+class _Trying:
+    """Makes programs and looks at them."""
+
+    def __init__(
+        self, job: BisectJob, bound: Bound, probe: Probe, warm: Warm, heard: Heard
+    ) -> None:
+        self._job = job
+        self._bound = bound
+        self._probe = probe
+        self._warm = warm
+        self._heard = heard
+        self._nodes: list[Node] = []
+
+    def candidates(self) -> list[Node]:
+        """Return the exported nodes that delegates took something of, in the order of the graph.
+
+        Raises: AnswerError if there is no partitioner, or no method of that name
+        """
+        if not self._job.compile.partitioners:
+            raise AnswerError("nothing is delegated: the recipe has no partitioner")
+        edge = self._lowered(self._job.compile)
+        method = self._job.method
+        if method and method not in edge.methods:
+            there = ", ".join(sorted(edge.methods))
+            raise AnswerError(f"no method {method!r}; there is {there}")
+        origins = origins_of(edge)
+        self._nodes = [
+            node
+            for name, found in origins.items()
+            if method in ("", name)
+            for node in _taken(name, found, edge)
+        ]
+        return self._nodes
+
+    def trial(self, removed: Ranges) -> Trial:
+        """Return what a program is like without some of its delegated nodes."""
+        self._heard("trying", removed=removed)
+        start = time.perf_counter()
+        try:
+            value, words = self._value(numbers_of(removed))
+        except (ProbeError, CompileError, ExecutionError, FormatError, MemoryError) as error:
+            value, words = None, exporter.sentence_of(error)
+        spent = time.perf_counter() - start
+        found = Trial(removed, value, self._bound.holds(value), words, spent)
+        self._heard("tried", trial=asdict(found))
+        return found
+
+    def _value(self, numbers: Sequence[int]) -> tuple[float | None, str]:
+        rules = self._job.compile.rules
+        names = tuple(dict.fromkeys(self._nodes[number].name for number in numbers))
+        without = replace(rules, deny_nodes=(*rules.deny_nodes, *names))
+        job = replace(self._job.compile, rules=without)
+        edge = self._lowered(job)
+        program = edge.to_executorch(backend_config(job))
+        return self._probe.value(edge, program)
+
+    def _lowered(self, job: CompileJob) -> EdgeProgramManager:
+        return self._warm.lowered(job, self._probe.source, lambda _: None)
+
+
+def _taken(method: str, origins: dict[str, str], edge: EdgeProgramManager) -> list[Node]:
+    """Return each exported node of which something was delegated, once."""
+    found: dict[str, Node] = {}
+    order = {node: place for place, node in enumerate(origins)}
+    verdicts = [v for v in edge.verdicts[method] if v.outcome is Outcome.DELEGATED]
+    for one in sorted(verdicts, key=lambda v: order.get(v.node, len(order))):
+        name = origins.get(one.node, one.node)
+        node = Node(method, name, one.operator, one.rule, one.partitioner, one.source)
+        known = found.get(name)
+        if known is None or (known.rule == known.partitioner != one.rule):
+            found[name] = node
+    return list(found.values())

@@ -1,0 +1,140 @@
+"""What a compile has made, and how it is written: programs, records, reports."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+
+from compiler.files import write_whole
+from compiler.managers import EdgeProgramManager, ExecutorchProgramManager
+from inspector.jobs.description import BUILT_IN, PROGRAM, RECORD, CompileJob
+from inspector.jobs.guard import GuardReport
+from inspector.jobs.recipe import RECIPE, Recipe
+from inspector.worker.lowering import verdict_counts
+from schema.version import __version__
+
+
+class NotWrittenError(Exception):
+    """A disk that refuses."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was made of a job.
+
+    Attributes:
+        job: as it was done in the end
+        edge: delegated
+        program: as it was written
+        guard: what was found about its partitions, None when they were not looked at
+    """
+
+    job: CompileJob
+    edge: EdgeProgramManager
+    program: ExecutorchProgramManager
+    guard: GuardReport | None
+
+
+def write_program(program: ExecutorchProgramManager, folder: Path) -> None:
+    """Write a program and the files with its constants.
+
+    Raises: NotWrittenError
+    """
+    save(folder / PROGRAM, program.write_to_file)
+    try:
+        program.write_tensor_data_to_file(folder)
+    except OSError as error:
+        raise _not_written("the files of constants", error) from error
+
+
+def write_record(made: Made, folder: Path, recipe: Recipe) -> None:
+    """Write the record of a program, and how it was made.
+
+    Raises: NotWrittenError
+    """
+    text = recipe.text.encode()
+    record = made.program.get_etrecord()
+    record.update_recipe(text)
+    if made.guard is not None and made.guard.refusals:
+        record.update_refusals(made.guard.refusals)
+    save(folder / RECORD, record.write_to_file)
+    save(folder / RECIPE, lambda stream: stream.write(text))
+
+
+def save(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file; a disk that refuses is named with the file.
+
+    Raises: NotWrittenError
+    """
+    try:
+        write_whole(path, lambda stream: _ignore(write(stream)))
+    except OSError as error:
+        raise _not_written(path.name, error) from error
+
+
+def _not_written(name: str, error: OSError) -> NotWrittenError:
+    return NotWrittenError(f"{name} cannot be written: {error.strerror or error}")
+
+
+def _ignore(_result: object) -> None:
+    """Take no notice of what a writer returns."""
+
+
+def report(
+    job: CompileJob,
+    made: Made,
+    folder: Path,
+    stages: Sequence[Mapping[str, Any]],
+    warnings: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return what ``compile.json`` says of a compile.
+
+    Args:
+        job: as it was done
+        made: of it
+        folder: with the files, but for that one
+        stages: that have ended
+        warnings: what was warned of
+    """
+    edge, program = made.edge, made.program
+    files = [{"path": path.name, "bytes": path.stat().st_size} for path in sorted(folder.iterdir())]
+    return {
+        "etscope": __version__,
+        "toolchain": {"name": BUILT_IN, "version": __version__},
+        "source": str(job.source),
+        "python": job.python or sys.executable,
+        "torch": str(torch.__version__),
+        "files": files,
+        "methods": sorted(program.methods),
+        "constant_methods": sorted(program.config_methods),
+        "options": {
+            "partitioners": list(job.partitioners),
+            **asdict(job.rules),
+            "memory_planner": job.memory_planner,
+            "external_constants": job.external_constants,
+            "quantising": asdict(job.quantising),
+            "precision": asdict(job.precision),
+        },
+        "memory": _memory(program),
+        "verdicts": verdict_counts(edge),
+        "guard": None if made.guard is None else made.guard.content(),
+        "stages": stages,
+        "total_ms": sum(stage["time_ms"] for stage in stages),
+        "warnings": warnings,
+    }
+
+
+def _memory(program: ExecutorchProgramManager) -> dict[str, Any]:
+    return {
+        method: {
+            "planner": plan.planner,
+            "planned_bytes": plan.nbytes,
+            "lower_bound_bytes": plan.lower_bound,
+        }
+        for method, plan in program.memory_plans.items()
+    }

@@ -1,0 +1,243 @@
+"""What a compiled program is like: the value of one metric, found out by running it if need be."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import _pytree as _untyped_pytree
+
+from compiler.files import write_whole
+from compiler.managers import EdgeProgramManager
+from compiler.program_manager import ExecutorchProgramManager
+from inspector.bisecting.bound import Bound
+from inspector.gates.evidence import Evidence, Found, MissingError, static_value
+from inspector.gates.gap_values import gap_value
+from inspector.gates.requirement import GAP, Kind
+from inspector.jobs.bisect import BisectJob
+from inspector.jobs.description import PROGRAM, RECORD
+from inspector.jobs.executing import BUFFER, TRACE, RunJob
+from inspector.load import load_session
+from inspector.numerics.analysis import Options, analyse_gap
+from inspector.numerics.metrics import Distance, Metrics, Tolerance
+from inspector.worker.exporter import Exported
+from inspector.worker.guarding import guard_file
+from inspector.worker.inputs import chosen_method, flat_values, made_inputs, read_values
+from inspector.worker.run_job import run_into
+from runtime import Runtime
+from schema.program import Program as ProgramFile
+from schema.program import model as m
+
+_pytree: Any = _untyped_pytree
+_WARM_RUNS = 3
+_INPUTS = "inputs.pt"
+
+
+class ProbeError(Exception):
+    """A metric that cannot be found out; one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """Inputs of a method and what the exported program makes of them."""
+
+    inputs: list[Any]
+    outputs: list[Any]
+
+
+class Probe:
+    """Finds a metric of one program after another.
+
+    Args:
+        job: says inputs, engine and runs
+        bound: which metric
+        source: the exported programs, whose numbers are the reference
+        folder: for the files of a program, which the next one replaces
+
+    Attributes:
+        source: the exported programs
+    """
+
+    def __init__(self, job: BisectJob, bound: Bound, source: Exported, folder: Path) -> None:
+        self.source = source
+        self._job = job
+        self._bound = bound
+        self._folder = folder
+        self._reference: _Reference | None = None
+        if job.threads:
+            torch.set_num_threads(job.threads)
+
+    def value(
+        self, edge: EdgeProgramManager, program: ExecutorchProgramManager
+    ) -> tuple[float | None, str]:
+        """Return the metric of a program, and what it is made of in words.
+
+        Raises: ProbeError, ExecutionError, FormatError
+        """
+        self._write(program)
+        if self._bound.requirement is None:
+            return self._refusals(edge, program)
+        try:
+            return self._metric(program)
+        except MissingError as error:
+            raise ProbeError(str(error)) from error
+
+    def _write(self, program: ExecutorchProgramManager) -> None:
+        write_whole(self._folder / PROGRAM, lambda stream: program.write_to_file(stream))
+        program.write_tensor_data_to_file(self._folder)
+        write_whole(self._folder / RECORD, program.get_etrecord().write_to_file)
+
+    def _refusals(
+        self, edge: EdgeProgramManager, program: ExecutorchProgramManager
+    ) -> tuple[float, str]:
+        """Count what is refused: partitions by their engine, or else the program as a whole."""
+        found = guard_file(self._folder, edge, program, always=True)
+        refusals = found.refusals if found is not None else ()
+        if refusals:
+            return float(len(refusals)), refusals[0].sentence
+        for method in program.methods:
+            self._loaded(program).load_method(method, engine=self._job.engine)
+        return 0.0, "all partitions load"
+
+    def _metric(self, program: ExecutorchProgramManager) -> tuple[float | None, str]:
+        requirement = self._bound.requirement
+        assert requirement is not None
+        if requirement.kind is Kind.PROGRAM:
+            found = static_value(requirement.metric, self._evidence([PROGRAM, RECORD]))
+            return _told(found)
+        if requirement.kind is Kind.TIME:
+            return self._latency(program)
+        if self._bound.outputs:
+            return self._distance(program, requirement.metric.removeprefix(GAP))
+        return self._gap(program, requirement.metric)
+
+    def _evidence(self, names: Sequence[str]) -> Evidence:
+        session = load_session([str(self._folder / name) for name in names])
+        return Evidence(session, "the program", self._job.method)
+
+    def _loaded(self, program: ExecutorchProgramManager) -> Any:  # noqa: ANN401 - a Program
+        beside: list[Any] = [self._folder / name for name in program.tensor_data_files]
+        return Runtime.get().load_program(self._folder / PROGRAM, data_path=beside)
+
+    def _method(self, program: ExecutorchProgramManager) -> tuple[Any, list[Any], list[Any]]:
+        """Return the loaded method, its inputs, and what it should return."""
+        loaded = self._loaded(program)
+        name = chosen_method(loaded.file, self._job.method)
+        wanted = self._wanted(loaded.file, name)
+        return loaded.load_method(name, engine=self._job.engine), wanted.inputs, wanted.outputs
+
+    def _wanted(self, file: ProgramFile, name: str) -> _Reference:
+        if self._reference is None:
+            exported = self.source.programs[name]
+            inputs = self._inputs(exported, file.plan(name), name)
+            self._reference = _Reference(inputs, _outputs(exported, inputs))
+        return self._reference
+
+    def _inputs(self, exported: Any, plan: m.ExecutionPlan, name: str) -> list[Any]:  # noqa: ANN401
+        if self._job.inputs:
+            return read_values(self._job.inputs)
+        given: Any = exported.example_inputs
+        if given is None:
+            return made_inputs(plan, "random", 0)
+        return list(flat_values(list(given), f"the example inputs of {name}"))
+
+    def _latency(self, program: ExecutorchProgramManager) -> tuple[float, str]:
+        """Return the median of warm runs; the method is loaded anew for each program.
+
+        Units: ms
+        """
+        method, inputs, _ = self._method(program)
+        times: list[float] = []
+        for run in range(_WARM_RUNS + self._job.runs):
+            method.set_inputs(inputs)
+            start = time.perf_counter()
+            method.run()
+            if run >= _WARM_RUNS:
+                times.append((time.perf_counter() - start) * 1e3)
+        method.close()
+        return statistics.median(times), f"median of {len(times)} runs"
+
+    def _distance(self, program: ExecutorchProgramManager, metric: str) -> tuple[float, str]:
+        """Return how far the outputs are from those of the exported program, the worst of them."""
+        method, inputs, wanted = self._method(program)
+        found = method.execute(inputs)
+        method.close()
+        pairs = [
+            (reference, made)
+            for reference, made in zip(wanted, found, strict=True)
+            if isinstance(reference, torch.Tensor)
+        ]
+        measured = [_metrics(reference, made) for reference, made in pairs]
+        values = [getattr(one, metric) for one in measured]
+        known: list[float] = [float(value) for value in values if value is not None]
+        if not known:
+            raise ProbeError(f"no output has its {metric}")
+        if any((one.nan, one.inf) != (one.nan_reference, one.inf_reference) for one in measured):
+            raise ProbeError("outputs have NaN or infinity where the exported program has not")
+        worst = min(known) if metric in ("snr_db", "cosine") else max(known)
+        return worst, f"worst of {len(known)} outputs"
+
+    def _gap(self, program: ExecutorchProgramManager, metric: str) -> tuple[float | None, str]:
+        """Return a metric of the numeric gap, as ``etscope gap`` finds it."""
+        loaded = self._loaded(program)
+        name = chosen_method(loaded.file, self._job.method)
+        torch.save(self._wanted(loaded.file, name).inputs, self._folder / _INPUTS)
+        beside = tuple(str(self._folder / each) for each in program.tensor_data_files)
+        job = RunJob(
+            str(self._folder / PROGRAM),
+            method=name,
+            inputs=str(self._folder / _INPUTS),
+            debug_level="intermediate",
+            data_files=beside,
+            threads=self._job.threads,
+            engine=self._job.engine,
+        )
+        run_into(job, self._folder, lambda *_, **__: None)
+        evidence = self._evidence([PROGRAM, RECORD, TRACE, BUFFER])
+        inputs: Any = self._wanted(loaded.file, name).inputs
+        report = analyse_gap(evidence.session, Options(method=name, inputs=inputs), _nobody)
+        return _told(gap_value(metric, Evidence(evidence.session, "the program", name, gap=report)))
+
+
+def _nobody(done: int, total: int) -> None:
+    """Take no notice of how far it is."""
+
+
+def _told(found: Found) -> tuple[float | None, str]:
+    if found.refused:
+        return None, found.refused
+    return found.value, found.words
+
+
+def _outputs(exported: Any, inputs: Sequence[Any]) -> list[Any]:  # noqa: ANN401
+    """Return what an exported program makes of flat inputs, flat as well."""
+    leaves, tree = _pytree.tree_flatten(exported.example_inputs)
+    given = exported.example_inputs
+    if given is not None and len(leaves) == len(inputs):
+        args, kwargs = _pytree.tree_unflatten(list(inputs), tree)
+    else:
+        args, kwargs = tuple(inputs), {}
+    with torch.no_grad():
+        result = exported.module()(*args, **kwargs)
+    return _pytree.tree_leaves(result)
+
+
+def _metrics(reference: torch.Tensor, found: Any) -> Metrics:  # noqa: ANN401
+    if not isinstance(found, torch.Tensor) or found.shape != reference.shape:
+        raise ProbeError("an output has another shape than that of the exported program")
+    dtype = str(reference.dtype).removeprefix("torch.")
+    distance = Distance(dtype, Tolerance())
+    pair = _numbers(reference), _numbers(found)
+    distance.add(lambda: iter((pair,)))
+    return distance.metrics()
+
+
+def _numbers(tensor: torch.Tensor) -> Any:  # noqa: ANN401 - an array
+    if tensor.dtype in (torch.bfloat16, torch.float16):
+        tensor = tensor.float()
+    return tensor.detach().contiguous().numpy().ravel()

@@ -1,0 +1,198 @@
+"""Notes the graph that each stage of a compile leaves, while it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from compiler.delegate.call import executorch_call_delegate
+from compiler.errors import source_line
+from compiler.managers import EdgeProgramManager
+from compiler.partition.reasons import operator_of, value_of
+from compiler.partition.rules import ancestors
+from compiler.stages import StageEvent
+from inspector.stage_log import EDGE, MOST_NODES, Change, StageLog, StageNode, Step, changed
+
+DELEGATE, QUANTIZE = "delegate", "quantize"
+_GETITEM = "getitem"
+Graph = tuple[StageNode, ...]
+
+
+class StageTables:
+    """Collects stages with their graphs; ``log`` returns them."""
+
+    def __init__(self) -> None:
+        self._steps: list[Step] = []
+        self._graphs: list[Graph] = []
+        self._latest: dict[str, int | None] = {}
+        self._exported: dict[str, int | None] = {}
+        self._whole: dict[str, int | None] = {}
+        self._nodes = 0
+        self._note = ""
+
+    @property
+    def log(self) -> StageLog:
+        """Return the stages so far."""
+        return StageLog(tuple(self._steps), tuple(self._graphs), self._note)
+
+    def observe(self, event: StageEvent) -> None:
+        """Take an event of the compiler's stages."""
+        if event.seconds is None:
+            return
+        modules = dict(event.modules or {})
+        if not modules:
+            self.plain(event.stage, event.method, event.seconds)
+        for number, (method, module) in enumerate(modules.items()):
+            seconds = event.seconds if not number else 0.0  # the others took part in the same
+            self.take(event.stage, method, module, seconds)
+
+    def plain(self, stage: str, method: str, seconds: float) -> None:
+        """Note a stage that leaves no graph."""
+        self._steps.append(Step(stage, method, seconds * 1e3))
+
+    def attach(self, stages: tuple[str, ...], method: str, module: torch.fx.GraphModule) -> None:
+        """Note the graph that an earlier stage without one has left.
+
+        Args:
+            stages: names it may have
+            method: whose graph it is
+            module: the graph
+        """
+        for at in reversed(range(len(self._steps))):
+            step = self._steps[at]
+            if step.stage in stages and step.nodes is None and step.method in ("", method):
+                made = self._step(step.stage, method, module, step.time_ms)
+                self._steps[at] = made
+                return
+        self._steps.append(self._step(stages[0], method, module, 0.0))
+
+    def begin_anew(self) -> None:
+        """Go on from the graphs before delegation: the program is delegated once more."""
+        self._latest |= self._whole
+        self._whole = {}
+
+    def complete(self, edge: EdgeProgramManager) -> None:
+        """Note the graphs of methods that were not lowered again, since nothing had changed."""
+        for method, program in edge.lowered_programs.items():
+            if not any((one.stage, one.method) == (EDGE, method) for one in self._steps):
+                self.take(EDGE, method, program.graph_module, 0.0)
+                self.take(DELEGATE, method, edge.exported_program(method).graph_module, 0.0)
+
+    def take(self, stage: str, method: str, module: torch.fx.GraphModule, seconds: float) -> None:
+        """Note a stage and the graph it leaves; the first of a method is what was exported."""
+        self._steps.append(self._step(stage, method, module, seconds * 1e3))
+
+    def _step(self, stage: str, method: str, module: torch.fx.GraphModule, time_ms: float) -> Step:
+        calls = list(_calls(module))
+        graph = tuple(_row(node, name) for node, name in calls)
+        first = method not in self._latest
+        # An edge program is made of the exported one, however often it is made.
+        before = self._exported.get(method) if stage == EDGE else self._latest.get(method)
+        if stage == DELEGATE:
+            self._whole.setdefault(method, before)
+        elif stage == EDGE:
+            self._whole.pop(method, None)
+        after = self._kept(graph, before)
+        change = None
+        if before is not None and after is not None:
+            old = self._graphs[before]
+            origins = _exported(calls, old) if stage == EDGE else _owners(calls, old, module)
+            change = Change(len(graph)) if after == before else changed(old, graph, origins)
+        self._latest[method] = after
+        if first or stage == QUANTIZE:
+            self._exported[method] = after
+        return Step(stage, method, time_ms, before, after, len(graph), change)
+
+    def _kept(self, graph: Graph, before: int | None) -> int | None:
+        """Return the number of a graph, that of the one before if it is the same."""
+        if before is not None and self._graphs[before] == graph:
+            return before
+        if self._nodes + len(graph) > MOST_NODES:
+            self._note = f"graphs beyond {MOST_NODES:,} nodes in all were not kept"
+            return None
+        self._nodes += len(graph)
+        self._graphs.append(graph)
+        return len(self._graphs) - 1
+
+
+def _calls(module: torch.fx.GraphModule, path: str = "") -> Iterator[tuple[torch.fx.Node, str]]:
+    """Yield the calls of a graph and of the bodies inside it; what is in a delegate stays there."""
+    for node in module.graph.nodes:
+        if node.op == "call_function":
+            yield node, f"{path}{node.name}"
+        elif node.op == "get_attr":
+            inner = getattr(module, str(node.target), None)
+            if isinstance(inner, torch.fx.GraphModule) and not _is_lowered(inner):
+                yield from _calls(inner, f"{path}{node.target}/")
+
+
+def _is_lowered(module: Any) -> bool:  # noqa: ANN401 - a module
+    return hasattr(module, "original_module")
+
+
+def _row(node: torch.fx.Node, name: str) -> StageNode:
+    handle = node.meta.get("debug_handle")
+    value = value_of(node) if "val" in node.meta else ""
+    number = handle if isinstance(handle, int) else 0
+    return StageNode(name, _operator(node), value, number, source_line(node))
+
+
+def _operator(node: torch.fx.Node) -> str:
+    return "call_delegate" if node.target is executorch_call_delegate else operator_of(node)
+
+
+def _exported(calls: list[tuple[torch.fx.Node, str]], before: Graph) -> dict[str, tuple[str, ...]]:
+    """Return the exported node that each node of an edge program was made of."""
+    old = {node.name for node in before}
+    return {name: told for node, name in calls if (told := _told(node, name, old))}
+
+
+def _owners(
+    calls: list[tuple[torch.fx.Node, str]], before: Graph, module: torch.fx.GraphModule
+) -> dict[str, tuple[str, ...]]:
+    """Return the nodes that went into each new call of a delegate, and behind its results."""
+    old: Mapping[str, StageNode] = {node.name: node for node in before}
+    found: dict[str, tuple[str, ...]] = {}
+    for node, name in calls:
+        if node.target is executorch_call_delegate and name not in old:
+            found[name] = _inside(node, name, module, old)
+        elif name not in old and _is_result(node):
+            found[name] = found.get(f"{_path(name)}{node.args[0]}", ())
+    return {name: sources for name, sources in found.items() if sources}
+
+
+def _path(name: str) -> str:
+    return name[: name.rfind("/") + 1]
+
+
+def _is_result(node: torch.fx.Node) -> bool:
+    return operator_of(node) == _GETITEM and bool(node.args)
+
+
+def _told(node: torch.fx.Node, name: str, old: Collection[str]) -> tuple[str, ...]:
+    """Return the nearest ancestor that the graph before has."""
+    for source in ancestors(node):
+        for known in (f"{_path(name)}{source.name}", source.name):
+            if known in old:
+                return (known,)
+    return ()
+
+
+def _inside(
+    call: torch.fx.Node, name: str, module: torch.fx.GraphModule, old: Mapping[str, StageNode]
+) -> tuple[str, ...]:
+    """Return the nodes before that are in a delegate now."""
+    home: Any = call.args[0]
+    owner: Any = module
+    for part in [part for part in _path(name).split("/") if part]:
+        owner = getattr(owner, part)
+    lowered: Any = getattr(owner, str(home.target), None)
+    original = getattr(lowered, "original_module", None)
+    if original is None:
+        return ()
+    names = [
+        f"{_path(name)}{node.name}" for node in original.graph.nodes if node.op == "call_function"
+    ]
+    return tuple(one for one in names if one in old)

@@ -1,0 +1,128 @@
+"""Refusals: partitions that the engine which would run them does not load.
+
+A record holds them as JSON under a name that the stock tool does not read as a graph. It has the
+member only when something was refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from schema.errors import FormatError
+
+MEMBER = "etscope/guard_constants"
+VERSION = 1
+INITIALISATION, SHAPES, ENDED = "initialisation", "shapes", "ended"
+PHASES = (INITIALISATION, SHAPES, ENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A partition that was refused, and the operator that is to blame.
+
+    Attributes:
+        method: it belongs to
+        delegate: its place among the delegates of the method
+        backend: id of its backend
+        engine: what refused it, in words
+        phase: ``initialisation``, ``shapes`` when its first run would fail, or ``ended`` when the
+            process of the engine died of it
+        reason: what the engine said, one sentence without a full stop
+        place: of the node in the payload, None when no node could be named
+        kind: of that node, empty without one
+        node: of the recorded edge program, empty when unknown
+        exported: the node of the exported program it was made of, empty when unknown; it has the
+            same name however the program is lowered
+        operator: of that node, as in ``aten.add.Tensor``
+        partitioner: that took the node
+        rule: of the partitioner that accepted it
+        source: ``file:line`` of the user's code, empty when unknown
+        others: edge nodes that became the same node of the payload
+    """
+
+    method: str
+    delegate: int
+    backend: str
+    engine: str
+    phase: str
+    reason: str
+    place: int | None = None
+    kind: str = ""
+    node: str = ""
+    exported: str = ""
+    operator: str = ""
+    partitioner: str = ""
+    rule: str = ""
+    source: str = ""
+    others: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Return what was refused, by whom and why."""
+        what = f"{self.node} ({self.operator})" if self.node else self._payload_node()
+        line = f" from {self.source}" if self.source else ""
+        rule = f"; {self.rule} of {self.partitioner} accepted it" if self.rule else ""
+        return (
+            f"partition {self.delegate} of {self.method} {_VERBS[self.phase]} {self.engine}:"
+            f" {what}{line}: {self.reason}{rule}"
+        )
+
+    def _payload_node(self) -> str:
+        return f"node {self.place} ({self.kind})" if self.place is not None else "no node is named"
+
+    @property
+    def remedies(self) -> tuple[str, ...]:
+        """Return the options that keep the operator out, the narrowest first."""
+        if not self.node:
+            return ()
+        name = self.exported or self.node
+        named = (("node", name), ("op", self.operator), ("rule", self.rule))
+        return tuple(f"--deny-{kind} {name}" for kind, name in named if name)
+
+
+_VERBS = {
+    INITIALISATION: "is refused at initialisation by",
+    SHAPES: "loads, and is refused at its first run by",
+    ENDED: "ends",
+}
+
+
+def encode_refusals(refusals: Sequence[Refusal]) -> bytes:
+    """Return refusals as JSON; equal ones have equal bytes."""
+    content = {"version": VERSION, "refusals": [asdict(one) for one in refusals]}
+    return json.dumps(content).encode()
+
+
+def decode_refusals(tree: Any, file: str = "") -> tuple[Refusal, ...]:  # noqa: ANN401 - parsed JSON
+    """Return refusals.
+
+    Raises: FormatError if the JSON is of another shape or version
+    """
+    try:
+        if tree["version"] != VERSION:
+            raise FormatError(f"version {VERSION}", str(tree["version"]), field=MEMBER, file=file)
+        return tuple(refusal_from(entry) for entry in tree["refusals"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError("refused partitions", str(error), field=MEMBER, file=file) from None
+
+
+def refusal_from(entry: Any) -> Refusal:  # noqa: ANN401 - parsed JSON
+    """Return the refusal in a JSON object.
+
+    Raises: KeyError, TypeError, ValueError, AttributeError for another shape
+    """
+    texts = {one.name: entry[one.name] for one in fields(Refusal) if one.type == "str"}
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise TypeError("a refusal whose texts are no texts")
+    if texts["phase"] not in PHASES:
+        raise ValueError(f"a refusal at {texts['phase'][:40]!r}, there is {', '.join(PHASES)}")
+    place, delegate = entry["place"], entry["delegate"]
+    if delegate.__class__ is not int or not (place is None or place.__class__ is int):
+        raise TypeError("a place that is no number")
+    others = entry["others"]
+    if not isinstance(others, (list, tuple)) or not all(isinstance(name, str) for name in others):  # pyright: ignore[reportUnknownVariableType]
+        raise TypeError("other nodes that are no list of names")
+    return Refusal(**texts, delegate=delegate, place=place, others=tuple(others))  # pyright: ignore[reportUnknownArgumentType]
