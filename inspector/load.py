@@ -10,14 +10,15 @@ from pathlib import Path
 
 from inspector.mapped import map_file
 from inspector.session import LoadedFile, Session, SessionOptions
-from schema import formats
-from schema.debug_buffer import DebugBuffer
+from schema import etdump, formats
+from schema.debug_buffer import DebugBuffer, tensor_extents
 from schema.errors import FormatError, Issue, Severity
 
 # Small files are read: a mapped file that is rewritten in place kills the process (SIGBUS).
 MAP_FROM_BYTES = 32 << 20
 # Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
+_ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
 Progress = Callable[[str, float], None]
 
 
@@ -96,8 +97,30 @@ def siblings(folder: Path) -> list[str]:
             found.append((kinds.index(kind), str(path)))
         elif kind == formats.DEBUG_BUFFER or (not kind and _is_blank(path)):
             unknown.append(str(path))
-    has_dump = any(kind == kinds.index("etdump") for kind, _ in found)
-    return [name for _, name in sorted(found)] + (unknown if has_dump else [])
+    dumps = [name for kind, name in found if kind == kinds.index("etdump")]
+    if len(dumps) == 1 and not unknown:
+        unknown += _filled_buffers(dumps[0], folder)
+    return [name for _, name in sorted(found)] + (unknown if dumps else [])
+
+
+def _filled_buffers(dump: str, folder: Path) -> list[str]:
+    """Return the one file of a folder that ends where the last logged tensor of its trace does.
+
+    A buffer that is exactly filled has no zeros at its end to be known by.
+    """
+    try:
+        _, ends = tensor_extents(etdump.decode(open_bytes(dump), file=dump))
+    except (OSError, FormatError):
+        return []
+    last = int(ends.max()) if len(ends) else 0
+    if not last:
+        return []
+    fits = [
+        str(path)
+        for path in sorted(folder.iterdir())
+        if path.is_file() and last <= _size(str(path)) < last + _ALIGNMENT and not sniff_file(path)
+    ]
+    return fits if len(fits) == 1 else []
 
 
 def _is_blank(path: Path) -> bool:

@@ -221,7 +221,8 @@ class _Analysis:
         self._tell(0, found.count)
         going = GraphRun(reference.program, self._state, found)
         names = zip(going.user_inputs, inputs.values, strict=False)
-        going.run({name: _both(value) for name, value in names if value is not None})
+        both = _both if going.writes else _shared
+        going.run({name: both(value) for name, value in names if value is not None})
         found.errors = going.errors
 
     def _inputs(
@@ -242,6 +243,10 @@ class _Analysis:
             if place < len(found.values) and not isinstance(value, str):
                 traced[place] = value
         return found.with_traced(traced)
+
+
+def _shared(value: Any) -> Pair:  # noqa: ANN401 - a tensor or a number
+    return value, value
 
 
 def _both(value: Any) -> Pair:  # noqa: ANN401 - a tensor or a number

@@ -71,6 +71,16 @@ class GraphRun:
         """Return the names of the inputs."""
         return tuple(str(name) for name in self._program.graph_signature.user_inputs)
 
+    @property
+    def writes(self) -> bool:
+        """Return whether an operator writes into what it is given, so that inputs may change."""
+        return any(
+            getattr(getattr(node.target, "_schema", None), "is_mutable", False)
+            for module in self._program.graph_module.modules()
+            for node in getattr(getattr(module, "graph", None), "nodes", ())
+            if node.op == "call_function"
+        )
+
     def run(self, inputs: Mapping[str, Pair]) -> None:
         """Run everything; state is changed.
 

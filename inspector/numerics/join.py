@@ -109,7 +109,7 @@ class _Joining:
         name = operator_name(self.plan, call)
         if name == VIEW and call.args:
             self._view(step, call.args[0])
-        elif name == WRITE_BACK and step not in self.handles:
+        elif name == WRITE_BACK and not self.facts.candidates(step, WRITE_BACK):
             self._alike(step, call.args[1] if len(call.args) > 1 else -1)
         elif step in self.outputs and name != COPY_INDEX:
             operator = one_spelling(name)
