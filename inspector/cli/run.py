@@ -1,4 +1,4 @@
-"""run: a program on our own runtime, in a worker; outputs, trace and times into a folder."""
+"""run: a program on our own runtime or the stock one; outputs, trace and times into a folder."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ from inspector.cli.job_runs import (
 )
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
+from inspector.cli.toolchains import add_toolchain, toolchain_python
+from inspector.jobs.description import EXECUTORCH
 from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, MADE_INPUTS, REPORT, TRACE, RunJob
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import ExecutingRun
@@ -57,6 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     _add_recording(parser)
     add_program_data(parser)
+    add_toolchain(parser, "runs it")
     add_timeout(parser)
 
 
@@ -134,6 +137,8 @@ def _job(options: Namespace) -> RunJob:
     program, bundle, case = _bundled(options)
     if not program:
         raise CommandError("which program? MODEL is a .pte or .bpte file", USAGE)
+    if options.toolchain_python and options.toolchain != EXECUTORCH:
+        raise CommandError("--toolchain-python needs --toolchain executorch", USAGE)
     if case is not None and options.inputs is not None:
         raise CommandError("--inputs and --bundled both say which inputs", USAGE)
     return RunJob(
@@ -152,6 +157,8 @@ def _job(options: Namespace) -> RunJob:
         data_files=tuple(options.ptd),
         threads=options.threads,
         engine=options.engine,
+        toolchain=options.toolchain,
+        python=toolchain_python(options),
     )
 
 
@@ -189,6 +196,7 @@ def _check_files(job: RunJob) -> None:
 def _answer(report: Mapping[str, Any], job: RunJob, folder: str) -> Answer:
     failure = report["trace"]["failure"]
     issues = [Issue(Severity.ERROR, folder, failure)] if failure else []
+    issues += [Issue(Severity.WARNING, folder, text) for text in report.get("warnings", ())]
     return Answer(
         report,
         lines=_lines(report, job, folder),
@@ -213,10 +221,11 @@ def _times(report: Mapping[str, Any]) -> Table:
 
 def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
     files = ", ".join(f"{one['path']} ({one['bytes']:,} bytes)" for one in report["files"])
-    runs = len(report["run_ms"])
+    runs = _counted(len(report["run_ms"]), "run")
+    by = f" by {report['where']}" if report["toolchain"]["name"] == EXECUTORCH else ""
     lines = [
         f"{folder}: {files}, {REPORT}",
-        f"{report['method']}: {_counted(runs, 'run')} on {_counted(report['threads'], 'thread')}",
+        f"{report['method']}: {runs} on {_counted(report['threads'], 'thread')}{by}",
     ]
     lines += [f"output {place}: {_said(one)}" for place, one in enumerate(report["outputs"])]
     lines += _engines(report["partitions"])
@@ -225,7 +234,7 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
     peak = memory["peak_bytes"]
     held = "" if peak is None else f", {peak:,} bytes held by the process at most"
     lines.append(f"{planned:,} bytes planned{held}")
-    if job.traced:
+    if report["trace"]["recorded"]:
         words = [job.program, job.record, str(Path(folder) / TRACE)]
         words += [str(Path(folder) / BUFFER)] if report["trace"]["debug_bytes"] else []
         lines.append(f"open it: etscope {' '.join(word for word in words if word)}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from inspector.jobs.description import (
+    EXECUTORCH,
     PROGRAM,
     CompileJob,
     Precision,
@@ -14,6 +15,7 @@ from inspector.jobs.description import (
     Source,
     SourceKind,
 )
+from inspector.toolchain.script import stock_script
 
 _HEAD = '''"""Compiles a program as its recipe says: the same one, byte for byte.
 
@@ -44,6 +46,8 @@ def python_script(job: CompileJob) -> str:
     What the job leaves at its default is left out, ``python`` too: whoever runs the script chooses
     the interpreter.
     """
+    if job.toolchain == EXECUTORCH:
+        return stock_script(job)
     source = _source(job)
     imported, loading = source[0], source[1:]
     lines = [_HEAD, *_imports(job, imported), "", *loading]

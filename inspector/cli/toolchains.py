@@ -1,0 +1,86 @@
+"""Options about the toolchain that compiles or runs, and the list of its partitioners."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from inspector.cli.answer import FAILED, USAGE, Answer, Column, CommandError, Table
+from inspector.jobs.description import BUILT_IN, EXECUTORCH, TOOLCHAINS
+from inspector.toolchain.listing import ListingError, stock_partitioners
+
+
+def add_toolchain(parser: ArgumentParser, what: str) -> None:
+    """Add which toolchain, and the interpreter that has it."""
+    parser.add_argument(
+        "--toolchain",
+        choices=TOOLCHAINS,
+        default="",
+        help=f"what {what}: our own, or the executorch package of an interpreter;"
+        f" default: {BUILT_IN}",
+    )
+    parser.add_argument(
+        "--toolchain-python",
+        metavar="PATH",
+        default="",
+        help="interpreter with the executorch package; default: the one ETScope runs in",
+    )
+
+
+def add_listing(parser: ArgumentParser) -> None:
+    """Add the list of partitioners."""
+    parser.add_argument(
+        "--list-partitioners",
+        action="store_true",
+        help="list the partitioners of the toolchain instead, and why some cannot be used here",
+    )
+
+
+def toolchain_python(options: Namespace, own: str = "") -> str:
+    """Return the interpreter that is asked for.
+
+    Args:
+        options: of the verb
+        own: interpreter named by another option
+
+    Raises: CommandError for options that contradict each other
+    """
+    named: str = options.toolchain_python
+    if named and options.toolchain == BUILT_IN:
+        raise CommandError("--toolchain-python needs --toolchain executorch", USAGE)
+    if named and own and named != own:
+        words = "the function runs in the interpreter of the toolchain: leave --python away"
+        raise CommandError(words, USAGE)
+    return named or own
+
+
+def partitioner_list(options: Namespace) -> Answer:
+    """Return the partitioners of the toolchain that is asked for.
+
+    Raises: CommandError
+    """
+    if options.toolchain != EXECUTORCH:
+        rows = _own_partitioners()
+        return _listed({"toolchain": {"name": BUILT_IN}, "partitioners": rows}, rows)
+    try:
+        found = stock_partitioners(toolchain_python(options, options.python))
+    except ListingError as error:
+        raise CommandError(str(error), USAGE if error.usage else FAILED) from error
+    return _listed(found, found["partitioners"])
+
+
+def _listed(data: dict[str, Any], rows: list[dict[str, Any]]) -> Answer:
+    columns = (Column("name"), Column("class"), Column("where"), Column("not usable here because"))
+    cells = [(one["alias"], one["class"], one["module"], one["why_not"]) for one in rows]
+    tool = data["toolchain"]
+    name = " ".join(str(tool[key]) for key in ("name", "version") if key in tool)
+    return Answer(data, lines=[f"partitioners of {name}:"], tables=(Table("", columns, cells),))
+
+
+def _own_partitioners() -> list[dict[str, Any]]:
+    from compiler.partitioners import PARTITIONERS  # without torch
+
+    return [
+        {"alias": one.alias, "class": one.cls, "module": one.home, "why_not": ""}
+        for one in PARTITIONERS
+    ]

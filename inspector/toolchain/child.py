@@ -1,0 +1,264 @@
+"""An interpreter with ``executorch`` as a child process: asked once, listened to, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+SCRIPT = Path(__file__).parent / "stock" / "__main__.py"
+GREETING_SECONDS = 60.0  # a Python interpreter says hello in one; torch is loaded afterwards
+GRACE_SECONDS = 5.0
+_MOST_GARBAGE = 1 << 20  # bytes of what is no message before the first one
+_LONGEST_LINE, _LONGEST_GREETING = 1 << 26, 1 << 16  # bytes of a message
+_BEFORE_USERS = ("", "load executorch")  # stages in which nobody's code but the package's runs
+_KEPT_LINES = 200
+_SHOWN = 300  # characters of a line that is told
+_FATAL = "Fatal Python error"  # the stack of a crash follows
+_RUNTIME = re.compile(r"(\[[\w.]+:\d+\]|[EF] [\d:. ]+executorch:) ")
+_INSTALL = "-m pip install executorch"
+Say = Callable[..., None]
+
+
+def _nobody(_kind: str, **_content: object) -> None:
+    """Take no notice."""
+
+
+class ToolchainError(Exception):
+    """The other toolchain cannot do what it was asked; one sentence.
+
+    Attributes:
+        blame: usage, unreadable or failed: what it is due to
+        details: what it said last
+    """
+
+    def __init__(self, sentence: str, *, blame: str = "failed", details: str = "") -> None:
+        self.blame = blame
+        self.details = details
+        super().__init__(sentence)
+
+
+class ToldError(Exception):
+    """A failure that the other interpreter has told of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an interpreter has answered.
+
+    Attributes:
+        versions: of executorch, torch and Python, and the path of the interpreter
+        result: what was asked for
+    """
+
+    versions: Mapping[str, str]
+    result: Mapping[str, Any]
+
+
+def install_words(python: str) -> str:
+    """Return how to get the package, in words."""
+    return f"install it with `{python} {_INSTALL}`, or name an interpreter that has it"
+
+
+def ask(python: str, question: Mapping[str, Any], say: Say) -> Answer:
+    """Ask the package of an interpreter; returns when it has answered.
+
+    Args:
+        python: path of the interpreter
+        question: what to do, as ``stock/answering.py`` takes it
+        say: takes what is told meanwhile: stages, warnings, lines of log, and a failure
+
+    Raises: ToldError if it failed and said why, ToolchainError for every other end
+    """
+    with contextlib.closing(Interpreter(python)) as tool:
+        return tool.ask(question, say)
+
+
+class Interpreter:
+    """A running interpreter that answers one question after the other."""
+
+    def __init__(self, python: str) -> None:
+        """Start it.
+
+        Args:
+            python: its path
+
+        Raises: ToolchainError if it cannot be started
+        """
+        self._python = python
+        self._say: Say = _nobody
+        self._versions: dict[str, str] = {}
+        self._result: dict[str, Any] | None = None
+        self._told = ""
+        self._missing: list[str] = []
+        self._stage = ""
+        self._greeted = threading.Event()
+        self._silent = False
+        self._garbage = 0
+        self._tail: deque[str] = deque(maxlen=_KEPT_LINES)
+        try:
+            self._process = subprocess.Popen(
+                [python, str(SCRIPT)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"},
+            )
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise ToolchainError(f"{python} cannot be started: {why}", blame="usage") from error
+        self._log = threading.Thread(target=self._read_log, name="toolchain log", daemon=True)
+        self._patience = threading.Timer(GREETING_SECONDS, self._end_if_silent)
+        self._patience.daemon = True
+        self._log.start()
+        self._patience.start()
+
+    def ask(self, question: Mapping[str, Any], say: Say) -> Answer:
+        """Return the answer to a question; what is told meanwhile goes to ``say``.
+
+        Raises: ToldError if it failed and said why, ToolchainError for every other end
+        """
+        self._say, self._result, self._told, self._stage = say, None, "", ""
+        self._hand_over(question)
+        self._listen(say)
+        if self._result is None and not self._told:
+            self.close()  # how it ended is part of what is to be said
+        return self._judged()
+
+    def close(self) -> None:
+        """End the process and let go of everything."""
+        self._patience.cancel()
+        self._end()
+        self._log.join(1.0)
+
+    def _hand_over(self, question: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):  # one that is gone says so by its end
+            self._process.stdin.write(json.dumps(question, default=list).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _listen(self, say: Say) -> None:
+        assert self._process.stdout is not None
+        if self._process.stdout.closed:
+            return
+        while line := self._process.stdout.readline(self._longest()):
+            if not self._taken(line, say) and not self._greeted.is_set():
+                self._garbage += len(line)
+                if self._garbage > _MOST_GARBAGE:
+                    return
+            if self._result is not None or self._told or self._missing:
+                return
+
+    def _longest(self) -> int:
+        return _LONGEST_LINE if self._greeted.is_set() else _LONGEST_GREETING
+
+    def _taken(self, line: bytes, say: Say) -> bool:
+        """Take a line; return whether it is a message."""
+        try:
+            message: dict[str, Any] = json.loads(line)
+            kind: str = message.pop("type")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return False
+        if kind == "hello":
+            self._greeted.set()
+        elif not self._greeted.is_set():
+            return False
+        elif kind == "versions":
+            self._versions = {name: str(value) for name, value in message.items()}
+        elif kind == "missing":
+            self._missing = [str(name) for name in message["packages"]]
+        elif kind == "finished":
+            self._result = message["result"]
+        else:
+            if kind == "failed":
+                self._told = str(message.get("sentence", "")) or "no reason was given"
+            if kind == "stage" and message.get("seconds") is None:
+                self._stage = str(message.get("stage", ""))
+            say(kind, **message)
+        return True
+
+    def _read_log(self) -> None:
+        """Pass on what is printed, as a log or as it is, and keep the end of it."""
+        assert self._process.stderr is not None
+        stream: IO[bytes] = self._process.stderr
+        with stream, contextlib.suppress(OSError, ValueError):
+            while line := stream.readline(1 << 16):
+                text = line.decode("utf-8", "replace").rstrip("\n")
+                self._tail.append(text)
+                if self._stage in _BEFORE_USERS:
+                    self._say("log", text=text)
+                else:
+                    with contextlib.suppress(OSError):
+                        os.write(2, line)
+
+    def _end_if_silent(self) -> None:
+        if not self._greeted.is_set():
+            self._silent = True
+            self._process.kill()
+
+    def _end(self) -> None:
+        """End the process: it leaves when its standard input does, or is ended."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        try:
+            self._process.wait(0.0 if self._garbage > _MOST_GARBAGE else GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def _judged(self) -> Answer:
+        """Return the answer, or raise what is to be said instead."""
+        if self._told:
+            raise ToldError(self._told)
+        if self._missing:
+            names = " and no ".join(self._missing)
+            words = f"{self._python} has no {names}; {install_words(self._python)}"
+            raise ToolchainError(words, blame="usage")
+        if self._result is not None:
+            return Answer(self._versions, self._result)
+        details = "\n".join(self._tail)
+        if not self._greeted.is_set():
+            raise ToolchainError(self._no_python(), blame="usage", details=details)
+        ended = _end_words(self._process.returncode)
+        stage = f" in stage {self._stage}" if self._stage else ""
+        who = f"executorch {self._versions['executorch']}" if self._versions else self._python
+        last = self._last_error()
+        raise ToolchainError(f"{who} {ended}{stage}{last}", details=details)
+
+    def _no_python(self) -> str:
+        if self._silent:
+            said = f"it said nothing for {GREETING_SECONDS:.0f} seconds"
+        elif self._garbage > _MOST_GARBAGE:
+            said = "it prints something else without end"
+        else:
+            said = f"it {_end_words(self._process.returncode)}{self._last_error()}"
+        return f"{self._python} is no Python interpreter that can run executorch: {said}"
+
+    def _last_error(self) -> str:
+        """Return what the runtime called an error last, else the last line that was printed."""
+        lines = [line.strip() for line in self._tail if line.strip()]
+        fatal = next((at for at, line in enumerate(lines) if line.startswith(_FATAL)), len(lines))
+        told = [line for line in lines[:fatal] if _RUNTIME.match(line) and "cpuinfo" not in line]
+        chosen = told or lines[:fatal]
+        return f": {chosen[-1][:_SHOWN]}" if chosen else ""
+
+
+def _end_words(code: int | None) -> str:
+    if code is None or code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"crashed ({signal.Signals(-code).name})"
+    except ValueError:
+        return f"crashed (signal {-code})"

@@ -1,0 +1,98 @@
+"""Questions to the ``executorch`` package of this interpreter: ``python …/stock/__main__.py``.
+
+A question is a line of JSON on standard input, which stays open for as long as somebody waits.
+What happens is told in lines of JSON on what was standard output; prints go to standard error.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib.util
+import json
+import os
+import platform
+import queue
+import sys
+import threading
+import types
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+NEEDED = ("torch", "executorch")
+
+
+def channel() -> Callable[..., None]:
+    """Return what sends messages; prints go to standard error from now on."""
+    out = os.dup(1)
+    os.dup2(2, 1)
+    lock = threading.Lock()
+
+    def say(kind: str, **content: object) -> None:
+        data = json.dumps({"type": kind, **content}, default=str).encode() + b"\n"
+        with lock:
+            while data:
+                data = data[os.write(out, data) :]
+
+    return say
+
+
+def questions() -> queue.Queue[bytes]:
+    """Return where questions arrive; this process ends when whoever asks has gone."""
+    own = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    found: queue.Queue[bytes] = queue.Queue()
+
+    def watch() -> None:
+        with os.fdopen(own, "rb") as stream:
+            for line in stream:
+                found.put(line)
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+    return found
+
+
+def let_parts_be_found() -> None:
+    """Let the files beside this one be imported by their names without their parents' content."""
+    root = HERE.parents[2]
+    for name in ("inspector", "inspector.toolchain", "inspector.worker"):
+        module = types.ModuleType(name)
+        module.__path__ = [str(root.joinpath(*name.split(".")))]
+        sys.modules[name] = module
+
+
+def forget_names() -> None:
+    """Leave the names of our packages to the user's own modules."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "inspector"]:
+        del sys.modules[name]
+
+
+def main() -> int:
+    """Answer questions for as long as there are any."""
+    say = channel()
+    say("hello", python=platform.python_version(), executable=sys.executable)
+    faulthandler.enable(file=2)
+    if sys.path and Path(sys.path[0] or ".").resolve() == HERE:
+        del sys.path[0]  # the files beside this one are no modules of the user
+    asked = questions()
+    first = asked.get()
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        say("missing", packages=missing)
+        return 1
+    let_parts_be_found()
+    from inspector.toolchain.stock import answering
+
+    forget_names()
+    while True:
+        answering.answer(json.loads(first), say)
+        first = asked.get()
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # threads of the user's code may never end

@@ -1,0 +1,167 @@
+"""Lowers exported programs with the package and writes what its own interface makes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from inspector.toolchain.stock.package import StockError, part, part_or_none
+from inspector.toolchain.stock.partitioners import make, takes
+from inspector.toolchain.stock.partitioning import Partitioned, steered
+from inspector.toolchain.stock.rules import Rules
+from inspector.worker.exporter import sentence_of, told
+
+Say = Callable[..., None]
+PROGRAM, RECORD = "model.pte", "model.etrecord"
+_QUANTISED = "kernels.quantized"  # registers what quantised programs are emitted with
+
+
+class NotWrittenError(Exception):
+    """A disk that refuses."""
+
+
+def lowered(
+    programs: Mapping[str, Any],
+    constants: Mapping[str, Any],
+    job: Mapping[str, Any],
+    say: Say,
+) -> tuple[Any, dict[str, Partitioned]]:
+    """Return edge programs, delegated as a recipe says, and what the partitioners decided.
+
+    Raises: StockError; whatever the package raises
+    """
+    exir = part("exir")
+    part_or_none(_QUANTISED)
+    more = {"constant_methods": dict(constants)} if constants else {}
+    found = {method: Partitioned() for method in programs}
+    if not job["partitioners"]:
+        with told(say, "edge"):
+            return _recorded(exir.to_edge, dict(programs), **more), found
+    graphs = frozenset(id(program.graph) for program in programs.values())
+    rules = Rules(job["rules"], graphs)
+    chosen = {
+        method: [steered(one, rules, found[method], say) for one in _made(job, say)]
+        for method in programs
+    }
+    start = time.perf_counter()
+    say("stage", stage="edge", method="")
+    lower = exir.to_edge_transform_and_lower
+    edge = _recorded(lower, dict(programs), partitioner=chosen, **more)
+    _tell_stages(start, found, say)
+    return edge, found
+
+
+def _made(job: Mapping[str, Any], say: Say) -> list[Any]:
+    """Return the partitioners of a recipe, new ones for each method."""
+    made: list[Any] = []
+    for asked in job["partitioners"]:
+        options = dict(asked["options"])
+        if job["rules"].get("granularity") == "operator":
+            if takes(asked["name"], "per_op_mode"):
+                options["per_op_mode"] = True
+            else:
+                words = f"{asked['name']} has no option for a partition for each operator"
+                say("warning", text=words, file="", line=0)
+        made.append(make({"name": asked["name"], "options": options}))
+    return made
+
+
+def _recorded(function: Any, programs: Any, **more: Any) -> Any:  # noqa: ANN401
+    """Call a function of the package and let it record, where this release can."""
+    try:
+        return function(programs, generate_etrecord=True, **more)
+    except TypeError as error:
+        if "generate_etrecord" not in str(error):
+            raise
+    return function(programs, **more)
+
+
+def _tell_stages(start: float, found: Mapping[str, Partitioned], say: Say) -> None:
+    """Tell how long the parts of one call of the package took, as far as they can be told apart."""
+    end = time.perf_counter()
+    began = min((one.began for one in found.values() if one.began), default=end)
+    spent = sum(one.seconds for one in found.values())
+    say("stage", stage="edge", method="", seconds=began - start)
+    for method, one in found.items():
+        say("stage", stage="partition", method=method, seconds=one.seconds)
+    say("stage", stage="lower", method="", seconds=max(0.0, end - began - spent))
+
+
+def emitted(edge: Any, job: Mapping[str, Any], say: Say) -> Any:  # noqa: ANN401
+    """Return the program, planned and emitted by the package."""
+    exir = part("exir")
+    given: dict[str, Any] = {}
+    if job["external_constants"]:
+        given["external_constants"] = True
+    planner = _planner(job["memory_planner"])
+    if planner is not None:
+        given["memory_planning_pass"] = planner
+    elif job["memory_planner"]:
+        words = f"the stock tool has no memory planner {job['memory_planner']!r}; its own is used"
+        say("warning", text=words, file="", line=0)
+    try:
+        config = exir.ExecutorchBackendConfig(**given)
+    except TypeError as error:
+        raise StockError(f"this executorch does not take an option: {error}") from error
+    with told(say, "plan and emit"):
+        return edge.to_executorch(config)
+
+
+def _planner(name: str) -> Any:  # noqa: ANN401 - a pass, None for its own choice
+    home = part_or_none("exir.memory_planning")
+    algorithm = getattr(home, name, None) if name in ("greedy", "naive") else None
+    if algorithm is None:
+        return None
+    passes = part("exir.passes")
+    suite = getattr(home, "MemoryPlanningAlgorithmSuite", None)
+    chosen = suite(algo_list=[algorithm]) if suite is not None else algorithm
+    return passes.MemoryPlanningPass(memory_planning_algo=chosen)
+
+
+def written(program: Any, folder: Path, say: Say) -> None:  # noqa: ANN401
+    """Write program, external constants and record.
+
+    Raises: NotWrittenError
+    """
+    with told(say, "write"):
+        try:
+            with (folder / PROGRAM).open("wb") as stream:
+                program.write_to_file(stream)
+            beside = getattr(program, "write_tensor_data_to_file", None)
+            if beside is not None:
+                beside(str(folder))
+        except OSError as error:
+            raise NotWrittenError(f"{PROGRAM} cannot be written: {_why(error)}") from error
+    with told(say, "record"):
+        _write_record(program, folder / RECORD, say)
+
+
+def _write_record(program: Any, path: Path, say: Say) -> None:  # noqa: ANN401
+    try:
+        program.get_etrecord().save(str(path))
+    except OSError as error:
+        raise NotWrittenError(f"{RECORD} cannot be written: {_why(error)}") from error
+    except Exception as error:  # noqa: BLE001 - the program is good without it
+        path.unlink(missing_ok=True)
+        words = f"this executorch could not record the program: {sentence_of(error)}"
+        say("warning", text=words, file="", line=0)
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def planned(program: Any, name: str) -> dict[str, Any]:  # noqa: ANN401
+    """Return the bytes of the planned arenas by method."""
+    plans = program.executorch_program.execution_plan
+    return {
+        plan.name: {
+            "planner": name if name in ("greedy", "naive") else "stock",
+            "planned_bytes": sum(plan.non_const_buffer_sizes),
+            "lower_bound_bytes": None,
+        }
+        for plan in plans
+        if plan.chains and plan.chains[0].instructions
+    }

@@ -1,0 +1,151 @@
+"""Partitioners of the package by name: found in its files, imported when they are asked for."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from inspector.toolchain.stock.package import StockError
+
+_CLASS = re.compile(r"^class (\w+)Partitioner\(", re.MULTILINE)
+_NOT_BACKENDS = ("test", "tests", "example")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A partitioner that the files of the package define.
+
+    Attributes:
+        alias: short name
+        cls: name of the class
+        module: where it is
+    """
+
+    alias: str
+    cls: str
+    module: str
+
+
+def known() -> list[Known]:
+    """Return the partitioners of the backends, without importing any."""
+    roots = [Path(path) for path in importlib.import_module("executorch").__path__]
+    found: dict[str, Known] = {}
+    for root in roots:
+        for path in sorted((root / "backends").rglob("*partition*.py")) + sorted(
+            (root / "backends").rglob("partition*/**/*.py")
+        ):
+            if set(path.relative_to(root).parts) & set(_NOT_BACKENDS):
+                continue
+            for one in _in_file(root, path):
+                found.setdefault(one.cls, one)
+    return sorted(found.values(), key=lambda one: one.alias)
+
+
+def _in_file(root: Path, path: Path) -> Iterator[Known]:
+    try:
+        text = path.read_text("utf-8", "replace")
+    except OSError:
+        return
+    module = ".".join(("executorch", *path.relative_to(root).with_suffix("").parts))
+    for name in _CLASS.findall(text):
+        yield Known(name.lower(), f"{name}Partitioner", module)
+
+
+def listed() -> Iterator[dict[str, Any]]:
+    """Yield each partitioner, with why it cannot be used here; empty where it can."""
+    for one in known():
+        why = ""
+        try:
+            cls = getattr(importlib.import_module(one.module), one.cls)
+            if inspect.isabstract(cls):
+                continue
+        except BaseException as error:  # noqa: BLE001 - whatever a vendor's package raises
+            text = str(error).strip().splitlines()
+            why = f"{type(error).__name__}: {text[0] if text else ''}".rstrip(": ")
+        yield {"alias": one.alias, "class": one.cls, "module": one.module, "why_not": why}
+
+
+def make(asked: Mapping[str, Any]) -> Any:  # noqa: ANN401 - of the package, or anyone's
+    """Return a new partitioner.
+
+    Args:
+        asked: its name and options
+
+    Raises: StockError in a sentence; whatever its file or its class raises
+    """
+    name, options = str(asked["name"]), dict(asked["options"])
+    cls = _class_of(name)
+    given = {key: _value(value, cls) for key, value in options.items()}
+    try:
+        inspect.signature(cls).bind(**given)
+    except TypeError as error:
+        raise StockError(f"{name} does not take these options: {error}") from error
+    made = cls(**given)
+    if not callable(getattr(made, "partition", None)):
+        raise StockError(f"{name} is no partitioner: it has no method partition")
+    return made
+
+
+def takes(name: str, option: str) -> bool:
+    """Return whether the class of a partitioner has an option of that name."""
+    return option in inspect.signature(_class_of(name)).parameters
+
+
+def _class_of(name: str) -> Any:  # noqa: ANN401
+    if ".py:" in name:
+        return _in_own_file(*name.rsplit(":", 1))
+    there = known()
+    for one in there:
+        if name.lower() in (one.alias, one.cls.lower()):
+            return _imported(one)
+    names = [one.alias for one in there]
+    close = difflib.get_close_matches(name.lower(), names, 1)
+    hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(names) or 'none'}"
+    raise StockError(f"no partitioner {name!r} in this executorch; {hint}")
+
+
+def _imported(one: Known) -> Any:  # noqa: ANN401
+    try:
+        return getattr(importlib.import_module(one.module), one.cls)
+    except (ImportError, OSError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise StockError(f"partitioner {one.alias} cannot be loaded here: {why}") from error
+
+
+def _in_own_file(path: str, cls: str) -> Any:  # noqa: ANN401
+    file = Path(path).absolute()
+    if not file.is_file():
+        raise StockError(f"{path} is not there")
+    spec = importlib.util.spec_from_file_location(f"partitioner_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    sys.path.append(str(file.parent))
+    spec.loader.exec_module(module)
+    found = getattr(module, cls, None)
+    if not isinstance(found, type):
+        raise StockError(f"{path} has no class {cls!r}")
+    return found
+
+
+def _value(value: Any, cls: Any) -> Any:  # noqa: ANN401
+    """Return an option; a word that is a member of an enumeration beside the class becomes it."""
+    if isinstance(value, list):
+        return [_value(one, cls) for one in cast("list[Any]", value)]
+    if not isinstance(value, str):
+        return value
+    beside = cast("dict[str, Any]", vars(sys.modules[cls.__module__]))
+    for one in beside.values():
+        if isinstance(one, type) and issubclass(one, enum.Enum) and value in one.__members__:
+            return one[value]
+    return value

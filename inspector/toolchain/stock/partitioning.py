@@ -1,0 +1,68 @@
+"""A stock partitioner under the user's rules, with a verdict on every node it has seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from inspector.toolchain.stock.nodes import Node, calls_in, unit_of
+from inspector.toolchain.stock.reasons import harvesting
+from inspector.toolchain.stock.rules import Rules, ask_less, by_operator, cut_anew
+from inspector.toolchain.stock.verdicts import Heard, Verdict, claimed, judge
+
+
+@dataclass
+class Partitioned:
+    """What the partitioners of one method have decided.
+
+    Attributes:
+        verdicts: of all of them, in their order
+        seconds: how long they took
+        began: when the first one began, 0 while none has
+    """
+
+    verdicts: list[Verdict] = field(default_factory=list[Verdict])
+    seconds: float = 0.0
+    began: float = 0.0
+
+
+def steered(
+    partitioner: Any,  # noqa: ANN401 - of the package
+    rules: Rules,
+    told: Partitioned,
+    say: Callable[..., None],
+) -> Any:  # noqa: ANN401
+    """Return the partitioner, changed so that it follows the rules and its decisions are noted."""
+    answered: dict[Node, bool] = {}
+    ask_less(partitioner, rules, answered)
+    partition = partitioner.partition
+
+    def wrapped(program: Any) -> Any:  # noqa: ANN401
+        start = time.perf_counter()
+        told.began = told.began or start
+        answered.clear()
+        names = [node.name for node, _ in calls_in(program.graph_module)]
+        with harvesting(names, say) as harvest:
+            result = partition(program)
+        module, tags = result.tagged_exported_program.graph_module, result.partition_tags
+        vetoed: dict[Node, tuple[str, str]] = {}
+        if rules.apply:
+            vetoed = _kept_out(module, rules) if by_operator(partitioner) is not None else {}
+            vetoed.update(cut_anew(module, rules, tags))
+            vetoed.update({unit_of(node): why for node, why in vetoed.items()})
+        heard = Heard(harvest.found, answered, vetoed)
+        earlier = claimed(told.verdicts, type(partitioner).__name__)
+        told.verdicts += [*judge(module, partitioner, tags, heard), *earlier]
+        told.seconds += time.perf_counter() - start
+        return result
+
+    partitioner.partition = wrapped
+    return partitioner
+
+
+def _kept_out(module: Any, rules: Rules) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
+    """Return why nodes were never offered to the rules of a partitioner."""
+    nodes = [unit_of(node) for node, _ in calls_in(module)]
+    return {node: told for node in nodes if (told := rules.veto(node)) is not None}

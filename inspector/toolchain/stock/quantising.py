@@ -1,0 +1,131 @@
+"""Quantises an exported program with the package's own quantizer."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.export import Dim
+from torch.utils import _pytree
+
+from inspector.toolchain.stock.package import StockError, part_or_none
+
+_STEPS = ("torchao.quantization.pt2e.quantize_pt2e", "torch.ao.quantization.quantize_pt2e")
+_MODES = ("static", "dynamic", "none")
+
+
+def quantised(program: Any, how: Mapping[str, Any], method: str) -> Any:  # noqa: ANN401
+    """Return a program quantised for XNNPACK as a recipe says; the given one is not changed.
+
+    Raises: StockError in a sentence of what is missing or wrong
+    """
+    steps = next((found for name in _STEPS if (found := _module(name)) is not None), None)
+    if steps is None:
+        raise StockError("quantising needs torchao, which this interpreter has not")
+    calls = _calls(how.get("calibration") or "", program, method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torchao, about itself
+        prepared = steps.prepare_pt2e(program.module(), _quantizer(how))
+        with torch.no_grad():
+            for given in calls:
+                prepared(*given)
+        converted = steps.convert_pt2e(prepared)
+        return torch.export.export(converted, calls[0], dynamic_shapes=_shapes(program))
+
+
+def _module(name: str) -> Any:  # noqa: ANN401
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def _quantizer(how: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    home = part_or_none("backends.xnnpack.quantizer.xnnpack_quantizer")
+    if home is None:
+        raise StockError("this executorch has no quantizer for XNNPACK")
+    chosen = home.XNNPACKQuantizer().set_global(_config(home, how["mode"], how))
+    for words, put in (
+        ("modules", chosen.set_module_name),
+        ("operators", chosen.set_operator_type),
+    ):
+        for text in how.get(words) or ():
+            name, _, mode = text.rpartition("=")
+            put(name if words == "modules" else _packet(name), _config(home, mode, how))
+    return chosen
+
+
+def _config(home: Any, mode: str, how: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    if mode not in _MODES:
+        there = ", ".join(_MODES)
+        raise StockError(f"the stock quantizer has no mode {mode!r}; there is {there}")
+    if mode == "none":
+        return None
+    return home.get_symmetric_quantization_config(
+        is_per_channel=not how.get("per_tensor"), is_dynamic=mode == "dynamic"
+    )
+
+
+def _packet(name: str) -> Any:  # noqa: ANN401
+    home, _, short = name.rpartition(".")
+    found = getattr(getattr(torch.ops, home or "aten"), short, None)
+    if found is None:
+        raise StockError(f"no operator {name!r}; expected a name as aten.linear")
+    return found
+
+
+def _calls(path: str, program: Any, method: str) -> list[tuple[Any, ...]]:  # noqa: ANN401
+    """Return the arguments of each call to calibrate with."""
+    if not path:
+        given: Any = program.example_inputs
+        if not given or given[1] or not given[0]:
+            raise StockError("the program has no example inputs that can be calibrated with")
+        return [tuple(given[0])]
+    try:
+        found: Any = torch.load(path, weights_only=True)
+    except Exception as error:
+        raise StockError(f"{path}: no calibration inputs: {error}") from error
+    kind = type(found).__name__
+    if kind == "dict":
+        found = found.get(method)
+        kind = type(found).__name__
+    calls: Any = [found] if kind in ("tuple", "Tensor") else found
+    if type(calls).__name__ != "list" or not calls:
+        raise StockError(f"{path}: expected a list of the arguments of each call of {method}")
+    return [(one,) if isinstance(one, torch.Tensor) else tuple(one) for one in calls]
+
+
+def _shapes(program: Any) -> Any:  # noqa: ANN401 - as torch.export takes them
+    """Return the sizes of the inputs that may change, None if there are none."""
+    user = set(program.graph_signature.user_inputs)
+    known: dict[str, Any] = {}
+    found: list[Any] = []
+    for node in program.graph.nodes:
+        if node.op != "placeholder" or node.name not in user:
+            continue
+        value = node.meta.get("val")
+        sizes = enumerate(value.shape) if isinstance(value, torch.Tensor) else ()
+        dims = {at: _dim(program, s, known) for at, s in sizes if isinstance(s, torch.SymInt)}
+        found.append(dims or None)
+    if not any(found):
+        return None
+    return _pytree.tree_unflatten(found, program.call_spec.in_spec)[0]
+
+
+def _dim(program: Any, size: Any, known: dict[str, Any]) -> Any:  # noqa: ANN401
+    symbol = size.node.expr
+    if not symbol.is_Symbol:
+        return Dim.AUTO  # made of other sizes
+    name = str(symbol)
+    if name not in known:
+        bounds = program.range_constraints.get(symbol)
+        low, high = (None, None) if bounds is None else (bounds.lower, bounds.upper)
+        known[name] = Dim(name, min=_whole(low), max=_whole(high))
+    return known[name]
+
+
+def _whole(bound: Any) -> Any:  # noqa: ANN401
+    return int(bound) if bound is not None and bound.is_integer else None

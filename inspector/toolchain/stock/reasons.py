@@ -1,0 +1,111 @@
+"""What a partitioner logs while it works: why it did not take a node, in its own words."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+
+_PACKAGE = "executorch"
+_WHY = re.compile(r"Node (?P<node>\S+) was not partitioned because (?P<reason>.+?)\.?$", re.DOTALL)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_CELL = "│"  # of a table of rejected nodes
+_LONGEST = 400  # characters of a reason
+_MOST = 3  # reasons of a node
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A reason.
+
+    Attributes:
+        text: in the words of who logged it
+        logger: name of the logger
+    """
+
+    text: str
+    logger: str
+
+
+class Harvest(logging.Handler):
+    """Takes what is logged and keeps what is about a node.
+
+    Attributes:
+        found: reasons by name of a node
+    """
+
+    def __init__(self, names: Iterable[str], say: Callable[..., None]) -> None:
+        super().__init__(logging.DEBUG)
+        self._names = frozenset(names)
+        self._say = say
+        self.found: dict[str, list[Logged]] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a record; warnings are a log of the job as well."""
+        try:
+            text = record.getMessage()
+        except Exception:  # noqa: BLE001 - a message whose arguments do not fit it
+            text = str(record.msg)
+        if not self._explains(record, text):
+            for line in text.splitlines():
+                if not self._row(line, record.name):
+                    self._named(line, record.name)
+        if record.levelno >= logging.WARNING:
+            self._say("log", text=f"{record.name}: {text}")
+
+    def _explains(self, record: logging.LogRecord, text: str) -> bool:
+        """Take the form of the package: an object with node and reason, or its text."""
+        node, reason = getattr(record.msg, "node", None), getattr(record.msg, "reason", None)
+        name = getattr(node, "name", None)
+        if isinstance(name, str) and isinstance(reason, str):
+            self._keep(name, reason, record.name)
+            return True
+        said = _WHY.search(text)
+        if said is None:
+            return False
+        self._keep(said["node"].lstrip("%"), said["reason"], record.name)
+        return True
+
+    def _row(self, line: str, logger: str) -> bool:
+        cells = [cell.strip() for cell in line.split(_CELL)[1:-1]]
+        if len(cells) < 2 or cells[0] not in self._names:
+            return False
+        self._keep(cells[0], cells[-1], logger)
+        return True
+
+    def _named(self, line: str, logger: str) -> None:
+        for name in set(_WORD.findall(line)) & self._names:
+            self._keep(name, line.strip(), logger)
+
+    def _keep(self, name: str, text: str, logger: str) -> None:
+        kept = self.found.setdefault(name, [])
+        short = text.strip()[:_LONGEST]
+        if len(kept) < _MOST and all(one.text != short for one in kept):
+            kept.append(Logged(short, logger))
+
+
+@contextlib.contextmanager
+def harvesting(names: Iterable[str], say: Callable[..., None]) -> Generator[Harvest, None, None]:
+    """Listen to every logger of the package, down to its debugging level."""
+    handler = Harvest(names, say)
+    loggers = [
+        logging.getLogger(name)
+        for name in [_PACKAGE, *logging.root.manager.loggerDict]
+        if name.split(".")[0] == _PACKAGE
+    ]
+    before = [(one, one.level, one.propagate, one.disabled) for one in loggers]
+    top = logging.getLogger(_PACKAGE)
+    for one in loggers:
+        one.setLevel(logging.DEBUG)
+        one.disabled = False
+        one.propagate = one is not top
+    top.addHandler(handler)
+    try:
+        yield handler
+    finally:
+        top.removeHandler(handler)
+        for one, level, propagate, disabled in before:
+            one.setLevel(level)
+            one.propagate, one.disabled = propagate, disabled

@@ -1,0 +1,268 @@
+"""The user's rules on a stock partitioner: it is asked less, and what it takes is cut anew.
+
+Partitioners with a rule for each operator are told no where the user says no, so that what belongs
+to a node stays out with it. From others the nodes are taken away after they have tagged.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from inspector.toolchain.stock.nodes import (
+    Node,
+    calls_in,
+    dtypes_at,
+    modules_around,
+    names_behind,
+    operator_name,
+    operators_behind,
+    unit_of,
+)
+
+TAG = "delegation_tag"
+_KINDS = ("ops", "nodes", "modules")
+
+
+class Rules:
+    """What partitioners may take, as the recipe says.
+
+    Attributes:
+        content: of the recipe
+    """
+
+    def __init__(self, content: Mapping[str, Any], exported: Collection[int]) -> None:
+        """Take rules.
+
+        Args:
+            content: members of the recipe's rules
+            exported: identities of the graphs that were exported
+        """
+        self.content = content
+        self._exported = exported
+        self._any = any(
+            content.get(f"{way}_{kind}") for way in ("deny", "allow") for kind in _KINDS
+        )
+        self._any |= bool(content.get("deny_dtypes"))
+        self.least = int(content.get("min_nodes") or 1)
+        self.most: int | None = content.get("max_partitions")
+
+    @property
+    def apply(self) -> bool:
+        """Return whether there is any rule."""
+        return self._any or self.least > 1 or self.most is not None
+
+    def veto(self, node: Node) -> tuple[str, str] | None:
+        """Return the rule that keeps a node out and why, None when it may be taken."""
+        if not self._any:
+            return None
+        names = {
+            "ops": operators_behind(node),
+            "nodes": names_behind(node, self._exported),
+            "modules": modules_around(node),
+        }
+        for kind, found in names.items():
+            told = self._veto_by_name(kind, found)
+            if told is not None:
+                return told
+        denied = self.content.get("deny_dtypes") or ()
+        for where, dtype in dtypes_at(node).items():
+            if dtype in denied:
+                return "deny_dtypes", f"{where} is {dtype}, which is denied"
+        return None
+
+    def veto_of_operator(self, target: Any) -> bool:  # noqa: ANN401 - an operator
+        """Return whether an operator may not be kept whole for a partitioner."""
+        return self._veto_by_name("ops", [operator_name(target)]) is not None
+
+    def _veto_by_name(self, kind: str, names: list[str]) -> tuple[str, str] | None:
+        deny: list[str] = list(self.content.get(f"deny_{kind}") or ())
+        allow: list[str] = list(self.content.get(f"allow_{kind}") or ())
+        if kind == "ops":
+            deny, allow = [_pattern(one) for one in deny], [_pattern(one) for one in allow]
+        found = _first(names, deny)
+        if found:
+            return f"deny_{kind}", f"{kind[:-1]} {found[0]} is denied by {found[1]}"
+        if allow and not _first(names, allow):
+            there = ", ".join(names) or "none"
+            return f"allow_{kind}", f"{kind[:-1]} {there} is not among the allowed {kind}"
+        return None
+
+
+def _pattern(name: str) -> str:
+    return f"{name}.*" if name.count(".") == 1 and not name.endswith("*") else name
+
+
+def _first(names: Iterable[str], patterns: list[str]) -> tuple[str, str] | None:
+    for name in names:
+        for pattern in patterns:
+            if name == pattern or fnmatch.fnmatchcase(name, pattern):
+                return name, pattern
+    return None
+
+
+def by_operator(partitioner: Any) -> Mapping[str, Any] | None:  # noqa: ANN401
+    """Return the rules of a partitioner that has one for each operator, None for others."""
+    found: dict[str, Any] | None = getattr(partitioner, "target_partitioner_configs", None)
+    return found
+
+
+def ask_less(partitioner: Any, rules: Rules, answered: dict[Node, bool]) -> None:  # noqa: ANN401
+    """Let a partitioner's own rules refuse what the user does not want, and note their answers.
+
+    Args:
+        partitioner: changed
+        rules: of the user
+        answered: what its rules said of a node, filled while it partitions
+    """
+    for config in (by_operator(partitioner) or {}).values():
+        config.check_constraints = _checked(config, rules, answered)
+    ops_of = getattr(partitioner, "ops_to_not_decompose", None)
+    if ops_of is None or not rules.apply:
+        return
+
+    def fewer(program: Any) -> Any:  # noqa: ANN401
+        ops, wanted = ops_of(program)
+        kept = [one for one in ops if not rules.veto_of_operator(one)]
+        if wanted is None:
+            return kept, None
+
+        def may_stay(node: Node) -> bool:
+            return rules.veto(node) is None and bool(wanted(node))
+
+        return kept, may_stay
+
+    partitioner.ops_to_not_decompose = fewer
+
+
+def _checked(
+    config: Any,  # noqa: ANN401
+    rules: Rules,
+    answered: dict[Node, bool],
+) -> Callable[[Node, Any], bool]:
+    check = config.check_constraints
+
+    def checked(node: Node, program: Any) -> bool:  # noqa: ANN401
+        if rules.veto(node) is not None:
+            return False
+        found = bool(check(node, program))
+        if found and rules.apply:
+            along = _along(config, node, program)
+            found = not any(rules.veto(one) for one in along if one.op == "call_function")
+        answered[node] = found
+        return found
+
+    return checked
+
+
+def _along(config: Any, node: Node, program: Any) -> Iterable[Node]:  # noqa: ANN401
+    """Return the nodes that would be taken together with one, without their labels of it."""
+    take = getattr(config, "get_node_and_deps", None)
+    try:
+        return take(node, program) if take is not None else ()
+    except Exception:  # noqa: BLE001 - in an exported graph its patterns need not be there
+        return ()
+
+
+# -- after the partitioner -------------------------------------------------------------------
+
+
+def cut_anew(module: Any, rules: Rules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
+    """Take away what the rules keep out and cut what is left, so that nothing runs in a circle.
+
+    Args:
+        module: tagged
+        rules: of the user
+        tags: where each tag goes; replaced by the new ones
+
+    Returns: by node, the rule that took it out and why
+    """
+    nodes = [node for node, _ in calls_in(module) if node.meta.get(TAG) in tags]
+    out = {node: told for node in nodes if (told := rules.veto(unit_of(node))) is not None}
+    if out:
+        _split(module, out, tags)
+    out.update(_too_few(module, rules, tags))
+    out.update(_too_many(module, rules, tags))
+    if out:
+        _retag_data(module, tags)
+    return out
+
+
+def _split(module: Any, out: Collection[Node], tags: dict[str, Any]) -> None:  # noqa: ANN401
+    """Cut the partitions that nodes were taken out of, so that no path leaves and enters again.
+
+    A node's depth is how often the paths to it inside the former partition changed between what
+    stays and what was taken out; each depth becomes a partition.
+    """
+    former: dict[Node, str | None] = {node: node.meta.get(TAG) for node, _ in calls_in(module)}
+    affected = {str(former[node]) for node in out}
+    for graph in {node.graph for node in out}:
+        depth: dict[Node, int] = {}
+        for node in graph.nodes:
+            tag = former.get(node)
+            if tag is None or tag not in affected:
+                continue
+            inside = [one for one in node.all_input_nodes if former.get(one) == tag]
+            depth[node] = max(
+                (depth[one] + ((one in out) != (node in out)) for one in inside), default=0
+            )
+            del node.meta[TAG]
+            if node not in out:
+                node.meta[TAG] = f"{tag}_{depth[node]}"
+                tags[node.meta[TAG]] = tags[tag]
+    for tag in affected:
+        del tags[tag]
+
+
+def _sizes(module: Any) -> Counter[str]:  # noqa: ANN401
+    return Counter(
+        node.meta[TAG] for node, _ in calls_in(module) if TAG in node.meta and unit_of(node) is node
+    )
+
+
+def _too_few(module: Any, rules: Rules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
+    small = {tag: size for tag, size in _sizes(module).items() if size < rules.least}
+    words = {
+        tag: f"its partition has {size} node(s), fewer than {rules.least}"
+        for tag, size in small.items()
+    }
+    return _dropped(module, "min_nodes", words, tags)
+
+
+def _too_many(module: Any, rules: Rules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
+    if rules.most is None:
+        return {}
+    left = _sizes(module).most_common()[rules.most :]
+    words = f"its partition is not one of the {rules.most} largest"
+    return _dropped(module, "max_partitions", {tag: words for tag, _ in left}, tags)
+
+
+def _dropped(
+    module: Any,  # noqa: ANN401
+    rule: str,
+    words: Mapping[str, str],
+    tags: dict[str, Any],
+) -> dict[Node, tuple[str, str]]:
+    out: dict[Node, tuple[str, str]] = {}
+    for node, _ in calls_in(module):
+        tag = node.meta.get(TAG)
+        if tag in words:
+            out[node] = (rule, words[tag])
+            del node.meta[TAG]
+    for tag in words:
+        tags.pop(tag, None)
+    return out
+
+
+def _retag_data(module: Any, tags: Mapping[str, Any]) -> None:  # noqa: ANN401
+    """Let constants go with the nodes that read them; the package copies them for other readers."""
+    for node in module.graph.nodes:
+        if node.op == "call_function" or TAG not in node.meta:
+            continue
+        readers = [one.meta[TAG] for one in node.users if one.meta.get(TAG) in tags]
+        if not readers:
+            del node.meta[TAG]
+        elif node.meta[TAG] not in readers:
+            node.meta[TAG] = readers[0]

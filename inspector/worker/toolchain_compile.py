@@ -1,0 +1,216 @@
+"""A compile by ``executorch``: the same files as one by our own compiler, in the worker."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from compiler.partitioners import PartitionerNameError, parse_partitioner
+from inspector.jobs.description import EXECUTORCH, RECORD, REPORT, CompileJob, Source
+from inspector.jobs.recipe import RECIPE, Recipe, recipe_of
+from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
+from inspector.toolchain.interpreter import interpreter
+from schema.etrecord import recipe as recipe_member
+from schema.etrecord import verdicts as verdicts_member
+from schema.version import __version__
+
+_VERDICTS = "verdicts.json"  # written by the other interpreter
+# What the stock tool can be told; the rest of a recipe is said to be without effect there.
+_HONOURED = {
+    "rules": (
+        "deny_ops",
+        "allow_ops",
+        "deny_nodes",
+        "allow_nodes",
+        "deny_modules",
+        "allow_modules",
+        "deny_dtypes",
+        "min_nodes",
+        "max_partitions",
+    ),
+    "quantising": ("mode", "calibration", "per_tensor", "modules", "operators"),
+}
+_ELSEWHERE = (
+    *("source", "python", "methods", "partitioners", "memory_planner"),
+    *("external_constants", "toolchain"),
+)
+
+
+def compile_with_executorch(
+    job: CompileJob, folder: Path, say: Say, tool: Interpreter | None = None
+) -> dict[str, Any]:
+    """Compile and write everything into a folder; return what ``compile.json`` says.
+
+    Args:
+        job: what to compile
+        folder: for the files
+        say: takes messages
+        tool: an interpreter that is running already; None to start the one of the job
+
+    Raises: ToldError if the other interpreter has told why it failed; ToolchainError; OSError
+    """
+    heard = _Heard(say)
+    python = interpreter(job.python)
+    recipe = recipe_of(job, {})  # of the source as it is now, not when all is done
+    asked = _asked(replace(recipe.job, python=python))
+    for text in without_effect(job):
+        heard("warning", text=text, file="", line=0)
+    question = {"do": "compile", "job": asked, "folder": str(folder)}
+    answer = ask(python, question, heard) if tool is None else tool.ask(question, heard)
+    verdicts: dict[str, list[dict[str, Any]]] = json.loads((folder / _VERDICTS).read_text("utf-8"))
+    (folder / _VERDICTS).unlink()
+    _record(replace(recipe, made_with=made_with(answer.versions)), verdicts, folder)
+    report = _report(job, answer, verdicts, heard, folder)
+    text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+    _write(folder / REPORT, text)
+    return report
+
+
+class _Heard:
+    """Passes messages on and keeps what the report needs."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self.stages: list[dict[str, Any]] = []
+        self.warnings: list[dict[str, Any]] = []
+
+    def __call__(self, kind: str, **content: Any) -> None:  # noqa: ANN401 - JSON
+        if kind == "stage" and content.get("seconds") is not None:
+            stage = {
+                "stage": content["stage"],
+                "method": content.get("method", ""),
+                "time_ms": content["seconds"] * 1e3,
+                "nodes": content.get("nodes"),
+            }
+            self.stages.append(stage)
+        elif kind == "warning":
+            self.warnings.append(content)
+        self._say(kind, **content)
+
+
+def _asked(job: CompileJob) -> dict[str, Any]:
+    """Return the job as the other interpreter takes it.
+
+    Raises: ToolchainError for a partitioner's options that cannot be read
+    """
+    partitioners: list[dict[str, Any]] = []
+    for text in job.partitioners:
+        try:
+            asked = parse_partitioner(text)
+        except PartitionerNameError as error:
+            raise ToolchainError(str(error), blame="usage") from error
+        partitioners.append({"name": asked.name, "options": dict(asked.options)})
+    return {**asdict(job), "partitioners": partitioners}
+
+
+def without_effect(job: CompileJob) -> list[str]:
+    """Return a sentence for each part of a recipe that the stock tool cannot be told."""
+    found: list[str] = []
+    for name, value in _set_fields(job):
+        if is_dataclass(value) and not isinstance(value, type | Source):
+            known = _HONOURED.get(name, ())
+            unknown = [one for one, _ in _set_fields(value) if one not in known]
+            if name == "rules" and "granularity" in unknown and job.rules.granularity == "operator":
+                unknown.remove("granularity")
+            found += [f"{name}.{one}" for one in unknown]
+        elif name not in _ELSEWHERE:
+            found.append(name)
+    return [f"{name} of the recipe has no effect: executorch has nothing like it" for name in found]
+
+
+def _set_fields(value: Any) -> list[tuple[str, Any]]:  # noqa: ANN401 - a dataclass
+    """Return the fields of a dataclass that are not what they are by default."""
+    found: list[tuple[str, Any]] = []
+    for one in fields(value):
+        content = getattr(value, one.name)
+        if is_dataclass(content) or content != one.default:
+            found.append((one.name, content))
+    return found
+
+
+def made_with(versions: Mapping[str, str]) -> dict[str, str]:
+    """Return the versions a recipe records."""
+    told = {name: versions[name] for name in (EXECUTORCH, "torch", "python") if name in versions}
+    return {"etscope": __version__, **told}
+
+
+def _record(recipe: Recipe, verdicts: Mapping[str, Any], folder: Path) -> None:
+    """Write the recipe, and add it and the verdicts to the record."""
+    text = recipe.text
+    _write(folder / RECIPE, text)
+    record = folder / RECORD
+    if not record.is_file():
+        return
+    try:
+        with zipfile.ZipFile(record, "a") as archive:
+            _add(archive, recipe_member.MEMBER, text)
+            if any(verdicts.values()):
+                content = {"version": verdicts_member.VERSION, "methods": verdicts}
+                _add(archive, verdicts_member.MEMBER, json.dumps(content))
+    except OSError as error:
+        raise _not_written(RECORD, error) from error
+
+
+def _add(archive: zipfile.ZipFile, name: str, text: str) -> None:
+    archive.writestr(zipfile.ZipInfo(name), text.encode())  # a time of its own would change bytes
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise _not_written(path.name, error) from error
+
+
+def _not_written(name: str, error: OSError) -> ToolchainError:
+    return ToolchainError(f"{name} cannot be written: {error.strerror or error}")
+
+
+def _report(
+    job: CompileJob,
+    answer: Answer,
+    verdicts: Mapping[str, list[dict[str, Any]]],
+    heard: _Heard,
+    folder: Path,
+) -> dict[str, Any]:
+    result = answer.result
+    files = [{"path": path.name, "bytes": path.stat().st_size} for path in sorted(folder.iterdir())]
+    counts = {
+        method: dict(Counter(cast("str", one["outcome"]) for one in found))
+        for method, found in verdicts.items()
+        if found
+    }
+    return {
+        "etscope": __version__,
+        "toolchain": {"name": EXECUTORCH, "version": answer.versions.get(EXECUTORCH, "unknown")},
+        "source": str(job.source),
+        "python": answer.versions.get("executable", job.python),
+        "torch": answer.versions.get("torch", "unknown"),
+        "files": files,
+        "methods": result["methods"],
+        "constant_methods": result["constant_methods"],
+        "options": {
+            "partitioners": list(job.partitioners),
+            **asdict(job.rules),
+            "memory_planner": job.memory_planner,
+            "external_constants": job.external_constants,
+            "quantising": asdict(job.quantising),
+        },
+        "memory": result["memory"],
+        "verdicts": counts,
+        "reasons": [
+            {"method": method, **one}
+            for method, found in verdicts.items()
+            for one in found
+            if one["outcome"] != "delegated"
+        ],
+        "guard": None,
+        "stages": heard.stages,
+        "total_ms": sum(stage["time_ms"] for stage in heard.stages),
+        "warnings": heard.warnings,
+    }

@@ -1,0 +1,295 @@
+"""A run on the runtime of ``executorch``: the same files as one on our own, in the worker."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inspector.jobs.description import EXECUTORCH
+from inspector.jobs.executing import BUFFER, MADE_INPUTS, OUTPUTS, REPORT, TRACE, RunJob
+from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
+from inspector.toolchain.interpreter import interpreter
+from inspector.worker.exporter import AnswerError
+from inspector.worker.inputs import chosen_method, described, made_inputs, read_values
+from inspector.worker.run_job import statistics_of
+from runtime.loading import read
+from runtime.sinks import ALIGNMENT
+from runtime.verify import bundled_values, find_case
+from schema import bundled, etdump, program
+from schema.etdump import DebugEvent
+from schema.program import model as m
+from schema.scalar_type import tensor_nbytes
+from schema.version import __version__
+
+_INPUTS, _EXTRACTED = "inputs.pt", "program.pte"  # handed over, and gone afterwards
+_MOST_LOGGED = 1 << 31  # bytes
+_SPARE = 1 << 20
+_EXECUTE = "Execute"  # what the stock runtime names a run
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A program and what it is run with.
+
+    Attributes:
+        path: of a ``.pte``
+        plan: the method
+        inputs: its inputs
+    """
+
+    path: str
+    plan: m.ExecutionPlan
+    inputs: list[Any]
+
+
+def run_with_executorch(
+    job: RunJob, folder: Path, say: Say, tool: Interpreter | None = None
+) -> dict[str, Any]:
+    """Run and write everything into a folder; return what ``run.json`` says.
+
+    Args:
+        job: what to run
+        folder: for the files
+        say: takes messages
+        tool: an interpreter that is running already; None to start the one of the job
+
+    Raises: ToldError if the other interpreter has told why it failed; ToolchainError, AnswerError,
+        FormatError, ValuesError, OSError
+    """
+    given = _given(job, folder)
+    warnings: list[str] = _without_effect(job)
+    question = {
+        "do": "run",
+        "program": given.path,
+        "method": given.plan.name,
+        "data": _data(job),
+        "inputs": str(folder / _INPUTS),
+        "runs": job.runs,
+        "warmup": job.warmup,
+        "traced": job.traced,
+        "debug_bytes": _debug_bytes(job, given.plan),
+        "threads": job.threads,
+        "folder": str(folder),
+    }
+    for text in warnings:
+        say("warning", text=text, file="", line=0)
+    python = interpreter(job.python)
+    answer = ask(python, question, say) if tool is None else tool.ask(question, say)
+    for name in (_INPUTS, _EXTRACTED):
+        (folder / name).unlink(missing_ok=True)
+    return _written(_report(job, given, answer, folder, warnings), folder)
+
+
+def _given(job: RunJob, folder: Path) -> _Given:
+    data, file = read(job.program)
+    path, buffer = job.program, data
+    cases: bundled.BundledProgram | None = None
+    if bundled.sniff(bytes(data[:64])):
+        cases = bundled.decode(data, file=file)
+        buffer, path = cases.program, str(folder / _EXTRACTED)
+        _save(Path(path), bytes(buffer))
+    decoded = program.decode(buffer, file=file)
+    plan = decoded.plan(chosen_method(decoded, job.method))
+    if job.case is not None:
+        if job.bundle:
+            cases = bundled.decode(read(job.bundle)[0], file=job.bundle)
+        if cases is None:
+            raise AnswerError(f"{job.program} has no cases: it is no bundled program")
+        inputs = bundled_values(find_case(cases, plan.name, job.case).inputs)
+    elif job.inputs in MADE_INPUTS:
+        inputs = made_inputs(plan, job.inputs, job.seed)
+    else:
+        inputs = read_values(job.inputs)
+    _save_values(folder / _INPUTS, inputs)
+    return _Given(path, plan, inputs)
+
+
+def _save(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise _not_written(path.name, error) from error
+
+
+def _save_values(path: Path, values: list[Any]) -> None:
+    try:
+        with path.open("wb") as stream:
+            torch.save(values, stream)
+    except (OSError, RuntimeError) as error:
+        raise _not_written(path.name, error) from error
+
+
+def _not_written(name: str, error: Exception) -> ToolchainError:
+    return ToolchainError(f"{name} cannot be written: {getattr(error, 'strerror', '') or error}")
+
+
+def _data(job: RunJob) -> str:
+    if len(job.data_files) > 1:
+        words = "the stock runtime takes one .ptd file from Python"
+        raise ToolchainError(f"{words}, found {len(job.data_files)}", blame="usage")
+    return job.data_files[0] if job.data_files else ""
+
+
+def _without_effect(job: RunJob) -> list[str]:
+    """Return a sentence for each part of a job that the stock runtime cannot be told."""
+    found: list[str] = []
+    if job.debug_level == "outputs":
+        found.append("the stock runtime records the values of all instructions, not only outputs")
+    if job.only:
+        found.append("--debug-op has no effect: the stock runtime records every operator")
+    if job.engine != RunJob("").engine:
+        found.append("--engine has no effect: the stock runtime has its own kernels")
+    if job.record:
+        found.append("--record has no effect: the stock runtime runs no recorded graphs")
+    return found
+
+
+def _debug_bytes(job: RunJob, plan: m.ExecutionPlan) -> int:
+    """Return how large a debug buffer must be at most; the stock runtime aborts when it is full.
+
+    Raises: ToolchainError if that is more than can be asked for
+    """
+    if job.debug_level == "none" or not job.traced or os.name == "nt":
+        return 0
+    each = sum(_logged_bytes(plan))
+    wanted = (each + _SPARE) * (job.runs + job.warmup)
+    if wanted > _MOST_LOGGED:
+        words = f"the values of {job.runs + job.warmup} run(s) may take {wanted:,} bytes"
+        raise ToolchainError(f"{words}, more than the {_MOST_LOGGED:,} there may be", blame="usage")
+    return wanted
+
+
+def _logged_bytes(plan: m.ExecutionPlan) -> Iterator[int]:
+    """Yield the bytes of all tensors that each instruction reads or writes."""
+    for chain in plan.chains:
+        for instruction in chain.instructions:
+            call = instruction.instr_args
+            if isinstance(call, m.KernelCall | m.DelegateCall):
+                yield sum(_nbytes(plan, place) for place in call.args)
+
+
+def _nbytes(plan: m.ExecutionPlan, place: int) -> int:
+    value = plan.values[place].val if 0 <= place < len(plan.values) else None
+    if isinstance(value, m.Tensor):
+        return tensor_nbytes(value.scalar_type, value.sizes) + ALIGNMENT
+    if isinstance(value, m.TensorList):
+        return sum(_nbytes(plan, one) for one in value.items)
+    return 0
+
+
+# -- what there is afterwards ----------------------------------------------------------------
+
+
+def _report(
+    job: RunJob, given: _Given, answer: Answer, folder: Path, warnings: Sequence[str]
+) -> dict[str, Any]:
+    found = answer.result
+    version = answer.versions.get(EXECUTORCH, "unknown")
+    here = f"ExecuTorch {version} on this machine"
+    outputs: list[Any] = torch.load(folder / OUTPUTS, weights_only=True)
+    trace = _trace(job, found, folder, here)
+    plan = given.plan
+    return {
+        "etscope": __version__,
+        "toolchain": {"name": EXECUTORCH, "version": version},
+        "where": here,
+        "program": job.program,
+        "method": plan.name,
+        "torch": answer.versions.get("torch", "unknown"),
+        "python": answer.versions.get("executable", job.python),
+        "threads": found["threads"],
+        "backends": list(dict.fromkeys(one.id for one in plan.delegates)),
+        "partitions": [
+            {"backend": one.id, "engine": "", "source": here, "note": ""} for one in plan.delegates
+        ],
+        "options": _options(job),
+        "inputs": [described(value) for value in given.inputs],
+        "outputs": [described(value) for value in outputs],
+        "load_ms": found["load_ms"],
+        "init_ms": found["init_ms"],
+        "run_ms": found["run_ms"],
+        "latency_ms": statistics_of(found["run_ms"]),
+        "memory": {
+            "planned_bytes": list(plan.non_const_buffer_sizes[1:]),
+            "idle_bytes": found["idle_bytes"],
+            "loaded_bytes": found["loaded_bytes"],
+            "peak_bytes": found["peak_bytes"],
+        },
+        "trace": trace,
+        "warnings": [*warnings, *trace.pop("warnings")],
+    }
+
+
+def _options(job: RunJob) -> dict[str, Any]:
+    return {
+        "inputs": job.inputs if job.case is None else "bundled",
+        "case": job.case,
+        "seed": job.seed,
+        "runs": job.runs,
+        "warmup": job.warmup,
+        "debug_level": job.debug_level,
+        "debug_op": job.only,
+        "engine": job.engine,
+        "record": job.record,
+        "ptd": list(job.data_files),
+    }
+
+
+def _trace(job: RunJob, found: Mapping[str, Any], folder: Path, here: str) -> dict[str, Any]:
+    """Return what was recorded; the debug buffer is cut to what is used of it."""
+    told: dict[str, Any] = {"recorded": bool(found["recorded"]), "events": 0, "debug_bytes": 0}
+    told |= {"failure": "", "warnings": []}
+    if not found["recorded"]:
+        if job.traced:
+            told["warnings"].append(f"{here} was built without tracing: there is no {TRACE}")
+        return told
+    dump = etdump.decode((folder / TRACE).read_bytes(), file=TRACE)
+    measured = _without_warm_up(dump, job)
+    if measured is not None:
+        dump = measured
+        _save(folder / TRACE, etdump.encode(dump))
+    else:
+        told["warnings"].append("the trace holds the runs before the measured ones as well")
+    told["events"] = sum(len(run.events) for run in dump.run_data)
+    buffer = folder / BUFFER
+    if buffer.is_file():
+        end = max((_end(event) for run in dump.run_data for event in run.events), default=0)
+        os.truncate(buffer, end + ALIGNMENT if end else 0)
+        told["debug_bytes"] = buffer.stat().st_size
+    return told
+
+
+def _without_warm_up(dump: etdump.ETDump, job: RunJob) -> etdump.ETDump | None:
+    """Return a trace of the measured runs alone, None where it does not say which they are."""
+    runs = [run for run in dump.run_data if run.name == _EXECUTE]
+    if len(runs) != job.warmup + job.runs:
+        return None if job.warmup else dump
+    before = {id(run) for run in runs[: job.warmup]}
+    return etdump.dump(run for run in dump.run_data if id(run) not in before)
+
+
+def _end(event: etdump.AnyEvent) -> int:
+    """Return where in the debug buffer the last tensor of an event ends, 0 without any."""
+    if not isinstance(event, DebugEvent) or event.value is None:
+        return 0
+    tensors = event.value.all_tensors()
+    return max(
+        (one.offset + tensor_nbytes(one.scalar_type, one.sizes) for one in tensors), default=0
+    )
+
+
+def _written(report: dict[str, Any], folder: Path) -> dict[str, Any]:
+    paths = sorted(folder.iterdir())
+    report["files"] = [{"path": path.name, "bytes": path.stat().st_size} for path in paths]
+    text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+    try:
+        (folder / REPORT).write_text(text, "utf-8")
+    except OSError as error:
+        raise _not_written(REPORT, error) from error
+    return report
