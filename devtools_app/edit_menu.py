@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from devtools_app.viewmodels.edit_targets import Offer, OfferGroup
     from inspector.jobs.description import CompileJob
 
+_FAMILIES = {"compute-": "Compute in", "quantise-": "Quantise"}
 _POINT = "Point at a change to see what it does to the partitions"
 
 
@@ -60,12 +61,20 @@ class EditMenu(QObject):
         else:
             inside = menu.addMenu(title)
             inside.hovered.connect(self._hovered)
+        choices: dict[str, QMenu] = {}
         for offer in group.offers:
-            action = QAction(offer.label, inside)
-            action.setToolTip(offer.edit.describe(offer.target))
-            action.triggered.connect(lambda _on=False, offer=offer: self._choose(offer))
-            inside.addAction(action)
-            self._offers[action] = offer
+            name = _family(offer)
+            if name and name not in choices:
+                choices[name] = inside.addMenu(name)
+                choices[name].hovered.connect(self._hovered)
+            self._add_offer(choices[name] if name else inside, offer)
+
+    def _add_offer(self, menu: QMenu, offer: Offer) -> None:
+        action = QAction(offer.edit.choice if _family(offer) else offer.label, menu)
+        action.setToolTip(offer.edit.describe(offer.target))
+        action.triggered.connect(lambda _on=False: self._choose(offer))
+        menu.addAction(action)
+        self._offers[action] = offer
 
     def _hovered(self, action: QAction) -> None:
         self._pointed = self._offers.get(action)
@@ -77,3 +86,11 @@ class EditMenu(QObject):
         offer = self._pointed
         words = _POINT if offer is None else self._previews.effect(offer.job, self._base)
         self.effect.setText(words.replace("&", "&&"))
+
+
+def _family(offer: Offer) -> str:
+    """Return the submenu of an edit that chooses among several, empty for the others."""
+    if not offer.edit.choice:
+        return ""
+    known = (name for start, name in _FAMILIES.items() if offer.edit.name.startswith(start))
+    return next(known, "")

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, cast
 from typing_extensions import override
 
 from devtools_app.following import Followed, Follower, Progress
+from devtools_app.run_form import RunForm, runnable
+from devtools_app.state import OpenSession
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
-    from inspector.jobs.executing import MeasureJob
+    from inspector.jobs.executing import MeasureJob, RunJob
     from inspector.jobs.measure import Measurement, MeasureRun
 
 
@@ -27,6 +29,17 @@ class Measuring(Progress):
     job: MeasureJob
     sessions: tuple[tuple[str, int], ...]
     measurement: Measurement | None = None
+
+
+def measured_jobs(shown: tuple[OpenSession, ...], form: RunForm) -> tuple[RunJob, ...]:
+    """Return how the programs of sessions are run side by side; those without one are left out."""
+    found = (runnable(one.id, one.session) for one in shown)
+    return tuple(form.job(what) for what in found if what is not None)
+
+
+def session_keys(shown: tuple[OpenSession, ...]) -> tuple[tuple[str, int], ...]:
+    """Return what tells whether a measurement is one of these sessions as they are now."""
+    return tuple((one.id, one.revision) for one in shown)
 
 
 class Measurer(Follower[Measuring]):

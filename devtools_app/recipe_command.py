@@ -6,11 +6,14 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from PySide6.QtWidgets import QMenu
+
 from devtools_app.desk import Notice
+from devtools_app.measuring import measured_jobs, session_keys
 from devtools_app.recompiling import Phase, Round, variant_folder
 from devtools_app.run_form import Runnable, runnable
 from devtools_app.state import State
-from devtools_app.variant_steps import shown_variant
+from devtools_app.variant_steps import compared_sessions, shown_variant
 from devtools_app.variants import Draft, Variant, derived, with_variant
 
 if TYPE_CHECKING:
@@ -61,7 +64,8 @@ class RecipeCommand:
         from devtools_app.edit_menu import EditMenu
         from devtools_app.viewmodels.edit_targets import edit_targets, offers
 
-        state, one = self._window.store.state, self._window.workbench.variant
+        state, one, menu = self._window.store.state, self._window.workbench.variant, request.menu
+        assert isinstance(menu, QMenu)
         if one is None or state.session is None:
             return
         method = request.selection.method or state.method
@@ -70,7 +74,7 @@ class RecipeCommand:
         if groups:
             base = one.draft.present
             self._window.previews.ask(base, base)  # the worker gets warm while the menu is read
-            EditMenu(request.menu, groups, self._window.previews, base, self._take)
+            EditMenu(menu, groups, self._window.previews, base, self._take)
 
     def _take(self, offer: Offer) -> None:
         self._window.workbench.edit(offer.job)
@@ -140,7 +144,8 @@ class RecipeCommand:
             return
         base = self._base(one)
         first = base.program or (one.files[0] if one.files else one.recipe.job.source.path)
-        wish = Round(one.id, one.draft.present, variant_folder(first), window.running.form, base)
+        folder = variant_folder(first, _title(window.store.state, one))
+        wish = Round(one.id, one.draft.present, folder, window.running.form, base)
         sentence = window.rounds.start(wish)
         if sentence:
             window.notice(Notice(sentence, "error"))
@@ -208,6 +213,24 @@ class RecipeCommand:
         if parent is not None and parent.session:
             self._window.store.update(compared=(parent.session, one.session))
         self._window.show_view(COMPARE)
+        self._window.previews.forget()
+        self._measure()
+
+    def _measure(self) -> None:
+        """Measure what is compared, as long as nothing else is measured."""
+        from inspector.jobs.executing import MeasureJob
+
+        state, measurer = self._window.store.state, self._window.measurer
+        shown = compared_sessions(state)
+        jobs = measured_jobs(shown, self._window.running.form)
+        if len(jobs) == len(shown) > 1:
+            measurer.start(MeasureJob(jobs), session_keys(shown))
+
+
+def _title(state: State, one: Variant) -> str:
+    """Return what the session of a variant is called, else its source."""
+    shown = next((each for each in state.sessions if each.id == one.session), None)
+    return shown.session.name if shown is not None else PurePath(one.recipe.job.source.path).stem
 
 
 def _recipe(found: Round) -> Recipe:

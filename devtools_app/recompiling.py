@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -22,6 +23,8 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
     from inspector.jobs.studio import Studio
 
 _ENDING = "_variants"
+_NUMBER = re.compile(r"_(?P<number>\d{1,6})$")
+_LEAST_RUNS, _LEAST_WARMUP = 3, 1  # a first run is not like the others
 
 
 class Phase(str, Enum):
@@ -211,6 +214,8 @@ def run_job(one: Round) -> RunJob:
         record=own.get(RECORD, ""),
         bundle=one.base.program if job.case is not None else "",
         data_files=tuple(path for name, path in own.items() if name.endswith(".ptd")),
+        runs=max(job.runs, _LEAST_RUNS),
+        warmup=max(job.warmup, _LEAST_WARMUP),
     )
 
 
@@ -225,9 +230,15 @@ def traces(execution: Execution) -> tuple[str, ...]:
     return tuple(str(folder / name) for name in names) if trace["recorded"] else ()
 
 
-def variant_folder(program: str) -> str:
-    """Return a folder for the next variant of a program: beside it, else where one may write."""
+def variant_folder(program: str, name: str) -> str:
+    """Return a folder for the next variant of a program: beside it, else where one may write.
+
+    Args:
+        program: path of a file of the variant it comes from
+        name: of that variant; a number at its end counts on
+    """
     path = Path(os.path.abspath(program))
+    stem = _NUMBER.sub("", name) or path.stem
     place = path.parent.parent
     if not place.name.endswith(_ENDING):
         place = path.with_name(f"{path.stem}{_ENDING}")
@@ -236,7 +247,8 @@ def variant_folder(program: str) -> str:
             cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
             place = cache / "etscope" / f"{path.parent.name}{_ENDING}"
     try:
-        taken = [int(name) for name in os.listdir(place) if name.isdecimal()]
+        endings = (_NUMBER.search(name) for name in os.listdir(place))
+        taken = [int(found["number"]) for found in endings if found is not None]
     except OSError:  # not there yet, or the compile says why it cannot be written
         taken = []
-    return str(place / str(max(taken, default=0) + 1))
+    return str(place / f"{stem}_{max(taken, default=0) + 1}")

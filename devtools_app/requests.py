@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from devtools_app.state import NOTHING, Place, Selection
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QMenu
-
     from inspector.jobs.description import CompileJob
     from inspector.jobs.executing import ExecutingJob
 
@@ -156,11 +154,11 @@ class OfferEdits:
 
     Attributes:
         selection: what was pointed at
-        menu: that is about to be shown
+        menu: the QMenu that is about to be shown
     """
 
     selection: Selection
-    menu: QMenu
+    menu: object
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,11 +97,11 @@ def _verdict(found: Comparison, number: int) -> TimeVerdict | None:
 
 
 def _worse(found: Comparison) -> list[str]:
-    return [
-        f"{delta.what} {difference_text(delta, 1)}"
-        for delta in found.summary
-        if delta.area != "time" and tone_of(delta, 1) == "bad"
-    ]
+    by_area: dict[str, str] = {}  # the first of each area: the others say the same once more
+    for delta in found.summary:
+        if delta.area != "time" and tone_of(delta, 1) == "bad":
+            by_area.setdefault(delta.area, f"{delta.what} {difference_text(delta, 1)}")
+    return list(by_area.values())
 
 
 def subtitle(found: Comparison, edits: str, runs: str) -> str:
@@ -112,7 +112,7 @@ def subtitle(found: Comparison, edits: str, runs: str) -> str:
 
 def summary_table(found: Comparison, letters: Sequence[str]) -> Table:
     """Return one row a number of the summary: each session, the differences, and how sure."""
-    rows = found.summary
+    rows = sorted(found.summary, key=lambda one: one.area != "time" and not one.differs)
     others = range(1, len(letters))
     columns = [text_column("", [_what(one) for one in rows], width=22)]
     for number, letter in enumerate(letters):

@@ -11,8 +11,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from devtools_app.measuring import measured_jobs, session_keys
 from devtools_app.requests import GoTo, OpenPaths, ShowSession, ShowView
-from devtools_app.run_form import RunForm, runnable
 from devtools_app.state import OpenSession, Place, State
 from devtools_app.theme import FontSize, set_role
 from devtools_app.variant_steps import compared_sessions
@@ -29,7 +29,7 @@ from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.comparing.model import Comparison
 from inspector.comparing.sessions import compare_sessions
-from inspector.jobs.executing import MeasureJob, RunJob
+from inspector.jobs.executing import MeasureJob
 
 if TYPE_CHECKING:
     from inspector.jobs.measure import Measurement
@@ -202,14 +202,17 @@ class ComparePane(Pane):
     def measure(self) -> None:
         """Run the programs side by side, in a process of its own."""
         shown = compared_sessions(self.state)
-        jobs = [_run_of(one, self._running.form) for one in shown]
-        known = tuple(job for job in jobs if job is not None)
-        if len(known) == len(shown) > 1:
-            self.measurer.start(MeasureJob(known), _keys(shown))
+        jobs = measured_jobs(shown, self._running.form)
+        if len(jobs) == len(shown) > 1:
+            self.measurer.start(MeasureJob(jobs), session_keys(shown))
 
     def _measurement(self, shown: tuple[OpenSession, ...]) -> Measurement | None:
         found = self.measurer.current
-        return found.measurement if found is not None and found.sessions == _keys(shown) else None
+        return (
+            found.measurement
+            if found is not None and found.sessions == session_keys(shown)
+            else None
+        )
 
     def _measured(self) -> None:
         self._refresh_tools()
@@ -269,15 +272,6 @@ def _compare(shown: tuple[OpenSession, ...], measurement: Measurement | None) ->
         blocks = max((len(one.blocks) for one in measurement.programs), default=0)
         runs = f"{blocks} interleaved blocks of warm runs each, medians, bootstrap 95 %"
     return _Made(found, tuple(one.id for one in shown), runs)
-
-
-def _keys(shown: tuple[OpenSession, ...]) -> tuple[tuple[str, int], ...]:
-    return tuple((one.id, one.revision) for one in shown)
-
-
-def _run_of(one: OpenSession, form: RunForm) -> RunJob | None:
-    what = runnable(one.id, one.session)
-    return None if what is None else form.job(what)
 
 
 SPEC = ViewSpec("compare", "Compare", Area.CENTRE, ComparePane, "compare")

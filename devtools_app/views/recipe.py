@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
@@ -99,7 +101,8 @@ class RecipeView(QWidget):
         self._show_effect()
         self._unknown.setText(f"{texts.unknown[:1].upper()}{texts.unknown[1:]}.")
         self._unknown.setVisible(bool(texts.unknown))
-        self._runs.say(texts.runs)
+        self._runs.say(tuple(PurePath(path).name for path in texts.runs))
+        self._runs.setToolTip("\n".join(texts.runs))
         self.fields.show_job(one.draft.present)
         if self.text.toPlainText() != texts.text:
             self.text.setPlainText(texts.text)

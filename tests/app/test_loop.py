@@ -1,0 +1,307 @@
+"""The loop on the real window: why, change, Ctrl+R, compare, undo; and the same from a shell."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu, QPushButton
+
+from devtools_app.edit_menu import EditMenu
+from devtools_app.recompiling import Phase
+from devtools_app.views.compare import ComparePane
+from devtools_app.views.graph import GraphPane
+from devtools_app.views.node import NodePane
+from devtools_app.views.recipe import RecipeView
+from devtools_app.widgets.graph_canvas import GraphCanvas
+from devtools_app.window import MainWindow
+from inspector.jobs import run as jobs
+from inspector.jobs.description import CompileJob, Rules, Source
+from inspector.jobs.messages import Ended
+from inspector.jobs.recipe import RECIPE, Recipe
+from inspector.jobs.run import CompileRun
+from tests.inspector.jobs_here import Here
+
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
+
+DATA = Path(__file__).parents[1] / "data"
+SOURCE = Path(__file__).with_name("loop_source.py")
+CONV = "aten.convolution.default"
+NODE = "aten_convolution_default"
+PATIENCE = 240_000  # ms; a worker loads torch first, on a machine that does other things as well
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """A program whose convolution a rule keeps off the delegate, with its source beside it."""
+    source = tmp_path / "net.py"
+    shutil.copy(SOURCE, source)
+    rules = Rules(deny_ops=(CONV,))
+    job = CompileJob(Source(str(source), "build"), partitioners=("xnnpack",), rules=rules)
+    run = CompileRun(job, tmp_path / "net")
+    outcome = run.wait(PATIENCE / 1000)
+    run.close()
+    assert outcome is not None
+    assert outcome.ended is Ended.FINISHED, outcome
+    return tmp_path / "net"
+
+
+@pytest.fixture
+def window(make_window) -> MainWindow:
+    found = make_window()
+    found.resize(1280, 800)
+    return found
+
+
+def open_files(window: MainWindow, qtbot, *paths: Path) -> None:
+    window.desk.open(tuple(map(str, paths)))
+    qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=PATIENCE)
+
+
+def in_front(window: MainWindow, kind: type):
+    """Return the view of a kind that is shown."""
+    found = [host.view for host in window.hosts if isinstance(host.view, kind)]
+    assert len(found) == 1
+    assert found[0].isVisible()
+    return found[0]
+
+
+def click(window: MainWindow, qtbot, node: str) -> None:
+    """Click a node in the picture of the graph."""
+    window.show_view("graph")
+    pane = in_front(window, GraphPane)
+    qtbot.waitUntil(lambda: pane.canvas.placed is not None and not pane.working, timeout=PATIENCE)
+    pane.open_all()
+    qtbot.waitUntil(lambda: not pane.working, timeout=PATIENCE)
+    qtbot.mouseClick(pane.canvas, Qt.MouseButton.LeftButton, pos=middle(pane.canvas, node))
+
+
+def middle(canvas: GraphCanvas, node: str) -> QPoint:
+    """Return where the middle of a node is in the widget, brought into sight first."""
+    placed = canvas.placed
+    assert placed is not None
+    item = placed.scene.index[node]
+    canvas.show_item(item)
+    x, y, width, height = placed.boxes[item].tolist()
+    return QPointF(*canvas.camera.to_screen(x + width / 2, y + height / 2)).toPoint()
+
+
+def words(pane: NodePane) -> str:
+    return pane.facts.sheet.as_text()
+
+
+def point_at(menu: QMenu, name: str, kind: str) -> tuple[EditMenu, QAction]:
+    """Point at an edit of a menu; return the edits and that one."""
+    edits = menu.findChildren(EditMenu)[0]
+    found = next(
+        action
+        for action, offer in edits._offers.items()
+        if offer.edit.name == name and offer.target.kind.value == kind
+    )
+    found.hover()
+    return edits, found
+
+
+def open_menu() -> QMenu:
+    """Return the menu that is open."""
+    tops = QApplication.topLevelWidgets()
+    return next(one for one in tops if isinstance(one, QMenu) and one.isVisible())
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support")  # menus without a screen
+def test_story_from_a_verdict_to_a_compared_variant_and_back(window, qtbot, base) -> None:
+    open_files(window, qtbot, base / "model.pte", base / "model.etrecord")
+    click(window, qtbot, NODE)
+    read_and_change(window, qtbot)
+    qtbot.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
+    variant = recompiled(window, qtbot)
+    compared(window, qtbot)
+    same_from_a_shell(window, base, variant)
+    qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert window.store.state.current == "A"
+    assert not window.workbench.variant.changed
+    window.bound["redo"].trigger()
+    assert window.store.state.current == "B"
+
+
+def read_and_change(window: MainWindow, qtbot) -> None:
+    """Read the verdict on the node and change what it says; nothing is compiled for that."""
+    assert window.store.state.selection.node == NODE
+    window.show_view("node")
+    node = in_front(window, NodePane)
+    qtbot.waitUntil(lambda: "Vetoed by the user" in words(node), timeout=PATIENCE)
+    node.show_changes()
+    menu = open_menu()
+    edits, chosen = point_at(menu, "let-in", "operator")
+    qtbot.waitUntil(lambda: not window.previews.busy, timeout=PATIENCE)
+    assert "XnnpackBackend gains" in edits.effect.text()
+    chosen.trigger()
+    menu.close()
+    assert window.workbench.job.rules == Rules()
+    window.show_view("recipe")
+    recipe = in_front(window, RecipeView)
+    assert recipe.changes == f"deny operators − {CONV}"
+    assert "gains" in recipe.effect
+
+
+def recompiled(window: MainWindow, qtbot) -> Path:
+    """Wait for the variant that Ctrl+R makes; return its folder."""
+    assert window.rounds.busy
+    qtbot.waitUntil(lambda: not window.rounds.busy, timeout=PATIENCE)
+    found = window.rounds.current
+    assert found is not None
+    assert found.phase is Phase.DONE, found.outcome
+    assert found.outcome is None, found.outcome
+    qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=PATIENCE)
+    return Path(found.folder)
+
+
+def compared(window: MainWindow, qtbot) -> None:
+    """Check what the comparison says and that a row leads to the place it speaks of."""
+    assert len(window.store.state.sessions) == 2
+    assert window.store.state.view == "compare"
+    pane = in_front(window, ComparePane)
+    qtbot.waitUntil(lambda: not window.measurer.running, timeout=PATIENCE)
+    measuring = window.measurer.current
+    assert measuring is not None
+    assert measuring.measurement is not None, measuring.outcome
+    qtbot.waitUntil(lambda: "bootstrap" in pane.about.text(), timeout=PATIENCE)
+    assert pane.headline.text()
+    rows = pane.summary.rows
+    assert rows.columns[0].values[0] == "latency, measured here"
+    assert [entry.title for entry in pane.tree.entries] == [
+        "as opened · xnnpack",
+        f"deny operators − {CONV}",
+    ]
+    nodes = list(pane.details.rows.columns[0].values)
+    assert nodes.count(NODE) == 1
+    pane.details.row_activated.emit(nodes.index(NODE))
+    assert window.store.state.view == "graph"
+    assert window.store.state.selection.node == NODE
+    assert window.store.state.current == "B"
+
+
+def same_from_a_shell(window: MainWindow, base: Path, variant: Path) -> None:
+    """Make the variant by the options that say the same as what the clicks have left."""
+    source = base.parent / "net.py"
+    shell(base.parent, f"{source}:build", "--partitioner", "xnnpack", "-o", "options")
+    for file in (RECIPE, "model.pte"):
+        made = (base.parent / "options" / file).read_bytes()
+        assert made == (variant / file).read_bytes(), file
+    window.bound["copy_command"].trigger()
+    assert str(variant / RECIPE) in QGuiApplication.clipboard().text()
+
+
+def shell(folder: Path, *arguments: str) -> None:
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-m", "devtools_app", "compile", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE / 1000,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# -- a record as the source; two wishes; faults ------------------------------------------------
+
+
+@pytest.fixture
+def here(monkeypatch) -> None:
+    """Let runs be done in this process; what is compiled is compiled in a worker."""
+    monkeypatch.setattr(jobs, "Worker", Here)
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    """A program of the stock compiler with its record, which holds no recipe."""
+    folder = tmp_path / "stock"
+    folder.mkdir()
+    for name in ("model.pte", "model.etrecord"):
+        shutil.copy(DATA / "corpus/v1.5.1/mm_portable" / name, folder)
+    return folder
+
+
+def edit(window: MainWindow, **changes: object) -> None:
+    job = window.workbench.job
+    assert job is not None
+    window.workbench.edit(replace(job, **changes))
+
+
+def press(window: MainWindow) -> None:
+    window.bound["recompile"].trigger()
+
+
+def test_record_alone_is_a_source_and_the_newest_wish_wins(window, qtbot, record, here) -> None:
+    open_files(window, qtbot, record / "model.pte", record / "model.etrecord")
+    window.show_view("recipe")
+    view = in_front(window, RecipeView)
+    assert view.unknown.startswith("No recipe in it")
+    notices: list[str] = []
+    window.desk.noticed.connect(lambda notice: notices.append(notice.text))
+
+    # a failing recipe: one sentence, the former variant stays
+    edit(window, partitioners=("nobody-knows",))
+    press(window)
+    qtbot.waitUntil(lambda: not window.rounds.busy, timeout=PATIENCE)
+    assert window.rounds.current.phase is Phase.FAILED
+    assert window.strip.text.startswith("Not recompiled: ")
+    assert "nobody-knows" in window.strip.text
+    assert "\n" not in window.strip.text
+    assert [one.id for one in window.store.state.sessions] == ["A"]
+    assert window.store.state.history.variants[-1].failure
+    assert window.workbench.variant.draft.present.partitioners == ("nobody-knows",)
+
+    # two wishes: the newer one is what opens
+    edit(window, partitioners=("xnnpack",))
+    press(window)
+    first = window.rounds.current
+    edit(window, partitioners=("xnnpack",), memory_planner="naive")
+    press(window)
+    assert window.rounds.current is not first
+    folder = recompiled(window, qtbot)
+    assert [one.id for one in window.store.state.sessions] == ["A", "B"]
+    assert window.workbench.variant.recipe.job.memory_planner == "naive"
+    assert sorted(path.name for path in folder.parent.iterdir()) == [folder.name]
+    assert folder.parent.name == "model_variants"
+    assert (folder / "run" / "run.etdp").is_file()
+    pane = in_front(window, ComparePane)
+    qtbot.waitUntil(lambda: not window.measurer.running and not pane.working, timeout=PATIENCE)
+    assert notices == []
+
+
+def test_program_without_a_recipe_says_what_would_tell_one(window, qtbot, record) -> None:
+    open_files(window, qtbot, record / "model.pte")
+    window.show_view("recipe")
+    assert window.workbench.variant is None
+    press(window)
+    assert window.strip.text.startswith("Nothing tells how this program was made")
+    assert not window.rounds.busy
+
+
+def test_code_that_nobody_agreed_to_is_asked_about_first(window, qtbot, record) -> None:
+    source = record / "other.py"
+    shutil.copy(SOURCE, source)
+    (record / "model.etrecord").unlink()
+    job = CompileJob(Source(str(source), "build"))
+    (record / RECIPE).write_text(Recipe(job).text)
+    open_files(window, qtbot, record / "model.pte")
+    edit(window, partitioners=("xnnpack",))
+    changed = window.workbench.job
+    assert "Looking would run" in window.previews.effect(changed, job)
+    assert not window.previews.busy
+    press(window)
+    assert not window.rounds.busy
+    assert str(source) in window.strip.text
+    offers = [one for one in window.strip.findChildren(QPushButton) if one.text() == "Run it"]
+    assert len(offers) == 1
