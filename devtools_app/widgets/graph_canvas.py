@@ -175,6 +175,13 @@ class GraphCanvas(GraphView):
             return
         self.activate(item_at(placed, *self._world(event.position())))
 
+    def choose_at(self, at: QPoint) -> None:
+        """Select what is at a place of the widget, if there is anything."""
+        placed = self._placed
+        item = NOTHING if placed is None else item_at(placed, *self._world(QPointF(at)))
+        if item != NOTHING:
+            self.select_item(item, show=False)
+
     def activate(self, item: int) -> None:
         """Open or close a cluster, or tell that a node was chosen with emphasis."""
         placed = self._placed
