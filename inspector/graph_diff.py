@@ -40,7 +40,7 @@ def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> Alignment:
     left = [numbers.setdefault(item, len(numbers)) for item in old]
     right = [numbers.setdefault(item, len(numbers)) for item in new]
     pairs: Pairs = []
-    stretches = [(0, len(left), 0, len(right))]
+    stretches = [(0, len(left), 0, len(right))] if set(left) & set(right) else []
     while stretches:
         stretch = stretches.pop()
         matched, inner = _trimmed(left, right, stretch)

@@ -18,6 +18,7 @@ from functools import cached_property
 from inspector.graph_diff import align
 from inspector.model_graph import ModelGraph, ModelNode, describe
 from inspector.node_index import base_operator
+from schema.garbage import uncollected
 from schema.graph import NodeKind
 from schema.identity_cache import identity_cache
 
@@ -112,6 +113,7 @@ class GraphAlignment:
 
 
 @identity_cache
+@uncollected()
 def align_graphs(old: ModelGraph, new: ModelGraph) -> GraphAlignment:
     """Return which nodes of two graphs are the same."""
     sides = _Side(old), _Side(new)

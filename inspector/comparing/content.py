@@ -130,6 +130,7 @@ def _measured(measured: Measurement) -> dict[str, Any]:
                 "program": each.job.program,
                 "method": (each.facts or {}).get("method"),
                 "threads": (each.facts or {}).get("threads"),
+                "clock": (each.facts or {}).get("clock"),
                 "engines": list(each.engines),
                 "median_ms": each.median_ms,
                 "blocks_ms": [list(block) for block in each.blocks],

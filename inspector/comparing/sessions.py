@@ -183,7 +183,9 @@ class _Comparing:
         verdicts = [judge(*found.common(0, number)) for number in range(1, len(found.programs))]
         values = [program.median_ms for program in found.programs]
         method = next((str(one.facts["method"]) for one in found.programs if one.facts), "")
-        note = f"{len(found.programs[0].blocks)} blocks of warm runs, measured side by side"
+        clocks = {str(one.facts["clock"]) for one in found.programs if one.facts}
+        count = max(len(one.blocks) for one in found.programs)
+        note = f"{count} blocks of warm runs side by side, {' and '.join(sorted(clocks))}"
         self._notes += _other_engines(found, self._names)
         self._summary.append(
             Delta(

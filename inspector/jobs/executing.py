@@ -11,6 +11,7 @@ INPUTS = "inputs.pt"
 MADE_INPUTS = ("random", "ones", "zeros")
 DEBUG_LEVELS = ("none", "outputs", "intermediate")
 ENGINES = ("auto", "native", "torch")
+PROCESSOR, WALL = "processor time of one thread", "wall clock"
 RTOL, ATOL = 1e-5, 1e-8
 
 
@@ -64,7 +65,8 @@ class MeasureJob:
     """Programs that are measured side by side, in blocks of runs.
 
     In a block each program is loaded anew, warmed up and run several times, one after the other;
-    every other block goes through them backwards.
+    every other block goes through them backwards. One thread is timed by the time it has the
+    processor, several by the wall clock.
 
     Attributes:
         programs: what is run, on which inputs and how; what they say of runs, of warming up and of

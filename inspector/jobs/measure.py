@@ -25,7 +25,7 @@ class ProgramTimes:
     Attributes:
         job: how it was run
         blocks: times of each block, in the order measured; empty for a block that failed
-        facts: method, threads, backends, and which engine ran each partition
+        facts: method, threads, clock, backends, and which engine ran each partition
         failure: why it was left out, a sentence; empty when all blocks are there
         blame: usage, unreadable or failed: what the failure is due to
     """
