@@ -60,6 +60,12 @@ class Studio:
         self._key: Any = None
         self._running: dict[str, StudioRun] = {}
 
+    @property
+    def pid(self) -> int | None:
+        """Return the id of the worker's process, None while there is none."""
+        with self._lock:
+            return None if self._worker is None else self._worker.pid
+
     def start(self, job: CompileJob) -> None:
         """Start a worker for the source of a job ahead of the first request.
 

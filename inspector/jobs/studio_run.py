@@ -208,6 +208,7 @@ class StudioCompileRun(StudioRun):
 
     def _settled(self, outcome: Outcome) -> Outcome:
         if outcome.ended is not Ended.FINISHED:
+            self._place.discard()  # before anybody is told
             return outcome
         try:
             self._place.commit()

@@ -1,0 +1,174 @@
+"""What goes wrong in a warm worker is one sentence, and the next request works."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inspector.jobs.description import CompileJob, Rules, Source
+from inspector.jobs.messages import Ended, Log, Stage
+from inspector.jobs.studio import Studio, StudioError
+from schema.etrecord.verdicts import Outcome
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+SOURCES, PARTITIONERS = HERE / "studio_sources.py", HERE / "studio_partitioners.py"
+PATIENCE = 240.0
+GOOD = CompileJob(Source(str(SOURCES), "plain"), partitioners=("xnnpack",))
+
+
+@pytest.fixture(scope="module")
+def studio() -> Iterator[Studio]:
+    made = Studio()
+    yield made
+    made.close()
+
+
+def _of(function: str) -> CompileJob:
+    return CompileJob(Source(str(SOURCES), function))
+
+
+def _by(partitioner: str) -> CompileJob:
+    return replace(GOOD, partitioners=(partitioner,))
+
+
+def assert_works(studio: Studio) -> None:
+    shown = studio.preview(GOOD, PATIENCE).methods["forward"]
+    assert {one.outcome for one in shown.verdicts} >= {Outcome.DELEGATED, Outcome.NO_RULE}
+
+
+CRASHES = [
+    (_of("crashes"), "the process crashed (SIGSEGV) in stage load"),
+    (_of("fatal"), "the process was killed (SIGKILL), most likely because memory ran out"),
+    (_by(f"{PARTITIONERS}:Fatal"), "the process was killed (SIGKILL)"),
+]
+
+
+def test_crashes_are_one_sentence_each_and_the_next_request_works(
+    studio: Studio, tmp_path: Path
+) -> None:
+    for job, words in CRASHES:
+        outcome = studio.compile(job, tmp_path / "out", timeout=PATIENCE)
+        assert outcome.ended is Ended.CRASHED
+        assert words in outcome.sentence
+        assert "\n" not in outcome.sentence
+        assert list(tmp_path.iterdir()) == []
+    run = studio.start_compile(_of("never"), tmp_path / "out")
+    heard: list[object] = []
+    while Log("waiting") not in heard:
+        heard += run.take(PATIENCE)
+    run.cancel()
+    assert run.outcome is not None
+    assert run.outcome.ended is Ended.CANCELLED
+    assert run.outcome.sentence == "cancelled in stage load"
+    assert_works(studio)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_failure_leaves_the_worker_as_it_was(studio: Studio, tmp_path: Path) -> None:
+    assert_works(studio)
+    broken = tmp_path / "broken.py"
+    broken.write_text("import torch\nimport no_such_module\n")
+    missing = tmp_path / "missing.py"
+    missing.write_text("class Other: pass\n")
+    cases = [
+        (_by(f"{broken}:Mine"), f"{broken}:2: ModuleNotFoundError: No module named"),
+        (_by(f"{missing}:Mine"), f"{missing} has no class 'Mine'"),
+        (_by(f"{missing}:Other"), "is no partitioner: it has no method partition"),
+        (_by(f"{tmp_path / 'gone.py'}:Mine"), "gone.py is not there"),
+        (_by(f"{PARTITIONERS}:Raising"), "RuntimeError: no idea"),
+        (_by(f"{PARTITIONERS}:Leaving"), "the code called sys.exit(3)"),
+        (_by("xnnpac"), "no partitioner 'xnnpac'; did you mean xnnpack?"),
+        (replace(GOOD, memory_planner="best"), "no memory planner 'best'"),
+    ]
+    for job, words in cases:
+        with pytest.raises(StudioError) as caught:
+            studio.preview(job, PATIENCE)
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+        outcome = studio.compile(job, tmp_path / "out", timeout=PATIENCE)
+        assert (outcome.ended, words in outcome.sentence) == (Ended.FAILED, True)
+        assert not (tmp_path / "out").exists()
+    run = studio.start_preview(GOOD)
+    run.wait(PATIENCE)
+    assert not any(isinstance(one, Stage) for one in run.take()), "all of it was still there"
+
+
+def test_mended_partitioner_is_read_anew(studio: Studio, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("raise RuntimeError('not yet')\n")
+    with pytest.raises(StudioError, match="not yet"):
+        studio.preview(_by(f"{file}:Mine"), PATIENCE)
+    file.write_text("from compiler.backends.xnnpack import XnnpackPartitioner as Mine\n")
+    shown = studio.preview(_by(f"{file}:Mine"), PATIENCE).methods["forward"]
+    assert shown.delegated == studio.preview(GOOD, PATIENCE).methods["forward"].delegated
+
+
+def test_newer_compile_takes_the_place_of_the_older(studio: Studio, tmp_path: Path) -> None:
+    assert_works(studio)
+    older = studio.start_compile(GOOD, tmp_path / "older")
+    newer = studio.start_compile(
+        replace(GOOD, rules=Rules(deny_ops=("aten.convolution",))), tmp_path / "newer"
+    )
+    seen = studio.preview(GOOD, PATIENCE)  # may be answered while the compile runs
+    outcome = newer.wait(PATIENCE)
+    assert outcome is not None
+    assert outcome.ended is Ended.FINISHED
+    assert outcome.result["verdicts"]["forward"]["vetoed_by_user"] == 2
+    replaced = older.outcome
+    assert replaced is not None
+    assert (replaced.ended, replaced.sentence) == (
+        Ended.CANCELLED,
+        "a newer one took its place",
+    ) or replaced.ended is Ended.FINISHED
+    assert (tmp_path / "older").exists() == (replaced.ended is Ended.FINISHED)
+    assert seen.methods["forward"].delegated > 0
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of others are set on Linux")
+def test_full_disk_is_named_and_what_was_there_stays(studio: Studio, tmp_path: Path) -> None:
+    outcome = studio.compile(GOOD, tmp_path / "out", timeout=PATIENCE)
+    assert outcome.ended is Ended.FINISHED
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    worker = studio.pid
+    assert worker is not None
+    soft, hard = resource.prlimit(worker, resource.RLIMIT_FSIZE)
+    resource.prlimit(worker, resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        changed = replace(GOOD, rules=Rules(min_nodes=2))
+        outcome = studio.compile(changed, tmp_path / "out", force=True, timeout=PATIENCE)
+        assert outcome.sentence == "model.pte cannot be written: File too large"
+    finally:
+        resource.prlimit(worker, resource.RLIMIT_FSIZE, (soft, hard))
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    again = studio.compile(changed, tmp_path / "out", force=True, timeout=PATIENCE)
+    assert (again.ended, studio.pid) == (Ended.FINISHED, worker)
+
+
+def test_changed_source_is_read_by_a_new_worker(studio: Studio, tmp_path: Path) -> None:
+    (tmp_path / "part_of_net.py").write_text("SIZE = 3\n")
+    file = tmp_path / "mine_net.py"
+    file.write_text(
+        "import torch\nfrom part_of_net import SIZE\n"
+        "def net():\n    return torch.nn.Linear(SIZE, 2).eval(), (torch.ones(1, SIZE),)\n"
+    )
+    job = CompileJob(Source(str(file), "net"), partitioners=("xnnpack",))
+
+    def kinds() -> set[str]:
+        shown = studio.preview(job, PATIENCE).methods["forward"]
+        return {value.kind for one in shown.boundaries for value in one.values}
+
+    assert kinds() == {"float32[1, 3]", "float32[1, 2]"}
+    worker = studio.pid
+    assert kinds() == {"float32[1, 3]", "float32[1, 2]"}
+    assert studio.pid == worker
+    (tmp_path / "part_of_net.py").write_text("SIZE = 5 \n")  # another size of the file
+    assert kinds() == {"float32[1, 5]", "float32[1, 2]"}
+    assert studio.pid != worker
+    assert "mine_net" not in sys.modules
