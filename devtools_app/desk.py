@@ -17,6 +17,7 @@ from devtools_app.restoring import Restoring, absent_part, restored_state, with_
 from devtools_app.settings import Settings, SettingsFile
 from devtools_app.state import State
 from devtools_app.store import Store
+from devtools_app.sweep_file import sweep_path
 from devtools_app.transitions import (
     add_session,
     close_session,
@@ -182,6 +183,8 @@ class Desk(QObject):
             if others:
                 text = f"A workspace is opened on its own: {', '.join(others)} stayed closed."
                 self.noticed.emit(Notice(text, "warning"))
+        elif len(paths) == 1 and (found := sweep_path(paths[0])):
+            self._store.update(sweep=os.path.abspath(found), view="sweep")
         elif paths:
             absolute = tuple(os.path.abspath(path) for path in paths)
             self._start((Target(absolute, pair=pair),))

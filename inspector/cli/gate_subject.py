@@ -6,7 +6,7 @@ import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inspector.cli.answer import FAILED, USAGE, CommandError
@@ -15,7 +15,7 @@ from inspector.cli.options import open_files
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
 from inspector.jobs.description import SourceKind
-from inspector.jobs.executing import BUFFER, TRACE, MeasureJob, RunJob
+from inspector.jobs.executing import BUFFER, INPUTS, TRACE, MeasureJob, RunJob
 from inspector.jobs.gap import GapJob, GapRun
 from inspector.jobs.measure import MeasureRun
 from inspector.jobs.output_folder import HIDDEN, FolderError
@@ -186,16 +186,7 @@ def _gap_of_run(subject: Subject, method: str, options: Namespace) -> GapReport:
     job = _run_job(subject, program, method, options)
     with tempfile.TemporaryDirectory(prefix=HIDDEN, dir=subject.folder) as made:
         folder = Path(made) / "run"
-        recording = RunJob(
-            job.program,
-            method,
-            job.inputs,
-            debug_level="intermediate",
-            record=job.record,
-            data_files=job.data_files,
-            threads=job.threads,
-            engine=job.engine,
-        )
+        recording = replace(job, debug_level="intermediate", keep_inputs=True)
         try:
             running = ExecutingRun(recording, folder, timeout=options.timeout)
         except FolderError as error:
@@ -206,11 +197,12 @@ def _gap_of_run(subject: Subject, method: str, options: Namespace) -> GapReport:
         if failure:
             raise CommandError(failure, FAILED)
         traced = (str(folder / TRACE), str(folder / BUFFER))
-        return _gap((program, job.record, *job.data_files, *traced), method, options)
+        files = (program, job.record, *job.data_files, *traced)
+        return _gap(files, method, options, str(folder / INPUTS))
 
 
-def _gap(paths: tuple[str, ...], method: str, options: Namespace) -> GapReport:
-    running = GapRun(GapJob(paths, method), timeout=options.timeout)
+def _gap(paths: tuple[str, ...], method: str, options: Namespace, inputs: str = "") -> GapReport:
+    running = GapRun(GapJob(paths, method, inputs=inputs), timeout=options.timeout)
     progress = Progress(sys.stderr, verbose=options.verbose)
     finished(running, progress, verbose=options.verbose)
     return running.report or GapReport()

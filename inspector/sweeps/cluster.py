@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import tempfile
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -85,10 +86,8 @@ class ClusterRunner:
 
     def finished(self) -> list[tuple[PointResult, bool]]:
         """Return what has ended since the last call, waiting for news a little."""
-        with contextlib.suppress(TimeoutError, self._dask.TimeoutError):
-            self._dask.wait(
-                list(self._futures), timeout=_POLL_SECONDS, return_when="FIRST_COMPLETED"
-            )
+        if not any(future.done() for future in self._futures):
+            time.sleep(_POLL_SECONDS)
         ended = [future for future in self._futures if future.done()]
         return [self._taken(future, self._futures.pop(future)) for future in ended]
 

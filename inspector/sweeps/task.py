@@ -13,7 +13,7 @@ from inspector.gates.gap_values import gap_value
 from inspector.gates.times import latency
 from inspector.jobs.description import PROGRAM, RECORD, CompileJob
 from inspector.jobs.description import REPORT as COMPILE_REPORT
-from inspector.jobs.executing import BUFFER, MADE_INPUTS, TRACE, RunJob
+from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, TRACE, RunJob
 from inspector.jobs.gap import GapJob, GapRun
 from inspector.jobs.messages import Ended, Message, Outcome, Stage
 from inspector.jobs.output_folder import FolderError
@@ -210,7 +210,7 @@ class PointTask:
         for method in session.methods:
             folder = self._folder / _named(NUMBERS, method, session)
             self._begin("values")
-            job = RunJob(**self._run_fields(method), debug_level="intermediate")
+            job = RunJob(**self._run_fields(method), debug_level="intermediate", keep_inputs=True)
             outcome = yield self._run(job, folder)
             failure = outcome.result["trace"]["failure"]
             if failure:
@@ -218,7 +218,7 @@ class PointTask:
             self._begin("gap")
             files = (*_paths(session), str(folder / TRACE), str(folder / BUFFER))
             worker = Worker(COMPARES, threads=THREADS)
-            comparing = GapRun(GapJob(files, method), worker=worker)
+            comparing = GapRun(GapJob(files, method, inputs=str(folder / INPUTS)), worker=worker)
             yield comparing
             reports += [comparing.report] if comparing.report is not None else []
         runs = tuple(run for report in reports for run in report.runs)
@@ -268,7 +268,7 @@ class PointTask:
             changes=dict(self.point.changes),
             status=status,
             metrics=_finite(self._metrics),
-            seconds={what: round(spent, 3) for what, spent in self._seconds.items()},
+            seconds={what: round(spent, 3) for what, spent in self._seconds.items() if spent},
             settings=self._settings.content(),
             **more,
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, OUTPUTS, TRACE
+from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, INPUTS, OUTPUTS, TRACE
 from runtime import DebugFilter, DebugLevel, EventTracer
 from runtime.sinks import ALIGNMENT, FileSink
 from schema import etdump
@@ -54,6 +54,13 @@ class Recording:
         self.tracer = EventTracer(
             DebugLevel(DEBUG_LEVELS.index(level)), sink=self._sink, only=chosen
         )
+
+    def write_inputs(self, inputs: Sequence[Any]) -> None:
+        """Write what the runs are given.
+
+        Raises: NotWrittenError
+        """
+        _write(self._folder / INPUTS, _saved(inputs))
 
     def write(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """Write everything; return what became of the trace.

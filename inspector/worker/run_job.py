@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from inspector.jobs.description import BUILT_IN
 from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
 from inspector.worker.exporter import Say, told
 from inspector.worker.inputs import chosen_method, described, made_inputs, read_values
@@ -72,9 +73,11 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
     name = chosen_method(program.file, job.method)
     with told(say, "prepare", name):
         start = time.perf_counter()
-        method = program.load_method(name, engine=job.engine, emulate=_record(job))
+        method = program.load_method(name, engine=job.engine, emulate=record_of(job))
         measured.init_ms = _since(start)
-    inputs = _inputs(job, program, name)
+    inputs = inputs_of(job, program, name)
+    if job.keep_inputs:
+        recording.write_inputs(inputs)
     if recording.tracer is not None and job.case is not None:
         recording.tracer.bundled_input_index = job.case
     measured.loaded_bytes = resident_bytes()
@@ -88,7 +91,7 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
         return _written(report, folder)
 
 
-def _record(job: RunJob) -> etrecord.ETRecord | None:
+def record_of(job: RunJob) -> etrecord.ETRecord | None:
     """Return the record whose graphs run the delegates of backends that are not here."""
     if not job.record:
         return None
@@ -99,7 +102,11 @@ def _since(start: float) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-def _inputs(job: RunJob, program: Program, name: str) -> list[Any]:
+def inputs_of(job: RunJob, program: Program, name: str) -> list[Any]:
+    """Return the inputs a job asks for.
+
+    Raises: ExecutionError, ValuesError, OSError
+    """
     if job.case is not None:
         data, file = read(job.bundle or job.program)
         cases = bundled.decode(data, file=file)
@@ -147,6 +154,8 @@ def _report(
     ]
     return {
         "etscope": __version__,
+        "toolchain": {"name": BUILT_IN, "version": __version__},
+        "where": f"ETScope {__version__} on this machine",
         "program": job.program,
         "method": method.name,
         "torch": str(torch.__version__),
@@ -170,7 +179,7 @@ def _report(
         "load_ms": measured.load_ms,
         "init_ms": measured.init_ms,
         "run_ms": list(measured.run_ms),
-        "latency_ms": _statistics(measured.run_ms),
+        "latency_ms": statistics_of(measured.run_ms),
         "memory": {
             "planned_bytes": planned,
             "idle_bytes": measured.idle_bytes,
@@ -180,7 +189,8 @@ def _report(
     }
 
 
-def _statistics(times: Sequence[float]) -> dict[str, float | None]:
+def statistics_of(times: Sequence[float]) -> dict[str, float | None]:
+    """Return what is told of the times of runs."""
     ordered = sorted(times)
     return {
         "min": ordered[0],

@@ -12,7 +12,7 @@ import pytest
 from inspector.delegation import analyse_delegation
 from inspector.gates.times import trace_times
 from inspector.load import load_session
-from tests.inspector.cli_runs import FORMATS, LONE, SESSIONS, Run, run, valid
+from tests.inspector.cli_runs import FORMATS, LONE, SESSIONS, Run, loaded_once, run, valid
 from tests.inspector.sessions import DATA, folders, label, session
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,10 @@ def found(answer: Run) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     "path", [*[folder / "model.pte" for folder in SESSIONS], *PROGRAMS], ids=label
 )
-def test_gate_of_a_lone_program_agrees_with_the_other_verbs(path: Path) -> None:
+def test_gate_of_a_lone_program_agrees_with_the_other_verbs(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded_once(monkeypatch)
     if not path.exists():
         pytest.skip("no program")
     answer = gate(path, "--format", "json", require=STATIC)

@@ -17,7 +17,7 @@ from inspector.jobs.description import CompileJob, Source
 from inspector.jobs.messages import Ended, Outcome
 from inspector.jobs.output_folder import HIDDEN
 from inspector.sweeps import engine
-from inspector.sweeps.engine import LocalRunner, Plan, Sweep, run_to_end
+from inspector.sweeps.engine import Plan, Sweep, run_to_end
 from inspector.sweeps.grid import Point, parse_grid, points_of
 from inspector.sweeps.results import PointResult, Results, Status, read_results
 from inspector.sweeps.task import PointTask, Settings
@@ -67,9 +67,18 @@ def left_behind(folder: Path) -> list[Path]:
 @pytest.fixture(scope="module")
 def made(recipe: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
     folder = tmp_path_factory.mktemp("made") / "sweep"
-    grid = ("--grid", "partitioners=none,xnnpack,nobody", "--runs", "2", "--gap")
-    answer = sweep(recipe, *grid, "--workers", 2, "-o", folder, "--format", "json")
-    return folder, answer
+    grid = ("--grid", "partitioners=none,xnnpack,nobody", "--workers", "2")
+    return folder, sweep(recipe, *grid, "-o", folder, "--format", "json")
+
+
+@pytest.fixture(scope="module")
+def more(made: tuple[Path, Run], recipe: Path) -> tuple[int, Run]:
+    """The same folder, asked for one of the points, and for times and values of it."""
+    folder, answer = made
+    program = folder / points(answer)[1]["folder"] / "model.pte"
+    before = program.stat().st_mtime_ns
+    words = ("--grid", "partitioners=xnnpack", "--runs", "2", "--gap", "-o", folder)
+    return before, sweep(recipe, *words, "--format", "json")
 
 
 def test_sweep_makes_every_point_and_says_which_failed(made: tuple[Path, Run]) -> None:
@@ -82,66 +91,69 @@ def test_sweep_makes_every_point_and_says_which_failed(made: tuple[Path, Run]) -
     assert (portable["metrics"]["delegated"], portable["metrics"]["delegates"]) == (0, 0)
     assert delegated["metrics"]["delegates"] >= 1
     for one in (portable, delegated):
-        assert one["metrics"]["latency"] > 0
-        assert one["metrics"]["gap.max_abs"] < 1e-4
         program = folder / one["folder"] / "model.pte"
         assert program.stat().st_size == one["metrics"]["size"]
-        assert {"model.pte", "model.etrecord", "run/run.etdp"} <= set(one["files"])
+        assert one["files"] == ["model.etrecord", "model.pte"]
+        assert one["pareto"]
     assert not (folder / unknown["folder"]).exists()
     assert left_behind(folder) == []
-    assert any(one["pareto"] for one in (portable, delegated))
 
 
-def test_gate_finds_the_metrics_of_the_sweep(made: tuple[Path, Run]) -> None:
-    folder, answer = made
-    for one in points(answer)[:2]:
-        place, metrics = folder / one["folder"], one["metrics"]
-        require = ["delegated>=0%", "delegates>=0", "arena>=0", "size>=0", "latency>=0ms"]
-        words = [word for text in require for word in ("--require", text)]
-        files = [place / "model.pte", place / "model.etrecord", place / "run" / "run.etdp"]
-        found = valid(run("gate", *files, *words, "--format", "json"), "gate")["data"]
-        values = {each["metric"]: each["value"] for each in found["requirements"]}
-        assert values == pytest.approx({name: metrics[name] for name in values})
-
-
-def test_recipe_of_a_point_makes_the_same_bytes_again(
-    made: tuple[Path, Run], tmp_path: Path
+def test_runs_asked_for_later_are_made_of_what_is_there(
+    made: tuple[Path, Run], more: tuple[int, Run]
 ) -> None:
     folder, answer = made
-    place = folder / points(answer)[1]["folder"]
-    again = run("compile", "--recipe", place / "recipe.json", "-o", tmp_path / "out")
+    before, again = more
     assert again.code == 0, again.err
-    assert (tmp_path / "out" / "model.pte").read_bytes() == (place / "model.pte").read_bytes()
-
-
-def test_results_are_in_the_folder_as_in_the_answer(made: tuple[Path, Run]) -> None:
-    folder, answer = made
-    data = answer.json["data"]
-    assert {**json.loads((folder / "results.json").read_text()), "folder": str(folder)} == data
+    (one,) = points(again)
+    assert one["key"] == points(answer)[1]["key"]
+    assert (folder / one["folder"] / "model.pte").stat().st_mtime_ns == before
+    assert one["metrics"]["latency"] > 0
+    assert one["metrics"]["gap.max_abs"] < 1e-4
+    assert {"model.pte", "run/run.etdp", "numbers/run.debug"} <= set(one["files"])
+    assert (folder / points(answer)[0]["folder"] / "model.pte").is_file()
+    assert left_behind(folder) == []
+    assert json.loads((folder / "results.json").read_text()) == {
+        name: value for name, value in again.json["data"].items() if name != "folder"
+    }
     assert read_results(folder).objectives == ("latency", "size", "gap.max_abs")
 
 
-def test_finished_sweep_does_only_what_failed_again(
-    made: tuple[Path, Run], recipe: Path, monkeypatch: pytest.MonkeyPatch
+def test_gate_finds_the_metrics_of_the_sweep(made: tuple[Path, Run], more: tuple[int, Run]) -> None:
+    (one,) = points(more[1])
+    place, metrics = made[0] / one["folder"], one["metrics"]
+    require = ["delegated>=0%", "delegates>=0", "arena>=0", "size>=0", "latency>=0ms"]
+    words = [word for text in require for word in ("--require", text)]
+    files = [place / "model.pte", place / "model.etrecord", place / "run" / "run.etdp"]
+    found = valid(run("gate", *files, *words, "--format", "json"), "gate")["data"]
+    values = {each["metric"]: each["value"] for each in found["requirements"]}
+    assert values == pytest.approx({name: metrics[name] for name in values})
+
+
+def test_gate_of_the_recipe_of_a_point_makes_runs_and_compares_it(
+    made: tuple[Path, Run], tmp_path: Path
 ) -> None:
     folder, answer = made
-    begun: list[str] = []
+    one = points(answer)[1]
+    place, kept = folder / one["folder"], tmp_path / "kept"
+    words = ["delegated>=1%", "delegates>=9", "gap.max_abs<=1e-3", "gap.coverage>=90%"]
+    require = [word for text in words for word in ("--require", text)]
+    told = run("gate", place / "recipe.json", *require, "--keep", kept, "--format", "json")
+    assert (told.code, told.err) == (1, "")
+    data = valid(told, "gate")["data"]
+    assert [each["met"] for each in data["requirements"]] == [True, False, True, True]
+    assert data["requirements"][0]["value"] == pytest.approx(one["metrics"]["delegated"])
+    assert (kept / "model.pte").read_bytes() == (place / "model.pte").read_bytes()
+    assert left_behind(kept) == []
 
-    class Noted(LocalRunner):
-        def start(self, point: Point, known: PointResult | None) -> None:
-            begun.append(point.label)
-            super().start(point, known)
-
-    monkeypatch.setattr("inspector.cli.sweep.LocalRunner", Noted)
-    grid = ("--grid", "partitioners=none,xnnpack,nobody", "-o", folder, "--format", "json")
-    again = sweep(recipe, *grid, "--runs", 2, "--gap")
-    assert begun == ["partitioners=nobody"]
-    before, after = points(answer), points(again)
-    assert [one["metrics"] for one in after] == [one["metrics"] for one in before]
-    text = sweep(recipe, *grid[:-2])
-    assert text.code == 4
-    assert "2 of 3 points done, 1 failed" in text.out
-    assert text.out.count("error: partitioners=nobody: ") == 1
+    program = kept / "model.pte"
+    require = ["--require", "latency<=1.5x baseline", "--require", "latency>0.5x baseline"]
+    words = ["--measure", "2", "--threads", "1", *require, "--format", "json"]
+    timed = run("gate", program, *words, "--baseline", program)
+    values = valid(timed, "gate")["data"]["requirements"]
+    assert [each["statistics"]["blocks"] for each in values] == [2, 2]
+    assert values[0]["value"] > 0
+    assert values[0]["statistics"]["low"] <= values[0]["statistics"]["high"]
 
 
 # ---- without processes: what the engine does with what runners tell
@@ -306,34 +318,33 @@ def one_point(recipe: Path) -> Point:
 STAGES = ("compile", "run", "values", "gap")
 
 
+def finish(task: PointTask) -> PointResult:
+    while (found := task.poll(0.05)) is None:
+        pass
+    return found
+
+
 def test_worker_killed_at_each_stage_loses_only_that_stage(
     one_point: Point, tmp_path: Path
 ) -> None:
     """Each part is killed the first time it begins; what was finished before is not done again."""
-    folder = tmp_path / "p"
+    known: PointResult | None = None
     settings = Settings(runs=1, gap=True)
-    compiled: list[int] = []
+    programs: set[int] = set()
     for number, stage in enumerate(STAGES):
-        task = PointTask(one_point, folder, settings)
-        while task.poll(0.05) is None:
-            if task.stage.startswith(stage):
-                os.kill(task._running._worker.pid, signal.SIGKILL)
-                break
-        while task.poll(0.05) is None:
-            pass
-        assert task.crashed, (stage, task.result)
-        assert task.result is not None
-        assert "killed (SIGKILL)" in task.result.sentence
-        assert (folder / "compile.json").is_file() is (number > 0)
-        compiled += [(folder / "model.pte").stat().st_mtime_ns] if number else []
+        task = PointTask(one_point, tmp_path / "p", settings, known)
+        while not task.stage.startswith(stage):
+            assert task.poll(0.05) is None, task.result
+        os.kill(task._running._worker.pid, signal.SIGKILL)
+        known = finish(task)
+        assert task.crashed
+        assert "killed (SIGKILL)" in known.sentence
         assert left_behind(tmp_path) == []
-    assert len(set(compiled)) == 1
-    task = PointTask(one_point, folder, settings)
-    while task.poll(0.05) is None:
-        pass
-    assert task.result is not None
-    assert task.result.status is Status.DONE
-    assert task.result.metrics["gap.max_abs"] is not None
+        if number:
+            programs.add((tmp_path / "p" / "model.pte").stat().st_mtime_ns)
+        assert ("latency" in known.metrics) is (number > 1)
+    assert len(programs) == 1
+    assert not (tmp_path / "p" / "point.json").exists()
 
 
 # ---- the command
