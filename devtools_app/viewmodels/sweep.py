@@ -218,7 +218,8 @@ def _ticks(
         step = max(1.0, round(step))
     first = math.ceil(low / unit.factor / step)
     last = math.floor(high / unit.factor / step)
-    values = [number * step * unit.factor for number in range(first, last + 1)]
+    every = (number * step * unit.factor for number in range(first, last + 1))
+    values = [value for value in every if low <= value <= high]
     text = column_formatter(quantity, unit, max(map(abs, values), default=0.0))
     return tuple((value, _tick_text(value, unit, quantity, text(value))) for value in values)
 
