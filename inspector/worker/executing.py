@@ -6,11 +6,12 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from inspector.jobs.executing import ExecutingJob, RunJob, VerifyJob
+from inspector.jobs.executing import ExecutingJob, MeasureJob, RunJob, VerifyJob
 from inspector.worker import exporter
 from inspector.worker.bundle_job import bundle_into
 from inspector.worker.exporter import Say
 from inspector.worker.inputs import ValuesError
+from inspector.worker.measure_job import measure
 from inspector.worker.recording import NotWrittenError
 from inspector.worker.run_job import run_into
 from inspector.worker.verify_job import verify
@@ -35,6 +36,8 @@ def execute(job: ExecutingJob, folder: Path, say: Say) -> dict[str, Any]:
         return run_into(job, folder, say)
     if isinstance(job, VerifyJob):
         return verify(job, say)
+    if isinstance(job, MeasureJob):
+        return measure(job, say, failure)
     exporter.tell_what_is_said(say)
     return bundle_into(job, folder, say)
 
