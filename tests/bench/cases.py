@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.bench import files
 from tests.bench.child import ask, wall_seconds
+from tests.bench.compare_cases import COMPARE_CASES
 from tests.bench.compile_cases import COMPILE_CASES
 from tests.bench.delegate_cases import DELEGATE_CASES
 from tests.bench.gui_cases import GUI_CASES
@@ -120,5 +121,6 @@ CASES: tuple[Case, ...] = (
     *COMPILE_CASES,
     *RUN_CASES,
     *DELEGATE_CASES,
+    *COMPARE_CASES,
     dataframe,
 )
