@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,6 +14,9 @@ from inspector.jobs.process import EXECUTES, Worker
 from inspector.jobs.run import JobRun
 
 __all__ = ["MeasureJob", "MeasureRun", "Measurement", "ProgramTimes", "measurement_from"]
+
+
+_SPARE = 2  # workers that may be lost while no program runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ class MeasureRun:
         self._begun: int | None = None
         self._messages: list[Message] = []
         self._cancelled = False
+        self._spare = _SPARE
         self._outcome: Outcome | None = None
         self._running = self._start(job, worker)
 
@@ -186,8 +190,8 @@ class MeasureRun:
     def _note(self, message: Measured | Refused, number: int) -> None:
         self._begun = None
         if isinstance(message, Refused):
-            self._failures[number] = replace(message, program=number)
-            self._messages.append(self._failures[number] or message)
+            failure = self._failures[number] = replace(message, program=number)
+            self._messages.append(failure)
         elif not message.run_ms:
             self._begun = number
         else:
@@ -206,14 +210,22 @@ class MeasureRun:
 
     def _settle(self, found: Outcome) -> None:
         self._read()
-        if found.ended is Ended.CRASHED and not self._cancelled and self._begun is not None:
-            number, self._begun = self._begun, None
-            path = self.job.programs[number].program
-            self._failures[number] = Refused(number, f"{path}: {found.sentence}")
-            self._messages.append(Log(found.details, library=True))
-            if self._go_on():
+        if found.ended is Ended.CRASHED and not self._cancelled:
+            self._blame(found)
+            if self._spare and self._go_on():
                 return
         self._outcome = self._judged(found)
+
+    def _blame(self, found: Outcome) -> None:
+        """Leave out the program that ran when the worker ended; without one, try once more."""
+        number, self._begun = self._begun, None
+        self._messages.append(Log(found.details, library=True))
+        if number is None:
+            self._spare -= 1
+            return
+        path = self.job.programs[number].program
+        failure = self._failures[number] = Refused(number, f"{path}: {found.sentence}")
+        self._messages.append(failure)
 
     def _go_on(self) -> bool:
         """Start another worker for what is left; return whether there is something left."""
@@ -256,8 +268,3 @@ class MeasureRun:
             failure.sentence if failure is not None else "",
             failure.blame if failure is not None else "failed",
         )
-
-
-def measured_programs(paths: Sequence[str], like: RunJob) -> tuple[RunJob, ...]:
-    """Return one description a program, all run the same way."""
-    return tuple(replace(like, program=path) for path in paths)

@@ -16,6 +16,8 @@ from tests.inspector import graph_samples as samples
 from tests.inspector.graph_samples import Op
 from tests.inspector.sessions import DATA, session
 
+pytestmark = pytest.mark.slow
+
 COUNT = 480
 
 

@@ -101,6 +101,7 @@ def test_verdict_on_a_time_that_is_none_is_an_error(wrong: float) -> None:
 times = st.lists(st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=4), min_size=2, max_size=14)
 
 
+@pytest.mark.slow
 @given(times, times)
 def test_verdict_on_any_times_has_an_interval_around_the_ratio(
     old: list[list[float]], new: list[list[float]]
