@@ -35,6 +35,7 @@ class Changes(TypedDict, total=False):
     gaps: Gaps | None
     history: History
     compared: tuple[str, ...]
+    sweep: str
 
 
 class Store(QObject):

@@ -15,7 +15,8 @@ from inspector import record_maps
 from inspector.names import is_compute
 from inspector.node_index import base_operator
 from inspector.session import Session
-from schema.etrecord import ListedNode, node_list
+from schema.etrecord import ETRecord, ListedNode, node_list
+from schema.etrecord.verdicts import Outcome
 from schema.graph import Graph
 from schema.identity_cache import identity_cache
 from schema.program import Program, instructions, operator_name
@@ -64,6 +65,11 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
     handles = record_maps.handles(record, method)
     calls = tuple(sorted(entries))
     taken = [Counter(handles.get(number, ())) for number in calls]
+    delegates = _delegate_indices(session.program, method, calls)
+    backends = tuple(entries[number].name for number in calls)
+    told = _told_owners(record, method, nodes, taken)
+    if told is not None:
+        return Ownership(nodes, told, calls, delegates, backends)
     left = _operators_left(session.program, method, handles)
     owners: list[int | None] = [None] * len(nodes)
     for handle, places in _by_handle(nodes).items():
@@ -71,9 +77,40 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
         chosen = choose(nodes, places, left.get(handle, Counter()), len(wanted))
         for place, call in zip(chosen, wanted, strict=False):
             owners[place] = call
-    delegates = _delegate_indices(session.program, method, calls)
-    backends = tuple(entries[number].name for number in calls)
     return Ownership(nodes, tuple(owners), calls, delegates, backends)
+
+
+def _told_owners(
+    record: ETRecord, method: str, nodes: Sequence[ListedNode], taken: Sequence[Counter[int]]
+) -> tuple[int | None, ...] | None:
+    """Return the owners as the record's verdicts tell them; None where they do not say it all.
+
+    A partition is the call that lists its handles; of several alike, in order.
+    """
+    partitions = {
+        verdict.node: verdict.partition
+        for verdict in record_maps.verdicts(record, method)
+        if verdict.outcome is Outcome.DELEGATED
+    }
+    members: dict[str, list[int]] = {}
+    for place, node in enumerate(nodes):
+        if partitions.get(node.source):
+            members.setdefault(partitions[node.source], []).append(place)
+    if not members or len(members) != len(taken):
+        return None
+    waiting: dict[frozenset[tuple[int, int]], list[int]] = {}
+    for call, counts in enumerate(taken):
+        waiting.setdefault(frozenset(counts.items()), []).append(call)
+    owners: list[int | None] = [None] * len(nodes)
+    for places in members.values():  # in the order of their first nodes
+        own = Counter(nodes[place].debug_handle or 0 for place in places)
+        calls = waiting.get(frozenset(own.items()))
+        if not calls:
+            return None
+        call = calls.pop(0)
+        for place in places:
+            owners[place] = call
+    return tuple(owners)
 
 
 def _by_handle(nodes: Sequence[ListedNode]) -> dict[int, list[int]]:

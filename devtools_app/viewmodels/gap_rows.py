@@ -20,6 +20,8 @@ from devtools_app.viewmodels.table import (
     text_column,
 )
 from devtools_app.viewmodels.units import Quantity
+from inspector.join_index import Related
+from inspector.numerics.kept import kept_arrays
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import INSIDE, Row, RunGap
 
@@ -88,6 +90,27 @@ def _note(row: Row) -> str | None:
     return None
 
 
+def selected_row(run: RunGap, related: Related) -> Row | None:
+    """Return the row of what is selected in another view, None when it has none.
+
+    A node of its own goes before one that a fused operator covers, that before an instruction.
+    """
+    names = related.nodes
+    steps = set(related.instructions)
+    if len(names) > 1 and steps:  # a delegate call: what leaves it, not the nodes inside
+        return next((row for row in run.outside() if row.instruction in steps), None)
+    for name in names:
+        own = [row for row in run.rows if row.graph_node == name]
+        last = name.rsplit("/", 1)[-1]
+        fused = [row for row in run.inside() if last in row.covers and row.compared]
+        for row in (*own, *fused):
+            if row.compared:
+                return row
+        if own:
+            return own[0]
+    return next((row for row in run.outside() if row.instruction in steps), None)
+
+
 def summary(run: RunGap) -> str:
     """Return what was found in a sentence, the first divergence first."""
     compared = sum(row.compared for row in run.outside())
@@ -145,8 +168,8 @@ def tensor_look(path: Path) -> TensorLook:
 
     Raises: OSError, ValueError if it cannot be read
     """
-    with np.load(path, allow_pickle=False) as kept:
-        reference, found = (np.asarray(kept[name], np.float64) for name in ("reference", "run"))
+    kept = kept_arrays(path)
+    reference, found = (np.asarray(kept[name], np.float64) for name in ("reference", "run"))
     with np.errstate(invalid="ignore"):
         apart = found - reference
     shape = tuple(int(size) for size in apart.shape)

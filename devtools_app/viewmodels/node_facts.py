@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from devtools_app.state import Selection, SelectionKind, Units
+from devtools_app.viewmodels.boundaries import border_group, boundaries, join_group
 from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
+from devtools_app.viewmodels.gap_facts import gap_group
+from devtools_app.viewmodels.inside_facts import inside_groups, weight_groups
 from devtools_app.viewmodels.node_sections import (
     also_group,
     argument_group,
@@ -30,13 +35,28 @@ from inspector.delegation import DelegateFacts, analyse_delegation
 from inspector.join_index import Related, join_index
 from inspector.memory import PlannedValue, analyse_memory
 from inspector.model_graph import ModelNode, short_backend
+from inspector.numerics.report import RunGap
 from inspector.session import Session
 from inspector.size_files import session_sizes
 from inspector.source import SourceFrame, frames, user_frame
 
 
-def node_facts(session: Session, method: str, selection: Selection, units: Units) -> FactSheet:
-    """Return what is known about a selection; an empty sheet when nothing is."""
+def node_facts(
+    session: Session,
+    method: str,
+    selection: Selection,
+    units: Units,
+    gap: RunGap | None = None,
+) -> FactSheet:
+    """Return what is known about a selection; an empty sheet when nothing is.
+
+    Args:
+        session: what was opened
+        method: name of the method
+        selection: what was pointed at
+        units: how numbers are shown
+        gap: a comparison of numbers of the method, None for none
+    """
     if not selection:
         return FactSheet()
     if selection.kind is SelectionKind.PART:
@@ -56,7 +76,18 @@ def node_facts(session: Session, method: str, selection: Selection, units: Units
     called = _called(selection, nodes, rows)
     if called is not None:
         return _delegate_sheet(session, method, called, units)
-    return _operator_sheet(session, method, nodes, rows, related, units)
+    found = _Found(nodes, rows, related, gap_group(gap, related))
+    return _operator_sheet(session, method, found, units)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What belongs to a selected operator."""
+
+    nodes: list[ModelNode]
+    rows: list[OperatorRow]
+    related: Related
+    gap: FactGroup
 
 
 def _called(selection: Selection, nodes: list[ModelNode], rows: list[OperatorRow]) -> int | None:
@@ -75,20 +106,15 @@ def _nodes(session: Session, method: str, related: Related) -> list[ModelNode]:
     return [graph.nodes[graph.by_name[name]] for name in related.nodes if name in graph.by_name]
 
 
-def _operator_sheet(
-    session: Session,
-    method: str,
-    nodes: list[ModelNode],
-    rows: list[OperatorRow],
-    related: Related,
-    units: Units,
-) -> FactSheet:
+def _operator_sheet(session: Session, method: str, found: _Found, units: Units) -> FactSheet:
+    nodes, rows, related = found.nodes, found.rows, found.related
     first = nodes[0] if nodes else None
-    groups = [_why(session, method, first), time_group(rows, units)]
+    groups = [_why(session, method, first), time_group(rows, units), found.gap]
     if first is not None:
         groups += [
             tensor_group(first, join_index(session, method), units),
-            weight_group(first, units),
+            *inside_groups(session, method, first),
+            *_weights(session, method, first, units),
         ]
     groups.append(memory_group(session, method, related, units))
     if first is not None:
@@ -96,6 +122,12 @@ def _operator_sheet(
         groups.append(also_group("Belongs to it as well", nodes[1:]))
     title = node_title(first) if first is not None else _row_title(rows, related)
     return FactSheet(title, _subtitle(first, related), _filled(groups))
+
+
+def _weights(session: Session, method: str, node: ModelNode, units: Units) -> list[FactGroup]:
+    """Return the weights with their numbers where their bytes are known, else their names."""
+    named = weight_group(node, units)
+    return [named, *weight_groups(session, method, node, units)]
 
 
 def _filled(groups: list[FactGroup]) -> tuple[FactGroup, ...]:
@@ -230,11 +262,20 @@ def _delegate_sheet(session: Session, method: str, index: int, units: Units) -> 
         ]
     groups = [
         FactGroup("Delegate", tuple(_delegate_facts(session, method, delegate, units))),
+        *_border(session, method, index),
         shortened("Compile specs", specs),
         shortened("Payload", summary),
     ]
     title = f"{short_backend(delegate.backend_id)} · delegate {index}"
     return FactSheet(title, delegate.backend_id, _filled(groups))
+
+
+def _border(session: Session, method: str, index: int) -> list[FactGroup]:
+    graph = join_index(session, method).graph
+    if graph is None:
+        return []
+    group = border_group(session, method, index, boundaries(graph))
+    return [group, join_group(session, method, index)]
 
 
 def _delegate_facts(

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.boundaries import (
+    Boundary,
+    Inserted,
+    border_group,
+    boundaries,
+    inserted_nodes,
+    inserted_selection,
+    join_group,
+)
 from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
 from devtools_app.viewmodels.node_sections import shortened
 from devtools_app.viewmodels.node_text import node_title, operator_title, summary_text, value_text
@@ -26,30 +35,11 @@ from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes, f
 from inspector.delegation import DelegateFacts, MethodDelegation, analyse_delegation
 from inspector.model_graph import ModelGraph, ModelNode, model_graph, short_backend
 from inspector.session import Session
-from schema.graph import GraphValue, NodeKind
+from schema.graph import NodeKind
 from schema.identity_cache import identity_cache
 
 _FLOW = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
 _NOBODY = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Boundary:
-    """A tensor that enters or leaves a delegate.
-
-    Attributes:
-        delegate: index of the delegate
-        inward: whether it enters
-        value: the tensor
-        other: node at the other side: the maker of what enters, a reader of what leaves
-        nbytes: its size, None when unknown
-    """
-
-    delegate: int
-    inward: bool
-    value: GraphValue
-    other: str
-    nbytes: int | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +52,7 @@ class Partitions:
         times: times of its nodes
         boundaries: tensors at the borders of delegates
         tree: delegates with their nodes below, then what was not delegated by operator
+        sheets: delegate -> what is said of its border and of its events
     """
 
     facts: MethodDelegation
@@ -69,6 +60,7 @@ class Partitions:
     times: NodeTimes | None
     boundaries: tuple[Boundary, ...]
     tree: Tree
+    sheets: Mapping[int, tuple[FactGroup, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +88,21 @@ def partitions(
     graph = model_graph(session, method)
     times = node_times(session, method, graph) if graph is not None else None
     borders = boundaries(graph) if graph is not None else ()
-    rows = _rows(facts, graph, times, borders)
-    return Partitions(facts, graph, times, borders, _tree(rows, times, time_unit, size_unit))
-
-
-def boundaries(graph: ModelGraph) -> tuple[Boundary, ...]:
-    """Return each tensor that enters or leaves a delegate, once a delegate and direction."""
-    found: dict[tuple[int, bool, str], Boundary] = {}
-    values = {value.name: value for node in graph.nodes for value in node.values}
-    for edge in graph.edges:
-        source, target = graph.nodes[edge.source], graph.nodes[edge.target]
-        if source.delegate == target.delegate:
-            continue
-        value = values.get(edge.value, GraphValue(edge.value))
-        for inside, other, inward in ((target, source, True), (source, target, False)):
-            if inside.delegate is not None:
-                key = (inside.delegate, inward, edge.value)
-                one = Boundary(inside.delegate, inward, value, other.name, edge.nbytes)
-                found.setdefault(key, one)
-    return tuple(found.values())
+    added = {
+        one.index: inserted_nodes(session, method, one.index)
+        for one in facts.delegates
+        if graph is not None and graph.source == "record"  # else they are nodes of the graph
+    }
+    rows = _rows(facts, graph, times, borders, added)
+    sheets = {
+        one.index: (
+            border_group(session, method, one.index, borders),
+            join_group(session, method, one.index),
+        )
+        for one in facts.delegates
+    }
+    tree = _tree(rows, times, time_unit, size_unit)
+    return Partitions(facts, graph, times, borders, tree, sheets)
 
 
 def _rows(
@@ -122,6 +110,7 @@ def _rows(
     graph: ModelGraph | None,
     times: NodeTimes | None,
     borders: Sequence[Boundary],
+    added: Mapping[int, Sequence[Inserted]],
 ) -> list[_Row]:
     rows: list[_Row] = []
     taken: dict[int, list[ModelNode]] = {}
@@ -138,6 +127,7 @@ def _rows(
                 _Row(operator_title(operator), parent, f"{delegate.index} {name}", is_node=True)
                 for name, operator in zip(delegate.nodes, delegate.operators, strict=True)
             ]
+        rows += [_added_row(facts.method, one, parent) for one in added.get(delegate.index, ())]
     rows += _left_rows(facts, taken.get(_NOBODY, []), len(rows), times)
     return rows
 
@@ -177,6 +167,12 @@ def _node_row(method: str, node: ModelNode, parent: int, times: NodeTimes | None
         ns=float(times.node_ns[node.id]) if times else float("nan"),
         is_node=True,
     )
+
+
+def _added_row(method: str, one: Inserted, parent: int) -> _Row:
+    ns = float("nan") if one.ns is None else one.ns
+    name = f"{one.node.node.target} · added by the compiler"
+    return _Row(name, parent, inserted_selection(method, one), ns=ns, is_node=True)
 
 
 def _left_rows(
@@ -294,6 +290,7 @@ def delegate_sheet(made: Partitions, index: int) -> FactSheet:
         groups.append(FactGroup("Payload", _lines([("format", payload.format), *facts])))
         odd = [(issue.where, issue.message) for issue in payload.issues]
         groups.append(FactGroup("Odd", _lines(odd)))
+    groups[1:1] = made.sheets.get(index, ())
     title = f"{short_backend(delegate.backend_id)} · delegate {delegate.index}"
     return FactSheet(title, delegate.backend_id, tuple(one for one in groups if one.facts))
 
@@ -332,6 +329,7 @@ def boundary_table(made: Partitions, delegate: int | None, size_unit: str = "aut
     columns = (
         text_column("tensor", [one.value.name for one in own], mono=True),
         badge_column("way", ["in" if one.inward else "out" for one in own]),
+        badge_column("outside", [one.conversion for one in own]),
         text_column("type", [value_text(one.value) for one in own], mono=True),
         number_column(
             "size", [one.nbytes for one in own], Quantity.SIZE, unit=size_unit, total=Total.SUM

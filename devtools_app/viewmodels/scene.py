@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,11 +219,27 @@ def _cluster_sums(
     return [total if count else float("nan") for total, count in zip(sums, counts, strict=True)]
 
 
-def with_sublabels(made: GraphScene, overlay: str, time_unit: str, size_unit: str) -> SceneGraph:
-    """Return the scene in the units asked for; second lines of nodes say what the colour shows."""
+def with_sublabels(
+    made: GraphScene,
+    overlay: str,
+    time_unit: str,
+    size_unit: str,
+    words: Mapping[int, str] = MappingProxyType({}),
+) -> SceneGraph:
+    """Return the scene in the units asked for; second lines of nodes say what the colour shows.
+
+    Args:
+        made: the graph
+        overlay: what colour means
+        time_unit: of times
+        size_unit: of bytes
+        words: node -> its second line, where somebody else has something to say
+    """
     values = {value.name: value for node in made.graph.nodes for value in node.values}
 
     def text(node: ModelNode) -> str:
+        if words.get(node.id):
+            return words[node.id]
         if node.node.kind is NodeKind.PLACEHOLDER:
             return f"input · {shape_text(node.values)}"
         if node.node.kind is NodeKind.OUTPUT:

@@ -1,24 +1,38 @@
-"""Colours of the graph view: by time, bytes or backend, with their legends."""
+"""Colours of the graph view: by time, bytes, backend or error, with their legends."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatch
 from devtools_app.viewmodels.colours import backend_index
+from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP, gap_overlay
 from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.scene import GraphScene
 from devtools_app.viewmodels.units import format_bytes, format_time
 from inspector.model_graph import short_backend
+from inspector.numerics.report import Row
 
-OVERLAYS = ("time", "bytes", "backend", "none")
+OVERLAYS = ("time", "bytes", "backend", GAP, OWN_GAP, "none")
 Floats = NDArray[np.float64]
+NO_GAPS: Mapping[int, Row] = MappingProxyType({})
 
 
-def graph_overlay(made: GraphScene, overlay: str, time_unit: str, size_unit: str) -> GraphOverlay:
-    """Return the colours for one of OVERLAYS, each node's share of the time always as a bar."""
+def graph_overlay(
+    made: GraphScene,
+    overlay: str,
+    time_unit: str,
+    size_unit: str,
+    gaps: Mapping[int, Row] = NO_GAPS,
+) -> GraphOverlay:
+    """Return the colours for one of OVERLAYS, each node's share of the time beside its own."""
     legend = _owners(made)
+    if overlay in (GAP, OWN_GAP):
+        return gap_overlay(made, gaps, overlay, legend)
     shares = _shares(made)
     if overlay == "time" and _has(made.times.node_ns):
         top = float(np.nanmax(made.times.node_ns))

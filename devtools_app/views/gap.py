@@ -9,16 +9,18 @@ from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.gapping import Gap, Gapping
-from devtools_app.state import OpenSession, Selection, SelectionKind, State
+from devtools_app.state import NOTHING, Gaps, OpenSession, Selection, SelectionKind, State
 from devtools_app.viewmodels.gap_rows import (
     FLOOR,
     TensorLook,
     gap_table,
     growth,
     look_table,
+    selected_row,
     summary,
     tensor_look,
 )
+from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
@@ -26,6 +28,7 @@ from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.jobs.gap import GapJob
+from inspector.join_index import join_index
 from inspector.numerics.report import Row, RunGap
 from inspector.session import Session
 
@@ -69,6 +72,8 @@ class GapPane(Pane):
         self._begin = self.empty.add_button("Compare", self.compare)
         self._shown: OpenSession | None = None
         self._run: RunGap | None = None
+        self._current = -1
+        self._own = NOTHING
         self._lay_out_content()
         self.table.row_chosen.connect(self._row_chosen)
         self.growth.chosen.connect(self._place_chosen)
@@ -104,7 +109,7 @@ class GapPane(Pane):
             self._shown, self._run = state.open_session, None
             self.gapping.shut_down()
             self._refresh()
-        elif self._run is not None and state.selection.kind is SelectionKind.NODE:
+        elif self._run is not None and state.selection:
             self._show_selected(state.selection)
 
     def compare(self) -> None:
@@ -162,12 +167,21 @@ class GapPane(Pane):
 
     def _show_run(self, run: RunGap) -> None:
         self._run = run
+        self._tell(run)
         self.note.setText(summary(run))
         self.table.show_table(gap_table(run))
         bad = frozenset(row.order for row in run.rows if row.diverges)
         self.growth.show_errors(*growth(run), bad)
         first = run.first_divergence()
         self._place_chosen(first.order if first is not None else 0)
+
+    def _tell(self, run: RunGap) -> None:
+        """Let the other views know of the comparison, the run that is shown first."""
+        found, shown = self.gapping.current, self._shown
+        if found is None or found.report is None or shown is None:
+            return
+        others = (each for each in found.report.runs if each is not run)
+        self.store.update(gaps=Gaps(shown, (run, *others)))
 
     # -- one row ---------------------------------------------------------------------------
 
@@ -176,19 +190,25 @@ class GapPane(Pane):
         if run is None or not 0 <= number < len(run.rows):
             return
         row = run.rows[number]
+        self._current = number
         self.growth.show_current(number)
         self._look(row)
-        if row.node:
+        if row.graph_node:
             self.select(
                 Selection(
                     SelectionKind.NODE,
                     method=row.method,
-                    node=row.node,
+                    node=row.graph_node,
                     instruction=row.instruction,
                 )
             )
+        else:
+            self.select(
+                Selection(SelectionKind.INSTRUCTION, method=row.method, instruction=row.instruction)
+            )
 
     def _place_chosen(self, place: int) -> None:
+        self._current = place
         self.table.show_current(place)
         self.growth.show_current(place)
         run = self._run
@@ -196,15 +216,18 @@ class GapPane(Pane):
             self._look(run.rows[place])
 
     def _show_selected(self, selection: Selection) -> None:
-        run = self._run
-        if run is None or run.method != selection.method:
+        run, session = self._run, self.state.session
+        if run is None or session is None or run.method != self.state.method:
             return
-        for row in run.rows:
-            if row.node == selection.node and row.compared:
-                self.table.show_current(row.order)
-                self.growth.show_current(row.order)
-                self._look(row)
-                return
+        if selection == self._own:  # of several rows of a node, the one that was clicked stays
+            return
+        self._own = NOTHING
+        row = selected_row(run, related_to(selection, join_index(session, run.method)))
+        if row is not None and self._current != row.order:
+            self._current = row.order
+            self.table.show_current(row.order)
+            self.growth.show_current(row.order)
+            self._look(row)
 
     def _look(self, row: Row) -> None:
         found = self.gapping.current

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLineEdit
 from typing_extensions import override
 
 from devtools_app.state import Selection, SelectionKind, State
-from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.filter import FilterError
+from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP
+from devtools_app.viewmodels.graph_making import GraphLook, MadeGraph, make_graph
 from devtools_app.viewmodels.layout.cluster_tree import (
     ROOT,
     ClusterPath,
@@ -19,12 +20,8 @@ from devtools_app.viewmodels.layout.cluster_tree import (
     reveal,
     toggle,
 )
-from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
-from devtools_app.viewmodels.layout.placed import Placed
-from devtools_app.viewmodels.layout.scene_graph import SceneGraph
+from devtools_app.viewmodels.layout.engine import LayoutCache
 from devtools_app.viewmodels.opened_boxes import boxes_scope, opened_boxes, with_opened_boxes
-from devtools_app.viewmodels.scene import GraphScene, graph_scene, opening_set, with_sublabels
-from devtools_app.viewmodels.scene_overlay import graph_overlay
 from devtools_app.viewmodels.scene_search import (
     delegate_item,
     graph_note,
@@ -33,6 +30,7 @@ from devtools_app.viewmodels.scene_search import (
     selected_nodes,
     whole_delegate,
 )
+from devtools_app.views.editing import show_edits
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
@@ -40,7 +38,6 @@ from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from devtools_app.widgets.graph_canvas_pick import NOTHING, in_order
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
-from inspector.join_index import JoinIndex, join_index
 from inspector.model_graph import COMPILED, graph_names
 from inspector.session import Session
 
@@ -50,18 +47,6 @@ _NO_GRAPH = Need(
     " them beside the files that are here.",
     "etrecord = ETRecord(); … etrecord.save('model.etrecord')",
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Made:
-    """What the worker gives back."""
-
-    graph: GraphScene
-    scene: SceneGraph
-    overlay: GraphOverlay
-    placed: Placed
-    index: JoinIndex
-    look: tuple[str, ...]
 
 
 class GraphPane(Pane):
@@ -75,7 +60,7 @@ class GraphPane(Pane):
         super().__init__(context, "Graph")
         self.canvas = GraphCanvas(context.theme.canvas)
         self._cache = LayoutCache()
-        self._made: _Made | None = None
+        self._made: MadeGraph | None = None
         self._name = COMPILED
         self._flat = False
         self._anchor: ClusterPath | None = None
@@ -121,6 +106,15 @@ class GraphPane(Pane):
         self.canvas.cluster_selected.connect(self._cluster_chosen)
         self.canvas.toggle_requested.connect(self._toggle)
         self.theme.changed.connect(lambda: self.canvas.set_colours(self.theme.canvas))
+        self.canvas.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.canvas.customContextMenuRequested.connect(self._menu)
+
+    def _menu(self, at: QPoint) -> None:
+        """Offer the edits of the recipe on what is under the pointer, else on the selection."""
+        self.canvas.choose_at(at)
+        selection = self.state.selection
+        if selection:
+            show_edits(self.canvas, at, selection, self._ask)
 
     # -- state -----------------------------------------------------------------------------
 
@@ -136,12 +130,13 @@ class GraphPane(Pane):
             self._name = COMPILED
         self.graphs.show_choices([(graph_title(name), name) for name in names], self._name)
         self.graphs.setVisible(len(names) > 1)
-        key = (state.open_session, state.method, self._name, self._flat)
-        look = (state.overlay, state.units.time, state.units.size)
+        gap = state.gap if state.overlay in (GAP, OWN_GAP) else None
+        units = (state.overlay, state.units.time, state.units.size)
+        look = GraphLook(self._name, self._flat, units, gap)
         expanded = opened_boxes(state.expanded, self._scope(state))
         self.request(
-            (*key, look, expanded),
-            lambda: self._make(session, state.method, self._name, self._flat, look, expanded),
+            (state.open_session, state.method, look, expanded),
+            lambda: make_graph(session, state.method, look, expanded, self._made, self._cache),
         )
         if not self.working:
             self._show_selection(state)
@@ -151,32 +146,10 @@ class GraphPane(Pane):
         self.canvas.set_graph(None)
         self.show_need(need, tools=need is not NO_SESSION and self.graphs.count() > 1)
 
-    def _make(
-        self,
-        session: Session,
-        method: str,
-        name: str,
-        flat: bool,
-        look: tuple[str, ...],
-        expanded: frozenset[ClusterPath] | None,
-    ) -> _Made | None:
-        graph = graph_scene(session, method, name, flat=flat)
-        if graph is None:
-            return None
-        before = self._made
-        if before is not None and before.graph is graph and before.look == look:
-            scene, overlay = before.scene, before.overlay
-        else:
-            scene = with_sublabels(graph, *look)
-            overlay = graph_overlay(graph, *look)
-        opened = opening_set(scene.tree) if expanded is None else expanded
-        placed = lay_out(scene, opened, self._cache)
-        return _Made(graph, scene, overlay, placed, join_index(session, method), look)
-
     @override
     def show_result(self, result: object) -> None:
         """Draw what was laid out."""
-        if not isinstance(result, _Made):
+        if not isinstance(result, MadeGraph):
             self._clear(_NO_GRAPH)
             self.forget()
             return

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.requests import OpenSource, Select
+from devtools_app.requests import OpenSource, Select, ShowView
 from devtools_app.state import Selection, State
+from devtools_app.variant_steps import shown_variant
 from devtools_app.viewmodels.facts import FactSheet
 from devtools_app.viewmodels.node_facts import node_facts
+from devtools_app.views.editing import edits_menu, show_edits
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.fact_panel import FactPanel
+from devtools_app.widgets.push_button import push_button
 from inspector.source import SourceFrame
 
 _NOTHING = Need(
@@ -33,7 +38,37 @@ class NodePane(Pane):
         super().__init__(context, "Node")
         self.facts = FactPanel(context.theme, "Facts of the selected thing")
         self.facts.followed.connect(self._follow)
-        self.set_content(self.facts)
+        self._change = push_button(
+            "Change the recipe here…",
+            "Change how this is compiled: pointing at a change says what it would do",
+            self.show_changes,
+        )
+        page = QWidget()
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.facts, 1)
+        below = QHBoxLayout()
+        below.setContentsMargins(12, 6, 12, 8)
+        below.addWidget(self._change)
+        below.addStretch(1)
+        layout.addLayout(below)
+        self.set_content(page)
+        self.facts.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.facts.customContextMenuRequested.connect(self._menu)
+
+    def show_changes(self) -> None:
+        """Offer the edits of the recipe on what is selected."""
+        at = QPoint(0, self._change.height())
+        show_edits(self._change, at, self.state.selection, self._ask)
+
+    def _menu(self, at: QPoint) -> None:
+        menu = edits_menu(self, self.state.selection, self._ask)
+        before = menu.actions()[0]
+        for action in self.facts.actions():
+            menu.insertAction(before, action)
+        menu.insertSeparator(before)
+        menu.popup(self.facts.mapToGlobal(at))
 
     @override
     def show_content(self) -> None:
@@ -51,8 +86,10 @@ class NodePane(Pane):
             self.show_need(_NOTHING)
             return
         method, selection, units = state.method, state.selection, state.units
-        key = (state.open_session, method, selection, units, session.options)
-        self.request(key, lambda: node_facts(session, method, selection, units))
+        self._change.setVisible(shown_variant(state) is not None)
+        gap = state.gap
+        key = (state.open_session, method, selection, units, session.options, gap)
+        self.request(key, lambda: node_facts(session, method, selection, units, gap))
 
     @override
     def show_result(self, result: object) -> None:
@@ -69,6 +106,8 @@ class NodePane(Pane):
             self._ask(Select(link))
         elif isinstance(link, SourceFrame):
             self._ask(OpenSource(link.file, link.line))
+        elif isinstance(link, ShowView):
+            self._ask(link)
 
 
 SPEC = ViewSpec("node", "Node", Area.RIGHT, NodePane, "node")

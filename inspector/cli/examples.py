@@ -78,7 +78,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bisect": (
         "etscope bisect build -o fixed --bound loads",
         "etscope bisect build/recipe.json -o fixed --bound 'output.max_abs<=1e-3' -v",
-        "etscope compile --recipe fixed/recipe.json -o build2",
+        "etscope bisect build/recipe.json -o fixed --bound 'latency<=5ms' --runs 50 --threads 1",
     ),
     "run": (
         "etscope run model.pte -o run --inputs inputs.pt",

@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from inspector.blocks import Block
-from inspector.links import BlockLinks, Grade, link_block
+from inspector.delegate_inside import inside_delegate
+from inspector.links import BlockLinks, Grade, Link, link_block
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.join_facts import HANDLE, ORDER, Join, Target, delegate_members
+from inspector.numerics.shared_handles import Event, told_apart
 from inspector.session import Session
 from schema.etdump import DebugTensor
 
 NO_TENSORS = "the trace has no tensors inside this delegate"
 AT_BOUNDARY = "it is compared as output of the delegate"
 FUSED = "it is part of a fused operator; the last node of that is compared"
+SHARED = (
+    "several operators of this delegate share its debug handle, and no event is known to be its"
+)
 _GETITEM = "_operator::getitem"
 
 
@@ -49,33 +54,24 @@ def inside_outputs(
     """Return the nodes inside the delegates of a method, with what one run logged of each."""
     if join.graph is None or not join.calls:
         return ()
-    logged = _logged(link_block(session, block), block, run)
+    logged = _logged(session, link_block(session, block), block, run)
     found: list[InsideOutput] = []
     for step, taken in join.calls.items():
         nodes = delegate_members(join.graph, taken)
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
-        own = _with_fused(join.graph, nodes, logged.get(step, {}))
+        told, shared = told_apart(nodes, logged.get(step, ()))
+        own = _with_fused(join.graph, nodes, told)
         found += [
-            _inside(step, place, node, own, outputs)
+            _inside(step, place, node, own, outputs, SHARED if node.node.name in shared else "")
             for place, node in enumerate(nodes)
             if node.operator != _GETITEM
         ]
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
-    """What one event inside a delegate logged."""
-
-    name: str
-    nodes: tuple[str, ...]
-    inferred: bool
-    passes: tuple[tuple[DebugTensor, ...], ...]
-
-
-def _logged(links: BlockLinks, block: Block, run: int) -> dict[int, dict[str, _Event]]:
-    """Return call -> node -> the event of which it is the last node."""
-    found: dict[int, dict[str, _Event]] = {}
+def _logged(session: Session, links: BlockLinks, block: Block, run: int) -> dict[int, list[Event]]:
+    """Return call -> what its events logged, in order."""
+    found: dict[int, list[Event]] = {}
     seen: set[int] = set()
     for event in range(len(block)):
         group, number = int(block.layout.group[event]), block.instruction(event)
@@ -90,21 +86,34 @@ def _logged(links: BlockLinks, block: Block, run: int) -> dict[int, dict[str, _E
             continue
         passes = tuple(value.all_tensors() for value in values)
         inferred = link.grade is Grade.ORDER
-        told = _Event(block.event_name(event), link.nodes, inferred, passes)
-        for node in link.nodes:
-            found.setdefault(number, {})[node] = told
+        kind = _kind(session, links.method or "", link, block.event_name(event))
+        told = Event(block.event_name(event), link.nodes, inferred, passes, kind)
+        found.setdefault(number, []).append(told)
     return found
 
 
+def _kind(session: Session, method: str, link: Link, name: str) -> str:
+    """Return the kind of the payload node an event is of, empty when it is not known."""
+    if link.delegate is None:
+        return ""
+    inside = inside_delegate(session, method, link.delegate)
+    if link.payload_nodes:
+        node = inside.by_name.get(link.payload_nodes[0])
+        return "" if node is None else node.node.target
+    if name.isdecimal() and int(name) < len(inside.nodes):  # as traces of our engines have it
+        return inside.nodes[int(name)].node.target
+    return ""
+
+
 def _with_fused(
-    graph: FlatGraph, nodes: tuple[FlatNode, ...], logged: dict[str, _Event]
-) -> dict[str, _Event]:
+    graph: FlatGraph, nodes: tuple[FlatNode, ...], logged: dict[str, Event]
+) -> dict[str, Event]:
     """Add to each event the nodes fused into it: those behind its last one that none names.
 
     An activation, a batch norm: what follows alone, keeps type and shape and has no event.
     """
     by_name = {node.node.name: node for node in nodes}
-    found: dict[str, _Event] = {}
+    found: dict[str, Event] = {}
     for event in dict.fromkeys(logged.values()):
         last = by_name.get(event.nodes[-1])
         more: list[str] = []
@@ -135,13 +144,18 @@ def _follower(graph: FlatGraph, node: FlatNode, members: Mapping[str, FlatNode])
 
 
 def _inside(
-    step: int, place: int, node: FlatNode, logged: dict[str, _Event], outputs: set[Value]
+    step: int,
+    place: int,
+    node: FlatNode,
+    logged: dict[str, Event],
+    outputs: set[Value],
+    shared: str,
 ) -> InsideOutput:
     event = logged.get(node.node.name)
     name, operator = node.node.name, node.operator
     if event is None:
         leaves = any(value in outputs for value in node.writes)
-        reason = AT_BOUNDARY if leaves else NO_TENSORS
+        reason = AT_BOUNDARY if leaves else shared or NO_TENSORS
         return InsideOutput(step, place, operator, "", name, None, (), reason)
     if event.nodes[-1] != name:
         return InsideOutput(step, place, operator, event.name, name, None, (), FUSED)

@@ -6,7 +6,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from inspector.jobs.executing import ExecutingJob, MeasureJob, RunJob, VerifyJob
+from inspector.jobs.executing import ExecutingJob, MeasureJob, RunJob, StepJob, VerifyJob
 from inspector.worker import exporter
 from inspector.worker.bundle_job import bundle_into
 from inspector.worker.exporter import Say
@@ -14,6 +14,7 @@ from inspector.worker.inputs import ValuesError
 from inspector.worker.measure_job import measure
 from inspector.worker.recording import NotWrittenError
 from inspector.worker.run_job import run_into
+from inspector.worker.step_job import step_through
 from inspector.worker.verify_job import verify
 from runtime import ErrorCode, ExecutionError, Runtime
 from schema.errors import FormatError
@@ -38,6 +39,8 @@ def execute(job: ExecutingJob, folder: Path, say: Say) -> dict[str, Any]:
         return verify(job, say)
     if isinstance(job, MeasureJob):
         return measure(job, say, failure)
+    if isinstance(job, StepJob):
+        return step_through(job, folder, say)
     exporter.tell_what_is_said(say)
     return bundle_into(job, folder, say)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import warnings
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ import pytest
 import torch
 from torch import nn
 
+from inspector.api import exported_program
 from inspector.load import load_session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.join import join_method
@@ -70,6 +72,12 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's deserialiser has its own
         yield
+
+
+@pytest.fixture(autouse=True)
+def _rebuilt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rebuild the recorded program, which is the same in all runs, once a test."""
+    monkeypatch.setattr(exported_program, "rebuilt", functools.cache(exported_program.rebuilt))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,182 @@
+"""What crosses the border of a delegate, and what it costs to fit the two sides together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.facts import Fact, FactGroup
+from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
+from devtools_app.viewmodels.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
+from devtools_app.viewmodels.scene_clusters import quantises
+from devtools_app.viewmodels.units import Quantity, exact_text, format_bytes, format_time
+from inspector.delegate_inside import InsideNode, inside_delegate
+from inspector.model_graph import ModelGraph, ModelNode
+from inspector.session import Session
+from schema.graph import GraphValue
+from schema.identity_cache import identity_cache
+
+_LAYOUT = ("_to_dim_order_copy", "_clone_dim_order", "permute_copy", "transpose_copy")
+_MEASURED = "inner"
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A tensor that enters or leaves a delegate.
+
+    Attributes:
+        delegate: index of the delegate
+        inward: whether it enters
+        value: the tensor
+        other: node at the other side: the maker of what enters, a reader of what leaves
+        nbytes: its size, None when unknown
+        conversion: ``quantise``, ``dequantise`` or ``layout`` where the node at the other side only
+            fits the two sides together, else empty
+    """
+
+    delegate: int
+    inward: bool
+    value: GraphValue
+    other: str
+    nbytes: int | None
+    conversion: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """A payload node that the compiler added: a layout copy, a conversion.
+
+    Attributes:
+        node: in the payload
+        ns: mean time of a run, None where it was not measured
+        event: row of the profile, None without one
+    """
+
+    node: InsideNode
+    ns: float | None
+    event: int | None
+
+
+@identity_cache
+def boundaries(graph: ModelGraph) -> tuple[Boundary, ...]:
+    """Return each tensor that enters or leaves a delegate, once a delegate and direction."""
+    found: dict[tuple[int, bool, str], Boundary] = {}
+    values = {value.name: value for node in graph.nodes for value in node.values}
+    for edge in graph.edges:
+        source, target = graph.nodes[edge.source], graph.nodes[edge.target]
+        if source.delegate == target.delegate:
+            continue
+        value = values.get(edge.value, GraphValue(edge.value))
+        for inside, other, inward in ((target, source, True), (source, target, False)):
+            if inside.delegate is not None:
+                key = (inside.delegate, inward, edge.value)
+                what = _conversion(other)
+                one = Boundary(inside.delegate, inward, value, other.name, edge.nbytes, what)
+                if key not in found or (what and not found[key].conversion):
+                    found[key] = one
+    return tuple(found.values())
+
+
+def _conversion(other: ModelNode) -> str:
+    """Return what a node outside does only for the border's sake; nothing for one delegated."""
+    if other.delegate is not None:
+        return ""
+    sign = quantises(other.node.target)
+    if sign:
+        return "quantise" if sign > 0 else "dequantise"
+    stem = other.node.target.rpartition("::")[2].split(".")[0]
+    return "layout" if stem in _LAYOUT else ""
+
+
+@identity_cache
+def inserted_nodes(session: Session, method: str, delegate: int) -> tuple[Inserted, ...]:
+    """Return the payload nodes of a delegate that no operator of the user's stands for."""
+    rows: dict[str, list[OperatorRow]] = {}
+    for row in operator_rows(session, method).of_delegate(delegate):
+        if row.kind == _MEASURED and row.link.inserted:
+            for name in row.link.payload_nodes:
+                rows.setdefault(name, []).append(row)
+    found: list[Inserted] = []
+    for node in inside_delegate(session, method, delegate).nodes:
+        if node.inserted:
+            own = rows.get(node.node.name, [])
+            known = [float(row.samples_ns.mean()) for row in own if row.samples_ns is not None]
+            event = next((row.event for row in own), None)
+            found.append(Inserted(node, sum(known) if known else None, event))
+    return tuple(found)
+
+
+def border_group(
+    session: Session, method: str, delegate: int, borders: Sequence[Boundary]
+) -> FactGroup:
+    """Return what crosses the border of a delegate and what fitting the two sides costs."""
+    own = [one for one in borders if one.delegate == delegate]
+    facts = [
+        _crossing("in", [one for one in own if one.inward]),
+        _crossing("out", [one for one in own if not one.inward]),
+    ]
+    added = inserted_nodes(session, method, delegate)
+    if added:
+        facts.append(_added(added))
+    outside = Counter(one.conversion for one in own if one.conversion)
+    for word, title in (
+        ("dequantise", "dequantised outside"),
+        ("quantise", "quantised outside"),
+        ("layout", "layout changed outside"),
+    ):
+        if outside[word]:
+            names = ", ".join(one.other for one in own if one.conversion == word)
+            facts.append(Fact(title, _tensors(outside[word]), names))
+    return FactGroup("Border", tuple(facts))
+
+
+def _crossing(way: str, own: Sequence[Boundary]) -> Fact:
+    known = [one.nbytes for one in own if one.nbytes is not None]
+    if len(known) < len(own):
+        return Fact(way, f"{_tensors(len(own))}, size unknown")
+    return Fact(way, f"{_tensors(len(own))}, {format_bytes(sum(known))}", f"{sum(known):,} B")
+
+
+def _tensors(count: int) -> str:
+    return f"{count:,} tensor{'' if count == 1 else 's'}"
+
+
+def _added(added: Sequence[Inserted]) -> Fact:
+    """Return how many nodes the compiler added, and what they cost as far as it is known."""
+    words = [f"{len(added):,} node{'' if len(added) == 1 else 's'}"]
+    sizes = [one.node.output_bytes for one in added]
+    known = [size for size in sizes if size is not None]
+    if len(known) == len(sizes):
+        words.append(f"{format_bytes(sum(known))} written")
+    times = [one.ns for one in added if one.ns is not None]
+    exact = ", ".join(one.node.node.name for one in added)
+    if len(times) == len(added):
+        words.append(format_time(sum(times)))
+        exact += f": {exact_text(sum(times), Quantity.TIME)}"
+    return Fact("added by the compiler", ", ".join(words), exact)
+
+
+def join_group(session: Session, method: str, delegate: int) -> FactGroup:
+    """Return with which grades the events inside a delegate were joined to nodes."""
+    rows = operator_rows(session, method).of_delegate(delegate)
+    grades = Counter(row.link.grade.value for row in rows if row.kind == _MEASURED)
+    facts = [
+        Fact(
+            "operators inside",
+            f"{count:,} joined",
+            JOIN_REASONS[JOIN_WORDS[grade]],
+            JOIN_WORDS[grade],
+            JOIN_TONES.get(JOIN_WORDS[grade], "muted"),
+        )
+        for grade, count in grades.most_common()
+    ]
+    return FactGroup("Events", tuple(facts))
+
+
+def inserted_selection(method: str, one: Inserted) -> Selection | str:
+    """Return what choosing an inserted node selects: its event, where it was measured."""
+    if one.event is not None:
+        return Selection(SelectionKind.EVENT, method, event=one.event)
+    return f"{one.node.delegate} {one.node.node.name}"

@@ -1,0 +1,64 @@
+"""What a comparison of numbers says of the selected thing, for the Node panel."""
+
+from __future__ import annotations
+
+from devtools_app.requests import ShowView
+from devtools_app.viewmodels.facts import Fact, FactGroup
+from devtools_app.viewmodels.gap_rows import selected_row
+from inspector.join_index import Related
+from inspector.numerics.metrics import Metrics
+from inspector.numerics.report import BY_RUN, Row, RunGap
+
+_TITLE = "Numeric gap"
+
+
+def gap_group(run: RunGap | None, related: Related) -> FactGroup:
+    """Return how far a node is from the reference; a group without lines when nobody compared."""
+    row = None if run is None else selected_row(run, related)
+    if row is None:
+        return FactGroup(_TITLE)
+    if row.total is None:
+        return FactGroup(_TITLE, (Fact("not compared", row.reason),))
+    facts = [_distance(_basis(row), row.total)]
+    if row.own is not None:
+        badge, tone = ("diverges", "bad") if row.diverges else ("", "")
+        facts.append(_distance("adds itself", row.own, badge, tone))
+    if row.inherited is not None:
+        facts.append(_distance("received", row.inherited))
+    facts += _measures(row.total)
+    if len(row.covers) > 1:
+        names = ", ".join(row.covers)
+        facts.append(Fact("compared as", f"last of {len(row.covers)} nodes", names))
+    if row.note:
+        facts.append(Fact("note", row.note))
+    how = "by order and data flow" if row.inferred else "by debug handle"
+    badge = "inferred" if row.inferred else "exact"
+    facts.append(Fact("joined", how, row.grade, badge, "warn" if row.inferred else "good"))
+    facts.append(Fact("", "show in Numeric gap", link=ShowView("gap")))
+    return FactGroup(_TITLE, tuple(facts))
+
+
+def _basis(row: Row) -> str:
+    return "from values of the run" if row.basis == BY_RUN else "from the reference"
+
+
+def _distance(label: str, metrics: Metrics, badge: str = "", tone: str = "") -> Fact:
+    words = f"{metrics.max_abs:.4g}"
+    if metrics.out_of_tolerance:
+        words += f"  {metrics.out_of_tolerance:.2%} of elements outside"
+    return Fact(label, words, f"largest difference {metrics.max_abs!r}", badge, tone)
+
+
+def _measures(metrics: Metrics) -> list[Fact]:
+    facts: list[Fact] = []
+    if metrics.snr_db is not None:
+        facts.append(Fact("SNR", f"{metrics.snr_db:.1f} dB", repr(metrics.snr_db)))
+    if metrics.ulp is not None:
+        facts.append(Fact("ULP", f"{metrics.ulp:.4g}", repr(metrics.ulp)))
+    for name, found, wanted in (
+        ("NaN", metrics.nan, metrics.nan_reference),
+        ("infinite", metrics.inf, metrics.inf_reference),
+    ):
+        if found or wanted:
+            facts.append(Fact(name, f"{found:,}, the reference has {wanted:,}"))
+    return facts

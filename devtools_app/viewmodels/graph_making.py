@@ -1,0 +1,79 @@
+"""Makes what the graph view draws, in a thread: scene, colours and places of one graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from devtools_app.viewmodels.canvas_data import GraphOverlay
+from devtools_app.viewmodels.gap_colours import gap_text, node_gaps
+from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
+from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
+from devtools_app.viewmodels.layout.placed import Placed
+from devtools_app.viewmodels.layout.scene_graph import SceneGraph
+from devtools_app.viewmodels.scene import GraphScene, graph_scene, opening_set, with_sublabels
+from devtools_app.viewmodels.scene_overlay import graph_overlay
+from inspector.join_index import JoinIndex, join_index
+from inspector.numerics.report import RunGap
+from inspector.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class GraphLook:
+    """Which graph is drawn, and what its colours and words are made of.
+
+    Attributes:
+        name: of the graph
+        flat: without boxes of modules
+        overlay: what colour means, and the units of time and size
+        gap: the comparison that colours come from, None for none
+    """
+
+    name: str
+    flat: bool
+    overlay: tuple[str, str, str]
+    gap: RunGap | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeGraph:
+    """A graph that is ready to be drawn."""
+
+    graph: GraphScene
+    scene: SceneGraph
+    overlay: GraphOverlay
+    placed: Placed
+    index: JoinIndex
+    look: GraphLook
+
+
+def make_graph(
+    session: Session,
+    method: str,
+    look: GraphLook,
+    expanded: frozenset[ClusterPath] | None,
+    before: MadeGraph | None,
+    cache: LayoutCache,
+) -> MadeGraph | None:
+    """Return a graph of a method, None when the session has nothing to make it of.
+
+    Args:
+        session: what was opened
+        method: name
+        look: which graph, and how
+        expanded: opened boxes, None for those that are open at first
+        before: what was drawn last
+        cache: of layouts
+    """
+    graph = graph_scene(session, method, look.name, flat=look.flat)
+    if graph is None:
+        return None
+    if before is not None and before.graph is graph and before.look == look:
+        scene, overlay = before.scene, before.overlay
+    else:
+        rows = node_gaps(graph, look.name, look.gap)
+        words = {node: gap_text(row, look.overlay[0]) for node, row in rows.items()}
+        scene = with_sublabels(graph, *look.overlay, words)
+        overlay = graph_overlay(graph, *look.overlay, rows)
+    opened = opening_set(scene.tree) if expanded is None else expanded
+    placed = lay_out(scene, opened, cache)
+    return MadeGraph(graph, scene, overlay, placed, join_index(session, method), look)

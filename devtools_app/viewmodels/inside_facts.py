@@ -1,0 +1,99 @@
+"""What the Node panel says of the inside of a delegate, and of the numbers in weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from devtools_app.state import Units
+from devtools_app.viewmodels.facts import Fact, FactGroup
+from devtools_app.viewmodels.node_text import value_text
+from devtools_app.viewmodels.units import format_bytes
+from inspector.delegate_inside import InsideNode, inside_of, quantisation_text
+from inspector.model_graph import ModelNode
+from inspector.session import Session
+from inspector.weights import Spread, WeightBytes, node_weights, spread
+
+_BARS = "▁▂▃▄▅▆▇█"
+_MOST_BYTES = 256 << 20  # of a weight whose numbers are looked at; more takes a second
+
+
+def inside_groups(session: Session, method: str, node: ModelNode) -> list[FactGroup]:
+    """Return a group for each payload node that stands for a node of the graph."""
+    return [_inside_group(one) for one in inside_of(session, method, node)]
+
+
+def _inside_group(one: InsideNode) -> FactGroup:
+    facts = [Fact("kind", one.node.target, one.node.name)]
+    if one.activation:
+        facts.append(Fact("fused activation", one.activation))
+    if one.inserted:
+        facts.append(Fact("inserted", "by the compiler: no operator of yours stands for it"))
+    for value in one.values:
+        if value.constant is None:
+            facts.append(Fact(value.role, value_text(value.value), f"{value.value.name} in memory"))
+        tensor = value.value.tensor
+        if tensor is not None and tensor.quantisation is not None:
+            words = quantisation_text(tensor.quantisation)
+            facts.append(Fact(f"{value.role}, quantised", words, words))
+    return FactGroup("In the payload", tuple(facts))
+
+
+def weight_groups(session: Session, method: str, node: ModelNode, units: Units) -> list[FactGroup]:
+    """Return a group for each weight of a node with its bytes and the look of its numbers."""
+    return [_weight_group(one, units) for one in node_weights(session, method, node)]
+
+
+def _weight_group(weight: WeightBytes, units: Units) -> FactGroup:
+    size = "unknown" if weight.nbytes is None else format_bytes(weight.nbytes, units.size)
+    exact = "" if weight.nbytes is None else f"{weight.nbytes:,} B"
+    sizes = ", ".join(map(str, weight.sizes))
+    facts = [Fact("size", f"{weight.dtype} [{sizes}]  {size}", f"{weight.name} {exact}".strip())]
+    if weight.quantisation is not None:
+        words = quantisation_text(weight.quantisation)
+        facts.append(Fact("quantised", words, words))
+    facts += _numbers(weight)
+    title = f"Weight: {weight.role}" if weight.role else "Weight"
+    return FactGroup(title, tuple(facts))
+
+
+def _numbers(weight: WeightBytes) -> list[Fact]:
+    if weight.data is None:
+        return [Fact("values", "missing", weight.missing)]
+    if len(weight.data) > _MOST_BYTES:
+        return [Fact("values", "not read", f"more than {format_bytes(_MOST_BYTES)}")]
+    found = spread(weight)
+    if found is None:
+        return [Fact("values", "packed: not readable as numbers")]
+    return _spread_facts(found)
+
+
+def _spread_facts(found: Spread) -> list[Fact]:
+    facts = found.facts
+    low, high = facts["min"] or 0, facts["max"] or 0
+    words = f"{low:.4g} … {high:.4g}"
+    mean, deviation = facts["mean"] or 0.0, facts["std"] or 0.0
+    listed = [
+        Fact("values", words, f"{low!r} … {high!r}"),
+        Fact("mean ± std", f"{mean:.4g} ± {deviation:.4g}", f"{mean!r} ± {deviation!r}"),
+        Fact("spread", bars(found.counts.tolist()), _bins(found)),
+    ]
+    for name, word in (("zero", "zeros"), ("nan", "NaN"), ("inf", "infinite")):
+        count = facts[name]
+        if count:
+            share = count / max(facts["count"] or 1, 1)
+            listed.append(Fact(word, f"{count:,}  {share:.1%}"))
+    return listed
+
+
+def bars(counts: Sequence[int]) -> str:
+    """Return a histogram as a line of bars; a bin that holds anything is never empty."""
+    top = max(counts, default=0)
+    if not top:
+        return ""
+    steps = len(_BARS) - 1
+    return "".join(" " if not one else _BARS[round(one / top * steps)] for one in counts)
+
+
+def _bins(found: Spread) -> str:
+    largest = int(found.counts.max())
+    return f"{len(found.counts)} bins of equal width, the fullest holds {largest:,} elements"

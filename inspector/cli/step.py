@@ -1,0 +1,243 @@
+"""step: inside of one delegate call: run to a node, read values, replace them, go on."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from inspector import record_maps
+from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
+from inspector.cli.job_runs import (
+    add_program_data,
+    add_timeout,
+    check_there,
+    count_or_none,
+    finished,
+    refused,
+)
+from inspector.cli.options import add_output
+from inspector.cli.output import refuse_inputs
+from inspector.cli.progress import Progress
+from inspector.jobs.executing import MADE_INPUTS, StepJob
+from inspector.jobs.output_folder import FolderError
+from inspector.jobs.run import ExecutingRun
+from inspector.load import load_session
+from inspector.numerics.flat_graph import flat_graph
+from inspector.source import SourceFrame, user_frame
+from schema.graph import GraphNode
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument("program", metavar="MODEL", help="a .pte or .bpte file")
+    parser.add_argument("--method", metavar="NAME", default="", help="default: forward")
+    parser.add_argument(
+        "--call",
+        type=count_or_none,
+        default=0,
+        metavar="N",
+        help="which delegate call of the run; default: 0, the first",
+    )
+    parser.add_argument(
+        "--to",
+        dest="stop",
+        type=count_or_none,
+        metavar="NODE",
+        help="show the values there are before this node; default: those of all nodes",
+    )
+    parser.add_argument(
+        "--value",
+        dest="values",
+        action="append",
+        type=count_or_none,
+        default=[],
+        metavar="ID",
+        help="show this value; may be repeated; default: all",
+    )
+    parser.add_argument(
+        "--replace",
+        dest="replacements",
+        action="append",
+        type=_replacement,
+        default=[],
+        metavar="ID=zeros|ones|NUMBER|FILE.pt",
+        help="what a value holds from the moment it is there; may be repeated",
+    )
+    parser.add_argument(
+        "--record", default="", metavar="MODEL.etrecord", help="names the nodes and source lines"
+    )
+    parser.add_argument(
+        "--save", metavar="FILE.pt", help="write the values shown, a dictionary by id"
+    )
+    parser.add_argument(
+        "--inputs",
+        metavar="FILE.pt|random|ones|zeros",
+        help="the list of flattened inputs that torch.save wrote, or what to make up;"
+        " default: random",
+    )
+    parser.add_argument(
+        "--case", type=count_or_none, metavar="N", help="inputs of this bundled case"
+    )
+    parser.add_argument(
+        "--seed", type=count_or_none, default=0, metavar="N", help="of random inputs; default: 0"
+    )
+    add_program_data(parser)
+    add_timeout(parser)
+    add_output(parser)
+
+
+def _replacement(text: str) -> tuple[int, str]:
+    ident, equals, what = text.partition("=")
+    if not equals or not what or not ident.isascii() or not ident.isdigit() or len(ident) > 9:
+        raise ArgumentTypeError(f"expected ID=zeros, ones, a number or a file, found {text!r}")
+    return int(ident), what
+
+
+def run(options: Namespace) -> Answer:
+    """Step through the call in a worker process."""
+    job = _job(options)
+    options.inputs = [job.program]
+    files = [*job.data_files, *_files(job), *([options.record] if options.record else ())]
+    for path in (job.program, *files):
+        check_there(path)
+    target = Path(options.save) if options.save else None
+    if target is not None:
+        refuse_inputs(target, [job.program, *files])
+    try:
+        running = ExecutingRun(job, target, force=options.force, timeout=options.timeout)
+    except FolderError as error:
+        raise refused(error) from error
+    progress = Progress(sys.stderr, verbose=options.verbose)
+    report = finished(running, progress, verbose=options.verbose).result
+    return _answer({**report, "nodes": _recorded(report, options.record)})
+
+
+def _recorded(report: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
+    """Return the nodes with those of the record that have their debug handles."""
+    found: dict[int, list[GraphNode]] = {}
+    if path:
+        record = load_session([path], strict=True).record
+        graph = record_maps.edge_graph(record, report["method"]) if record is not None else None
+        for node in flat_graph(graph).nodes if graph is not None else ():
+            found.setdefault(node.node.debug_handle or 0, []).append(node.node)
+    nodes: list[dict[str, Any]] = []
+    for node in report["nodes"]:
+        own = found.get(node["debug_handle"] or -1, [])
+        frame = next((one for one in map(_frame, own) if one is not None), None)
+        where = None if frame is None else frame.label
+        nodes.append({**node, "recorded": [one.name for one in own], "where": where})
+    return nodes
+
+
+def _frame(node: GraphNode) -> SourceFrame | None:
+    return user_frame(node.stack_trace)
+
+
+def _job(options: Namespace) -> StepJob:
+    if options.case is not None and options.inputs is not None:
+        raise CommandError("--inputs and --case both say which inputs", USAGE)
+    return StepJob(
+        program=options.program,
+        method=options.method,
+        call=options.call,
+        stop=options.stop,
+        values=tuple(options.values),
+        replacements=tuple(options.replacements),
+        inputs=options.inputs or MADE_INPUTS[0],
+        case=options.case,
+        seed=options.seed,
+        save=bool(options.save),
+        data_files=tuple(options.ptd),
+        threads=options.threads,
+        engine=options.engine,
+    )
+
+
+def _files(job: StepJob) -> list[str]:
+    """Return the files of tensors a job reads."""
+    files = [what for _, what in job.replacements if not _is_filling(what)]
+    return files if job.inputs in MADE_INPUTS else [job.inputs, *files]
+
+
+def _is_filling(what: str) -> bool:
+    if what in ("zeros", "ones"):
+        return True
+    try:
+        float(what)
+    except ValueError:
+        return False
+    return True
+
+
+def _answer(report: Mapping[str, Any]) -> Answer:
+    values = {each["value"]: each for each in report["values"]}
+    nodes = [_node(node, values) for node in report["nodes"]]
+    tables = [
+        Table("", _NODES, nodes),
+        Table("values", _VALUES, [_value(v) for v in values.values()]),
+    ]
+    return Answer(report, lines=_lines(report), tables=tuple(tables))
+
+
+_NODES = (
+    Column("#", "count"),
+    Column("kind"),
+    Column("reads"),
+    Column("makes"),
+    Column("handle", "count"),
+    Column("seen"),
+    Column("recorded node"),
+    Column("source"),
+)
+_VALUES = (
+    Column("value", "count"),
+    Column("made by", "count"),
+    Column("dtype"),
+    Column("shape"),
+    Column("min", "number"),
+    Column("mean", "number"),
+    Column("max", "number"),
+    Column("note"),
+)
+
+
+def _node(node: Mapping[str, Any], values: Mapping[int, Any]) -> tuple[Any, ...]:
+    reads, makes = (" ".join(map(str, node[name])) for name in ("inputs", "outputs"))
+    replaced = any(values.get(value, {}).get("replaced") for value in node["outputs"])
+    seen = "replaced" if replaced else "yes" if node["ran"] else "not yet"
+    head = (node["node"], node["kind"], reads, makes, node["debug_handle"], seen)
+    return (*head, " ".join(node["recorded"]), node["where"] or "")
+
+
+def _value(value: Mapping[str, Any]) -> tuple[Any, ...]:
+    notes = ["replaced"] if value["replaced"] else []
+    notes += [
+        f"{value[name]:,} {word}"
+        for name, word in (("nan", "NaN"), ("inf", "infinite"))
+        if value[name]
+    ]
+    shape = "x".join(map(str, value["shape"])) or "scalar"
+    head = (value["value"], value["made_by"], value["dtype"], shape)
+    return (*head, value["min"], value["mean"], value["max"], ", ".join(notes))
+
+
+def _lines(report: Mapping[str, Any]) -> list[str]:
+    lines = [
+        f"delegate call {report['call']} of {report['calls']}: {report['backend']}, instruction"
+        f" {report['instruction']}, {len(report['nodes'])} nodes, {report['source']}"
+    ]
+    if report["note"]:
+        lines.append(report["note"])
+    if report["stopped_at"] is not None:
+        lines.append(f"stopped before node {report['stopped_at']}; then the run went on to its end")
+    for place, output in enumerate(report["outputs"]):
+        if output["kind"] != "tensor":
+            continue
+        said = f"output {place}: {output['dtype']} {output['shape']}"
+        if output["difference"] is not None:
+            said += f", {output['difference']:.6g} from the run without replacements"
+        lines.append(said)
+    return lines

@@ -1,0 +1,240 @@
+"""One delegate call in the worker, node by node: its values, and what replacing them does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from inspector.jobs.executing import MADE_INPUTS, StepJob
+from inspector.jobs.output_file import MADE
+from inspector.worker.exporter import AnswerError, Say, told
+from inspector.worker.inputs import ValuesError, chosen_method, described, made_inputs, read_values
+from runtime import DelegateSteps, ErrorCode, ExecutionError, Method, Runtime
+from runtime.backends.xnnpack.engines import run_kernels_here
+from runtime.loading import read
+from runtime.verify import bundled_values, find_case
+from schema import bundled
+from schema.version import __version__
+
+_FILLS = ("zeros", "ones")
+
+
+def step_through(job: StepJob, folder: Path, say: Say) -> dict[str, Any]:
+    """Run one delegate call node by node and the rest as usual; return what was seen.
+
+    With values replaced, the same run without that is done first, to tell what it changed.
+
+    Raises: ExecutionError, AnswerError, ValuesError, OSError
+    """
+    if job.threads:
+        torch.set_num_threads(job.threads)
+    run_kernels_here()
+    with told(say, "load"):
+        program = Runtime.get().load_program(job.program, data_path=list(job.data_files))
+        name = chosen_method(program.file, job.method)
+        method = program.load_method(name, engine=job.engine)
+        inputs = _inputs(job, program.file.plan(name))
+        wanted = {value: _filling(what) for value, what in job.replacements}
+    before: list[Any] = []
+    with told(say, "run", name):
+        if wanted:
+            fresh = program.load_method(name, engine=job.engine)
+            before = _Walk(fresh, job, {}).run(inputs)
+        walk = _Walk(method, job, wanted)
+        outputs = walk.run(inputs)
+    if job.save:
+        with told(say, "write"):
+            torch.save(walk.tensors, folder / MADE)
+    return {
+        "etscope": __version__,
+        "program": job.program,
+        "method": name,
+        "inputs": job.inputs if job.case is None else "bundled",
+        **walk.report(method),
+        "outputs": [_output(place, outputs, before) for place in range(len(outputs))],
+    }
+
+
+def _inputs(job: StepJob, plan: Any) -> list[Any]:  # noqa: ANN401
+    if job.case is not None:
+        data, file = read(job.program)
+        return bundled_values(
+            find_case(bundled.decode(data, file=file), plan.name, job.case).inputs
+        )
+    if job.inputs in MADE_INPUTS:
+        return made_inputs(plan, job.inputs, job.seed)
+    return read_values(job.inputs)
+
+
+def _filling(what: str) -> torch.Tensor | float:
+    """Return what a value is replaced by: a number for all its elements, or a tensor."""
+    if what in _FILLS:
+        return float(what == "ones")
+    try:
+        return float(what)
+    except ValueError:
+        pass
+    found = read_values(what)
+    if len(found) != 1 or not isinstance(found[0], torch.Tensor):
+        raise ValuesError(f"{what}: expected one tensor, found {len(found)} values")
+    return found[0]
+
+
+class _Walk:
+    """A run that goes through one delegate call node by node.
+
+    Attributes:
+        tensors: values that are asked for
+    """
+
+    def __init__(
+        self, method: Method, job: StepJob, wanted: Mapping[int, torch.Tensor | float]
+    ) -> None:
+        self._method, self._job, self._wanted = method, job, wanted
+        self._calls = 0
+        self._instruction = 0
+        self._nodes: list[dict[str, Any]] = []
+        self._values: dict[int, dict[str, Any]] = {}
+        self.tensors: dict[int, torch.Tensor] = {}
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run everything; return the outputs.
+
+        Raises: AnswerError if there is no such call, or no such node or value in it
+        """
+        method = self._method
+        method.set_inputs(inputs)
+        number = 0
+        try:
+            while True:
+                if method.at_delegate:
+                    if self._calls == self._job.call:
+                        self._instruction = number
+                        self._through(method.step_into())
+                        self._calls += 1
+                        number += 1
+                        continue
+                    self._calls += 1
+                method.step()
+                number += 1
+        except ExecutionError as error:
+            if error.code != ErrorCode.EndOfMethod:
+                raise
+        method.reset_execution()
+        if self._calls <= self._job.call:
+            raise AnswerError(
+                f"there is no delegate call {self._job.call}: the run has {self._calls} of them"
+            )
+        return method.get_outputs()
+
+    def _through(self, steps: DelegateSteps) -> None:
+        self._check(steps)
+        made = {value for node in steps.nodes for value in node.outputs}
+        given = dict.fromkeys(
+            value for node in steps.nodes for value in node.inputs if value not in made
+        )
+        for value in given:
+            self._arrived(steps, value, None)
+        stop = len(steps.nodes) if self._job.stop is None else self._job.stop
+        for node in steps.nodes:
+            steps.step()
+            if node.index < stop:
+                for value in node.outputs:
+                    self._arrived(steps, value, node.index)
+            else:
+                self._replace(steps, node.outputs)
+            self._nodes.append(
+                {
+                    "node": node.index,
+                    "kind": node.kind,
+                    "inputs": list(node.inputs),
+                    "outputs": list(node.outputs),
+                    "debug_handle": node.debug_handle,
+                    "ran": node.index < stop,
+                }
+            )
+        steps.finish()
+
+    def _check(self, steps: DelegateSteps) -> None:
+        known = {value for node in steps.nodes for value in (*node.inputs, *node.outputs)}
+        for value in (*self._wanted, *self._job.values):
+            if value not in known:
+                raise AnswerError(f"no node of the delegate call reads or makes value {value}")
+        stop = self._job.stop
+        if stop is not None and stop > len(steps.nodes):
+            raise AnswerError(f"there is no node {stop}: the call has {len(steps.nodes)}")
+
+    def _replace(self, steps: DelegateSteps, values: Sequence[int]) -> None:
+        for value in values:
+            filling = self._wanted.get(value)
+            if filling is None:
+                continue
+            if not isinstance(filling, torch.Tensor):
+                filling = torch.full_like(steps.value(value), cast("Any", filling))
+            steps.replace(value, filling)
+
+    def _arrived(self, steps: DelegateSteps, value: int, node: int | None) -> None:
+        """Replace a value that has just been made where that is wanted, and look at it."""
+        self._replace(steps, (value,))
+        tensor = steps.value(value)
+        self._values[value] = {
+            "value": value,
+            "made_by": node,
+            "replaced": value in self._wanted,
+            **statistics(tensor),
+        }
+        asked = self._job.values
+        if self._job.save and (value in asked or not asked):
+            self.tensors[value] = tensor
+
+    def report(self, method: Method) -> dict[str, Any]:
+        """Return what was seen inside of the call."""
+        asked = self._job.values
+        measured = method.measurements
+        values = [each for ident, each in self._values.items() if not asked or ident in asked]
+        partition = measured[0] if measured else None
+        return {
+            "call": self._job.call,
+            "calls": self._calls,
+            "instruction": self._instruction,
+            "backend": partition.backend if partition else None,
+            "engine": partition.engine if partition else None,
+            "source": partition.source if partition else None,
+            "note": partition.note if partition else "",
+            "stopped_at": self._job.stop,
+            "nodes": self._nodes,
+            "values": values,
+        }
+
+
+def statistics(tensor: torch.Tensor) -> dict[str, Any]:
+    """Return type, shape and range of a tensor; numbers of what is not finite are counted."""
+    wide = tensor.detach().to(torch.float64)
+    finite = wide[wide.isfinite()]
+    known = finite.numel() > 0
+    return {
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+        "min": float(finite.min()) if known else None,
+        "mean": float(finite.mean()) if known else None,
+        "max": float(finite.max()) if known else None,
+        "nan": int(wide.isnan().sum()),
+        "inf": int(wide.isinf().sum()),
+    }
+
+
+def _output(place: int, outputs: Sequence[Any], before: Sequence[Any]) -> dict[str, Any]:
+    """Return an output, and how far it is from that of the run without replacements."""
+    value = outputs[place]
+    if not isinstance(value, torch.Tensor):
+        return {**described(value), "difference": None}
+    apart = None
+    if before and isinstance(before[place], torch.Tensor):
+        other = before[place]
+        if other.shape == value.shape:
+            gap = (value.to(torch.float64) - other.to(torch.float64)).abs().nan_to_num(0.0)
+            apart = float(gap.max()) if gap.numel() else 0.0
+    return {"kind": "tensor", **statistics(value), "difference": apart}
