@@ -56,7 +56,8 @@ class EditMenu(QObject):
     def _add(self, menu: QMenu, group: OfferGroup, *, flat: bool) -> None:
         title = group.title.replace("&", "&&")
         if flat:
-            menu.addSection(title)
+            heading = menu.addAction(title)
+            heading.setEnabled(False)  # style sheets leave the words of a section out
             inside = menu
         else:
             inside = menu.addMenu(title)

@@ -23,6 +23,7 @@ from inspector.comparing.model import (
 from inspector.comparing.statistics import FASTER, SLOWER, TimeVerdict
 
 MS = 1e6  # nanoseconds
+_MANY = 2.0  # times as long; a share says little beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def _speed(found: Comparison, letters: Sequence[str]) -> str:
         return ""
     one, two = letters[1], letters[0]
     if verdict.word in (FASTER, SLOWER):
-        return f"{one} is {abs(verdict.ratio - 1):.1%} {verdict.word} than {two}"
+        return f"{one} is {_how_much(verdict)} than {two}"
     return f"The times of {one} and {two} are not distinguishable"
 
 
@@ -85,8 +86,17 @@ def _best(found: Comparison, letters: Sequence[str]) -> str:
     for number in range(1, len(letters)):
         verdict = _verdict(found, number)
         if verdict is not None and verdict.word in (FASTER, SLOWER):
-            words.append(f"{letters[number]} is {abs(verdict.ratio - 1):.1%} {verdict.word}")
+            words.append(f"{letters[number]} is {_how_much(verdict)}")
     return ", ".join(words) or "no difference in time is known to be real"
+
+
+def _how_much(verdict: TimeVerdict) -> str:
+    """Return a real difference in words: a share, or how many times where it is large."""
+    if verdict.ratio >= _MANY:
+        return f"{verdict.ratio:.1f} times slower"
+    if 0 < verdict.ratio <= 1 / _MANY:
+        return f"{1 / verdict.ratio:.1f} times faster"
+    return f"{abs(verdict.ratio - 1):.1%} {verdict.word}"
 
 
 def _verdict(found: Comparison, number: int) -> TimeVerdict | None:
@@ -183,7 +193,11 @@ def difference_text(one: Delta, number: int) -> str:
         return "0"
     sign = "+" if difference > 0 else "−"
     if one.unit == "ms" and old:
-        return f"{sign}{abs(new / old - 1):.1%}"
+        verdict = one.verdicts[number] if number < len(one.verdicts) else None
+        ratio = verdict.ratio if verdict is not None and verdict.ratio > 0 else new / old
+        if ratio >= _MANY:
+            return f"×{ratio:.1f}"
+        return f"{'+' if ratio > 1 else '−'}{abs(ratio - 1):.1%}"
     if one.unit == "share":
         return f"{sign}{abs(difference) * 100:.1f} points"
     return sign + value_text(one, abs(difference))

@@ -14,7 +14,7 @@ from devtools_app.viewmodels.compare import (
     value_text,
 )
 from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
-from devtools_app.viewmodels.units import Quantity
+from devtools_app.viewmodels.units import Quantity, choose_unit, format_time
 from inspector.comparing.model import (
     Comparison,
     Delta,
@@ -42,6 +42,16 @@ LISTS = (
     (GAPS, "numeric gap"),
     (CHANGES, "every difference"),
 )
+
+
+TIMES = (OPERATORS, MODULES, NODES)
+_MOST_BARS = 40
+_SMALL = 0.05  # of the largest difference
+
+
+def words_of(kind: str) -> str:
+    """Return what a list is called."""
+    return dict(LISTS)[kind]
 
 
 def detail_table(found: Comparison, kind: str, letters: Sequence[str]) -> Table:
@@ -131,18 +141,41 @@ def _fate(one: PartitionChange) -> str:
 
 def _times(rows: Sequence[TimeRow], letters: Sequence[str]) -> Table:
     ordered = sorted(rows, key=lambda one: -_largest(one, len(letters)))
+    known = [abs(value) for one in ordered for value in one.ms if value is not None]
+    unit = choose_unit(Quantity.TIME, max(known, default=0.0) * MS)  # one for what is compared
     columns = [text_column("", [one.name for one in ordered], width=28)]
     for number, letter in enumerate(letters):
         values = [None if one.ms[number] is None else _ns(one.ms[number]) for one in ordered]
-        columns.append(number_column(letter, values, Quantity.TIME))
+        columns.append(number_column(letter, values, Quantity.TIME, unit=unit))
     for number in range(1, len(letters)):
         changes = [one.difference(number) for one in ordered]
         values = [None if change is None else change * MS for change in changes]
         title = f"{letters[number]} − {letters[0]}"
-        columns.append(number_column(title, values, Quantity.TIME, missing=""))
+        columns.append(number_column(title, values, Quantity.TIME, unit=unit, missing=""))
     columns.append(text_column("", [one.note for one in ordered], width=24))
     keys = [_time_link(one, letters) for one in ordered]
     return Table(tuple(columns), len(ordered), keys, noun="rows")
+
+
+def time_bars(
+    found: Comparison, kind: str, letters: Sequence[str]
+) -> tuple[tuple[str, float, str, str], ...]:
+    """Return (name, difference in ns, words, tone) of a list of times, the largest first.
+
+    The second session is held to the first. Recorded runs were not made together, so that no
+    difference is for sure: small ones are muted.
+    """
+    rows: Sequence[TimeRow] = getattr(found, kind)
+    known = [(one, one.difference(1)) for one in rows if len(letters) > 1]
+    changes = [(one, change) for one, change in known if change]
+    changes.sort(key=lambda pair: -abs(pair[1]))
+    largest = abs(changes[0][1]) if changes else 0.0
+    bars: list[tuple[str, float, str, str]] = []
+    for one, change in changes[:_MOST_BARS]:
+        sign = "+" if change > 0 else "−"
+        tone = "muted" if abs(change) < largest * _SMALL else "bad" if change > 0 else "good"
+        bars.append((one.name, change * MS, f"{sign}{format_time(abs(change) * MS)}", tone))
+    return tuple(bars)
 
 
 def _ns(value: float | None) -> float | None:

@@ -18,11 +18,20 @@ from devtools_app.theme import FontSize, set_role
 from devtools_app.variant_steps import compared_sessions
 from devtools_app.variants import Variant, walked
 from devtools_app.viewmodels.compare import Link, headline, subtitle, summary_table
-from devtools_app.viewmodels.compare_lists import LISTS, OWNERS, detail_table
+from devtools_app.viewmodels.compare_lists import (
+    LISTS,
+    OPERATORS,
+    OWNERS,
+    TIMES,
+    detail_table,
+    time_bars,
+    words_of,
+)
 from devtools_app.viewmodels.recipe_form import change_line
 from devtools_app.viewmodels.variant_list import variant_entries
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.delta_bars import Delta, DeltaBars
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.table_view import TableView
@@ -69,6 +78,7 @@ class ComparePane(Pane):
         self.summary.hide_tools()
         self.tree = DotList(context.theme, "Variants of this program")
         self.details = TableView(context.theme, "differences")
+        self.bars = DeltaBars(context.theme, "Where the time went")
         for tool in (self.former, self.newer):
             self.add_tool(tool)
         self._measure = self.add_button(
@@ -93,11 +103,16 @@ class ComparePane(Pane):
         upper.addWidget(self.tree)
         upper.setSizes([760, 240])
         upper.setStretchFactor(0, 1)
+        lower = QSplitter(Qt.Orientation.Horizontal)
+        lower.addWidget(self.details)
+        lower.addWidget(self.bars)
+        lower.setSizes([620, 320])
+        lower.setStretchFactor(0, 1)
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(upper)
-        split.addWidget(self.details)
+        split.addWidget(lower)
         split.setSizes([260, 240])
-        for part in (upper, split):
+        for part in (upper, lower, split):
             part.setChildrenCollapsible(False)
             part.setHandleWidth(1)
         page = QWidget()
@@ -193,9 +208,15 @@ class ComparePane(Pane):
         made, kind = self._made, str(self.lists.currentData() or OWNERS)
         if made is None:
             return
-        words = dict(LISTS)[kind]
-        self.details.set_need(Need(f"No difference: {words}"))
+        self.details.set_need(Need(f"No difference: {words_of(kind)}"))
         self.details.show_table(detail_table(made.comparison, kind, made.letters))
+        timed = kind if kind in TIMES else OPERATORS
+        bars = time_bars(made.comparison, timed, made.letters)
+        self.bars.show_rows(
+            f"{words_of(timed).capitalize()}: {made.letters[1]} − {made.letters[0]}, recorded runs",
+            tuple(Delta(*one) for one in bars),
+        )
+        self.bars.setVisible(bool(bars))
 
     # -- measuring -------------------------------------------------------------------------
 

@@ -23,9 +23,11 @@ from devtools_app.state import State
 from devtools_app.theme import set_role
 from devtools_app.variant_steps import shown_variant
 from devtools_app.variants import Variant
+from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.recipe_form import with_value
 from devtools_app.viewmodels.recipe_texts import commands, job_in, recipe_texts
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.push_button import push_button
 
@@ -54,11 +56,17 @@ class RecipeView(QWidget):
         self.fields = RecipeFields(context.theme)
         self.text = _editor("Recipe as text")
         self.script = _editor("Recipe as Python", read_only=True)
+        self.suggestions = DotList(context.theme, "Changes that make boundaries fewer")
+        self._hint = _words("muted")
+        self._suggest = push_button(
+            "Look for suggestions", "Try changes that make boundaries fewer", self.suggest
+        )
         self._problem = _words("bad")
         self._apply = push_button("Apply", "Use the recipe as it is written", self.apply_text)
         self._tabs = QTabWidget()
         self._tabs.setAccessibleName("Recipe as form, text or Python")
         self._tabs.setDocumentMode(True)
+        self._tabs.tabBar().setAccessibleName("Form, text, Python or ideas")
         self._empty = EmptyState(context.theme, _EMPTY)
         self._pages = QStackedWidget()
         self._buttons()
@@ -66,6 +74,8 @@ class RecipeView(QWidget):
         self.fields.edited.connect(self._edited)
         self.text.textChanged.connect(self._typed)
         self._previews.changed.connect(self._show_effect)
+        self._previews.changed.connect(self._show_suggestions)
+        self.suggestions.opened.connect(self._take_suggestion)
         context.theme.changed.connect(self._restyle)
         self._restyle()
 
@@ -99,6 +109,7 @@ class RecipeView(QWidget):
         if one.changed:
             self._previews.ask(one.draft.present, one.recipe.job)
         self._show_effect()
+        self._show_suggestions()
         self._unknown.setText(f"{texts.unknown[:1].upper()}{texts.unknown[1:]}.")
         self._unknown.setVisible(bool(texts.unknown))
         self._runs.say(tuple(PurePath(path).name for path in texts.runs))
@@ -123,6 +134,35 @@ class RecipeView(QWidget):
         if one is not None and changed:
             words = self._previews.effect(one.draft.present, one.recipe.job)
             self._effect.setText(f"{words[:1].upper()}{words[1:]}")
+
+    def suggest(self) -> None:
+        """Try changes of the recipe that make boundaries fewer."""
+        if self._variant is not None:
+            self._previews.suggest(self._variant.draft.present)
+
+    def _show_suggestions(self) -> None:
+        one = self._variant
+        if one is None:
+            return
+        found = self._previews.suggestions(one.draft.present)
+        self._suggest.setEnabled(not self._previews.suggesting)
+        entries = () if isinstance(found, str) or found is None else found
+        self.suggestions.show_entries([Entry(each.text, tone="accent") for each in entries])
+        if self._previews.suggesting:
+            words = "Trying changes…"
+        elif found is None:
+            words = "What takes nodes in, or leaves small partitions out, may save copies."
+        elif isinstance(found, str):
+            words = found
+        else:
+            words = "Choose one to change the recipe." if found else "No change was found."
+        self._hint.setText(words)
+
+    def _take_suggestion(self, index: int) -> None:
+        one = self._variant
+        found = self._previews.suggestions(one.draft.present) if one is not None else None
+        if isinstance(found, tuple) and index < len(found):
+            self._ask(EditRecipe(found[index].job))
 
     def apply_text(self) -> None:
         """Use the recipe as it is written."""
@@ -184,6 +224,13 @@ class RecipeView(QWidget):
         self._tabs.addTab(self.fields, "Form")
         self._tabs.addTab(text, "Text")
         self._tabs.addTab(self.script, "Python")
+        ideas = QWidget()
+        column = QVBoxLayout(ideas)
+        column.setContentsMargins(0, 8, 0, 4)
+        column.addWidget(self._suggest, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._hint)
+        column.addWidget(self.suggestions, 1)
+        self._tabs.addTab(ideas, "Ideas")
         page = QWidget()
         layout = QVBoxLayout(page)
         layout.setContentsMargins(12, 8, 8, 8)
