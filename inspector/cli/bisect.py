@@ -83,6 +83,8 @@ def run(options: Namespace) -> Answer:
     known, issues = known_recipe(path, own_source=True)
     options.inputs, inputs = [path], options.inputs
     check_there(known.source.path)
+    if not known.partitioners:
+        raise CommandError(f"nothing is delegated: {path} has no partitioner", USAGE)
     if inputs:
         check_there(inputs)
         inputs = str(Path(inputs).absolute())

@@ -45,13 +45,14 @@ class Net(nn.Module):
 
 
 class Rough(nn.Module):
-    """Two activations, the second of which the payload has in another form only."""
+    """Two hundred nodes; of its activations the payload has the second in another form only."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = F.gelu(x * 2)
-        for _ in range(12):
-            x = torch.tanh(x + 0.25)
-        x = F.gelu(x * 3, approximate="tanh")  # line: rough
+        for at in range(65):
+            x = x + torch.tanh(x) * 0.02
+            if at == 43:
+                x = F.gelu(x * 3, approximate="tanh")  # line: rough
         return torch.sigmoid(x - 1)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.bisecting.bound import parse_bound
@@ -23,6 +25,10 @@ from inspector.bisecting.trials import (
     read_state,
 )
 from inspector.gates.requirement import RequirementError
+from inspector.jobs import bisect as bisect_run
+from inspector.jobs.bisect import BisectJob, BisectRun
+from inspector.jobs.description import CompileJob, Source
+from inspector.jobs.messages import Ended, Found, Message, Outcome, Tried, Trying
 
 COUNT = 200
 
@@ -46,6 +52,7 @@ def test_planted_node_among_two_hundred_is_found_in_few_trials(bad: int) -> None
     assert answer.trials <= 2 + 2 * 8  # everything, nothing, and two for each halving
 
 
+@settings(max_examples=30)
 @given(bad=st.sets(st.integers(0, COUNT - 1), min_size=1, max_size=6))
 def test_planted_nodes_are_found_all_and_no_other(bad: set[int]) -> None:
     answer = Search(COUNT, planted(*bad)).run()
@@ -84,6 +91,7 @@ def test_minimise_never_asks_twice_nor_about_none_or_all(items: list[int]) -> No
     assert numbered not in asked
 
 
+@settings(max_examples=25)
 @given(
     bad=st.sets(st.integers(0, COUNT - 1), min_size=1, max_size=4),
     preferred=st.sets(st.integers(0, COUNT - 1), min_size=COUNT // 2),
@@ -203,3 +211,91 @@ def test_bound_judges_and_shows_values(
 def test_bound_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(RequirementError):
         parse_bound(text)
+
+
+class Scripted:
+    """A worker that does what a script says: messages, and how it ends."""
+
+    scripts: ClassVar[list[tuple[list[Message], Outcome]]] = []
+    asked: ClassVar[list[dict[str, Any]]] = []
+
+    def __init__(self, *_job: Any, how: dict[str, Any], **_options: Any) -> None:
+        self.asked.append(how)
+        self._messages, self._end = self.scripts.pop(0)
+        self._taken = False
+
+    @property
+    def outcome(self) -> Outcome | None:
+        return self._end if self._taken else None
+
+    def take(self, _timeout: float = 0.0) -> list[Message]:
+        found, self._messages = self._messages, []
+        self._taken = True
+        return found
+
+    def cancel(self) -> None:
+        """Nothing is running."""
+
+    close = cancel
+
+
+NODES = (asdict(Node("forward", "a", "aten.add.Tensor")),)
+HELPS = Tried(asdict(Trial(((0, 1),), 0.0, True)))
+
+
+def crashed() -> Outcome:
+    return Outcome(Ended.CRASHED, "the process crashed (SIGSEGV)")
+
+
+def scripted(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, *scripts: tuple[list[Message], Outcome]
+) -> BisectRun:
+    monkeypatch.setattr(bisect_run, "JobRun", Scripted)
+    monkeypatch.setattr(Scripted, "scripts", list(scripts))
+    monkeypatch.setattr(Scripted, "asked", [])
+    return BisectRun(BisectJob(CompileJob(Source("m.py", "f")), "loads"), folder)
+
+
+def test_program_that_takes_the_worker_along_counts_as_no_help(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first: list[Message] = [Found(NODES), Trying(())]
+    second: list[Message] = [Found(NODES), Trying(((0, 1),)), HELPS]
+    done = Outcome(Ended.FINISHED, result={"result": "found"})
+    running = scripted(monkeypatch, tmp_path, (first, crashed()), (second, done))
+    assert running.wait() is done
+    assert [trial.words for trial in running.state.trials] == ["the process crashed (SIGSEGV)", ""]
+    assert [one.holds for one in running.state.trials] == [False, True]
+    # The second worker knows of the trial that ended the first.
+    assert [len(how["trials"]) for how in Scripted.asked] == [0, 1]
+    assert read_state(tmp_path / "bisect.json") == running.state
+
+
+def test_worker_that_keeps_crashing_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    scripts = [([Found(NODES), Trying(((at, at + 1),))], crashed()) for at in range(9)]
+    running = scripted(monkeypatch, tmp_path, *scripts)
+    assert running.wait().ended is Ended.CRASHED
+    assert len(Scripted.asked) == 6
+
+
+def test_worker_that_crashes_outside_of_a_trial_is_not_started_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    running = scripted(monkeypatch, tmp_path, ([], crashed()))
+    assert running.wait().ended is Ended.CRASHED
+    assert running.state.trials == ()
+
+
+def test_trials_of_another_program_are_dropped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done = Outcome(Ended.FINISHED, result={"result": "found"})
+    scripted(monkeypatch, tmp_path, ([Found(NODES), Trying(()), HELPS], done)).wait()
+    other = ({**NODES[0], "name": "b"},)
+    running = scripted(monkeypatch, tmp_path, ([Found(other)], done))
+    assert len(running.state.trials) == 1
+    running.wait()
+    assert running.state.trials == ()
+    assert running.state.candidates[0].name == "b"

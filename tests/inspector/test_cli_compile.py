@@ -192,7 +192,7 @@ def test_terminal_sees_what_will_run_and_one_line_a_stage(tmp_path: Path) -> Non
     assert "Ctrl+C cancels" in shown  # on the line that is drawn again and again
     lines = [line.split("\x1b[K")[-1] for line in shown.splitlines()]
     kept = [line.split()[0] for line in lines if " s" in line and "Ctrl+C" not in line]
-    assert kept == ["load", "export", "edge", "plan", "emit", "write"]
+    assert kept == ["load", "export", "edge", "plan", "emit", "write", "record"]
 
 
 def _all_of(descriptor: int) -> str:

@@ -261,6 +261,11 @@ REFUSED: dict[str, list[Case]] = {
         Case(lambda x: F.avg_pool2d(x, 2, divisor_override=3), (IMAGE,), "divisor_override is 3"),
         Case(lambda x: F.avg_pool2d(x, 1), (IMAGE,), "[1, 1]"),
     ],
+    "ClampConfig": [
+        Case(lambda x: x.clamp(0.5, 0.5), (ROW,), "min 0.5 is not below max 0.5"),
+        Case(lambda x: (x + 1).clamp(min=float("nan")), (ROW,), "min nan"),
+        Case(lambda x: (x + 1).clamp(2, 1), (ROW,), "min 2 is not below max 1"),
+    ],
     "CloneConfig": [Case(lambda x: x.expand(2, 3, 8) + 1, (ROW[None],), "it spreads [1, 3, 8]")],
     "ConstantPadConfig": [Case(lambda x: F.pad(x, (-1, 2)), (ROW,), "[-1, 2]")],
     "ConvolutionConfig": [
@@ -272,6 +277,11 @@ REFUSED: dict[str, list[Case]] = {
         Case(lambda x: F.gelu(x, approximate="tanh"), (ROW,), "approximate is 'tanh'"),
         Case(F.gelu, (ROW.half(),), "float16"),
     ],
+    "HardtanhConfig": [
+        Case(lambda x: F.hardtanh(x + 1, 0.25, 0.25), (ROW,), "min 0.25 is not below max 0.25"),
+        Case(lambda x: F.hardtanh(x @ MATRIX, 1, 1), (ROW,), "min 1 is not below max 1"),
+    ],
+    "LeakyReLUConfig": [Case(lambda x: F.leaky_relu(x, float("nan")), (ROW,), "slope is nan")],
     "MaxDimConfig": [
         Case(_argmax, (IMAGE,), "reads more than its values"),
         Case(lambda x: x.max(1)[0], (IMAGE,), "dim is 1"),
