@@ -66,6 +66,7 @@ def run_each(programs: str, outputs: str) -> dict[str, Any]:
 
     Each is called twice and the second results count: memory is not all zeros any more then.
     """
+    import executorch.kernels.quantized  # noqa: F401  registers kernels
     import torch
     from executorch.extension.pybindings import portable_lib
 

@@ -153,11 +153,30 @@ class XnnpackPartitioner(Partitioner):
                 text = f"vetoed by the user: {rule.name} is turned off"
                 note(node, rule.name, Outcome.VETOED, text)
             elif not keeps_out(node):
-                more = [n for n in self._along(rule, node, facts) if self._may_go_along(n)]
-                along = dict.fromkeys((node, *more))
-                _join(along, home, groups)
-                self._note_taken(rule, node, along, facts)
+                along = self._allowed_along(rule, node, facts)
+                if along is not None:
+                    _join(along, home, groups)
+                    self._note_taken(rule, node, along, facts)
         return [group for group in groups if group]
+
+    def _allowed_along(
+        self, rule: XNNPartitionerConfig, node: Node, facts: Facts
+    ) -> dict[Node, None] | None:
+        """Return a node with what the user lets go along with it.
+
+        None where the node cannot do without what is kept out, which then is noted.
+        """
+        along = self._along(rule, node, facts)
+        missing = [n for n in along if not self._may_go_along(n)]
+        weights = [n for n in missing if facts.is_constant(n.args[0])]
+        if weights:
+            text = f"{operator_of(node)} needs {weights[0].name} for a weight, which is kept out"
+            note(node, rule.name, Outcome.VETOED, f"vetoed by the user: {text}")
+            return None
+        if missing and pattern_of(node, facts).precision is ConfigPrecisionType.DYNAMIC_QUANT:
+            chain = pattern_of(node, facts).along  # means nothing in parts
+            missing += [n for n in chain if not facts.is_constant(n.args[0])]
+        return dict.fromkeys((node, *(n for n in along if n not in missing)))
 
     def _rule_of(self, node: Node) -> XNNPartitionerConfig | None:
         return self._by_op.get(op_of(node)) or self._by_op.get(quantising_name(node))
