@@ -177,6 +177,11 @@ class Method:
         """Return whether the next instruction is a delegate call."""
         return self._runner.at_delegate
 
+    @property
+    def next_instruction(self) -> int:
+        """Return the index over all chains of the instruction that runs next."""
+        return self._runner.instruction
+
     def step_into(self) -> DelegateSteps:
         """Begin the next instruction, a delegate call, to be run node by node.
 

@@ -237,6 +237,12 @@ class Runner:
             number, index = number + 1, 0
         return number < len(self._chains) and self._chains[number][index].enter is not None
 
+    @property
+    def instruction(self) -> int:
+        """Return the index over all chains of the instruction that runs next."""
+        number, index = self._at
+        return sum(map(len, self._chains[:number])) + index
+
     def enter(self) -> DelegateSteps:
         """Begin the next instruction, a delegate call, to be run node by node.
 

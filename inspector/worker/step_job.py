@@ -17,6 +17,9 @@ from runtime.backends.xnnpack.engines import run_kernels_here
 from runtime.loading import read
 from runtime.verify import bundled_values, find_case
 from schema import bundled
+from schema.program import Program as ProgramFile
+from schema.program import instructions
+from schema.program import model as m
 from schema.version import __version__
 
 _FILLS = ("zeros", "ones")
@@ -42,8 +45,8 @@ def step_through(job: StepJob, folder: Path, say: Say) -> dict[str, Any]:
     with told(say, "run", name):
         if wanted:
             fresh = program.load_method(name, engine=job.engine)
-            before = _Walk(fresh, job, {}).run(inputs)
-        walk = _Walk(method, job, wanted)
+            before = _Walk(program.file, fresh, job, {}).run(inputs)
+        walk = _Walk(program.file, method, job, wanted)
         outputs = walk.run(inputs)
     if job.save:
         with told(say, "write"):
@@ -91,8 +94,13 @@ class _Walk:
     """
 
     def __init__(
-        self, method: Method, job: StepJob, wanted: Mapping[int, torch.Tensor | float]
+        self,
+        program: ProgramFile,
+        method: Method,
+        job: StepJob,
+        wanted: Mapping[int, torch.Tensor | float],
     ) -> None:
+        self._program = program
         self._method, self._job, self._wanted = method, job, wanted
         self._calls = 0
         self._instruction = 0
@@ -107,19 +115,16 @@ class _Walk:
         """
         method = self._method
         method.set_inputs(inputs)
-        number = 0
         try:
             while True:
                 if method.at_delegate:
                     if self._calls == self._job.call:
-                        self._instruction = number
+                        self._instruction = method.next_instruction
                         self._through(method.step_into())
                         self._calls += 1
-                        number += 1
                         continue
                     self._calls += 1
                 method.step()
-                number += 1
         except ExecutionError as error:
             if error.code != ErrorCode.EndOfMethod:
                 raise
@@ -190,20 +195,26 @@ class _Walk:
         if self._job.save and (value in asked or not asked):
             self.tensors[value] = tensor
 
+    def _delegate(self, method: Method) -> int:
+        """Return the index of the delegate that was called."""
+        plan = self._program.plan(method.name)
+        args = instructions(plan)[self._instruction][2].instr_args
+        assert isinstance(args, m.DelegateCall)
+        return args.delegate_index
+
     def report(self, method: Method) -> dict[str, Any]:
         """Return what was seen inside of the call."""
         asked = self._job.values
-        measured = method.measurements
         values = [each for ident, each in self._values.items() if not asked or ident in asked]
-        partition = measured[0] if measured else None
+        partition = method.measurements[self._delegate(method)]
         return {
             "call": self._job.call,
             "calls": self._calls,
             "instruction": self._instruction,
-            "backend": partition.backend if partition else None,
-            "engine": partition.engine if partition else None,
-            "source": partition.source if partition else None,
-            "note": partition.note if partition else "",
+            "backend": partition.backend,
+            "engine": partition.engine or None,
+            "source": partition.source,
+            "note": partition.note,
             "stopped_at": self._job.stop,
             "nodes": self._nodes,
             "values": values,

@@ -85,6 +85,8 @@ class PartitionSteps(DelegateSteps):
             raise self._refused(f"there is no value {ident}")
 
     def _refused(self, reason: str) -> PartitionError:
-        return PartitionError(
+        error = PartitionError(
             ErrorCode.InvalidArgument, reason, partition=self._engine.plan.partition
         )
+        error.remedy = "Choose a value that a node makes, and a tensor of its type and shape."
+        return error
