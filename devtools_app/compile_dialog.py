@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.compile_form import MODES, CompileForm
+from devtools_app.compile_form import EXECUTORCH, MODES, CompileForm
 from devtools_app.theme import Theme, set_role
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from inspector.jobs.messages import Ready
@@ -68,6 +68,11 @@ class CompileDialog(QDialog):
         self._function.setEditable(True)
         self._function.setAccessibleName("Function")
         self._python = line("Interpreter", "the one ETScope runs in")
+        self._toolchain = QComboBox()
+        self._toolchain.setAccessibleName("Toolchain")
+        self._toolchain.addItem("built-in", "")
+        self._toolchain.addItem("ExecuTorch, as the interpreter has it", EXECUTORCH)
+        self._own_names = ""
         self._methods = line("Methods", "all")
         self._partitioners = QPlainTextEdit()
         self._partitioners.setAccessibleName("Partitioners")
@@ -132,6 +137,7 @@ class CompileDialog(QDialog):
             quantize=str(self._quantize.currentData()),
             calibration=self._calibration.text().strip(),
             overrides=self._overrides.text().strip(),
+            toolchain=str(self._toolchain.currentData()),
             folder=self._folder.text().strip(),
             replace=self._replace.isChecked(),
         )
@@ -142,8 +148,15 @@ class CompileDialog(QDialog):
             if self._planner.findData(name) < 0:
                 self._planner.addItem(name, name)
         if ready.partitioners:
-            names = ", ".join(name for name in ready.partitioners if name.islower())
-            self._hint.setText(f"one a line, first choice first: {names}, or file.py:Class")
+            self._own_names = ", ".join(name for name in ready.partitioners if name.islower())
+            self._show_hint()
+
+    def _show_hint(self) -> None:
+        """Say which partitioners there are: ours are known, those of another toolchain not yet."""
+        names = self._own_names or "NAME, NAME:option=value"
+        if self._toolchain.currentData() == EXECUTORCH:
+            names = "xnnpack, coreml, vulkan, … as executorch names them"
+        self._hint.setText(f"one a line, first choice first: {names}, or file.py:Class")
 
     def show_problem(self, sentence: str) -> None:
         """Say why it cannot be started."""
@@ -154,6 +167,7 @@ class CompileDialog(QDialog):
         self._offer_functions()
         self._function.setCurrentText(form.function)
         self._python.setText(form.python)
+        self._toolchain.setCurrentIndex(max(0, self._toolchain.findData(form.toolchain)))
         self._methods.setText(form.methods)
         self._partitioners.setPlainText(form.partitioners)
         self._deny_ops.setText(form.deny_ops)
@@ -176,6 +190,7 @@ class CompileDialog(QDialog):
         for field in (self._calibration, self._overrides):
             field.textChanged.connect(self._changed)
         self._quantize.currentIndexChanged.connect(self._changed)
+        self._toolchain.currentIndexChanged.connect(self._changed)
         self._function.currentTextChanged.connect(self._changed)
         self._partitioners.textChanged.connect(self._changed)
         self._replace.toggled.connect(self._changed)
@@ -190,6 +205,7 @@ class CompileDialog(QDialog):
         rows.addRow(
             "Interpreter", beside(self._python, "Choose the interpreter", self._choose_python)
         )
+        rows.addRow("Toolchain", self._toolchain)
         rows.addRow("Methods", self._methods)
         rows.addRow("Partitioners", self._partitioners)
         rows.addRow("", self._hint)
@@ -240,8 +256,9 @@ class CompileDialog(QDialog):
 
     def _changed(self) -> None:
         form = self.form()
-        for field in (self._function, self._python):
-            field.setEnabled(form.is_python)
+        self._function.setEnabled(form.is_python)
+        self._python.setEnabled(form.needs_interpreter)
+        self._show_hint()
         for field in (self._calibration, self._overrides):
             field.setEnabled(bool(form.quantize))
         self._runs.say(form.runs())
@@ -258,7 +275,9 @@ class CompileDialog(QDialog):
             self._folder.setText(str(Path(paths[0]).with_name(f"{PurePath(paths[0]).stem}_build")))
 
     def _choose_python(self) -> None:
-        paths = self._dialogs.open_files(self, "A Python interpreter with torch", "All (*)")
+        paths = self._dialogs.open_files(
+            self, "A Python interpreter with torch or executorch", "All (*)"
+        )
         if paths:
             self._python.setText(paths[0])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devtools_app.json_file import get_bool, get_int, get_text
+from devtools_app.json_file import get_bool, get_choice, get_int, get_text
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.jobs.description import CompileJob, Quantising
@@ -15,6 +15,8 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
 _MOST_NODES = 1_000_000
 MODES = ("static", "dynamic", "weight-only")
 """Ways to quantise."""
+EXECUTORCH = "executorch"
+"""The toolchain that is not our own."""
 _OVERRIDES = (*MODES, "none")
 
 
@@ -38,6 +40,7 @@ class CompileForm:
         quantize: mode, empty to leave the program as it is
         calibration: file of inputs, empty for the example inputs
         overrides: other modes of modules and operators as NAME=MODE, separated by spaces
+        toolchain: what compiles, empty for our own; the interpreter is the one that has it
     """
 
     source: str = ""
@@ -55,11 +58,17 @@ class CompileForm:
     quantize: str = ""
     calibration: str = ""
     overrides: str = ""
+    toolchain: str = ""
 
     @property
     def is_python(self) -> bool:
         """Return whether a function is to be run."""
         return self.source.endswith(".py")
+
+    @property
+    def needs_interpreter(self) -> bool:
+        """Return whether it is another interpreter's part to run a function or to compile."""
+        return self.is_python or self.toolchain == EXECUTORCH
 
     def problem(self) -> str:
         """Return what is missing or wrong as one sentence, empty when it can be compiled."""
@@ -100,7 +109,7 @@ class CompileForm:
         lines = (line.strip() for line in self.partitioners.splitlines())
         return CompileJob(
             Source(os.path.abspath(self.source), self.function if self.is_python else ""),
-            self.python if self.is_python else "",
+            self.python if self.needs_interpreter else "",
             tuple(self.methods.split()),
             tuple(line for line in lines if line),
             Rules(
@@ -111,6 +120,7 @@ class CompileForm:
             self.planner,
             self.external_constants,
             self._quantising(),
+            toolchain=self.toolchain,
         )
 
     def _quantising(self) -> Quantising:
@@ -143,6 +153,7 @@ def form_from(content: dict[str, object]) -> CompileForm:
         quantize=_mode(get_text(content, "quantize")),
         calibration=get_text(content, "calibration"),
         overrides=get_text(content, "overrides"),
+        toolchain=get_choice(content, "toolchain", (EXECUTORCH,), ""),
         folder=get_text(content, "folder"),
         replace=get_bool(content, "replace", False),
     )

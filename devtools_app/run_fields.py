@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 from devtools_app.compile_dialog import beside, line
 from devtools_app.run_form import (
     CASE,
+    EXECUTORCH,
     FILE,
     LEVELS,
     MADE,
@@ -39,6 +40,7 @@ _LEVELS = {
     "outputs": "outputs",
     "intermediate": "every intermediate value",
 }
+_RUNTIMES = {"": "ETScope's own", EXECUTORCH: "ExecuTorch, as an interpreter has it"}
 _HINTS = {
     "random": "the same every time",
     "ones": "every element is 1",
@@ -72,6 +74,8 @@ class RunFields(QWidget):
         self._level = _combo("Values to record")
         self._threads = _spin("Threads", 0, MOST_THREADS)
         self._threads.setSpecialValueText("auto")
+        self._toolchain = _combo("Runtime")
+        self._python = line("Interpreter with executorch", "the one ETScope runs in")
         self._folder = line("Output folder", "")
         self._hint = ElidedLabel()
         set_role(self._hint, "role", "muted")
@@ -94,6 +98,8 @@ class RunFields(QWidget):
             level=str(self._level.currentData() or LEVELS[0]),
             threads=self._threads.value(),
             folder=self._folder.text().strip(),
+            toolchain=str(self._toolchain.currentData() or ""),
+            python=self._python.text().strip(),
         )
 
     def show_program(self, what: Runnable | None) -> None:
@@ -123,6 +129,10 @@ class RunFields(QWidget):
     def _fill(self, form: RunForm) -> None:
         self._offer(self._level, [(_LEVELS[name], name) for name in LEVELS])
         self._level.setCurrentIndex(max(0, self._level.findData(form.level)))
+        self._offer(self._toolchain, [(text, key) for key, text in _RUNTIMES.items()])
+        self._toolchain.setCurrentIndex(max(0, self._toolchain.findData(form.toolchain)))
+        self._python.setText(form.python)
+        self._python.setVisible(bool(form.toolchain))
         self._file.setText(form.file)
         self._runs.setValue(form.runs)
         self._warmup.setValue(form.warmup)
@@ -149,13 +159,18 @@ class RunFields(QWidget):
         self._method.currentIndexChanged.connect(self._method_changed)
         self._inputs.currentIndexChanged.connect(self._inputs_changed)
         self._level.currentIndexChanged.connect(self._tell)
-        for field in (self._file, self._folder):
+        self._toolchain.currentIndexChanged.connect(self._toolchain_changed)
+        for field in (self._file, self._folder, self._python):
             field.textChanged.connect(self._tell)
         for spin in (self._case, self._runs, self._warmup, self._threads):
             spin.valueChanged.connect(self._tell)
 
     def _method_changed(self) -> None:
         self._offer_inputs(self.form().inputs)
+        self._tell()
+
+    def _toolchain_changed(self) -> None:
+        self._python.setVisible(bool(self._toolchain.currentData()))
         self._tell()
 
     def _inputs_changed(self) -> None:
@@ -191,13 +206,16 @@ class RunFields(QWidget):
             grid.addWidget(other, row, 3)
         grid.addWidget(_label("Record", self._level), 3, 0)
         grid.addWidget(self._level, 3, 1, 1, 3)
-        grid.addWidget(_label("Folder", self._folder), 4, 0)
-        grid.addWidget(folder, 4, 1, 1, 3)
+        grid.addWidget(_label("Runtime", self._toolchain), 4, 0)
+        grid.addWidget(self._toolchain, 4, 1, 1, 3)
+        grid.addWidget(self._python, 5, 1, 1, 3)
+        grid.addWidget(_label("Folder", self._folder), 6, 0)
+        grid.addWidget(folder, 6, 1, 1, 3)
         grid.setColumnStretch(1, 1)
-        grid.setRowStretch(5, 1)
+        grid.setRowStretch(7, 1)
 
     def _restyle(self) -> None:
-        for field in (self._file, self._folder):
+        for field in (self._file, self._folder, self._python):
             field.setFont(self._theme.mono())
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
 
 MADE = ("random", "ones", "zeros")
 FILE, CASE = "file", "case"
+EXECUTORCH = "executorch"
 LEVELS = ("none", "outputs", "intermediate")
 MOST_RUNS, MOST_THREADS = 100_000, 256
 _REPORT = "run.json"
@@ -91,6 +92,8 @@ class RunForm:
         level: whose values are recorded
         threads: 0 for as many as torch takes
         folder: where the files go; empty for one beside the program
+        toolchain: whose runtime, empty for our own
+        python: interpreter that has it, empty for the one we run in
     """
 
     method: str = ""
@@ -102,6 +105,8 @@ class RunForm:
     level: str = LEVELS[0]
     threads: int = 0
     folder: str = ""
+    toolchain: str = ""
+    python: str = ""
 
     def problem(self, what: Runnable | None) -> str:
         """Return what is missing or wrong as one sentence, empty when it can be run."""
@@ -143,6 +148,8 @@ class RunForm:
             record=what.record,
             data_files=what.data_files,
             threads=self.threads,
+            toolchain=self.toolchain,
+            python=self.python if self.toolchain else "",
         )
 
 
@@ -175,4 +182,6 @@ def run_form_from(content: dict[str, object]) -> RunForm:
         warmup=min(MOST_RUNS, max(0, get_int(content, "warmup", 0))),
         level=get_choice(content, "level", LEVELS, LEVELS[0]),
         threads=min(MOST_THREADS, max(0, get_int(content, "threads", 0))),
+        toolchain=get_choice(content, "toolchain", (EXECUTORCH,), ""),
+        python=get_text(content, "python"),
     )

@@ -88,10 +88,13 @@ def outputs_text(report: Mapping[str, Any]) -> str:
     lines.append(f"planned   {sum(memory['planned_bytes']):,} bytes")
     if memory["peak_bytes"] is not None:
         lines.append(f"process   {memory['peak_bytes']:,} bytes at most")
+    if "where" in report:
+        lines.append(f"runtime   {report['where']}")
     lines += delegate_lines(report["partitions"])
     trace = report["trace"]
     lines.append(f"trace     {trace['events']:,} events, {trace['debug_bytes']:,} bytes of values")
     lines += [f"files     {one['path']}, {one['bytes']:,} bytes" for one in report["files"]]
+    lines += [f"warning   {text}" for text in report.get("warnings", ())]
     return "\n".join(lines)
 
 

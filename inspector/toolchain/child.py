@@ -29,8 +29,8 @@ _INSTALL = "-m pip install executorch"
 Say = Callable[..., None]
 
 
-def _nobody(_kind: str, **_content: object) -> None:
-    """Take no notice."""
+def nobody(_kind: str, **_content: object) -> None:
+    """Take no notice of what is told."""
 
 
 class ToolchainError(Exception):
@@ -95,7 +95,7 @@ class Interpreter:
         Raises: ToolchainError if it cannot be started
         """
         self._python = python
-        self._say: Say = _nobody
+        self._say: Say = nobody
         self._versions: dict[str, str] = {}
         self._result: dict[str, Any] | None = None
         self._told = ""

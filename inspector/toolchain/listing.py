@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from inspector.jobs.description import EXECUTORCH
-from inspector.toolchain.child import ToldError, ToolchainError, ask
+from inspector.toolchain.child import ToldError, ToolchainError, ask, nobody
 from inspector.toolchain.interpreter import interpreter
 
 
@@ -30,7 +30,7 @@ def stock_partitioners(python: str) -> dict[str, Any]:
     Raises: ListingError
     """
     try:
-        answer = ask(interpreter(python), {"do": "list"}, lambda _kind, **_content: None)
+        answer = ask(interpreter(python), {"do": "list"}, nobody)
     except ToldError as error:
         raise ListingError(str(error), usage=False) from error
     except ToolchainError as error:

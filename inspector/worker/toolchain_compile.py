@@ -200,6 +200,7 @@ def _report(
             "memory_planner": job.memory_planner,
             "external_constants": job.external_constants,
             "quantising": asdict(job.quantising),
+            "precision": asdict(job.precision),
         },
         "memory": result["memory"],
         "verdicts": counts,

@@ -18,11 +18,11 @@ from inspector.toolchain.interpreter import interpreter
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method, described, made_inputs, read_values
 from inspector.worker.run_job import statistics_of
+from inspector.worker.toolchain_trace import cut_buffer, measured_only
 from runtime.loading import read
 from runtime.sinks import ALIGNMENT
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etdump, program
-from schema.etdump import DebugEvent
 from schema.program import model as m
 from schema.scalar_type import tensor_nbytes
 from schema.version import __version__
@@ -30,7 +30,6 @@ from schema.version import __version__
 _INPUTS, _EXTRACTED = "inputs.pt", "program.pte"  # handed over, and gone afterwards
 _MOST_LOGGED = 1 << 31  # bytes
 _SPARE = 1 << 20
-_EXECUTE = "Execute"  # what the stock runtime names a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,38 +249,20 @@ def _trace(job: RunJob, found: Mapping[str, Any], folder: Path, here: str) -> di
             told["warnings"].append(f"{here} was built without tracing: there is no {TRACE}")
         return told
     dump = etdump.decode((folder / TRACE).read_bytes(), file=TRACE)
-    measured = _without_warm_up(dump, job)
-    if measured is not None:
-        dump = measured
-        _save(folder / TRACE, etdump.encode(dump))
-    else:
+    measured = measured_only(dump, job.warmup, job.runs)
+    if measured is None:
         told["warnings"].append("the trace holds the runs before the measured ones as well")
-    told["events"] = sum(len(run.events) for run in dump.run_data)
+    kept = dump if measured is None else measured
     buffer = folder / BUFFER
     if buffer.is_file():
-        end = max((_end(event) for run in dump.run_data for event in run.events), default=0)
-        os.truncate(buffer, end + ALIGNMENT if end else 0)
+        kept = cut_buffer(kept, buffer)
         told["debug_bytes"] = buffer.stat().st_size
+    else:
+        _save(buffer, b"")
+    told["events"] = sum(len(run.events) for run in kept.run_data)
+    if kept is not dump:
+        _save(folder / TRACE, etdump.encode(kept))
     return told
-
-
-def _without_warm_up(dump: etdump.ETDump, job: RunJob) -> etdump.ETDump | None:
-    """Return a trace of the measured runs alone, None where it does not say which they are."""
-    runs = [run for run in dump.run_data if run.name == _EXECUTE]
-    if len(runs) != job.warmup + job.runs:
-        return None if job.warmup else dump
-    before = {id(run) for run in runs[: job.warmup]}
-    return etdump.dump(run for run in dump.run_data if id(run) not in before)
-
-
-def _end(event: etdump.AnyEvent) -> int:
-    """Return where in the debug buffer the last tensor of an event ends, 0 without any."""
-    if not isinstance(event, DebugEvent) or event.value is None:
-        return 0
-    tensors = event.value.all_tensors()
-    return max(
-        (one.offset + tensor_nbytes(one.scalar_type, one.sizes) for one in tensors), default=0
-    )
 
 
 def _written(report: dict[str, Any], folder: Path) -> dict[str, Any]:

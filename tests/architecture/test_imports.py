@@ -65,7 +65,9 @@ def test_import_every_module_loads_only_what_its_package_may(
 def _behind_the_worker(package: str) -> tuple[str, ...]:
     # devtools_app.__main__ would start the window; it is started in its own test.
     # inspector.exporting is compiler and runtime in one place, for scripts; nothing imports it.
-    return (f"{package}.__main__", f"{package}.worker.", f"{package}.exporting")
+    # inspector.toolchain.stock is what another interpreter runs.
+    names = ("__main__", "worker.", "exporting", "toolchain.stock.")
+    return tuple(f"{package}.{name}" for name in names)
 
 
 def test_packages_upper_ones_are_unknown_to_lower_ones() -> None:

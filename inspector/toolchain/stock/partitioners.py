@@ -144,7 +144,7 @@ def _value(value: Any, cls: Any) -> Any:  # noqa: ANN401
         return [_value(one, cls) for one in cast("list[Any]", value)]
     if not isinstance(value, str):
         return value
-    beside = cast("dict[str, Any]", vars(sys.modules[cls.__module__]))
+    beside = vars(sys.modules[cls.__module__])
     for one in beside.values():
         if isinstance(one, type) and issubclass(one, enum.Enum) and value in one.__members__:
             return one[value]

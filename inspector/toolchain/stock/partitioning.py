@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from inspector.toolchain.stock.nodes import Node, calls_in, unit_of
+from inspector.toolchain.stock.nodes import Node, calls_in, operator_of, unit_of
 from inspector.toolchain.stock.reasons import harvesting
 from inspector.toolchain.stock.rules import Rules, ask_less, by_operator, cut_anew
 from inspector.toolchain.stock.verdicts import Heard, Verdict, claimed, judge
@@ -36,14 +36,16 @@ def steered(
 ) -> Any:  # noqa: ANN401
     """Return the partitioner, changed so that it follows the rules and its decisions are noted."""
     answered: dict[Node, bool] = {}
-    ask_less(partitioner, rules, answered)
+    dropped: set[str] = set()
+    ask_less(partitioner, rules, answered, dropped)
     partition = partitioner.partition
 
     def wrapped(program: Any) -> Any:  # noqa: ANN401
         start = time.perf_counter()
         told.began = told.began or start
         answered.clear()
-        names = [node.name for node, _ in calls_in(program.graph_module)]
+        calls = [node for node, _ in calls_in(program.graph_module)]
+        names = {name for node in calls for name in (node.name, operator_of(node))}
         with harvesting(names, say) as harvest:
             result = partition(program)
         module, tags = result.tagged_exported_program.graph_module, result.partition_tags
@@ -52,6 +54,7 @@ def steered(
             vetoed = _kept_out(module, rules) if by_operator(partitioner) is not None else {}
             vetoed.update(cut_anew(module, rules, tags))
             vetoed.update({unit_of(node): why for node, why in vetoed.items()})
+            dropped.update(node.name for node in vetoed)
         heard = Heard(harvest.found, answered, vetoed)
         earlier = claimed(told.verdicts, type(partitioner).__name__)
         told.verdicts += [*judge(module, partitioner, tags, heard), *earlier]

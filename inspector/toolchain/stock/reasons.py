@@ -8,9 +8,11 @@ import re
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 
-_PACKAGE = "executorch"
+_PACKAGE, _ROOT = "executorch", "root"  # some backends log to the root itself
 _WHY = re.compile(r"Node (?P<node>\S+) was not partitioned because (?P<reason>.+?)\.?$", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_OPERATOR = re.compile(r"\b\w+\.\w+\.\w+")
+_REFUSAL = re.compile(r"skip|not support|unsupported|reject|fall|due to|because", re.IGNORECASE)
 _CELL = "│"  # of a table of rejected nodes
 _LONGEST = 400  # characters of a reason
 _MOST = 3  # reasons of a node
@@ -33,17 +35,32 @@ class Harvest(logging.Handler):
     """Takes what is logged and keeps what is about a node.
 
     Attributes:
-        found: reasons by name of a node
+        found: reasons by name of a node, or of an operator where no node is named
     """
 
-    def __init__(self, names: Iterable[str], say: Callable[..., None]) -> None:
+    def __init__(
+        self, names: Iterable[str], say: Callable[..., None], others: Iterable[logging.Handler] = ()
+    ) -> None:
+        """Take the names of nodes and operators.
+
+        Args:
+            names: of both
+            say: takes what is a log of the job
+            others: handlers of the root, for what is not logged by the package
+        """
         super().__init__(logging.DEBUG)
         self._names = frozenset(names)
         self._say = say
+        self._others = tuple(others)
         self.found: dict[str, list[Logged]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take a record; warnings are a log of the job as well."""
+        if record.name.split(".")[0] not in (_PACKAGE, _ROOT):
+            for one in self._others:
+                if record.levelno >= one.level:
+                    one.handle(record)
+            return
         try:
             text = record.getMessage()
         except Exception:  # noqa: BLE001 - a message whose arguments do not fit it
@@ -76,7 +93,10 @@ class Harvest(logging.Handler):
         return True
 
     def _named(self, line: str, logger: str) -> None:
-        for name in set(_WORD.findall(line)) & self._names:
+        """Take a line that names a node, or an operator in words of refusal."""
+        nodes = self._names.intersection(_WORD.findall(line))
+        operators = self._names.intersection(_OPERATOR.findall(line))
+        for name in nodes or (operators if _REFUSAL.search(line) else ()):
             self._keep(name, line.strip(), logger)
 
     def _keep(self, name: str, text: str, logger: str) -> None:
@@ -88,24 +108,25 @@ class Harvest(logging.Handler):
 
 @contextlib.contextmanager
 def harvesting(names: Iterable[str], say: Callable[..., None]) -> Generator[Harvest, None, None]:
-    """Listen to every logger of the package, down to its debugging level."""
-    handler = Harvest(names, say)
+    """Listen to the root, and to every logger of the package down to its debugging level."""
+    root = logging.getLogger()
+    handlers = root.handlers
+    handler = Harvest(names, say, handlers)
     loggers = [
         logging.getLogger(name)
         for name in [_PACKAGE, *logging.root.manager.loggerDict]
         if name.split(".")[0] == _PACKAGE
     ]
     before = [(one, one.level, one.propagate, one.disabled) for one in loggers]
-    top = logging.getLogger(_PACKAGE)
     for one in loggers:
         one.setLevel(logging.DEBUG)
         one.disabled = False
-        one.propagate = one is not top
-    top.addHandler(handler)
+        one.propagate = True
+    root.handlers = [handler]
     try:
         yield handler
     finally:
-        top.removeHandler(handler)
+        root.handlers = handlers
         for one, level, propagate, disabled in before:
             one.setLevel(level)
             one.propagate, one.disabled = propagate, disabled

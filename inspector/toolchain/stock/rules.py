@@ -109,13 +109,19 @@ def by_operator(partitioner: Any) -> Mapping[str, Any] | None:  # noqa: ANN401
     return found
 
 
-def ask_less(partitioner: Any, rules: Rules, answered: dict[Node, bool]) -> None:  # noqa: ANN401
+def ask_less(
+    partitioner: Any,  # noqa: ANN401
+    rules: Rules,
+    answered: dict[Node, bool],
+    dropped: Collection[str],
+) -> None:
     """Let a partitioner's own rules refuse what the user does not want, and note their answers.
 
     Args:
         partitioner: changed
         rules: of the user
         answered: what its rules said of a node, filled while it partitions
+        dropped: names of nodes that were taken away after it has tagged
     """
     for config in (by_operator(partitioner) or {}).values():
         config.check_constraints = _checked(config, rules, answered)
@@ -125,14 +131,13 @@ def ask_less(partitioner: Any, rules: Rules, answered: dict[Node, bool]) -> None
 
     def fewer(program: Any) -> Any:  # noqa: ANN401
         ops, wanted = ops_of(program)
-        kept = [one for one in ops if not rules.veto_of_operator(one)]
-        if wanted is None:
-            return kept, None
 
         def may_stay(node: Node) -> bool:
-            return rules.veto(node) is None and bool(wanted(node))
+            if node.name in dropped or rules.veto(node) is not None:
+                return False
+            return wanted is None or bool(wanted(node))
 
-        return kept, may_stay
+        return [one for one in ops if not rules.veto_of_operator(one)], may_stay
 
     partitioner.ops_to_not_decompose = fewer
 

@@ -83,11 +83,13 @@ def _why_not(unit: Node, partitioner: Any, heard: Heard) -> tuple[str, str, str]
     if vetoed is not None:
         small = vetoed[0] in ("min_nodes", "max_partitions")
         return vetoed[0], "dropped_as_too_small" if small else "vetoed_by_user", vetoed[1]
-    logged = heard.logged.get(unit.name)
+    own = heard.logged.get(unit.name)
+    logged = own or heard.logged.get(operator_of(unit))
     if logged:
         words = "; ".join(one.text for one in logged)
+        of = "" if own else f" of {operator_of(unit)}"
         rule = logged[0].logger.removeprefix("executorch.")
-        return rule, "rejected_by_rule", f"as the stock tool logged it: {words}"
+        return rule, "rejected_by_rule", f"as the stock tool logged it{of}: {words}"
     configs = by_operator(partitioner)
     if configs is None:
         return None

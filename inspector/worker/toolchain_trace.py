@@ -1,0 +1,90 @@
+"""What the stock runtime recorded, made what ours would have left: no warm-up, no spare bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from runtime.sinks import ALIGNMENT
+from schema import etdump
+from schema.etdump import AnyEvent, DebugEvent, ETDump, RunData
+from schema.etdump.values import DebugTensor
+from schema.scalar_type import tensor_nbytes
+
+_EXECUTE = "Execute"  # what the stock runtime names a run
+_PIECE = 1 << 20
+
+
+def measured_only(dump: ETDump, warmup: int, runs: int) -> ETDump | None:
+    """Return a trace without the runs that were not to be measured.
+
+    Args:
+        dump: of all runs
+        warmup: how many came first
+        runs: how many are wanted
+
+    Returns: None where the trace does not say which runs they are
+    """
+    found = [run for run in dump.run_data if run.name == _EXECUTE]
+    if len(found) != warmup + runs:
+        return None if warmup else dump
+    before = {id(run) for run in found[:warmup]}
+    return etdump.dump(run for run in dump.run_data if id(run) not in before)
+
+
+def cut_buffer(dump: ETDump, buffer: Path) -> ETDump:
+    """Cut a debug buffer to the values of a trace; return the trace with their places in it.
+
+    Raises: OSError
+    """
+    tensors = [one for one in _tensors(dump.run_data) if one.offset >= 0]
+    start = min((one.offset for one in tensors), default=0)
+    end = max((one.offset + _nbytes(one) for one in tensors), default=0)
+    with buffer.open("r+b") as stream:
+        for at in range(start, end, _PIECE):
+            stream.seek(at)
+            piece = stream.read(min(_PIECE, end - at))
+            stream.seek(at - start)
+            stream.write(piece)
+        stream.truncate(end - start)
+        if tensors:  # zeros at the end, by which a buffer is known without its trace
+            stream.seek(0, os.SEEK_END)
+            stream.write(bytes(ALIGNMENT))
+    return _shifted(dump, start) if start else dump
+
+
+def _tensors(runs: Iterable[RunData]) -> Iterable[DebugTensor]:
+    for run in runs:
+        for event in run.events:
+            if isinstance(event, DebugEvent) and event.value is not None:
+                yield from event.value.all_tensors()
+
+
+def _nbytes(tensor: DebugTensor) -> int:
+    return tensor_nbytes(tensor.scalar_type, tensor.sizes)
+
+
+def _shifted(dump: ETDump, by: int) -> ETDump:
+    def moved(one: DebugTensor) -> DebugTensor:
+        return replace(one, offset=one.offset - by) if one.offset >= 0 else one
+
+    return etdump.dump(
+        etdump.run(
+            run.name,
+            [_with_tensors(event, moved) for event in run.events],
+            bundled_input_index=run.bundled_input_index,
+            allocators=run.allocators,
+        )
+        for run in dump.run_data
+    )
+
+
+def _with_tensors(event: AnyEvent, moved: Callable[[DebugTensor], DebugTensor]) -> AnyEvent:
+    if not isinstance(event, DebugEvent) or event.value is None:
+        return event
+    value = event.value
+    tensor = moved(value.tensor) if value.tensor is not None else None
+    tensors = tuple(map(moved, value.tensors)) if value.tensors is not None else None
+    return replace(event, value=replace(value, tensor=tensor, tensors=tensors))

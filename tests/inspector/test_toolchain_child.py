@@ -1,0 +1,88 @@
+"""Interpreters that are none, end, hang or talk nonsense: one sentence each, by real processes."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.toolchain import child
+from inspector.toolchain.child import ToolchainError, ask
+
+
+def script(folder: Path, text: str) -> str:
+    """Write something executable that is started as if it were Python."""
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\n{text}\n", "utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def refused(python: str) -> ToolchainError:
+    heard: list[Any] = []
+    with pytest.raises(ToolchainError) as caught:
+        ask(python, {"do": "list"}, lambda kind, **content: heard.append((kind, content)))
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("exit 0", "it ended with exit code 0"),
+        ("exit 3", "it ended with exit code 3"),
+        ("echo 'no such option' >&2; exit 1", "it ended with exit code 1: no such option"),
+        ("kill -SEGV $$", "it crashed (SIGSEGV)"),
+        ("echo hello; echo '{\"type\": 3}'; echo '[1]'; exit 0", "it ended with exit code 0"),
+        ('echo \'{"type": "finished", "result": {}}\'', "it ended with exit code 0"),
+        ("while :; do echo 0123456789012345678901234567890123456789; done", "without end"),
+        ("head -c 3000000 /dev/zero; exec sleep 600", "without end"),
+    ],
+)
+def test_program_that_is_no_python_is_named_with_what_it_did(
+    text: str, words: str, tmp_path: Path
+) -> None:
+    python = script(tmp_path, text)
+    error = refused(python)
+    assert error.blame == "usage"
+    assert str(error).startswith(f"{python} is no Python interpreter that can run executorch: ")
+    assert words in str(error)
+
+
+def test_program_that_never_answers_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "GREETING_SECONDS", 0.2)
+    error = refused(script(tmp_path, "exec sleep 600"))
+    assert "it said nothing for" in str(error)
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "not executable", "no name"])
+def test_interpreter_that_cannot_be_started_is_named(kind: str, tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("no program", "utf-8")
+    paths = {
+        "missing": tmp_path / "none",
+        "folder": tmp_path,
+        "not executable": plain,
+        "no name": tmp_path / ("x" * 5000),
+    }
+    error = refused(str(paths[kind]))
+    assert error.blame == "usage"
+    assert "cannot be started: " in str(error)
+
+
+def test_python_without_packages_is_told_how_to_get_them(tmp_path: Path) -> None:
+    python = script(tmp_path, f'exec {sys.executable} -S "$@"')
+    error = refused(python)
+    assert error.blame == "usage"
+    assert str(error).startswith(f"{python} has no torch and no executorch; install it with `")
+    assert "-m pip install executorch`" in str(error)
+
+
+def test_python_whose_output_is_closed_early_is_no_answer(tmp_path: Path) -> None:
+    error = refused(script(tmp_path, f'exec {sys.executable} "$@" >&-'))
+    assert "is no Python interpreter that can run executorch" in str(error)

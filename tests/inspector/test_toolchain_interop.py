@@ -1,0 +1,260 @@
+"""One recipe through both toolchains: same files, same outputs, reasons as they were logged."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from inspector.jobs.description import EXECUTORCH, CompileJob, Quantising, Rules, Source
+from inspector.jobs.executing import RunJob
+from inspector.jobs.recipe import parse_recipe
+from inspector.jobs.recipe_file import read_recipe
+from inspector.load import load_session
+from inspector.toolchain.child import Interpreter, ToldError, ToolchainError
+from inspector.worker.compile_job import compile_into
+from inspector.worker.run_job import run_into
+from inspector.worker.toolchain_compile import compile_with_executorch, without_effect
+from inspector.worker.toolchain_run import run_with_executorch
+from schema.etrecord.verdicts import Outcome
+from tests.inspector.cli_runs import run, validator
+
+pytestmark = [pytest.mark.slow, pytest.mark.interop]
+SOURCES = Path(__file__).with_name("toolchain_sources.py")
+PROGRAMS = ("mixed", "counter", "coder")
+
+
+@dataclass
+class Both:
+    """One program, compiled by both and run by both."""
+
+    ours: Path
+    stock: Path
+    reports: dict[str, Any]
+
+
+def quiet(_kind: str, **_content: Any) -> None:
+    """Take no notice."""
+
+
+def job_of(name: str, **more: Any) -> CompileJob:
+    return CompileJob(Source(str(SOURCES), name), partitioners=("xnnpack",), **more)
+
+
+@pytest.fixture(scope="module")
+def tool() -> Iterator[Interpreter]:
+    with contextlib.closing(Interpreter(sys.executable)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory, tool: Interpreter) -> dict[str, Both]:
+    made: dict[str, Both] = {}
+    for name in PROGRAMS:
+        home = tmp_path_factory.mktemp(name)
+        ours, stock = home / "ours", home / "stock"
+        for folder in (ours, stock, ours / "run", stock / "run"):
+            folder.mkdir()
+        reports: dict[str, Any] = {}
+        compile_into(job_of(name), ours, quiet)
+        reports["compile"] = compile_with_executorch(
+            job_of(name, toolchain=EXECUTORCH), stock, quiet, tool
+        )
+        given = RunJob("", runs=3, warmup=2, seed=7, debug_level="intermediate")
+        reports["ours"] = run_into(
+            replace(given, program=str(ours / "model.pte")), ours / "run", quiet
+        )
+        reports["stock"] = run_with_executorch(
+            replace(given, program=str(stock / "model.pte"), toolchain=EXECUTORCH),
+            stock / "run",
+            quiet,
+            tool,
+        )
+        made[name] = Both(ours, stock, reports)
+    return made
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_both_leave_the_same_files_and_outputs(both: dict[str, Both], name: str) -> None:
+    one = both[name]
+    for folder in ("", "run"):
+        ours = {path.name for path in (one.ours / folder).iterdir()}
+        assert {path.name for path in (one.stock / folder).iterdir()} == ours
+    expected, found = (torch.load(side / "run" / "outputs.pt") for side in (one.ours, one.stock))
+    assert len(expected) == len(found) > 0
+    for a, b in zip(expected, found, strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_files_of_both_belong_together_and_say_who_made_them(
+    both: dict[str, Both], name: str
+) -> None:
+    one = both[name]
+    for folder, tool in ((one.ours, "built-in"), (one.stock, EXECUTORCH)):
+        found = run("check", folder, folder / "run", "--format", "json")
+        assert (found.code, found.json["data"]["verdict"]) == (0, "belong")
+        for report in (folder / "compile.json", folder / "run" / "run.json"):
+            assert json.loads(report.read_text("utf-8"))["toolchain"]["name"] == tool
+        recipe = parse_recipe((folder / "recipe.json").read_bytes(), "recipe.json")
+        assert recipe.job.toolchain == ("" if tool == "built-in" else tool)
+        assert read_recipe(str(folder / "model.etrecord")).recipe == recipe
+    version = one.reports["compile"]["toolchain"]["version"]
+    assert one.reports["stock"]["where"] == f"ExecuTorch {version} on this machine"
+    assert json.loads((one.stock / "recipe.json").read_text())["made_with"][EXECUTORCH] == version
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_reports_of_both_have_the_same_members(both: dict[str, Both], name: str) -> None:
+    one = both[name]
+    for verb, report in (("compile", one.reports["compile"]), ("run", one.reports["stock"])):
+        data = {**json.loads(json.dumps(report)), "folder": "x"}
+        tree = {"etscope": "1", "verb": verb, "inputs": [], "issues": [], "data": data}
+        assert list(validator(verb).iter_errors(tree)) == []
+    expected = json.loads((one.ours / "compile.json").read_text("utf-8"))
+    assert one.reports["compile"].keys() - expected.keys() == {"reasons"}
+    assert expected.keys() - one.reports["compile"].keys() == set()
+    more = {"python", "warnings"}
+    assert one.reports["stock"].keys() ^ one.reports["ours"].keys() == more
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_runs_of_both_have_equal_inputs_and_only_the_measured_runs(
+    both: dict[str, Both], name: str
+) -> None:
+    one = both[name]
+    assert one.reports["stock"]["inputs"] == one.reports["ours"]["inputs"]
+    assert len(one.reports["stock"]["run_ms"]) == 3
+    for folder in (one.ours, one.stock):
+        session = load_session([str(folder), str(folder / "run")])
+        (dump,) = session.dumps
+        assert sum(block.name == "Execute" for block in dump.run_data) == 3
+        assert session.debug_buffer is not None
+
+
+def test_reasons_are_those_that_the_stock_tool_logged(both: dict[str, Both]) -> None:
+    record = load_session([str(both["mixed"].stock)]).record
+    assert record is not None
+    verdicts = {v.node: v for v in record.verdicts()["forward"]}
+    assert verdicts["aten_mean_dim"].outcome is Outcome.REJECTED
+    logged = "as the stock tool logged it: mean.dim only supports keepdim=True"
+    assert verdicts["aten_mean_dim"].reason == logged
+    assert verdicts["aten_cumsum_default"].outcome is Outcome.NO_RULE
+    assert verdicts["aten_convolution_default"].rule == "ConvolutionConfig"
+    listed = {one["node"]: one["reason"] for one in both["mixed"].reports["compile"]["reasons"]}
+    left = {v.node: v.reason for v in verdicts.values() if v.outcome is not Outcome.DELEGATED}
+    assert listed == left
+    told = run("delegation", both["mixed"].stock)
+    assert logged in told.out
+
+
+# -- rules ---------------------------------------------------------------------------------------
+
+RULES = [
+    ("xnnpack", {"deny_ops": ("aten.relu",)}, {"aten_relu_default"}, 2),
+    ("xnnpack", {"deny_ops": ("aten.conv*",)}, {"aten_convolution_default"}, 2),
+    ("xnnpack", {"deny_nodes": ("linear",)}, {"aten_addmm_default"}, 1),
+    ("xnnpack", {"deny_modules": ("fc",)}, {"aten_addmm_default"}, 1),
+    ("xnnpack", {"min_nodes": 2}, {"aten_linear_default"}, 1),
+    ("xnnpack", {"max_partitions": 1}, {"aten_linear_default"}, 1),
+    ("xnnpack", {"granularity": "operator"}, set(), 4),
+    ("vulkan", {"deny_ops": ("aten.relu",)}, {"aten_relu_default"}, 2),
+]
+
+
+def test_rules_keep_nodes_out_of_stock_partitions_and_programs_run(
+    tool: Interpreter, tmp_path: Path
+) -> None:
+    eager: list[torch.Tensor] = []
+    for number, (name, rules, out, partitions) in enumerate(RULES):
+        folder = tmp_path / str(number)
+        (folder / "run").mkdir(parents=True)
+        job = replace(
+            job_of("mixed", toolchain=EXECUTORCH), partitioners=(name,), rules=Rules(**rules)
+        )
+        report = compile_with_executorch(job, folder, quiet, tool)
+        session = load_session([str(folder)])
+        assert session.record is not None
+        verdicts = session.record.verdicts()["forward"]
+        left = {one.node for one in verdicts if one.outcome is not Outcome.DELEGATED}
+        assert out <= left, (rules, left)
+        rule = next(iter(rules))
+        assert {one.node for one in verdicts if one.rule == rule} >= out or not out, rules
+        tags = {one.partition for one in verdicts if one.partition}
+        assert session.program is not None
+        assert len(session.program.plan("forward").delegates) == len(tags) == partitions, rules
+        assert report["warnings"] == []
+        if name == "vulkan":
+            reasons = {one.node: one.reason for one in verdicts}
+            assert "[no operator implementation]" in reasons["aten_cumsum_default"]
+        if name == "xnnpack":
+            job_run = RunJob(str(folder / "model.pte"), toolchain=EXECUTORCH)
+            run_with_executorch(job_run, folder / "run", quiet, tool)
+            eager.append(torch.load(folder / "run" / "outputs.pt")[0])
+    for found in eager[1:]:
+        torch.testing.assert_close(found, eager[0], rtol=1e-5, atol=1e-5)
+
+
+def test_options_that_are_words_and_quantisation_reach_the_stock_tool(
+    tool: Interpreter, tmp_path: Path
+) -> None:
+    job = job_of("mixed", toolchain=EXECUTORCH, quantising=Quantising("static"))
+    words = replace(job, partitioners=("xnnpack:config_precisions=FP32",))
+    counts: list[int] = []
+    for number, one in enumerate((job, words)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        report = compile_with_executorch(one, folder, quiet, tool)
+        counts.append(report["verdicts"]["forward"].get("delegated", 0))
+    assert counts[0] > counts[1]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"partitioners": ("xnnpak",)}, "no partitioner 'xnnpak' in this executorch; did you mean"),
+        ({"partitioners": ("xnnpack:nothing",)}, "expected option=value, found 'nothing'"),
+        ({"partitioners": ("openvino",)}, "partitioner openvino cannot be loaded here"),
+        ({"partitioners": ("qnn",)}, "qnn does not take these options: missing a required"),
+        ({"partitioners": ("none.py:Mine",)}, "none.py is not there"),
+        ({"quantising": Quantising("weight-only")}, "has no mode 'weight-only'"),
+        ({"methods": ("back",)}, "no method 'back'; there is forward"),
+        ({"source": Source(str(SOURCES), "nothing")}, "has no function 'nothing'"),
+    ],
+)
+def test_what_the_stock_tool_cannot_do_is_one_sentence(
+    more: dict[str, Any], words: str, tool: Interpreter, tmp_path: Path
+) -> None:
+    told: list[str] = []
+
+    def say(kind: str, **content: Any) -> None:
+        if kind == "failed":
+            told.append(content["sentence"])
+            assert content["blame"] == "usage"
+
+    job = replace(job_of("mixed", toolchain=EXECUTORCH), **more)
+    with pytest.raises((ToldError, ToolchainError)) as caught:
+        compile_with_executorch(job, tmp_path, say, tool)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert all(words in sentence for sentence in told)
+
+
+def test_parts_of_a_recipe_without_effect_are_named() -> None:
+    assert without_effect(job_of("mixed", rules=Rules(deny_ops=("a",), min_nodes=2))) == []
+    job = job_of(
+        "mixed",
+        rules=Rules(force_nodes=("x",), granularity="module"),
+        quantising=Quantising("static", nodes=("linear=none",)),
+    )
+    found = " ".join(without_effect(job))
+    assert found.count("has no effect") == 3
+    for name in ("rules.force_nodes", "rules.granularity", "quantising.nodes"):
+        assert name in found
