@@ -6,12 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from devtools_app.state import Selection, SelectionKind
-from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
+from devtools_app.viewmodels.table import (
+    Column,
+    Table,
+    badge_column,
+    number_column,
+    text_column,
+)
 from devtools_app.viewmodels.units import Quantity
 from inspector.model_graph import COMPILED, model_graph
 from inspector.session import Session
 from inspector.stage_files import session_stages
-from inspector.stage_log import Change, StageLog, StageNode, Step
+from inspector.stage_log import StageLog, StageNode, Step
 
 CHANGED, ALL = "changed", "all"
 _SHOWN_NAMES = 4
@@ -49,12 +55,12 @@ def step_table(log: StageLog) -> Table:
     steps = log.steps
     return Table(
         (
-            text_column("stage", [one.stage for one in steps], width=22),
-            text_column("method", [one.method for one in steps], width=12),
+            text_column("stage", [one.stage for one in steps], width=14),
+            text_column("method", [one.method for one in steps], width=9),
             number_column("time", [one.time_ms * 1e6 for one in steps], Quantity.TIME),
-            text_column("nodes", ["" if one.nodes is None else f"{one.nodes:,}" for one in steps]),
-            text_column("new", [_signed("+", one.change, new=True) for one in steps]),
-            text_column("gone", [_signed("−", one.change, new=False) for one in steps]),
+            _counts("nodes", [one.nodes for one in steps]),
+            _counts("new", [one.change.plus if one.change else None for one in steps]),
+            _counts("gone", [one.change.minus if one.change else None for one in steps]),
         ),
         len(steps),
         keys=list(range(len(steps))),
@@ -62,11 +68,8 @@ def step_table(log: StageLog) -> Table:
     )
 
 
-def _signed(sign: str, change: Change | None, *, new: bool) -> str:
-    if change is None:
-        return ""
-    count = change.plus if new else change.minus
-    return f"{sign}{count:,}" if count else "0"
+def _counts(title: str, values: Sequence[int | None]) -> Column:
+    return number_column(title, values, Quantity.COUNT, missing="")
 
 
 def step_words(log: StageLog, number: int) -> str:
@@ -112,10 +115,9 @@ def node_table(steps: Steps, number: int, which: str) -> Table:
             badge_column(
                 "change", [row.what for row in rows], tone=lambda v: _TONES.get(str(v), "")
             ),
-            text_column("before", [_names(row.before) for row in rows], mono=True, width=30),
-            text_column("after", [_names(row.after) for row in rows], mono=True, width=30),
-            text_column("operator before", [_operators(row.before, old) for row in rows]),
-            text_column("operator after", [_operators(row.after, new) for row in rows]),
+            text_column("before", [_names(row.before) for row in rows], mono=True),
+            text_column("after", [_names(row.after) for row in rows], mono=True),
+            text_column("operator", [_operators(row, old, new) for row in rows]),
             text_column("value", [one.value if one else "" for one in source]),
             text_column("source", [one.source if one else "" for one in source], mono=True),
         ),
@@ -151,8 +153,12 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN_NAMES]) + more
 
 
-def _operators(names: Sequence[str], nodes: dict[str, StageNode]) -> str:
-    return _names(list(dict.fromkeys(nodes[name].operator for name in names if name in nodes)))
+def _operators(row: _Row, old: dict[str, StageNode], new: dict[str, StageNode]) -> str:
+    sides = [
+        _names(list(dict.fromkeys(nodes[name].operator for name in names if name in nodes)))
+        for names, nodes in ((row.before, old), (row.after, new))
+    ]
+    return " → ".join(dict.fromkeys(side for side in sides if side))
 
 
 def _first(row: _Row, old: dict[str, StageNode], new: dict[str, StageNode]) -> StageNode | None:

@@ -53,7 +53,7 @@ class StagesPane(Pane):
         both.addWidget(self.stages)
         both.addWidget(self.nodes)
         both.setChildrenCollapsible(False)
-        both.setSizes([420, 640])
+        both.setSizes([480, 580])
         self.set_content(both)
         self.stages.row_chosen.connect(self._step_chosen)
         self.nodes.row_chosen.connect(self._node_chosen)

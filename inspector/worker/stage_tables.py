@@ -10,13 +10,14 @@ import torch
 from compiler.delegate.call import executorch_call_delegate
 from compiler.errors import source_line
 from compiler.managers import EdgeProgramManager
-from compiler.partition.reasons import operator_of, value_of
+from compiler.partition.reasons import operator_of
 from compiler.partition.rules import ancestors
 from compiler.stages import StageEvent
 from inspector.stage_log import EDGE, MOST_NODES, Change, StageLog, StageNode, Step, changed
 
 DELEGATE, QUANTIZE = "delegate", "quantize"
 _GETITEM = "getitem"
+_SHOWN = 3
 Graph = tuple[StageNode, ...]
 
 
@@ -134,9 +135,20 @@ def _is_lowered(module: Any) -> bool:  # noqa: ANN401 - a module
 
 def _row(node: torch.fx.Node, name: str) -> StageNode:
     handle = node.meta.get("debug_handle")
-    value = value_of(node) if "val" in node.meta else ""
+    value = _values(node.meta.get("val"))
     number = handle if isinstance(handle, int) else 0
     return StageNode(name, _operator(node), value, number, source_line(node))
+
+
+def _values(value: Any) -> str:  # noqa: ANN401 - of a node
+    """Return dtype and shape of what a node makes, of each where there are several."""
+    if isinstance(value, (list, tuple)):
+        found = [_values(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+        return ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+    if not isinstance(value, torch.Tensor):
+        return "" if value is None else type(value).__name__
+    sizes = ", ".join(str(size) for size in value.shape)
+    return f"{str(value.dtype).removeprefix('torch.')}[{sizes}]"
 
 
 def _operator(node: torch.fx.Node) -> str:

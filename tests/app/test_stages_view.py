@@ -1,0 +1,155 @@
+"""The stages of a compile in the window: a list, what each did, and the way to other views."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.stage_steps import (
+    ALL,
+    CHANGED,
+    node_table,
+    rows_of,
+    step_table,
+    step_words,
+    steps_of,
+)
+from devtools_app.views.stages import StagesPane
+from devtools_app.window import MainWindow
+from inspector.load import load_session
+from inspector.model_graph import COMPILED, model_graph
+from inspector.stage_log import STAGES, Change, StageLog, StageNode, Step, changed
+
+DATA = Path(__file__).parents[1] / "data" / "corpus" / "v1.5.1" / "convnet_portable"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a program, its record, and stages made up for it."""
+    made = tmp_path_factory.mktemp("stages")
+    for name in ("model.pte", "model.etrecord"):
+        shutil.copy(DATA / name, made / name)
+    (made / STAGES).write_text(json.dumps(stages(made).content()), "utf-8")
+    return made
+
+
+def stages(folder: Path) -> StageLog:
+    """Return stages that end in the recorded graph: an export, its lowering, two passes."""
+    session = load_session([str(folder / "model.pte"), str(folder / "model.etrecord")])
+    graph = model_graph(session, "forward", COMPILED)
+    assert graph is not None
+    names = [node.node.name for node in graph.nodes if node.node.name.startswith("aten_")]
+    exported = tuple(StageNode(f"x_{name}", "aten.x") for name in names)
+    edge = tuple(StageNode(name, "aten.edge", "float32[2]", at) for at, name in enumerate(names, 1))
+    more = (*edge, StageNode("extra", "aten.clone.default"))
+    lowered = changed(exported, edge, {name: [f"x_{name}"] for name in names})
+    steps = (
+        Step("export", "forward", 3.0, None, 0, len(exported)),
+        Step("edge", "forward", 2.0, 0, 1, len(edge), lowered),
+        Step("pass Nothing", "forward", 0.5, 1, 1, len(edge), Change(len(edge))),
+        Step("pass Clone", "forward", 0.5, 1, 2, len(more), changed(edge, more, {})),
+        Step("emit", "forward", 0.25),
+    )
+    data = (folder / "model.pte").read_bytes()
+    return StageLog(steps, (exported, edge, more), "", hashlib.sha256(data).hexdigest())
+
+
+def test_tables_tell_what_each_stage_did(folder: Path) -> None:
+    session = load_session([str(folder)])
+    steps = steps_of(session)
+    assert steps.log is not None
+    table = step_table(steps.log)
+    count = steps.log.steps[0].nodes or 0
+    found = [[table.text(row, column) for column in (0, 3, 4, 5)] for row in range(table.length)]
+    assert found == [
+        ["export", str(count), "", ""],
+        ["edge", str(count), str(count), str(count)],
+        ["pass Nothing", str(count), "0", "0"],
+        ["pass Clone", str(count + 1), "1", "0"],
+        ["emit", "", "", ""],
+    ]
+    assert step_words(steps.log, 2) == f"nothing changed; {count} kept"
+    assert step_words(steps.log, 3) == f"1 added; {count} kept"
+    assert step_words(steps.log, 4) == "leaves no graph"
+    added = node_table(steps, 3, CHANGED)
+    assert [added.text(0, column) for column in range(3)] == ["added", "", "extra"]
+    assert node_table(steps, 3, ALL).length == count + 1
+    assert node_table(steps, 2, CHANGED).length == 0
+    assert node_table(steps, 4, ALL).length == 0
+
+
+def test_rows_of_every_stage_lead_to_the_same_node(folder: Path) -> None:
+    steps = steps_of(load_session([str(folder)]))
+    assert steps.log is not None
+    keys = [
+        [key for key in node_table(steps, at, ALL).keys or () if isinstance(key, Selection)]
+        for at in range(4)
+    ]
+    assert keys[0]
+    assert keys[0] == keys[1] == keys[2] == keys[3]
+    assert all(key.kind is SelectionKind.NODE and key.graph == COMPILED for key in keys[0])
+    assert rows_of(node_table(steps, 0, ALL), [keys[0][1].node]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "there is no stages.json"),
+        (b"{}", "expected stages of a compile"),
+        (b"other", "is of another compile"),
+    ],
+)
+def test_stages_that_are_not_there_say_why(
+    folder: Path, tmp_path: Path, content: bytes | None, words: str
+) -> None:
+    shutil.copy(folder / "model.pte", tmp_path / "model.pte")
+    if content == b"other":
+        other = replace(stages(folder), program_sha256="0")
+        content = json.dumps(other.content()).encode()
+    if content is not None:
+        (tmp_path / STAGES).write_bytes(content)
+    found = steps_of(load_session([str(tmp_path / "model.pte")]))
+    assert found.log is None
+    assert words in found.why
+
+
+def test_session_without_program_or_record_has_no_stages() -> None:
+    found = steps_of(load_session([str(next(DATA.glob("*.etdp")))]))
+    assert (found.log, found.names) == (None, {})
+    assert found.why
+
+
+@pytest.mark.gui
+@pytest.mark.slow
+def test_view_shows_stages_and_selects_nodes_in_other_views(
+    make_window, qtbot, folder: Path
+) -> None:
+    window: MainWindow = make_window()
+    files = [str(folder / name) for name in ("model.pte", "model.etrecord")]
+    window.desk.open(tuple(files))
+    qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
+    window.store.update(view="stages")
+    qtbot.waitUntil(lambda: window.findChild(StagesPane) is not None, timeout=20_000)
+    pane = window.findChild(StagesPane)
+    assert isinstance(pane, StagesPane)
+    qtbot.waitUntil(lambda: pane.nodes.rows.length > 0, timeout=20_000)
+    assert pane.stages.current_row() == 1  # the first that changed something
+    assert pane.note.text().startswith("edge forward: ")
+    pane.nodes.step(1)
+    qtbot.waitUntil(lambda: bool(window.store.state.selection), timeout=20_000)
+    selected = window.store.state.selection
+    assert (selected.kind, selected.graph) == (SelectionKind.NODE, COMPILED)
+    assert pane.step(2)
+    qtbot.waitUntil(lambda: pane.nodes.rows.length == 1, timeout=20_000)
+    assert pane.nodes.rows.text(0, 2) == "extra"
+    pane.which.setCurrentIndex(1)
+    pane.which.activated.emit(1)
+    qtbot.waitUntil(lambda: pane.nodes.rows.length > 1, timeout=20_000)
+    row = pane.nodes.rows.keys.index(selected) if pane.nodes.rows.keys else -1
+    assert row in rows_of(pane.nodes.rows, [selected.node])
