@@ -11,6 +11,7 @@ from torch.export import ExportedProgram
 
 from compiler.backends.xnnpack.placement import border_moves
 from compiler.delegate.api import parted_by
+from compiler.delegate.call import executorch_call_delegate
 from compiler.delegate.extract import Region
 from compiler.errors import CompileError
 from compiler.partition.interface import TAG, name_of
@@ -116,9 +117,22 @@ def moves_of(region: Region) -> tuple[frozenset[str], frozenset[str]]:
     if region.spec.backend_id != "XnnpackBackend":
         return frozenset(), frozenset()
     try:
-        return border_moves(region.program)
+        inputs, results = border_moves(region.program)
     except CompileError:
         return frozenset(), frozenset()
+    return frozenset(_made_as(n) for n in region.inputs if n.name in inputs), results
+
+
+def _made_as(node: Node) -> str:
+    """Return the name of the node that makes a value, which may be inside an earlier delegate."""
+    call: Any = node.args[0] if follows_source(node) else None
+    if not isinstance(call, Node) or call.target is not executorch_call_delegate:
+        return node.name
+    home: Any = call.args[0]
+    module: Any = getattr(call.graph.owning_module, home.target)
+    outputs: Any = module.original_module.graph_signature.user_outputs
+    place: Any = node.args[1]
+    return str(outputs[place])
 
 
 def _module(node: Node) -> str:

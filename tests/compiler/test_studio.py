@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from inspector.boundaries import Boundary, program_boundaries
 from inspector.jobs.description import CompileJob, Precision, Quantising, Rules, Source
+from inspector.jobs.edits import EDITS, Target, TargetKind, edit_named
 from inspector.jobs.messages import Ended
+from inspector.jobs.run import CompileRun
 from inspector.jobs.studio import Studio
 from inspector.worker.compile_job import compile_into
 from schema import etrecord
 from schema.etrecord.verdicts import Verdict
+from schema.program import decode
 
 pytestmark = pytest.mark.slow
 
@@ -96,3 +102,111 @@ def test_warm_compile_is_a_cold_one_byte_for_byte(
     assert _same(tmp_path / "cold", tmp_path / "warm")
     told = {method: shown.verdicts for method, shown in preview.methods.items()}
     assert told == _verdicts(tmp_path / "warm") or not any(told.values())
+    program = decode((tmp_path / "warm" / "model.pte").read_bytes())
+    for method, shown in preview.methods.items():
+        assert _kinds(shown.boundaries) == _kinds(program_boundaries(program, method))
+
+
+def _kinds(boundaries: Sequence[Boundary]) -> Counter[Any]:
+    """Return what can be said of boundaries whatever values and partitions are called."""
+    return Counter(
+        (
+            one.source is None,
+            one.target is None,
+            one.nbytes,
+            one.layout_copies,
+            one.is_end,
+            len(one.quantising),
+        )
+        for one in boundaries
+    )
+
+
+def test_changes_in_any_order_and_back_make_the_same(studio: Studio, tmp_path: Path) -> None:
+    for turn in range(2):
+        for name in ("nothing", "node off", "types", "two partitioners", "nothing"):
+            folder = tmp_path / name.replace(" ", "_")
+            outcome = studio.compile(
+                CHANGES[name], folder / str(turn), force=True, guard="off", timeout=PATIENCE
+            )
+            assert outcome.ended is Ended.FINISHED
+        assert _same(tmp_path / "nothing" / "0", tmp_path / "nothing" / str(turn))
+    assert _same(tmp_path / "types" / "0", tmp_path / "types" / "1")
+
+
+def test_only_what_comes_after_the_change_is_done_again(studio: Studio, tmp_path: Path) -> None:
+    def stages(job: CompileJob) -> set[str]:
+        outcome = studio.compile(job, tmp_path / "out", force=True, guard="off", timeout=PATIENCE)
+        return {stage["stage"] for stage in outcome.result["stages"]}
+
+    stages(BASE)
+    planned = stages(replace(BASE, memory_planner="naive"))
+    assert not planned & {"load", "export", "edge", "delegate"}
+    assert {"emit", "write"} <= planned
+    ruled = stages(_rules(deny_nodes=("aten_mean_dim",)))
+    assert not ruled & {"load", "export", "edge"}
+    assert "delegate" in ruled
+    decomposed = stages(_rules(deny_ops=("aten.linear",), min_nodes=2))
+    assert not decomposed & {"load", "export"}
+
+
+def test_one_real_new_process_makes_the_same(studio: Studio, tmp_path: Path) -> None:
+    job = _rules(cut_before=("aten_mul_tensor",), deny_rules=("AddConfig",))
+    studio.preview(BASE, PATIENCE)
+    assert studio.compile(job, tmp_path / "warm", timeout=PATIENCE).ended is Ended.FINISHED
+    run = CompileRun(job, tmp_path / "cold", timeout=PATIENCE)
+    try:
+        outcome = run.wait(PATIENCE)
+    finally:
+        run.close()
+    assert outcome is not None
+    assert outcome.ended is Ended.FINISHED, outcome
+    assert _same(tmp_path / "cold", tmp_path / "warm")
+
+
+def test_difference_is_the_nodes_that_change_owner(studio: Studio) -> None:
+    base = studio.preview(BASE, PATIENCE)
+    off = studio.preview(_rules(deny_nodes=("aten_sigmoid_default",)), PATIENCE)
+    found = off.against(base)["forward"]
+    assert dict(found.lost) == {"XnnpackBackend": ("aten_sigmoid_default",)}
+    assert (dict(found.gained), found.partitions) == ({}, 1)
+    assert found.words.startswith("XnnpackBackend loses 1 node, +1 partition, +")
+    assert base.against(off)["forward"].gained == found.lost
+    assert base.against(base)["forward"].words == "nothing changes"
+
+
+def test_suggestions_do_what_they_say(studio: Studio) -> None:
+    job = _rules(deny_nodes=("aten_sigmoid_default",), cut_before=("aten_convolution_default_1",))
+    base = studio.preview(job, PATIENCE)
+    found = studio.suggestions(job, PATIENCE)
+    assert any(
+        one.text.startswith("taking this node in (aten_sigmoid_default) removes") for one in found
+    )
+    assert any(one.text.startswith("not cutting at aten_convolution_default_1") for one in found)
+    for one in found:
+        changed = job
+        for name, target in one.edits:
+            changed = edit_named(name).apply(changed, target)
+        assert changed == one.job
+        difference = studio.preview(changed, PATIENCE).against(base)[one.method]
+        assert difference.boundaries == -one.boundaries < 0
+        assert difference.copied_bytes == -(one.saved_bytes or 0)
+        words = "1 boundary" if one.boundaries == 1 else f"{one.boundaries} boundaries"
+        assert f"removes {words}" in one.text
+
+
+def test_every_change_of_a_menu_can_be_previewed(studio: Studio) -> None:
+    base = studio.preview(BASE, PATIENCE).methods["forward"]
+    part = base.partitions[0]
+    targets = [
+        Target(TargetKind.NODE, "aten_sigmoid_default", exported="sigmoid"),
+        Target(TargetKind.PARTITION, part.name, part.nodes),
+        Target(TargetKind.OPERATOR, "aten.convolution.default"),
+        Target(TargetKind.RULE, "ConvolutionConfig"),
+        Target(TargetKind.MODULE, "second"),
+    ]
+    for target in targets:
+        for edit in EDITS:
+            if edit.applies(BASE, target) and not edit.name.startswith("quantise"):
+                shown = studio.preview(edit.apply(BASE, target), PATIENCE)
+                assert not shown.warnings, (edit.name, shown.warnings)
