@@ -70,6 +70,11 @@ class Link:
 NO_LINK = Link(Grade.NONE)
 
 
+def inner_label(link: Link, name: str) -> str:
+    """Return what to call an event inside a delegate: its payload node where it is a number."""
+    return link.payload_nodes[0] if name.isdecimal() and link.payload_nodes else name
+
+
 @identity_cache
 def link_block(session: Session, block: Block) -> BlockLinks:
     """Return the links of a block; each is made when it is asked for."""
@@ -163,12 +168,14 @@ class BlockLinks:
         if handles:
             nodes = self._names(handles)
             node = nodes[0] if len(nodes) == 1 else ""
+            match = self.payloads.get(event)
             return Link(
                 Grade.DELEGATE_ID,
                 instruction,
                 tuple(handles),
                 nodes,
                 node,
+                match.nodes if match is not None and match.exact else (),
                 backend=backend,
                 delegate=delegate,
             )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from inspector.blocks import Block
 from inspector.link_codes import inside_delegates, link_codes, shown_texts, texts_among
-from inspector.links import NO_LINK, BlockLinks, Link, link_block
+from inspector.links import NO_LINK, BlockLinks, Link, inner_label, link_block
 from inspector.memory import instruction_label
 from inspector.model_graph import short_backend
 from inspector.number_keys import pack, ranks
@@ -200,10 +200,11 @@ class _Maker:
         named = np.where(calls & (kind == OPERATOR) & (placed.kernel >= 0), placed.kernel, event)
         text, integer = self.texts[named], self.block.layout.delegate_int[named]
         shown = ~planned & (kind != REST)
+        numbered = shown & (kind == INNER) & (integer != -1)  # ids mean nothing outside of a call
         codes, first = ranks(
             pack(
                 np.where(planned, OPERATOR + len(KINDS), kind),
-                np.where(planned, number, 0),
+                np.where(planned | numbered, number, 0),
                 np.where(shown, text, -1),
                 np.where(shown, integer, -1),
             )
@@ -216,7 +217,9 @@ class _Maker:
                 labels.append(_planned(self.plan, steps[int(number[row])][2]))
             else:
                 name = self.block.event_name(int(named[row]))
-                labels.append(name.removeprefix(NATIVE) if kind[row] == OPERATOR else name)
+                link = self.found.links[int(self.found.codes[named[row]])]
+                native = kind[row] == OPERATOR
+                labels.append(name.removeprefix(NATIVE) if native else inner_label(link, name))
         return codes, tuple(labels)
 
 

@@ -14,10 +14,11 @@ from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.operator_columns import OUTER
 from inspector.blocks import Block
-from inspector.links import BlockLinks, link_block
+from inspector.links import BlockLinks, inner_label, link_block
 from inspector.memory import instruction_label
 from inspector.methods import FRAMEWORK
 from inspector.model_graph import short_backend
+from inspector.number_keys import pack, ranks
 from inspector.profile_rows import EXECUTE
 from inspector.session import Session
 from inspector.timing import is_time
@@ -174,15 +175,21 @@ def _labels(
     texts = _text_ids(block)
     label[texts] = layout.delegate_str[texts]
     ids = layout.delegate_int != -1
-    known, inverse = np.unique(layout.delegate_int[ids], return_inverse=True)
-    label[ids] = len(names) + inverse
-    names += [f"id {number}" for number in known.tolist()]
+    codes, first = ranks(pack(layout.delegate_int[ids], numbers[ids]))
+    label[ids] = len(names) + codes
+    names += [_inner_name(links, event) for event in np.flatnonzero(ids)[first].tolist()]
     if links.plan is not None:
         steps = instructions(links.plan)
         called = (lane == CALLS) & (numbers >= 0) & (numbers < len(steps))
         label[called] = len(names) + numbers[called]
         names += [call_label(links.plan, step.instr_args) for _, _, step in steps]
     return label, tuple(names)
+
+
+def _inner_name(links: BlockLinks, event: int) -> str:
+    number = str(int(links.block.layout.delegate_int[event]))
+    label = inner_label(links.link(event), number)
+    return f"id {number}" if label == number else label
 
 
 def call_label(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:

@@ -257,7 +257,7 @@ class Comparison:
             INSIDE, self._method, inner.instruction, inner.slot, inner.operator, delegate=inner.name
         )
         row = self._described(row, inner.target)
-        row = replace(row, node=row.node or inner.node)
+        row = replace(row, node=row.node or inner.node, graph_node=inner.graph_node)
         return self._finished((INSIDE, number, 0), row, refusal or inner.reason)
 
     def _described(self, row: Row, target: Target | None) -> Row:

@@ -33,6 +33,7 @@ class InsideOutput:
         operator: operator of the node
         name: identifier the backend gave it, empty without one
         node: its name
+        graph_node: its name behind the nested graphs around it
         target: the value it makes, where that can be compared
         passes: logged tensors, one a pass
         reason: why it is not compared, empty when it is
@@ -43,6 +44,7 @@ class InsideOutput:
     operator: str
     name: str
     node: str
+    graph_node: str
     target: Target | None
     passes: tuple[DebugTensor, ...]
     reason: str
@@ -62,7 +64,12 @@ def inside_outputs(
         told, shared = told_apart(nodes, logged.get(step, ()))
         own = _with_fused(join.graph, nodes, told)
         found += [
-            _inside(step, place, node, own, outputs, SHARED if node.node.name in shared else "")
+            replace(
+                _inside(
+                    step, place, node, own, outputs, SHARED if node.node.name in shared else ""
+                ),
+                graph_node=join.graph.prefixes.get(node.scope, "") + node.node.name,
+            )
             for place, node in enumerate(nodes)
             if node.operator != _GETITEM
         ]
@@ -156,13 +163,13 @@ def _inside(
     if event is None:
         leaves = any(value in outputs for value in node.writes)
         reason = AT_BOUNDARY if leaves else shared or NO_TENSORS
-        return InsideOutput(step, place, operator, "", name, None, (), reason)
+        return InsideOutput(step, place, operator, "", name, "", None, (), reason)
     if event.nodes[-1] != name:
-        return InsideOutput(step, place, operator, event.name, name, None, (), FUSED)
+        return InsideOutput(step, place, operator, event.name, name, "", None, (), FUSED)
     handle = node.node.debug_handle
     grade = ORDER if event.inferred else HANDLE
     handles = (handle,) if handle else ()
     grade = ORDER if len(event.nodes) > 1 else grade
     target = Target(node.writes[0], name, event.nodes, handles, grade)
     passes = tuple(each[0] for each in event.passes if each)
-    return InsideOutput(step, place, operator, event.name, name, target, passes, "")
+    return InsideOutput(step, place, operator, event.name, name, "", target, passes, "")

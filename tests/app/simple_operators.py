@@ -67,7 +67,7 @@ class _Block:
         rows: list[OperatorRow] = []
         for number in sorted({*outer, *kernels, *inner}):
             inside = inner.get(number, [])
-            rows += [self.row(self.names[one], one, number, None, "inner") for one in inside]
+            rows += [self.row(self.inner(one), one, number, None, "inner") for one in inside]
             event = outer.get(number, kernels.get(number))
             if event is not None and inside:
                 rows.append(self.rest(number, event, inside))
@@ -80,6 +80,11 @@ class _Block:
             UNATTRIBUTED, "", "", self.label, NO_LINK, None, None, rest, None, 1, UNATTRIBUTED, None
         )
         return [*rows, replace(none, share=self.share(rest))]
+
+    def inner(self, event: int) -> str:
+        """Return the payload node of an event that is named by a number."""
+        nodes = self.links.link(event).payload_nodes
+        return nodes[0] if nodes and self.names[event].isdecimal() else self.names[event]
 
     def operator(self, number: int, event: int, kernel: int | None) -> OperatorRow:
         own = None
