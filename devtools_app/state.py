@@ -25,6 +25,7 @@ OVERLAYS = (
     ("bytes", "bytes"),
     ("gap", "numeric gap"),
     ("own gap", "own error"),
+    ("change", "what changed"),
 )
 
 

@@ -21,7 +21,9 @@ from inspector.comparing.model import (
     OwnerChange,
     PartitionChange,
     TimeRow,
+    WeightChange,
 )
+from inspector.model_graph import short_backend
 
 OWNERS, PARTITIONS, OPERATORS, MODULES, NODES = (
     "owners",
@@ -30,7 +32,7 @@ OWNERS, PARTITIONS, OPERATORS, MODULES, NODES = (
     "modules",
     "nodes",
 )
-MEMORY, SIZES, GAPS, CHANGES = "memory", "sizes", "gaps", "changes"
+MEMORY, SIZES, GAPS, WEIGHTS, CHANGES = "memory", "sizes", "gaps", "weights", "changes"
 LISTS = (
     (OWNERS, "nodes that changed owner"),
     (PARTITIONS, "partitions"),
@@ -40,10 +42,12 @@ LISTS = (
     (MEMORY, "memory"),
     (SIZES, "size"),
     (GAPS, "numeric gap"),
+    (WEIGHTS, "recorded weights"),
     (CHANGES, "every difference"),
 )
 
 
+_IDS = {short_backend(name): name for name in ("XnnpackBackend", "QnnBackend", "VgfBackend")}
 TIMES = (OPERATORS, MODULES, NODES)
 _MOST_BARS = 40
 _SMALL = 0.05  # of the largest difference
@@ -68,6 +72,8 @@ def detail_table(found: Comparison, kind: str, letters: Sequence[str]) -> Table:
         return _deltas(found.sizes, letters)
     if kind == GAPS:
         return _gaps(found, letters)
+    if kind == WEIGHTS:
+        return _weights(found.weights, letters)
     return _changes(found, letters)
 
 
@@ -99,7 +105,7 @@ def _owner(name: str, delegate: int | None) -> str:
 
 def _by(value: object) -> str:
     name = str(value).rpartition(" ")[0]
-    return f"backend:{name}" if name else "muted"
+    return f"backend:{_IDS.get(name, f'{name}Backend')}" if name else "muted"
 
 
 def _partitions(rows: Sequence[PartitionChange], letters: Sequence[str]) -> Table:
@@ -229,6 +235,18 @@ def _gaps(found: Comparison, letters: Sequence[str]) -> Table:
         for one in rows
     ]
     return Table(tuple(columns), len(rows), keys, noun="outputs")
+
+
+def _weights(rows: Sequence[WeightChange], letters: Sequence[str]) -> Table:
+    columns = (
+        text_column("weight", [one.name for one in rows], mono=True, width=28),
+        text_column(letters[0], [one.old for one in rows], missing="not there", mono=True),
+        text_column("now", [one.new for one in rows], missing="not there", mono=True),
+        text_column("largest difference", [_number(one.largest) for one in rows], mono=True),
+        number_column("share that differs", [one.share for one in rows], Quantity.SHARE),
+        text_column("variant", [letters[one.session] for one in rows]),
+    )
+    return Table(columns, len(rows), noun="weights")
 
 
 def _number(value: float | None) -> str:

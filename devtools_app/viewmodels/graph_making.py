@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from devtools_app.state import OpenSession
 from devtools_app.viewmodels.canvas_data import GraphOverlay
+from devtools_app.viewmodels.change_colours import CHANGE, change_overlay, node_changes
 from devtools_app.viewmodels.gap_colours import gap_text, node_gaps
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
@@ -26,12 +28,14 @@ class GraphLook:
         flat: without boxes of modules
         overlay: what colour means, and the units of time and size
         gap: the comparison that colours come from, None for none
+        former: the session that changes are against, None where colour means something else
     """
 
     name: str
     flat: bool
     overlay: tuple[str, str, str]
     gap: RunGap | None
+    former: OpenSession | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +78,9 @@ def make_graph(
         words = {node: gap_text(row, look.overlay[0]) for node, row in rows.items()}
         scene = with_sublabels(graph, *look.overlay, words)
         overlay = graph_overlay(graph, *look.overlay, rows)
+        if look.overlay[0] == CHANGE:
+            changes = node_changes(session, look.former, method)
+            overlay = change_overlay(graph, changes, overlay.legend)
     opened = opening_set(scene.tree) if expanded is None else expanded
     placed = lay_out(scene, opened, cache)
     return MadeGraph(graph, scene, overlay, placed, join_index(session, method), look)

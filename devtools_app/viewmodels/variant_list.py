@@ -28,7 +28,8 @@ def variant_entries(
 
 def _entry(depth: int, one: Variant, history: History, palette: Palette) -> Entry:
     parent = history.find(one.parent)
-    title = change_line(parent.recipe.job, one.recipe.job) or _SAME if parent else _first(one)
+    first = parent or _root_before(one, history)
+    title = change_line(first.recipe.job, one.recipe.job) or _SAME if first else _first(one)
     if one.failure:
         detail, tone, spoken = one.failure, "bad", "failed"
     else:
@@ -39,6 +40,13 @@ def _entry(depth: int, one: Variant, history: History, palette: Palette) -> Entr
     if one.changed:
         detail = " · ".join(part for part in (detail, "recipe edited") if part)
     return Entry(title, detail, tone, spoken, mark=one.session, depth=depth)
+
+
+def _root_before(one: Variant, history: History) -> Variant | None:
+    """Return the first variant of the same program that was opened, None when this is it."""
+    roots = (each for each in history.variants if each.parent is None)
+    found = next(each for each in roots if each.program == one.program)
+    return None if found.id == one.id else found
 
 
 def _first(one: Variant) -> str:

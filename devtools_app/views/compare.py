@@ -17,6 +17,7 @@ from devtools_app.state import OpenSession, Place, State
 from devtools_app.theme import FontSize, set_role
 from devtools_app.variant_steps import compared_sessions
 from devtools_app.variants import Variant, walked
+from devtools_app.viewmodels.change_colours import CHANGE
 from devtools_app.viewmodels.compare import Link, headline, subtitle, summary_table
 from devtools_app.viewmodels.compare_lists import (
     LISTS,
@@ -260,6 +261,8 @@ class ComparePane(Pane):
         if not isinstance(key, Link):
             return
         method = key.selection.method or self.state.method
+        if key.view == "graph":
+            self.store.update(overlay=CHANGE)
         if key.selection or key.session != self.state.current:
             self._ask(GoTo(Place(key.session, method, key.selection)))
         self._ask(ShowView(key.view))

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QLineEdit
 from typing_extensions import override
 
 from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.viewmodels.change_colours import CHANGE, held_to
 from devtools_app.viewmodels.filter import FilterError
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP
 from devtools_app.viewmodels.graph_making import GraphLook, MadeGraph, make_graph
@@ -132,7 +133,8 @@ class GraphPane(Pane):
         self.graphs.setVisible(len(names) > 1)
         gap = state.gap if state.overlay in (GAP, OWN_GAP) else None
         units = (state.overlay, state.units.time, state.units.size)
-        look = GraphLook(self._name, self._flat, units, gap)
+        former = held_to(state) if state.overlay == CHANGE else None
+        look = GraphLook(self._name, self._flat, units, gap, former)
         expanded = opened_boxes(state.expanded, self._scope(state))
         self.request(
             (state.open_session, state.method, look, expanded),

@@ -1,0 +1,194 @@
+"""What the compare view says of two and more sessions: headline, tones, lists, links, colours."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from devtools_app.state import OpenSession, SelectionKind
+from devtools_app.viewmodels.canvas_data import PLAIN
+from devtools_app.viewmodels.change_colours import (
+    LEFT,
+    TAKEN,
+    NodeChanges,
+    change_overlay,
+    node_changes,
+)
+from devtools_app.viewmodels.compare import (
+    Link,
+    difference_text,
+    headline,
+    link_of,
+    subtitle,
+    summary_table,
+    tone_of,
+    value_text,
+)
+from devtools_app.viewmodels.compare_lists import LISTS, TIMES, detail_table, time_bars
+from devtools_app.viewmodels.scene import graph_scene
+from inspector.comparing.model import LESS, MORE, Comparison, Delta, Place
+from inspector.comparing.sessions import compare_sessions
+from inspector.comparing.statistics import ALIKE, FASTER, SLOWER, TimeVerdict
+from inspector.load import load_session
+from inspector.session import Session
+
+pytestmark = pytest.mark.slow
+CORPUS = Path(__file__).parents[1] / "data" / "corpus" / "v1.5.1"
+
+
+@pytest.fixture(scope="module")
+def sessions() -> tuple[Session, ...]:
+    names = ("convnet_portable", "convnet_xnnpack", "mm_xnnpack")
+    return tuple(load_session([CORPUS / name]) for name in names)
+
+
+@pytest.fixture(scope="module")
+def two(sessions: tuple[Session, ...]) -> Comparison:
+    return compare_sessions(sessions[:2])
+
+
+def verdict(word: str, ratio: float) -> TimeVerdict:
+    return TimeVerdict(ratio, ratio * 0.9, ratio * 1.1, word, 1.0, ratio, 12)
+
+
+def times(word: str, ratio: float) -> Delta:
+    return Delta("time", "latency", "ms", (1.0, ratio), LESS, "", (None, verdict(word, ratio)))
+
+
+def comparison(*summary: Delta) -> Comparison:
+    """Return a comparison that found these numbers and nothing else."""
+    nothing = {one.name: () for one in fields(Comparison)}
+    return Comparison(**{**nothing, "names": ("one", "two"), "summary": summary})
+
+
+WORSE = Delta("memory", "arenas", "bytes", (1024, 3072), LESS)
+BETTER = Delta("size", "file", "bytes", (3072, 1024), LESS)
+
+
+@pytest.mark.parametrize(
+    ("summary", "words"),
+    [
+        ((times(FASTER, 0.8), BETTER), "B is 20.0% faster than A, and nothing else changed"),
+        ((times(SLOWER, 1.3), WORSE), "B is 30.0% slower than A; worse: arenas +2.000 KiB"),
+        ((times(SLOWER, 7.8),), "B is 7.8 times slower than A"),
+        ((times(FASTER, 0.25),), "B is 4.0 times faster than A"),
+        ((times(ALIKE, 1.1),), "The times of B and A are not distinguishable"),
+        ((BETTER,), "B against A, and nothing else changed for the worse"),
+    ],
+)
+def test_headline_says_what_is_real_and_what_got_worse(summary, words: str) -> None:
+    assert headline(comparison(*summary), ("A", "B")).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("delta", "text", "tone"),
+    [
+        (WORSE, "+2.000 KiB", "bad"),
+        (BETTER, "−2.000 KiB", "good"),
+        (Delta("delegation", "delegated", "share", (0.5, 0.75), MORE), "+25.0 points", "good"),
+        (Delta("delegation", "nodes", "", (3, 5)), "+2", "muted"),
+        (Delta("delegation", "nodes", "", (3, 3), MORE), "0", "muted"),
+        (Delta("memory", "arenas", "bytes", (None, 3), LESS), "", "muted"),
+        (Delta("time", "runs", "ms", (1.0, 3.0), LESS), "×3.0", "muted"),
+        (times(SLOWER, 1.5), "+50.0%", "bad"),
+        (times(ALIKE, 1.5), "+50.0%", "muted"),
+        (times(FASTER, 0.5), "−50.0%", "good"),
+    ],
+)
+def test_difference_has_a_unit_and_a_tone_only_where_something_is_claimed(
+    delta: Delta, text: str, tone: str
+) -> None:
+    assert difference_text(delta, 1) == text
+    assert tone_of(delta, 1) == tone
+    table = summary_table(comparison(delta), ("A", "B"))
+    assert str(table.columns[3].values[0]) == text
+    assert table.columns[3].tone(table.columns[3].values[0]) == tone
+
+
+def test_missing_values_are_said_and_not_zero() -> None:
+    assert value_text(WORSE, None) == "missing"
+    assert subtitle(comparison(), "", "") == ""
+    assert subtitle(comparison(), "deny nodes + a", "12 blocks") == (
+        "Changed: deny nodes + a · 12 blocks"
+    )
+
+
+def test_portable_and_delegated_program_differ_in_owners_and_partitions(two: Comparison) -> None:
+    letters = ("A", "B")
+    for kind, _ in LISTS:
+        table = detail_table(two, kind, letters)
+        assert all(len(column.values) == table.length for column in table.columns)
+        for row in range(table.length):
+            assert all(table.text(row, column) is not None for column in range(len(table.columns)))
+    owners = detail_table(two, "owners", letters)
+    assert owners.length > 0
+    assert set(owners.columns[2].values) == {"portable"}
+    key = owners.key(0)
+    assert isinstance(key, Link)
+    assert (key.session, key.view, key.selection.kind) == ("B", "graph", SelectionKind.NODE)
+    partitions = detail_table(two, "partitions", letters)
+    assert set(partitions.columns[0].values) == {"new"}
+    text = headline(two, letters)
+    assert text.startswith("B against A")
+
+
+def test_times_of_a_list_share_one_unit_and_bars_are_in_order(two: Comparison) -> None:
+    for kind in TIMES:
+        table = detail_table(two, kind, ("A", "B"))
+        assert len({column.unit for column in table.columns if column.unit}) <= 1
+        bars = time_bars(two, kind, ("A", "B"))
+        sizes = [abs(value) for _, value, _, _ in bars]
+        assert sizes == sorted(sizes, reverse=True)
+        assert all((text[0] == "+") == (value > 0) for _, value, text, _ in bars)
+
+
+def test_three_sessions_have_a_column_each(sessions: tuple[Session, ...]) -> None:
+    found = compare_sessions(sessions)
+    letters = ("A", "B", "C")
+    table = summary_table(found, letters)
+    titles = [column.title for column in table.columns]
+    assert titles[1:6] == ["A", "B", "C", "B − A", "C − A"]
+    assert headline(found, letters).startswith("B, C against A: ")
+    for kind, _ in LISTS:
+        assert detail_table(found, kind, letters) is not None
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        Place(1, "graph", "forward", node="a"),
+        Place(0, "timeline", "forward", instruction=3),
+        Place(1, "partitions", "forward", delegate=0),
+        Place(1, "size", part="named data"),
+        Place(0, "overview"),
+    ],
+)
+def test_places_are_links_to_sessions(place: Place) -> None:
+    found = link_of(place, ("A", "B"))
+    assert found is not None
+    assert (found.session, found.view) == ("AB"[place.session], place.view)
+    assert link_of(None, ("A", "B")) is None
+
+
+def test_colours_of_changes_tell_who_took_what(sessions: tuple[Session, ...]) -> None:
+    portable, delegated = sessions[:2]
+    method = delegated.methods[0]
+    found = node_changes(delegated, OpenSession("A", portable), method)
+    assert found.against == "A"
+    assert TAKEN in set(found.fates.values())
+    assert LEFT not in set(found.fates.values())
+    back = node_changes(portable, OpenSession("B", delegated), method)
+    assert LEFT in set(back.fates.values())
+    made = graph_scene(delegated, method, "compiled")
+    assert made is not None
+    overlay = change_overlay(made, found, ())
+    assert overlay.nodes == len(made.scene.names)
+    assert set(overlay.categories.tolist()) == {PLAIN, *found.fates.values()}
+    assert "delegated, not in A" in [entry.label for entry in overlay.legend]
+    same = node_changes(delegated, OpenSession("A", delegated), method)
+    assert dict(same.fates) == {}
+    nothing = change_overlay(made, NodeChanges(), ())
+    assert nothing.categories is None
+    assert "nothing to compare with" in nothing.legend[-1].label
