@@ -83,7 +83,7 @@ class Compiling(Follower[Compile]):
             folder: for the files
         """
         try:
-            run = studio.start_compile(job, Path(folder))
+            run = studio.start_compile(job, Path(folder), stages=True)
         except OSError as error:
             return f"{error}."
         self._follow(run, Compile(job, folder))
@@ -104,7 +104,7 @@ class Compiling(Follower[Compile]):
             return "A compile is running; cancel it first."
         worker, self._warm = self._warm, None
         try:
-            run = CompileRun(job, Path(folder), force=force, worker=worker)
+            run = CompileRun(job, Path(folder), force=force, worker=worker, stages=True)
         except FolderError as error:
             self._warm = worker
             return f"{error}."

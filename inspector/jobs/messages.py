@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
@@ -185,42 +185,42 @@ class Outcome:
 
 def message_from(content: Mapping[str, Any]) -> Message | Outcome | None:
     """Return the message in a JSON object of the worker, None for one of no known type."""
-    kind = content.get("type")
-    if kind == "stage":
-        return Stage(
-            str(content.get("stage", "")),
-            str(content.get("method", "")),
-            content.get("seconds"),
-            content.get("nodes"),
-        )
-    if kind == "counted":
-        return Counted(int(content["done"]), int(content["total"]))
-    if kind == "measured":
-        times = tuple(float(time) for time in content["run_ms"])
-        return Measured(content["program"], content["block"], times, content.get("facts", {}))
-    if kind == "refused":
-        return Refused(content["program"], content["sentence"], content.get("blame", "failed"))
-    if kind == "candidates":
-        return Found(tuple(content["nodes"]))
-    if kind == "trying":
-        return Trying(tuple((int(start), int(end)) for start, end in content["removed"]))
-    if kind == "tried":
-        return Tried(content["trial"])
-    if kind == "warning":
-        return Warned(content["text"], content.get("file", ""), content.get("line", 0))
-    if kind == "log":
-        return Log(str(content["text"]), library=True)
-    if kind == "ready":
-        return Ready(tuple(content.get("partitioners", ())), tuple(content.get("planners", ())))
-    if kind == "finished":
-        return Outcome(Ended.FINISHED, result=content["result"])
-    if kind == "failed":
-        return Outcome(
-            Ended.FAILED,
-            content["sentence"],
-            content.get("blame", "failed"),
-            content.get("file", ""),
-            content.get("line", 0),
-            content.get("details", ""),
-        )
-    return None
+    make = _KINDS.get(content.get("type", ""))
+    return None if make is None else make(content)
+
+
+def _stage(content: Mapping[str, Any]) -> Stage:
+    name, method = str(content.get("stage", "")), str(content.get("method", ""))
+    return Stage(name, method, content.get("seconds"), content.get("nodes"))
+
+
+def _measured(content: Mapping[str, Any]) -> Measured:
+    times = tuple(float(time) for time in content["run_ms"])
+    return Measured(content["program"], content["block"], times, content.get("facts", {}))
+
+
+def _failed(content: Mapping[str, Any]) -> Outcome:
+    return Outcome(
+        Ended.FAILED,
+        content["sentence"],
+        content.get("blame", "failed"),
+        content.get("file", ""),
+        content.get("line", 0),
+        content.get("details", ""),
+    )
+
+
+_KINDS: Mapping[str, Callable[[Mapping[str, Any]], Message | Outcome]] = {
+    "stage": _stage,
+    "counted": lambda c: Counted(int(c["done"]), int(c["total"])),
+    "measured": _measured,
+    "refused": lambda c: Refused(c["program"], c["sentence"], c.get("blame", "failed")),
+    "candidates": lambda c: Found(tuple(c["nodes"])),
+    "trying": lambda c: Trying(tuple((int(start), int(end)) for start, end in c["removed"])),
+    "tried": lambda c: Tried(c["trial"]),
+    "warning": lambda c: Warned(c["text"], c.get("file", ""), c.get("line", 0)),
+    "log": lambda c: Log(str(c["text"]), library=True),
+    "ready": lambda c: Ready(tuple(c.get("partitioners", ())), tuple(c.get("planners", ()))),
+    "finished": lambda c: Outcome(Ended.FINISHED, result=c["result"]),
+    "failed": _failed,
+}

@@ -89,7 +89,13 @@ class Studio:
         return self._started("suggest", SuggestRun(job))
 
     def start_compile(
-        self, job: CompileJob, folder: Path, *, force: bool = False, guard: str = AUTO
+        self,
+        job: CompileJob,
+        folder: Path,
+        *,
+        force: bool = False,
+        guard: str = AUTO,
+        stages: bool = False,
     ) -> StudioCompileRun | CompileRun:
         """Compile into a folder, which is complete or as it was.
 
@@ -98,12 +104,14 @@ class Studio:
             folder: for the files
             force: replace files that exist in it
             guard: when partitions are loaded, and what is done about those that are refused
+            stages: write the graph that each stage leaves, too
 
         Raises: FolderError if the folder cannot be used; OSError if no worker can be started
         """
         if job.toolchain == EXECUTORCH:
             return CompileRun(job, folder, force=force, guard=guard)
-        run = StudioCompileRun(job, prepare_folder(folder, force=force), folder, guard)
+        place = prepare_folder(folder, force=force)
+        run = StudioCompileRun(job, place, folder, guard, stages=stages)
         return self._started("compile", run)
 
     def preview(self, job: CompileJob, timeout: float | None = None) -> Preview:

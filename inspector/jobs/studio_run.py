@@ -183,16 +183,26 @@ class StudioCompileRun(StudioRun):
 
     verb = "compile"
 
-    def __init__(self, job: CompileJob, place: OutputFolder, target: Path, guard: str) -> None:
+    def __init__(
+        self,
+        job: CompileJob,
+        place: OutputFolder,
+        target: Path,
+        guard: str,
+        *,
+        stages: bool = False,
+    ) -> None:
         super().__init__(job)
         self.target = target
         self._place = place
         self._guard = guard
+        self._stages = stages
 
     def request(self) -> dict[str, Any]:
         """Return what the worker is asked."""
         folder = str(self._place.working)
-        return {**super().request(), "folder": folder, "guard": self._guard}
+        how = {"guard": self._guard, "stages": self._stages}
+        return {**super().request(), "folder": folder, **how}
 
     def answered(self, outcome: Outcome) -> None:
         """Take the answer; what nobody waits for any more is removed."""

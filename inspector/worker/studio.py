@@ -160,7 +160,10 @@ class Loop:
         """Write files into a folder and return what ``compile.json`` says."""
         folder = request["folder"]
         self._folders = {folder}
-        return compile_job.compile_into(job, Path(folder), say, request["guard"], self._warm)
+        stages = bool(request.get("stages"))
+        return compile_job.compile_into(
+            job, Path(folder), say, request["guard"], self._warm, stages=stages
+        )
 
     def preview(self, job: CompileJob, request: dict[str, Any], say: Say) -> dict[str, Any]:
         """Return what would be delegated."""
