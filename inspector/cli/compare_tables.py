@@ -7,7 +7,7 @@ from typing import Any
 
 from inspector.cli.answer import Column, Table
 from inspector.comparing.model import Comparison, Delta, TimeRow
-from inspector.comparing.words import difference_text, signed_text, value_text
+from inspector.comparing.words import difference_text, output_name, signed_text, value_text
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -64,6 +64,7 @@ def tables(found: Comparison, top: int) -> list[Table]:
     return [
         _cut(table, top)
         for table in (
+            _recipes(found),
             _owners(found),
             _partitions(found),
             _graph(found),
@@ -86,6 +87,14 @@ def _cut(table: Table, top: int) -> Table:
     return Table(title, table.columns, table.rows[:top])
 
 
+def _recipes(found: Comparison) -> Table:
+    heads = ("", "field", "in A", "there")
+    rows = [
+        (letter(one.session), one.field, one.old or "—", one.new or "—") for one in found.recipes
+    ]
+    return Table("recipe", tuple(map(Column, heads)), rows)
+
+
 def _owners(found: Comparison) -> Table:
     heads = ("", "node", "operator", "module", "from", "to", "reason")
     rows = [
@@ -98,7 +107,7 @@ def _owners(found: Comparison) -> Table:
             _owner(one.new_owner, one.new_delegate),
             one.reason,
         )
-        for one in found.owners
+        for one in sorted(found.owners, key=lambda one: not one.other)
     ]
     return Table("nodes that changed owner", tuple(map(Column, heads)), rows)
 
@@ -196,7 +205,7 @@ def _gaps(found: Comparison) -> Table:
         *(Column(f"max abs {name}", "number") for name in letters),
         *(Column(f"own {name}", "number") for name in letters),
     )
-    rows = [(row.node, row.operator, *row.max_abs, *row.own) for row in found.gaps]
+    rows = [(output_name(row), row.operator, *row.max_abs, *row.own) for row in found.gaps]
     return Table("errors, each held to its own reference", columns, rows)
 
 

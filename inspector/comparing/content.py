@@ -24,6 +24,7 @@ def comparison_content(found: Comparison, measured: Measurement | None = None) -
         "names": list(found.names),
         "methods": list(found.methods),
         "summary": [delta_content(delta) for delta in found.summary],
+        "recipes": [asdict(one) for one in found.recipes],
         "owners": [{**asdict(one), "words": one.words()} for one in found.owners],
         "partitions": [asdict(one) for one in found.partitions],
         "graphs": [each for graphs in found.graphs for each in _graphs(graphs)],

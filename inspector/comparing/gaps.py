@@ -23,7 +23,7 @@ def gap_rows(
             if row.node:
                 key = _key(row, number, alignment)
                 found.setdefault(key, [None] * count)[number] = row
-    rows = [_row(method, key[0], each) for key, each in found.items()]
+    rows = [_row(method, key, each) for key, each in found.items()]
     return tuple(sorted(rows, key=_change))
 
 
@@ -44,11 +44,12 @@ def _key(row: Row, number: int, alignment: GraphAlignment | None) -> tuple[str, 
     return row.node, row.slot, number
 
 
-def _row(method: str, node: str, rows: Sequence[Row | None]) -> GapRow:
+def _row(method: str, key: tuple[str, int, int], rows: Sequence[Row | None]) -> GapRow:
     operator = next(row.operator for row in rows if row is not None)
     return GapRow(
         method,
-        node,
+        key[0],
+        key[1],
         operator,
         tuple(None if row is None or row.total is None else row.total.max_abs for row in rows),
         tuple(None if row is None or row.own is None else row.own.max_abs for row in rows),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from inspector.comparing.model import Comparison, Delta, TimeRow
-from inspector.comparing.words import difference_text, signed_text, tone, value_text
+from inspector.comparing.words import difference_text, output_name, signed_text, tone, value_text
 from inspector.memory import Arena, PlannedValue, analyse_memory
 from inspector.report_html import STYLE, left_out, memory_map, number, percent, table, text
 from inspector.session import Session
@@ -86,6 +86,19 @@ def _difference(delta: Delta, session: int) -> str:
     return f'<span class="{kind}">{words}</span>' if kind else words
 
 
+def _recipes(found: Comparison, sessions: Sequence[Session]) -> str:
+    del sessions
+    if not found.recipes:
+        return ""
+    names = _names(found)
+    rows = [
+        [names[one.session], text(one.field), text(one.old or "—", 300), text(one.new or "—", 300)]
+        for one in found.recipes[:_MOST_ROWS]
+    ]
+    shown = table(("in", "field", "before", "after"), rows, frozenset())
+    return shown + left_out(len(rows), len(found.recipes), "fields")
+
+
 def _owners(found: Comparison, sessions: Sequence[Session]) -> str:
     del sessions
     if not found.owners:
@@ -101,7 +114,7 @@ def _owners(found: Comparison, sessions: Sequence[Session]) -> str:
             text(_owner(one.new_owner, one.new_delegate)),
             text(one.reason, 300),
         ]
-        for one in found.owners[:_MOST_ROWS]
+        for one in sorted(found.owners, key=lambda one: not one.other)[:_MOST_ROWS]
     ]
     heads = ("in", "node", "operator", "module", "from", "to", "reason")
     return table(heads, rows, frozenset()) + left_out(len(rows), len(found.owners), "nodes")
@@ -232,7 +245,12 @@ def _gaps(found: Comparison, sessions: Sequence[Session]) -> str:
     heads = ["node", "operator", *(f"{name}, max abs" for name in names)]
     heads += [f"{name}, by itself" for name in names]
     rows = [
-        [text(row.node), text(row.operator), *map(number, row.max_abs), *map(number, row.own)]
+        [
+            text(output_name(row)),
+            text(row.operator),
+            *map(number, row.max_abs),
+            *map(number, row.own),
+        ]
         for row in found.gaps[:_MOST_ROWS]
     ]
     note = '<p class="soft">Each session is held to its own recorded program.</p>'
@@ -264,6 +282,7 @@ def _weights(found: Comparison, sessions: Sequence[Session]) -> str:
 
 SECTIONS: tuple[tuple[str, Section], ...] = (
     ("Summary", _summary),
+    ("Recipe", _recipes),
     ("Nodes that changed owner", _owners),
     ("Partitions", _partitions),
     ("Graph", _graph),

@@ -73,6 +73,23 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
+class RecipeChange:
+    """A field of a recipe that is not the same.
+
+    Attributes:
+        session: number of the session compared with the first
+        field: its dotted name
+        old: in the first session, as text
+        new: in the other
+    """
+
+    session: int
+    field: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerChange:
     """A node that another runs.
 
@@ -101,6 +118,11 @@ class OwnerChange:
     old_delegate: int | None
     new_delegate: int | None
     reason: str = ""
+
+    @property
+    def other(self) -> bool:
+        """Return whether another backend runs it, and not only another partition of the same."""
+        return self.old_owner != self.new_owner
 
     def words(self) -> str:
         """Return the change as a phrase."""
@@ -177,6 +199,7 @@ class GapRow:
     Attributes:
         method: name
         node: node of the first session that has it
+        output: which of its outputs
         operator: what it computes
         max_abs: one a session; None where it was not compared
         own: what the node adds by itself
@@ -185,6 +208,7 @@ class GapRow:
 
     method: str
     node: str
+    output: int
     operator: str
     max_abs: tuple[float | None, ...]
     own: tuple[float | None, ...]
@@ -237,6 +261,7 @@ class Comparison:
         names: of the sessions, told apart
         methods: those the first session shares with another
         summary: what matters most, first
+        recipes: what was asked for otherwise, where recipes are recorded
         graphs: a method
         owners: nodes that changed owner
         partitions: delegates that are new, gone, or have other nodes
@@ -254,6 +279,7 @@ class Comparison:
     names: tuple[str, ...]
     methods: tuple[str, ...]
     summary: tuple[Delta, ...]
+    recipes: tuple[RecipeChange, ...]
     graphs: tuple[MethodGraphs, ...]
     owners: tuple[OwnerChange, ...]
     partitions: tuple[PartitionChange, ...]

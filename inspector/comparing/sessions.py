@@ -29,6 +29,7 @@ from inspector.comparing.numbers import (
     size_deltas,
 )
 from inspector.comparing.ownership import owner_changes, partition_changes
+from inspector.comparing.recipes import recipe_changes
 from inspector.comparing.statistics import judge
 from inspector.comparing.times import module_rows, node_rows, operator_rows
 from inspector.comparing.weights import recorded_weights, weight_changes
@@ -109,6 +110,7 @@ class _Comparing:
             self._names,
             self._methods,
             tuple(self._summary),
+            recipe_changes(self._sessions),
             tuple(self._graphs),
             tuple(self._owners),
             tuple(self._partitions),
@@ -241,14 +243,18 @@ class _Comparing:
     ) -> list[Delta]:
         if all(each is None for each in alignments):
             return []
-        moved = Counter(one.session for one in self._owners if one.method == method)
+        mine = [one for one in self._owners if one.method == method]
+        moved = Counter(one.session for one in mine if one.other)
+        within = Counter(one.session for one in mine if not one.other)
         known = [0, *(None if each is None else 0 for each in alignments)]
         owners = [None if one is None else moved[number] for number, one in enumerate(known)]
+        others = [None if one is None else within[number] for number, one in enumerate(known)]
         gone = [0, *(None if one is None else len(one.removed) for one in alignments)]
         come = [0, *(None if one is None else len(one.added) for one in alignments)]
         found: list[Delta] = []
         for what, values, view in (
             ("nodes that changed owner", owners, "partitions"),
+            ("nodes in another partition", others, "partitions"),
             ("nodes only in the first", gone, "graph"),
             ("nodes not in the first", come, "graph"),
         ):
@@ -261,10 +267,9 @@ class _Comparing:
         """Return where the first change of each session is."""
         found: list[Place | None] = [Place(0, view, method)]
         for number in range(1, len(self._sessions)):
-            changed = (
-                one for one in self._owners if one.session == number and one.method == method
-            )
-            first = next(changed, None) if view == "partitions" else None
+            mine = [one for one in self._owners if (one.session, one.method) == (number, method)]
+            changed = [*(one for one in mine if one.other), *mine]
+            first = changed[0] if changed and view == "partitions" else None
             found.append(Place(number, view, method, first.new_node if first is not None else ""))
         return tuple(found)
 

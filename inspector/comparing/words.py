@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.comparing.model import LESS, MORE, Delta
+from inspector.comparing.model import LESS, MORE, Delta, GapRow
 from inspector.finding import nbytes_text
 
 Number = float | int | None
@@ -43,12 +43,17 @@ def difference_text(delta: Delta, number: int) -> str:
     return signed_text(gap, delta.unit) + share_text(delta.values[0], gap, delta.unit)
 
 
+def output_name(row: GapRow) -> str:
+    """Return the node of a row, with the number of its output where it is not the first."""
+    return row.node if row.output == 0 else f"{row.node}, output {row.output}"
+
+
 def signed_text(gap: Number, unit: str) -> str:
     """Return a difference with its sign and unit."""
     if gap is None:
         return ""
     if unit == "share":
-        return f"{100 * gap:+.1f} points"
+        return f"{100 * gap:+.1f} points".replace("-", "−")
     sign = "+" if gap > 0 else "−" if gap < 0 else ""
     return sign + value_text(abs(gap), unit)
 
@@ -57,7 +62,7 @@ def share_text(old: Number, gap: Number, unit: str) -> str:
     """Return a difference as a share of what it was, in brackets; empty where that says nothing."""
     if not old or gap is None or unit == "share":
         return ""
-    return f" ({100 * gap / abs(old):+.1f} %)"
+    return f" ({100 * gap / abs(old):+.1f} %)".replace("-", "−")
 
 
 def tone(delta: Delta, number: int) -> str:

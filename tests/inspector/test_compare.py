@@ -199,7 +199,7 @@ def test_errors_are_joined_by_node_and_the_divergence_is_named() -> None:
     gaps = [_report(node, 1e-6), _report(node, 0.5, diverges=True)]
     found = compare_sessions([session(PORTABLE), session(XNNPACK)], None, gaps)
     (row,) = found.gaps
-    assert (row.node, row.max_abs) == (node, (1e-6, 0.5))
+    assert (row.node, row.output, row.max_abs) == (node, 0, (1e-6, 0.5))
     delta = _delta(found, "largest error")
     assert delta.note == f"first divergence: none, {node}"
     assert delta.places[1] is not None
