@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -60,6 +61,7 @@ class ETRecord:
     file: str = ""
     issues: tuple[Issue, ...] = ()
     _cache: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ETRecord):
@@ -243,18 +245,20 @@ class ETRecord:
     # ---- helpers
     def _once(self, key: str, make: Callable[[], T]) -> T:
         """Return a kept result, or raise the kept error, so that a bad part is tried once."""
-        if key not in self._cache:
-            try:
-                self._cache[key] = make()
-            except FormatError as error:
-                self._cache[key] = error.in_file(self.file)
-        result = self._cache[key]
+        with self._lock:  # two threads that want one part would both make it, and pay for it twice
+            if key not in self._cache:
+                try:
+                    self._cache[key] = make()
+                except FormatError as error:
+                    self._cache[key] = error.in_file(self.file)
+            result = self._cache[key]
         if isinstance(result, FormatError):
             raise result.with_traceback(None)
         return cast("T", result)
 
     def _program(self, name: str) -> RecordedProgram:
-        program = read_program(self.read(name), name, self.archive.budget)
+        with self.archive.budget.making():
+            program = read_program(self.read(name), name, self.archive.budget)
         return replace(program, issues=(*program.issues, *_checksum_issues(self.archive, name)))
 
     def _saved(self, name: str) -> SavedTree:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import schema.etrecord.record as record_module
 from schema.errors import FormatError, Severity
 from schema.etrecord import (
     MARKER,
@@ -213,6 +216,31 @@ def test_large_recorded_graph_is_read_quickly() -> None:
     started = time.process_time()
     assert len(record.graph(EDGE).nodes) == 3001
     assert time.process_time() - started < 3  # measured 0.15 s; the bound only catches squares
+
+
+def test_part_that_two_threads_want_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_by: list[str] = []
+    plain, inside, second = record_module.read_program, threading.Event(), threading.Event()
+
+    def slow(data: memoryview, member: str, budget: Any) -> Any:
+        made_by.append(threading.current_thread().name)
+        inside.set()
+        assert second.wait(60)
+        return plain(data, member, budget)
+
+    monkeypatch.setattr(record_module, "read_program", slow)
+    record = made(edge_dialect_exported_program=PROGRAM)
+    graphs: list[Graph] = []
+    one = threading.Thread(target=lambda: graphs.append(record.graph(EDGE)), name="one")
+    one.start()
+    assert inside.wait(60)
+    two = threading.Thread(target=lambda: graphs.append(record.graph(EDGE)), name="two")
+    two.start()
+    second.set()
+    for thread in (one, two):
+        thread.join(60)
+    assert made_by == ["one"]
+    assert graphs[0] is graphs[1]
 
 
 # ---- members and maps
