@@ -13,7 +13,7 @@ OUTPUT ?= demo-output
 .PHONY: help demo test check format bench fuzz screenshots wheel clean setup setup-demo
 
 help:
-	@echo "make demo         compile and run a sample, open the window on it; without a display write pictures"
+	@echo "make demo         compile, change, run and compare a sample, open it; without a display write pictures"
 	@echo "make test         set up from nothing, then run the whole test suite"
 	@echo "make check        format, lint, types, imports and the fast tests (under two minutes)"
 	@echo "make bench        measure speed, side by side with the stock tool"

@@ -1,4 +1,4 @@
-"""The demo: a packaged module is compiled, run and opened, or pictured without a display."""
+"""The demo: a packaged module goes round the loop once: compile, change, run, compare, open."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from devtools_app.__main__ import main as etscope
 from devtools_app.__main__ import why_no_window
-from inspector.jobs.description import PROGRAM, RECORD, CompileJob, Source
+from inspector.jobs.description import EXECUTORCH, PROGRAM, RECORD, CompileJob, Rules, Source
 from inspector.jobs.executing import BUFFER, TRACE, RunJob
 from inspector.jobs.messages import Ended, Stage
 from inspector.jobs.process import EXECUTES, Worker
@@ -21,7 +23,8 @@ from inspector.jobs.run import CompileRun, ExecutingRun, JobRun
 SAMPLE = Path(__file__).parent / "sample_data" / "keyword_net"
 MODULE = Path(__file__).parent / "sample_data" / "demo" / "keyword_spotter.py"
 FUNCTION = "build"
-_RUNS, _WARMUP = 8, 2
+VETO = ("aten.mul.Tensor",)
+_RUNS, _WARMUP, _BLOCKS = 8, 2, 6
 _PATIENCE = 300.0  # seconds
 
 
@@ -30,44 +33,80 @@ class DemoError(Exception):
 
 
 def main() -> int:
-    """Compile, run and open; without a display write screenshots and the summary and say where."""
+    """Go round the loop and open; without a display write pictures and texts, and say where."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", default="demo-output", help="folder for all that is made")
+    parser.add_argument(
+        "--built-in-only", action="store_true", help="leave out the compile by executorch"
+    )
     options = parser.parse_args()
     folder = Path(options.output)
-    files = _files(folder)
+    stock = not options.built_in_only and find_spec(EXECUTORCH) is not None
+    files = _files(folder, stock=stock)
     if not why_no_window() and os.environ.get("QT_QPA_PLATFORM") != "offscreen":
         return etscope(["open", *files])
     folder.mkdir(parents=True, exist_ok=True)
-    text = _summary(files)
+    text = _told(["summary", *files])
     (folder / "summary.txt").write_text(text, encoding="utf-8")
     sys.stdout.write(text)
     pictures = _pictures(folder, files)
     sys.stdout.write(
-        f"There is no display: {pictures} pictures of the window and summary.txt"
-        f" are in {folder.resolve()}\n"
+        f"There is no display: {pictures} pictures of the window, summary.txt, comparison.txt and"
+        f" comparison.html are in {folder.resolve()}\n"
     )
     return 0
 
 
-def _files(folder: Path) -> list[str]:
+def _files(folder: Path, *, stock: bool) -> list[str]:
     """Return what is to be opened: what was made now, else the packaged session."""
     try:
-        return _made(folder / MODULE.stem)
+        return _loop(folder, stock=stock)
     except (DemoError, OSError) as error:  # FolderError is one
         sys.stdout.write(f"{error}; opening the packaged session {SAMPLE.name} instead\n")
         return [str(SAMPLE)]
 
 
-def _made(folder: Path) -> list[str]:
-    """Compile and run the module; return program, record, trace and debug buffer.
+def _loop(folder: Path, *, stock: bool) -> list[str]:
+    """Compile and run, change one rule, compile and run again, and say what the change did.
+
+    Args:
+        folder: for all that is made
+        stock: whether ``executorch`` compiles the program as well, meanwhile
+
+    Returns: program, record, trace and debug buffer of the program as it was
 
     Raises: DemoError, OSError
     """
-    sys.stdout.write(f"compiling {MODULE.name}:{FUNCTION} and running it, into {folder}\n")
+    job = CompileJob(Source(str(MODULE), FUNCTION), partitioners=("xnnpack",))
+    changed = replace(job, rules=Rules(deny_ops=VETO))
+    names = [MODULE.stem, f"{MODULE.stem}_changed"]
+    words = f"compiling {MODULE.name}:{FUNCTION}, then with {', '.join(VETO)} kept off the delegate"
+    sys.stdout.write(f"{words}, and running both, into {folder}\n")
+    other: CompileRun | None = None
+    if stock:
+        names.append(f"{MODULE.stem}_executorch")
+        elsewhere = replace(job, toolchain=EXECUTORCH)
+        other = CompileRun(elsewhere, folder / names[-1], force=True, timeout=_PATIENCE)
+    try:
+        made = [_made(folder / name, one) for name, one in zip(names, (job, changed), strict=False)]
+        if other is not None:
+            sys.stdout.write(f"{names[-1]}, meanwhile\n")
+            _finish(other)
+    finally:
+        if other is not None:
+            other.close()
+    _compare(folder, [folder / name for name in names])
+    return made[0]
+
+
+def _made(folder: Path, job: CompileJob) -> list[str]:
+    """Compile and run; return program, record, trace and debug buffer.
+
+    Raises: DemoError, OSError
+    """
+    sys.stdout.write(f"{folder.name}\n")
     ahead = Worker(EXECUTES)  # loads torch while the other worker compiles
     try:
-        job = CompileJob(Source(str(MODULE), FUNCTION), partitioners=("xnnpack",))
         _finish(CompileRun(job, folder, force=True, timeout=_PATIENCE))
         program, record, run = folder / PROGRAM, folder / RECORD, folder / "run"
         wanted = RunJob(
@@ -81,6 +120,18 @@ def _made(folder: Path) -> list[str]:
     finally:
         ahead.close()
     return [str(path) for path in (program, record, run / TRACE, run / BUFFER)]
+
+
+def _compare(folder: Path, variants: Sequence[Path]) -> None:
+    """Write what differs, with our own runtime measuring all programs side by side."""
+    page, sides = (
+        folder / "comparison.html",
+        [f"{one / PROGRAM},{one / RECORD}" for one in variants],
+    )
+    options = ["--measure", str(_BLOCKS), "--no-gap", "--html", str(page), "--force", "--top", "5"]
+    text = _told(["compare", *sides, *options])
+    (folder / "comparison.txt").write_text(text, encoding="utf-8")
+    sys.stdout.write(text)
 
 
 def _finish(running: JobRun) -> None:
@@ -102,10 +153,11 @@ def _finish(running: JobRun) -> None:
         raise DemoError(f"the module could not be compiled and run: {outcome.sentence}")
 
 
-def _summary(files: Sequence[str]) -> str:
+def _told(arguments: list[str]) -> str:
+    """Return what a verb prints."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        etscope(["summary", *files])
+        etscope(arguments)
     return out.getvalue()
 
 

@@ -74,6 +74,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope compile model.py:build -o build --python ~/venvs/model/bin/python",
         "etscope compile model.pt2 -o build --memory-planner greedy --force",
         "etscope compile old.etrecord -o build --partitioner demo-add-mul --deny-op 'aten.add.*'",
+        "etscope compile --recipe build/recipe.json -o stock --toolchain executorch",
     ),
     "bisect": (
         "etscope bisect build -o fixed --bound loads",
@@ -85,6 +86,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope run model.pte -o run --runs 20 --warmup 3 --threads 1 --no-trace",
         "etscope run model.pte -o run --debug-level intermediate --record model.etrecord",
         "etscope run model.bpte -o run --bundled 2",
+        "etscope run model.pte -o run --toolchain executorch --toolchain-python ~/et/bin/python",
     ),
     "verify": (
         "etscope verify model.bpte",

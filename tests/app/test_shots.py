@@ -85,12 +85,17 @@ def test_screenshot_that_cannot_be_taken_says_why(
 @pytest.mark.gui
 @pytest.mark.slow
 def test_demo_without_a_display_writes_pictures_and_the_summary(tmp_path: Path) -> None:
-    done = run("devtools_app.demo", "--output", str(tmp_path / "out"))
+    done = run("devtools_app.demo", "--built-in-only", "--output", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"summary.txt", "graph_light.png", "graph_dark.png", "memory_light.png"} <= names
     assert "All 4 files belong together" in (tmp_path / "out/summary.txt").read_text()
     assert str(tmp_path / "out") in done.stdout
     assert "instead" not in done.stdout  # of what was to be compiled and run
-    made = {path.name for path in (tmp_path / "out/keyword_spotter/run").iterdir()}
-    assert made == {"outputs.pt", "run.debug", "run.etdp", "run.json"}
+    for folder in ("keyword_spotter", "keyword_spotter_changed"):
+        made = {path.name for path in (tmp_path / "out" / folder / "run").iterdir()}
+        assert made == {"outputs.pt", "run.debug", "run.etdp", "run.json"}
+    comparison = (tmp_path / "out/comparison.txt").read_text()
+    assert "vetoed by the user: aten.mul.Tensor" in comparison
+    assert "latency, measured here" in comparison
+    assert "<html" in (tmp_path / "out/comparison.html").read_text()

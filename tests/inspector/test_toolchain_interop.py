@@ -23,7 +23,7 @@ from inspector.worker.compile_job import compile_into
 from inspector.worker.run_job import run_into
 from inspector.worker.toolchain_compile import compile_with_executorch, without_effect
 from inspector.worker.toolchain_run import run_with_executorch
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.verdicts import Outcome, Verdict
 from tests.inspector.cli_runs import run, validator
 
 pytestmark = [pytest.mark.slow, pytest.mark.interop]
@@ -140,9 +140,7 @@ def test_runs_of_both_have_equal_inputs_and_only_the_measured_runs(
 
 
 def test_reasons_are_those_that_the_stock_tool_logged(both: dict[str, Both]) -> None:
-    record = load_session([str(both["mixed"].stock)]).record
-    assert record is not None
-    verdicts = {v.node: v for v in record.verdicts()["forward"]}
+    verdicts = {v.node: v for v in verdicts_in(both["mixed"].stock)}
     assert verdicts["aten_mean_dim"].outcome is Outcome.REJECTED
     logged = "as the stock tool logged it: mean.dim only supports keepdim=True"
     assert verdicts["aten_mean_dim"].reason == logged
@@ -158,62 +156,74 @@ def test_reasons_are_those_that_the_stock_tool_logged(both: dict[str, Both]) -> 
 # -- rules ---------------------------------------------------------------------------------------
 
 RULES = [
-    ("xnnpack", {"deny_ops": ("aten.relu",)}, {"aten_relu_default"}, 2),
     ("xnnpack", {"deny_ops": ("aten.conv*",)}, {"aten_convolution_default"}, 2),
-    ("xnnpack", {"deny_nodes": ("linear",)}, {"aten_addmm_default"}, 1),
     ("xnnpack", {"deny_modules": ("fc",)}, {"aten_addmm_default"}, 1),
     ("xnnpack", {"min_nodes": 2}, {"aten_linear_default"}, 1),
-    ("xnnpack", {"max_partitions": 1}, {"aten_linear_default"}, 1),
     ("xnnpack", {"granularity": "operator"}, set(), 4),
     ("vulkan", {"deny_ops": ("aten.relu",)}, {"aten_relu_default"}, 2),
 ]
 
 
-def test_rules_keep_nodes_out_of_stock_partitions_and_programs_run(
-    tool: Interpreter, tmp_path: Path
+def verdicts_in(folder: Path) -> tuple[Verdict, ...]:
+    record = load_session([str(folder)]).record
+    assert record is not None
+    return record.verdicts()["forward"]
+
+
+@pytest.mark.parametrize(("name", "rules", "out", "partitions"), RULES)
+def test_rules_keep_nodes_out_of_stock_partitions(
+    name: str,
+    rules: dict[str, Any],
+    out: set[str],
+    partitions: int,
+    tool: Interpreter,
+    tmp_path: Path,
 ) -> None:
-    eager: list[torch.Tensor] = []
-    for number, (name, rules, out, partitions) in enumerate(RULES):
-        folder = tmp_path / str(number)
-        (folder / "run").mkdir(parents=True)
-        job = replace(
-            job_of("mixed", toolchain=EXECUTORCH), partitioners=(name,), rules=Rules(**rules)
-        )
-        report = compile_with_executorch(job, folder, quiet, tool)
-        session = load_session([str(folder)])
-        assert session.record is not None
-        verdicts = session.record.verdicts()["forward"]
-        left = {one.node for one in verdicts if one.outcome is not Outcome.DELEGATED}
-        assert out <= left, (rules, left)
-        rule = next(iter(rules))
-        assert {one.node for one in verdicts if one.rule == rule} >= out or not out, rules
-        tags = {one.partition for one in verdicts if one.partition}
-        assert session.program is not None
-        assert len(session.program.plan("forward").delegates) == len(tags) == partitions, rules
-        assert report["warnings"] == []
-        if name == "vulkan":
-            reasons = {one.node: one.reason for one in verdicts}
-            assert "[no operator implementation]" in reasons["aten_cumsum_default"]
-        if name == "xnnpack":
-            job_run = RunJob(str(folder / "model.pte"), toolchain=EXECUTORCH)
-            run_with_executorch(job_run, folder / "run", quiet, tool)
-            eager.append(torch.load(folder / "run" / "outputs.pt")[0])
-    for found in eager[1:]:
-        torch.testing.assert_close(found, eager[0], rtol=1e-5, atol=1e-5)
+    job = replace(job_of("mixed", toolchain=EXECUTORCH), partitioners=(name,), rules=Rules(**rules))
+    report = compile_with_executorch(job, tmp_path, quiet, tool)
+    verdicts = verdicts_in(tmp_path)
+    rule = next(iter(rules))
+    assert {one.node for one in verdicts if one.rule == rule} >= out
+    assert all(one.outcome is not Outcome.DELEGATED for one in verdicts if one.node in out)
+    tags = {one.partition for one in verdicts if one.partition}
+    program = load_session([str(tmp_path)]).program
+    assert program is not None
+    assert len(program.plan("forward").delegates) == len(tags) == partitions
+    assert report["warnings"] == []
+    if name == "vulkan":
+        reasons = {one.node: one.reason for one in verdicts}
+        assert "[no operator implementation]" in reasons["aten_cumsum_default"]
+
+
+def test_program_with_an_operator_left_whole_by_a_rule_runs(
+    both: dict[str, Both], tool: Interpreter, tmp_path: Path
+) -> None:
+    rules = Rules(min_nodes=2, deny_ops=("aten.relu",))
+    compile_with_executorch(
+        job_of("mixed", toolchain=EXECUTORCH, rules=rules), tmp_path, quiet, tool
+    )
+    (tmp_path / "run").mkdir()
+    given = RunJob(str(tmp_path / "model.pte"), seed=7, traced=False)
+    report = run_with_executorch(given, tmp_path / "run", quiet, tool)
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert (names, report["trace"]["recorded"]) == ({"outputs.pt", "run.json"}, False)
+    found, expected = (
+        torch.load(folder / "run" / "outputs.pt")[0] for folder in (tmp_path, both["mixed"].ours)
+    )
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_options_that_are_words_and_quantisation_reach_the_stock_tool(
     tool: Interpreter, tmp_path: Path
 ) -> None:
     job = job_of("mixed", toolchain=EXECUTORCH, quantising=Quantising("static"))
-    words = replace(job, partitioners=("xnnpack:config_precisions=FP32",))
-    counts: list[int] = []
-    for number, one in enumerate((job, words)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        report = compile_with_executorch(one, folder, quiet, tool)
-        counts.append(report["verdicts"]["forward"].get("delegated", 0))
-    assert counts[0] > counts[1]
+    compile_with_executorch(
+        replace(job, partitioners=("xnnpack:config_precisions=FP32",)), tmp_path, quiet, tool
+    )
+    outside = [one for one in verdicts_in(tmp_path) if one.outcome is not Outcome.DELEGATED]
+    operators = {one.operator for one in outside}
+    assert "aten.linear.default" in operators  # quantised, and that precision is switched off
+    assert any(name.startswith("quantized_decomposed.quantize") for name in operators)
 
 
 @pytest.mark.parametrize(
