@@ -23,9 +23,11 @@ _LOCK = threading.Lock()
 def identity_cache(function: Callable[P, R]) -> Callable[P, R]:
     """Cache by the identity of the arguments, of small values by their equality.
 
-    Numbers, strings and tuples of them compare by value. At most 128 results are kept.
+    Numbers, strings and tuples of them compare by value. At most 128 results are kept. Of several
+    threads that want the same result one makes it and the others wait.
     """
     entries: OrderedDict[Any, tuple[Any, R]] = OrderedDict()
+    making: dict[Any, threading.RLock] = {}
     _CACHES.append(entries)
 
     @wraps(function)
@@ -35,11 +37,20 @@ def identity_cache(function: Callable[P, R]) -> Callable[P, R]:
             if key in entries:
                 entries.move_to_end(key)
                 return entries[key][1]
-        result = function(*args, **kwargs)
-        with _LOCK:
-            entries[key] = ((args, kwargs), result)
-            while len(entries) > 128:
-                entries.popitem(last=False)
+            maker = making.setdefault(key, threading.RLock())
+        with maker:
+            with _LOCK:
+                if key in entries:
+                    return entries[key][1]
+            try:
+                result = function(*args, **kwargs)
+                with _LOCK:
+                    entries[key] = ((args, kwargs), result)
+                    while len(entries) > 128:
+                        entries.popitem(last=False)
+            finally:
+                with _LOCK:
+                    making.pop(key, None)
         return result
 
     return cached
