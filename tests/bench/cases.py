@@ -14,6 +14,8 @@ from tests.bench.delegate_cases import DELEGATE_CASES
 from tests.bench.gui_cases import GUI_CASES
 from tests.bench.result import Result
 from tests.bench.run_cases import RUN_CASES
+from tests.bench.studio_cases import STUDIO_CASES
+from tests.bench.sweep_cases import SWEEP_CASES
 
 Case = Callable[[Path], Iterable[Result]]
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -121,6 +123,8 @@ CASES: tuple[Case, ...] = (
     *COMPILE_CASES,
     *RUN_CASES,
     *DELEGATE_CASES,
+    *STUDIO_CASES,
     *COMPARE_CASES,
+    *SWEEP_CASES,
     dataframe,
 )
