@@ -149,6 +149,7 @@ def _job(options: Namespace) -> StepJob:
         inputs=options.inputs or MADE_INPUTS[0],
         case=options.case,
         seed=options.seed,
+        record=options.record,
         save=bool(options.save),
         data_files=tuple(options.ptd),
         threads=options.threads,

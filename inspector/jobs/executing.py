@@ -146,6 +146,7 @@ class StepJob:
         inputs: random, ones, zeros, or a file of tensors
         case: number of the bundled case whose inputs are taken instead; None for none
         seed: of random inputs
+        record: an ETRecord of the program, empty for none
         save: whether the values are written to a file
         data_files: ``.ptd`` files
         threads: of torch, 0 for as many as it takes by itself
@@ -161,6 +162,7 @@ class StepJob:
     inputs: str = MADE_INPUTS[0]
     case: int | None = None
     seed: int = 0
+    record: str = ""
     save: bool = False
     data_files: tuple[str, ...] = ()
     threads: int = 0

@@ -15,6 +15,7 @@ import torch
 
 from inspector.jobs.description import BUILT_IN
 from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
+from inspector.worker.blaming import told_lines
 from inspector.worker.exporter import Say, told
 from inspector.worker.inputs import chosen_method, described, made_inputs, read_values
 from inspector.worker.recording import NotWrittenError, Recording
@@ -56,7 +57,7 @@ def run_into(job: RunJob, folder: Path, say: Say) -> dict[str, Any]:
     if job.threads:
         torch.set_num_threads(job.threads)
     recording = Recording(folder, job.debug_level, job.only, traced=job.traced)
-    with closing(recording):
+    with closing(recording), told_lines(job.record):
         return _run(job, folder, recording, say)
 
 

@@ -10,6 +10,7 @@ import torch
 
 from inspector.jobs.executing import MADE_INPUTS, StepJob
 from inspector.jobs.output_file import MADE
+from inspector.worker.blaming import told_lines
 from inspector.worker.exporter import AnswerError, Say, told
 from inspector.worker.inputs import ValuesError, chosen_method, described, made_inputs, read_values
 from runtime import DelegateSteps, ErrorCode, ExecutionError, Method, Runtime
@@ -32,6 +33,11 @@ def step_through(job: StepJob, folder: Path, say: Say) -> dict[str, Any]:
 
     Raises: ExecutionError, AnswerError, ValuesError, OSError
     """
+    with told_lines(job.record):
+        return _step_through(job, folder, say)
+
+
+def _step_through(job: StepJob, folder: Path, say: Say) -> dict[str, Any]:
     if job.threads:
         torch.set_num_threads(job.threads)
     run_kernels_here()

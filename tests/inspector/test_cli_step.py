@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from schema import program as pte
+from schema.payloads.xnnpack import codec
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.jobs_here import Here
 from tests.inspector.sessions import DATA
@@ -109,3 +112,28 @@ def test_step_on_the_real_kernels_sees_the_same_values() -> None:
     for one, other in zip(data["values"], theirs, strict=True):
         assert one["shape"] == other["shape"]
         assert one["mean"] == pytest.approx(other["mean"], rel=1e-4, abs=1e-6)
+
+
+def damaged(path: Path) -> Path:
+    """Write the program with an operand that is not there in one node."""
+    program = pte.decode(memoryview(MODEL.read_bytes()))
+    place = program.plan("forward").delegates[0].processed.index
+    payload = codec.decode(program.segments[place])
+    nodes = list(payload.table.xnodes)
+    form: Any = nodes[2].xnode_union
+    nodes[2] = replace(nodes[2], xnode_union=replace(form, filter_id=77))
+    table = replace(payload.table, xnodes=tuple(nodes))
+    segments = list(program.segments)
+    segments[place] = memoryview(codec.encode(replace(payload, table=table)))
+    path.write_bytes(pte.encode(replace(program, segments=tuple(segments))))
+    return path
+
+
+@pytest.mark.parametrize("verb", ["step", "run"])
+def test_damaged_payload_names_node_and_line_through_the_record(verb: str, tmp_path: Path) -> None:
+    model = damaged(tmp_path / "model.pte")
+    more = ("-o", tmp_path / "out") if verb == "run" else ()
+    answer = run(verb, model, "--record", NET / "model.etrecord", "--engine", "torch", *more)
+    assert answer.code == 4
+    assert "zoo/models.py:18: partition 0, node 2 (DepthwiseConv2d)" in answer.err
+    assert "among the values" in answer.err

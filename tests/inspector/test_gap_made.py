@@ -8,19 +8,27 @@ from typing import Any
 
 import pytest
 
+from compiler.emit.delegates import called_module
 from inspector.numerics.analysis import Options, analyse_gap
+from inspector.numerics.inside import AT_BOUNDARY, FUSED, SHARED
 from inspector.numerics.join import join_method
+from inspector.numerics.report import Row
 from tests.compiler.programs import EVERY
 from tests.inspector.gap_sessions import Made, made
 
 pytestmark = pytest.mark.slow
 
 PORTABLE = (
-    *("attention", "bfloat16", "bool_output", "conv_bn", "counter", "dynamic_shapes", "einsum"),
+    *("attention", "bfloat16", "counter", "dynamic_shapes"),
     *("float16", "gru", "in_place", "indexing", "integers", "kv_cache", "lstm", "mixed_types"),
-    *("nested_structures", "reductions", "same_output_twice", "shapes", "cached_decoder"),
+    *("nested_structures", "reductions", "shapes", "cached_decoder"),
 )
-DELEGATED = ("channels_last", "elementwise", "gru", "half_net", "pools", "softmax")
+DELEGATED = (
+    *("attention", "channels_last", "conv_bn", "depthwise_two_heads", "elementwise", "gru"),
+    *("half_net", "multi_head", "pools", "softmax"),
+)
+DECOMPOSED = ("gru",)  # whose exported nodes are whole layers
+TOLD = (FUSED, SHARED, AT_BOUNDARY)
 CASES = [*((name, False) for name in PORTABLE), *((name, True) for name in DELEGATED)]
 
 
@@ -70,3 +78,34 @@ def test_gap_of_a_program_made_here_covers_all_and_finds_nothing(
         assert cover["compared"] + cover["stated_reasons"] == cover["instruction_outputs"]
         assert cover["compared"] >= 0.9 * cover["instruction_outputs"]
         assert run.first_divergence() is None
+
+
+@pytest.mark.parametrize("name", DELEGATED)
+def test_inner_tensors_of_the_torch_engine_are_those_of_the_unfused_graphs(
+    name: str, programs: dict[tuple[str, bool], Made]
+) -> None:
+    session = programs[name, True].session
+    for reference in ("edge", "exported"):
+        (run,) = analyse_gap(session, Options(reference=reference, runs=(0,))).runs
+        compared: list[Row] = [row for row in run.inside() if row.compared]
+        left = [row for row in run.inside() if not row.compared and row.reason not in TOLD]
+        assert compared or (reference, name) == ("exported", *DECOMPOSED)
+        if reference == "edge":  # of which every node of the delegate is one
+            assert len(left) <= 0.05 * len(run.inside())
+        for row in compared:
+            assert row.total is not None
+            assert row.total.out_of_tolerance == 0, (reference, row.node)
+
+
+@pytest.mark.parametrize("name", DELEGATED)
+def test_nodes_of_delegates_made_here_are_those_of_the_compiler(
+    name: str, programs: dict[tuple[str, bool], Made]
+) -> None:
+    found = programs[name, True]
+    join = join_method(found.session, "forward")
+    assert join.calls
+    for step, nodes in join.calls.items():
+        graph: Any = called_module(found.sources[step]).original_module.graph
+        calls = (node for node in graph.nodes if node.op == "call_function")
+        wanted = {node.name for node in calls if "getitem" not in node.name}
+        assert {node.node.name for node in nodes} == wanted

@@ -1,0 +1,46 @@
+"""The user's line behind an error of a delegate, as far as the record of the program tells."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from inspector import record_maps
+from inspector.numerics.flat_graph import flat_graph
+from inspector.source import user_frame
+from runtime import ExecutionError
+from runtime.backends.xnnpack.errors import PartitionError
+from runtime.loading import read
+from schema import etrecord
+from schema.errors import FormatError
+
+
+@contextmanager
+def told_lines(record: str) -> Generator[None, None, None]:
+    """Let errors of delegates name the operator and the line their node was made from.
+
+    Args:
+        record: path of the ETRecord of the program, empty for none
+    """
+    try:
+        yield
+    except ExecutionError as error:
+        if record:
+            _locate(error, record)
+        raise
+
+
+def _locate(error: ExecutionError, path: str) -> None:
+    handle = error.debug_handle if isinstance(error, PartitionError) else None
+    if not handle:
+        return
+    try:
+        record = etrecord.decode(read(path)[0], file=path)
+    except (FormatError, OSError):
+        return  # the error that is there already says more
+    graph = record_maps.edge_graph(record, error.method or "forward")
+    for node in flat_graph(graph).nodes if graph is not None else ():
+        frame = user_frame(node.node.stack_trace)
+        if node.node.debug_handle == handle and frame is not None:
+            error.located(operator=node.node.target, source=f"{frame.file}:{frame.line}")
+            return
