@@ -70,6 +70,80 @@ def test_changed_option_is_in_the_new_recipe(made: Path, tmp_path: Path) -> None
     assert not same_files(made, folder)
 
 
+CHANGES = (
+    *("--partitioner", "demo-add-mul", "--partitioner", "xnnpack", "--move-up", "xnnpack"),
+    *("--force-node", "aten_sin_default", "--cut-before", "aten_add_tensor"),
+    *("--cut-after", "aten_mm_default", "--alone-node", "aten_add_tensor", "--alone-op", "aten.mm"),
+    *("--deny-rule", "MMConfig", "--precision-op", "aten.sin=float64"),
+    *("--precision-node", "aten_add_tensor=float16", "--precision-module", "nowhere=float16"),
+)
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    folder = tmp_path_factory.mktemp("changed") / "out"
+    answer = run("compile", f"{SOURCES}:products", "-o", folder, *CHANGES, "--format", "json")
+    assert answer.code == 0, answer.err
+    return folder, answer
+
+
+def test_every_change_of_the_options_is_in_the_recipe(changed: tuple[Path, Run]) -> None:
+    folder, answer = changed
+    job = json.loads((folder / "recipe.json").read_text())["job"]
+    assert job["partitioners"] == ["xnnpack", "demo-add-mul"]
+    assert job["rules"]["force_nodes"] == ["aten_sin_default"]
+    assert job["rules"]["cut_before"] == ["aten_add_tensor"]
+    assert job["rules"]["cut_after"] == ["aten_mm_default"]
+    assert job["rules"]["alone_nodes"] == ["aten_add_tensor"]
+    assert job["rules"]["alone_ops"] == ["aten.mm"]
+    assert job["rules"]["deny_rules"] == ["MMConfig"]
+    assert job["precision"] == {
+        "modules": ["nowhere=float16"],
+        "operators": ["aten.sin=float64"],
+        "nodes": ["aten_add_tensor=float16"],
+    }
+    told = [one["message"] for one in valid(answer, "compile")["issues"]]
+    assert "nowhere is none of the modules of the program" in told
+    assert any(one.startswith("aten_sin_default: it cannot be forced in: ") for one in told)
+    assert not any("cut" in one or "alone" in one for one in told)
+
+
+def test_script_of_every_change_makes_the_same_program(
+    changed: tuple[Path, Run], tmp_path: Path
+) -> None:
+    answer = run("compile", "--recipe", changed[0] / "recipe.json", "--as-python")
+    (tmp_path / "script.py").write_text(answer.out)
+    done = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "model.pte").read_bytes() == (changed[0] / "model.pte").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--move-up", "other"), "no partitioner 'other' to move up; there is none"),
+        (("--precision-op", "aten.sin"), "'aten.sin' is no NAME=TYPE; a type is one of float16"),
+        (("--precision-node", "a=int8"), "'a=int8' is no NAME=TYPE"),
+        (("--deny-rule", "AddConfig"), "rules for partitioners need a --partitioner"),
+        (("--quantize-node", "linear"), "options about quantisation need --quantize MODE"),
+    ],
+)
+def test_change_without_meaning_is_one_sentence(
+    options: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
+    answer = run("compile", f"{SOURCES}:products", "-o", tmp_path / "out", *options)
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert words in answer.err
+
+
 def compile_with(*arguments: object) -> Run:
     return run("compile", *arguments)
 
