@@ -109,8 +109,9 @@ def _timed(session: Session, method: str, rows: OperatorRows, units: Units) -> O
     parts = rows.parts
     timed, kind = _joined(parts, lambda part: part.timed), _joined(parts, lambda part: part.kind)
     points = sample_points([part.samples for part in parts], timed)
-    times = time_columns(points, units)
-    unit = choose_unit(Quantity.TIME, float(np.nanmax(points[-1], initial=0.0)), units.time)
+    largest = _largest(np.where(kind == LEFT, np.nan, points[-1]))
+    times = time_columns(points, units, largest)
+    unit = choose_unit(Quantity.TIME, largest, units.time)
     kernels = _joined(parts, lambda part: part.kernel_ns)
     passes = _joined(parts, lambda part: part.passes)
     columns = (
@@ -228,12 +229,25 @@ def sample_points(blocks: Sequence[Floats], timed: NDArray[np.bool_]) -> list[Fl
     return list(np.where(timed, points, np.nan))
 
 
-def time_columns(points: list[Floats], units: Units) -> tuple[Column, ...]:
+def _largest(times: Floats) -> float:
+    return float(np.nanmax(times, initial=0.0))
+
+
+def time_columns(
+    points: list[Floats], units: Units, largest: float | None = None
+) -> tuple[Column, ...]:
     """Return the columns of p50, p10, p90, min, max and mean, all in one unit.
 
     The plot of runs shows the extremes: they may be the columns that have to be scrolled to.
+
+    Args:
+        points: of each row, in nanoseconds
+        units: what the user wants
+        largest: what the unit is to fit, the largest mean when it is not given
     """
-    unit = choose_unit(Quantity.TIME, float(np.nanmax(points[-1], initial=0.0)), units.time)
+    unit = choose_unit(
+        Quantity.TIME, _largest(points[-1]) if largest is None else largest, units.time
+    )
     totals = (Total.SUM, Total.NONE, Total.NONE, Total.MIN, Total.MAX, Total.SUM)
     titles = ("p50", "p10", "p90", "min", "max", "mean")
     return tuple(

@@ -31,7 +31,7 @@ from devtools_app.widgets.hex_view import HexView
 _WIDTHS = (
     ColumnWidth(176, 260, 420),
     ColumnWidth(80, 150, 220),
-    ColumnWidth(96, 200, 420),
+    ColumnWidth(144, 200, 420),  # 37,060,281 bytes
     ColumnWidth(84, 90, 100),
     ColumnWidth(84, 90, 110),
 )

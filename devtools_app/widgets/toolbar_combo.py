@@ -66,17 +66,17 @@ class ToolbarCombo(QComboBox):
         palette = self._theme.palette
         align = int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
         inner = self.rect().adjusted(_PAD, 0, -_ARROW, 0)
-        painter.setFont(self._theme.sans())
-        painter.setPen(QColor(palette.muted))
-        painter.drawText(inner, align, self._label)
-        skip = QFontMetrics(self._theme.sans()).horizontalAdvance(self._label) + 7
-        box = QRect(inner.x() + skip, inner.y(), inner.width() - skip, inner.height())
         font = self._theme.sans(strong=True)
-        painter.setFont(font)
+        value, box = self.currentText() or "—", inner
+        skip = QFontMetrics(self._theme.sans()).horizontalAdvance(self._label) + 7
+        if skip + QFontMetrics(font).horizontalAdvance(value) <= inner.width():
+            painter.setFont(self._theme.sans())
+            painter.setPen(QColor(palette.muted))
+            painter.drawText(inner, align, self._label)
+            box = QRect(inner.x() + skip, inner.y(), inner.width() - skip, inner.height())
+        painter.setFont(font)  # without room for both it is the value that counts
         painter.setPen(QColor(palette.text if self.isEnabled() else palette.muted))
-        text = QFontMetrics(font).elidedText(
-            self.currentText() or "—", Qt.TextElideMode.ElideMiddle, box.width()
-        )
+        text = QFontMetrics(font).elidedText(value, Qt.TextElideMode.ElideMiddle, box.width())
         painter.drawText(box, align, text)
 
     def _paint_arrow(self, painter: QPainter) -> None:
