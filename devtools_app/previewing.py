@@ -122,6 +122,13 @@ class Previews(QObject):
         """Look again at what is asked for next: the source may be another one."""
         self._known.clear()
 
+    def rest(self) -> None:
+        """Let go of the worker: nothing is open that it could be asked about."""
+        self.forget()
+        if self._studio is not None:
+            self.shut_down()
+            self._studio = None
+
     def shut_down(self) -> None:
         """End everything; called before the window goes away."""
         self._rest()

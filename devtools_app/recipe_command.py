@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QMenu
 
 from devtools_app.desk import Notice
-from devtools_app.measuring import measured_jobs, session_keys
+from devtools_app.measuring import Measuring, measured_jobs, session_keys
 from devtools_app.recompiling import Phase, Round, variant_folder
 from devtools_app.run_form import Runnable, runnable
 from devtools_app.state import State
@@ -42,6 +42,7 @@ class RecipeCommand:
         rounds.made.connect(self._made)
         rounds.failed.connect(self._failed)
         window.store.changed.connect(self._arrived)
+        window.measurer.finished.connect(self._measured)
         window.status.round.cancelled.connect(rounds.cancel)
         window.previews.refusal = self._refusal
 
@@ -108,6 +109,10 @@ class RecipeCommand:
 
     def _refusal(self, job: CompileJob) -> str:
         """Return why a recipe may not be looked at: that would run code nobody agreed to."""
+        from inspector.jobs.description import EXECUTORCH
+
+        if job.toolchain == EXECUTORCH:
+            return "The partitioners of the other toolchain are asked by a compile only"
         one = self._window.workbench.variant
         code = self._unknown_code(job, one) if one is not None else ()
         if not code:
@@ -205,6 +210,8 @@ class RecipeCommand:
 
     def _arrived(self, _old: State, new: State) -> None:
         """Compare a variant with the one it came from as soon as it is open."""
+        if not new.sessions:
+            self._window.previews.rest()
         one = shown_variant(new)
         if self._awaited is None or one is None or one.id != self._awaited:
             return
@@ -215,6 +222,20 @@ class RecipeCommand:
         self._window.show_view(COMPARE)
         self._window.previews.forget()
         self._measure()
+
+    def _measured(self, found: Measuring) -> None:
+        """Note the times in the history of variants."""
+        from devtools_app.viewmodels.units import format_time
+
+        store = self._window.store
+        history = store.state.history
+        if found.measurement is None:
+            return
+        for (session, _), program in zip(found.sessions, found.measurement.programs, strict=True):
+            one, median = history.of_session(session), program.median_ms
+            if one is not None and median is not None:
+                history = with_variant(history, replace(one, facts=(format_time(median * 1e6),)))
+        store.update(history=history)
 
     def _measure(self) -> None:
         """Measure what is compared, as long as nothing else is measured."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QLineEdit
 from typing_extensions import override
 
@@ -107,12 +107,10 @@ class GraphPane(Pane):
         self.canvas.cluster_selected.connect(self._cluster_chosen)
         self.canvas.toggle_requested.connect(self._toggle)
         self.theme.changed.connect(lambda: self.canvas.set_colours(self.theme.canvas))
-        self.canvas.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.canvas.customContextMenuRequested.connect(self._menu)
+        self.canvas.menu_requested.connect(self._menu)
 
     def _menu(self, at: QPoint) -> None:
-        """Offer the edits of the recipe on what is under the pointer, else on the selection."""
-        self.canvas.choose_at(at)
+        """Offer the edits of the recipe on what is selected."""
         selection = self.state.selection
         if selection:
             show_edits(self.canvas, at, selection, self._ask)

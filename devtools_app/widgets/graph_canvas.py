@@ -6,7 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QWheelEvent
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QToolTip, QWidget
 from typing_extensions import override
 
@@ -30,6 +37,7 @@ class GraphCanvas(GraphView):
         toggle_requested: path of the cluster to open or close
         activated: name of the node on which Enter or a double click was given
         hovered: name of the node under the pointer, empty for none
+        menu_requested: place at which a menu for what is selected is wanted
     """
 
     selected = Signal(str)
@@ -37,6 +45,7 @@ class GraphCanvas(GraphView):
     toggle_requested = Signal(object)
     activated = Signal(str)
     hovered = Signal(str)
+    menu_requested = Signal(QPoint)
 
     def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)
@@ -175,12 +184,15 @@ class GraphCanvas(GraphView):
             return
         self.activate(item_at(placed, *self._world(event.position())))
 
-    def choose_at(self, at: QPoint) -> None:
-        """Select what is at a place of the widget, if there is anything."""
+    @override
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         placed = self._placed
-        item = NOTHING if placed is None else item_at(placed, *self._world(QPointF(at)))
-        if item != NOTHING:
-            self.select_item(item, show=False)
+        by_keys = event.reason() == QContextMenuEvent.Reason.Keyboard
+        if placed is not None and not by_keys:  # keys mean what is selected already
+            item = item_at(placed, *self._world(QPointF(event.pos())))
+            if item != NOTHING:
+                self.select_item(item, show=False)
+        self.menu_requested.emit(event.pos())
 
     def activate(self, item: int) -> None:
         """Open or close a cluster, or tell that a node was chosen with emphasis."""

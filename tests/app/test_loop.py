@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
 from devtools_app.edit_menu import EditMenu
+from devtools_app.recipe_command import RecipeCommand
 from devtools_app.recompiling import Phase
+from devtools_app.run_form import RunForm
 from devtools_app.views.compare import ComparePane
 from devtools_app.views.graph import GraphPane
 from devtools_app.views.node import NodePane
@@ -218,8 +222,9 @@ def shell(folder: Path, *arguments: str) -> None:
 
 @pytest.fixture
 def here(monkeypatch) -> None:
-    """Let runs be done in this process; what is compiled is compiled in a worker."""
+    """Let runs be done in this process, and no measurement follow; compiles are real."""
     monkeypatch.setattr(jobs, "Worker", Here)
+    monkeypatch.setattr(RecipeCommand, "_measure", lambda _self: None)
 
 
 @pytest.fixture
@@ -276,8 +281,53 @@ def test_record_alone_is_a_source_and_the_newest_wish_wins(window, qtbot, record
     assert folder.parent.name == "model_variants"
     assert (folder / "run" / "run.etdp").is_file()
     pane = in_front(window, ComparePane)
-    qtbot.waitUntil(lambda: not window.measurer.running and not pane.working, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not pane.working, timeout=PATIENCE)
     assert notices == []
+
+
+def test_pt2_source_survives_a_killed_worker_and_a_run_that_fails(
+    window, qtbot, record, tmp_path, here
+) -> None:
+    (record / "model.etrecord").unlink()
+    exported = torch.export.export(torch.nn.Linear(2, 2).eval(), (torch.ones(1, 2),))
+    torch.export.save(exported, record / "net.pt2")
+    job = CompileJob(Source(str(record / "net.pt2")))
+    (record / RECIPE).write_text(Recipe(job).text)
+    open_files(window, qtbot, record / "model.pte")
+    window.running.form = RunForm(inputs="file", file=str(tmp_path / "nothing.pt"))
+
+    # the worker is killed: one sentence, and the next wish gets another worker
+    edit(window, partitioners=("xnnpack",))
+    press(window)
+    worker = window.previews.studio._worker
+    os.kill(worker.pid, signal.SIGKILL)
+    qtbot.waitUntil(lambda: not window.rounds.busy, timeout=PATIENCE)
+    assert window.rounds.current.phase is Phase.FAILED
+    assert "SIGKILL" in window.strip.text
+    assert [one.id for one in window.store.state.sessions] == ["A"]
+
+    # the program is made but does not run: it opens without times, and the reason is said
+    press(window)
+    qtbot.waitUntil(lambda: not window.rounds.busy, timeout=PATIENCE)
+    found = window.rounds.current
+    assert found.phase is Phase.DONE, found.outcome
+    assert found.outcome is not None
+    assert "did not run" in window.strip.text
+    assert "nothing.pt" in window.strip.text
+    qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=PATIENCE)
+    one = window.workbench.variant
+    assert one.session == "B"
+    assert one.failure.startswith("not run: ")
+    assert window.store.state.session.dumps == ()
+
+    # a closed variant opens again from its place in the tree
+    window.desk.close("B")
+    assert window.store.state.history.find(one.id).session == ""
+    window.show_view("compare")
+    assert [each.id for each in window.store.state.sessions] == ["A"]
+    window.desk.open(one.files)
+    qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=PATIENCE)
+    assert window.workbench.variant.id == one.id
 
 
 def test_program_without_a_recipe_says_what_would_tell_one(window, qtbot, record) -> None:
