@@ -98,9 +98,10 @@ class CompileDialog(QDialog):
             self._quantize.addItem(mode, mode)
         self._calibration = line("Calibration inputs", "the example inputs")
         self._overrides = line("Other modes", "blocks.0=none aten.linear=dynamic")
+        self._per_tensor = QCheckBox("One scale for all channels of a weight")
         self._folder = line("Output folder", "")
         self._replace = QCheckBox("Replace files in the folder")
-        for box in (self._external, self._replace):
+        for box in (self._external, self._per_tensor, self._replace):
             box.setAccessibleName(box.text())
         self._runs = Notice(theme)
         self._problem = QLabel()
@@ -137,6 +138,7 @@ class CompileDialog(QDialog):
             quantize=str(self._quantize.currentData()),
             calibration=self._calibration.text().strip(),
             overrides=self._overrides.text().strip(),
+            per_tensor=self._per_tensor.isChecked(),
             toolchain=str(self._toolchain.currentData()),
             folder=self._folder.text().strip(),
             replace=self._replace.isChecked(),
@@ -180,6 +182,7 @@ class CompileDialog(QDialog):
         self._quantize.setCurrentIndex(max(0, self._quantize.findData(form.quantize)))
         self._calibration.setText(form.calibration)
         self._overrides.setText(form.overrides)
+        self._per_tensor.setChecked(form.per_tensor)
         self._folder.setText(form.folder)
         self._replace.setChecked(form.replace)
 
@@ -194,6 +197,7 @@ class CompileDialog(QDialog):
         self._function.currentTextChanged.connect(self._changed)
         self._partitioners.textChanged.connect(self._changed)
         self._replace.toggled.connect(self._changed)
+        self._per_tensor.toggled.connect(self._changed)
 
     def _lay_out(self) -> None:
         rows = QFormLayout()
@@ -218,6 +222,7 @@ class CompileDialog(QDialog):
         calibration = beside(self._calibration, "Choose the inputs", self._choose_calibration)
         rows.addRow("Calibration", calibration)
         rows.addRow("Other modes", self._overrides)
+        rows.addRow("", self._per_tensor)
         rows.addRow("Output folder", beside(self._folder, "Choose the folder", self._choose_folder))
         rows.addRow("", self._replace)
         for field in (self._source, self._python, self._deny_ops, self._deny_nodes, self._folder):
@@ -236,7 +241,7 @@ class CompileDialog(QDialog):
         layout.addWidget(self._runs)
         layout.addWidget(self._problem)
         layout.addWidget(buttons)
-        self.resize(640, 700)
+        self.resize(640, 730)
 
     def _source_changed(self) -> None:
         self._offer_functions()
@@ -259,7 +264,7 @@ class CompileDialog(QDialog):
         self._function.setEnabled(form.is_python)
         self._python.setEnabled(form.needs_interpreter)
         self._show_hint()
-        for field in (self._calibration, self._overrides):
+        for field in (self._calibration, self._overrides, self._per_tensor):
             field.setEnabled(bool(form.quantize))
         self._runs.say(form.runs())
         problem = form.problem()

@@ -40,6 +40,7 @@ class CompileForm:
         quantize: mode, empty to leave the program as it is
         calibration: file of inputs, empty for the example inputs
         overrides: other modes of modules and operators as NAME=MODE, separated by spaces
+        per_tensor: whether weights have one scale instead of one for each channel
         toolchain: what compiles, empty for our own; the interpreter is the one that has it
     """
 
@@ -59,6 +60,7 @@ class CompileForm:
     calibration: str = ""
     overrides: str = ""
     toolchain: str = ""
+    per_tensor: bool = False
 
     @property
     def is_python(self) -> bool:
@@ -132,6 +134,7 @@ class CompileForm:
         return Quantising(
             self.quantize,
             os.path.abspath(self.calibration) if self.calibration else "",
+            per_tensor=self.per_tensor,
             modules=tuple(word for word in words if not word.startswith("aten.")),
             operators=tuple(word for word in words if word.startswith("aten.")),
         )
@@ -153,6 +156,7 @@ def form_from(content: dict[str, object]) -> CompileForm:
         quantize=_mode(get_text(content, "quantize")),
         calibration=get_text(content, "calibration"),
         overrides=get_text(content, "overrides"),
+        per_tensor=get_bool(content, "per_tensor", False),
         toolchain=get_choice(content, "toolchain", (EXECUTORCH,), ""),
         folder=get_text(content, "folder"),
         replace=get_bool(content, "replace", False),

@@ -210,6 +210,7 @@ def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:
         quantize="static",
         calibration=__file__,
         overrides="blocks.0=none aten.linear=dynamic",
+        per_tensor=True,
     )
     shown = dialog(given)
     shown.show_names(Ready(("demo-all", "Demo"), ("naive", "greedy")))
@@ -221,7 +222,11 @@ def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:
     assert job.partitioners == ("demo-all", "demo-add-mul")
     assert (job.rules.deny_ops, job.rules.min_nodes) == (("aten.add.*",), 3)
     assert job.quantising == Quantising(
-        "static", __file__, modules=("blocks.0=none",), operators=("aten.linear=dynamic",)
+        "static",
+        __file__,
+        per_tensor=True,
+        modules=("blocks.0=none",),
+        operators=("aten.linear=dynamic",),
     )
 
 
