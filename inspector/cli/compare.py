@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from inspector.cli.answer import FAILED, UNREADABLE, USAGE, Answer, CommandError
+from inspector.cli.answer import FAILED, FINE, UNREADABLE, USAGE, Answer, CommandError
 from inspector.cli.compare_tables import letter, summary_table, tables
 from inspector.cli.job_runs import add_timeout, check_there, count, count_or_none, finished
 from inspector.cli.options import add_output, add_reading, open_files
@@ -67,7 +67,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Compare; that sessions differ is no error."""
+    """Compare; that sessions differ is no error, a program that cannot be measured is one."""
     if len(options.sessions) < 2:
         raise CommandError("compare takes two or more: A B, each a file or folder", USAGE)
     if options.inputs_file not in MADE_INPUTS:
@@ -85,6 +85,8 @@ def run(options: Namespace) -> Answer:
     if blocks < _FEW:
         words = f"{blocks} blocks say little; {_FEW} or more tell small differences"
         issues.append(Issue(Severity.INFO, "compare", words))
+    lost = [each for each in (measured.programs if measured is not None else ()) if each.failure]
+    issues += [Issue(Severity.ERROR, each.job.program, each.failure) for each in lost]
     found = compare_sessions(sessions, measured, gaps, options.method or "")
     if options.html is not None:
         write_text(Path(options.html), [comparison_html(found, sessions)], force=options.force)
@@ -93,7 +95,8 @@ def run(options: Namespace) -> Answer:
         shown += tables(found, options.top)
     letters = ", ".join(f"{letter(number)} {name}" for number, name in enumerate(found.names))
     data = comparison_content(found, measured)
-    return Answer(data, lines=[letters, *found.notes], tables=shown, issues=issues)
+    code = FAILED if lost else FINE
+    return Answer(data, lines=[letters, *found.notes], tables=shown, issues=issues, code=code)
 
 
 def _opened(options: Namespace) -> list[Session]:

@@ -17,7 +17,7 @@ from inspector.jobs.executing import RunJob
 from inspector.jobs.measure import MeasureJob, MeasureRun
 from tests.bench.child import ask
 
-_LAYERS = 40
+_LAYERS = 10
 _MAKE = """
 import json, sys
 from tests.bench.chain_programs import save_chain

@@ -7,16 +7,21 @@ import io
 import itertools
 import json
 import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from inspector.cli import compare
 from inspector.comparing.html import MOST_BYTES, comparison_html
 from inspector.comparing.model import Comparison, Delta
 from inspector.comparing.sessions import compare_sessions
 from inspector.comparing.words import difference_text, tone, value_text
+from inspector.jobs.description import CompileJob, Rules, Source
 from inspector.jobs.executing import RunJob
 from inspector.jobs.measure import Measurement, ProgramTimes
+from inspector.jobs.recipe import Recipe
 from inspector.load import load_session
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
@@ -215,6 +220,39 @@ def test_wrong_numbers_of_anything_are_an_error() -> None:
         compare_sessions([one, one], Measurement((_times(1.0),)))
     with pytest.raises(ValueError, match="errors of 2 sessions, found 1"):
         compare_sessions([one, one], None, [None])
+
+
+def _with_recipe(folder: Path, job: CompileJob) -> Session:
+    folder.mkdir()
+    shutil.copy(PORTABLE / "model.pte", folder)
+    (folder / "recipe.json").write_text(Recipe(job).text, "utf-8")
+    return load_session([folder])
+
+
+def test_fields_of_recipes_that_differ_are_named(tmp_path: Path) -> None:
+    job = CompileJob(Source("model.py", "build"))
+    other = replace(
+        job, partitioners=("xnnpack",), rules=Rules(deny_ops=("aten.mean*", "aten.mm*"))
+    )
+    sides = [_with_recipe(tmp_path / "old", job), _with_recipe(tmp_path / "new", other)]
+    found = compare_sessions([*sides, session(PORTABLE)])
+    changes = {(one.session, one.field): (one.old, one.new) for one in found.recipes}
+    assert changes == {
+        (1, "partitioners"): ("", "xnnpack"),
+        (1, "rules.deny_ops"): ("", "aten.mean*, aten.mm*"),
+    }
+
+
+def test_program_that_cannot_be_measured_is_a_failed_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = ProgramTimes(RunJob("model.pte"), failure="model.pte: it crashed")
+    times = Measurement((_times(1.0), lost))
+    monkeypatch.setattr(compare, "_measured", lambda *_arguments: times)
+    words = ("compare", PORTABLE, XNNPACK, "--no-gap", "--measure", "9", "--format", "json")
+    answer = run(*words)
+    assert answer.code == 4
+    tree = valid(answer, "compare")
+    assert [issue["message"] for issue in tree["issues"]] == ["model.pte: it crashed"]
+    assert tree["data"]["measured"]["programs"][1]["median_ms"] is None
 
 
 def test_report_is_one_bounded_file_without_script(tmp_path: Path) -> None:
