@@ -25,6 +25,11 @@ from inspector.jobs.studio_run import (
 )
 from inspector.jobs.suggestions import Suggestion
 
+_ELSEWHERE = Outcome(
+    Ended.FAILED,
+    "what the other toolchain would delegate is known when it has compiled; previews are of ours",
+    blame="usage",
+)
 _NEWER = Outcome(Ended.CANCELLED, "a newer one took its place")
 _Run = TypeVar("_Run", bound=StudioRun)
 
@@ -168,6 +173,9 @@ class Studio:
             worker.close()
 
     def _started(self, verb: str, run: _Run) -> _Run:
+        if run.job.toolchain == EXECUTORCH:
+            run.give_up(_ELSEWHERE)
+            return run
         with self._lock:
             older = self._running.get(verb)
             if older is not None:

@@ -27,6 +27,7 @@ from compiler.partitioners import (
 from compiler.precision import TYPES, Precisions
 from compiler.stages import Observer
 from inspector.jobs.description import CompileJob, Precision, Rules
+from inspector.jobs.edits import means
 from inspector.worker.exporter import AnswerError
 from schema.etrecord.verdicts import Outcome, Verdict
 
@@ -152,6 +153,13 @@ def sentences_of_rules(
         f"--{rule.rstrip('s').replace('_', '-')} {name} fits nothing in the program"
         for rule, name in unmatched_rules(rules_of(job.rules), programs)
     ]
+    for text in job.rules.force_nodes:
+        node, _, partitioner = text.partition("=")
+        if partitioner and not any(means(one, partitioner) for one in job.partitioners):
+            found.append(
+                f"--force-node {text}: {partitioner} is none of the partitioners, so that"
+                f" {node} is not taken"
+            )
     off = {v.rule for v in verdicts if v.outcome is Outcome.VETOED}
     found += [
         f"--deny-rule {name} turns nothing off"

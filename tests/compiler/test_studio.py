@@ -210,3 +210,19 @@ def test_every_change_of_a_menu_can_be_previewed(studio: Studio) -> None:
             if edit.applies(BASE, target) and not edit.name.startswith("quantise"):
                 shown = studio.preview(edit.apply(BASE, target), PATIENCE)
                 assert not shown.warnings, (edit.name, shown.warnings)
+
+
+def test_rules_that_do_nothing_are_said(studio: Studio) -> None:
+    job = _rules(
+        deny_rules=("NoSuchConfig",),
+        cut_before=("nowhere",),
+        force_nodes=("aten_cumsum_default", "aten_sigmoid_default=other"),
+    )
+    found = studio.preview(replace(job, precision=Precision(("tail=float16",))), PATIENCE).warnings
+    assert [one.partition(":")[0] for one in found] == [
+        "tail is none of the modules of the program",
+        "--cut-before nowhere fits nothing in the program",
+        "--force-node aten_sigmoid_default=other",
+        "--deny-rule NoSuchConfig turns nothing off",
+        "aten_cumsum_default",
+    ]
