@@ -70,7 +70,7 @@ class MeasureJob:
 
     Attributes:
         programs: what is run, on which inputs and how; what they say of runs, of warming up and of
-            recording means nothing here
+            recording means nothing here, and 0 threads are one, whose times are the steadiest
         blocks: how many
         seconds: how long a program is measured in a block, as far as the number of runs allows
         least_runs: of a program in a block

@@ -65,7 +65,6 @@ def measure(job: MeasureJob, say: Say, failure: Failure) -> dict[str, Any]:
         _Entry(each, number, start)
         for number, (each, start) in enumerate(zip(job.programs, first, strict=True))
     ]
-    threads = torch.get_num_threads()
     steps = [(-1, entry) for entry in entries] + list(_steps(entries, job.blocks))
     gc.collect()
     gc.freeze()  # what is there now is not looked through before each block
@@ -76,7 +75,7 @@ def measure(job: MeasureJob, say: Say, failure: Failure) -> dict[str, Any]:
                 continue
             say("measured", program=entry.number, block=max(block, 0), run_ms=[])
             try:
-                torch.set_num_threads(entry.job.threads or threads)
+                torch.set_num_threads(entry.job.threads or 1)
                 times = _block(entry, job, block)
             except Exception as error:  # noqa: BLE001 - whatever kernels raise; the others go on
                 entry.failed = True
