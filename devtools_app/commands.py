@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from devtools_app.widgets.item_panel import ItemPanel
     from devtools_app.window import MainWindow
 
-_FILES = "ExecuTorch files (*.pte *.ptd *.bpte *.etrecord *.etdp *.etdump *.bin *.debug);;All (*)"
+_FILES = (
+    "ExecuTorch files (*.pte *.ptd *.bpte *.etrecord *.etdp *.etdump *.bin *.debug results.json)"
+    ";;All (*)"
+)
 _WORKSPACES = f"Workspaces (*{SUFFIX})"
 _TABLES = "Tab-separated (*.tsv);;Comma-separated (*.csv)"
 _PICTURES = "PNG picture (*.png);;SVG drawing (*.svg)"

@@ -69,7 +69,7 @@ def _add_running(parser: ArgumentParser) -> None:
         help="of what is run here; default: random",
     )
     parser.add_argument(
-        "--threads", type=count, default=0, metavar="N", help="default: as many as torch takes"
+        "--threads", type=count, default=1, metavar="N", help="of what is run here; default: 1"
     )
     parser.add_argument(
         "--engine", choices=ENGINES, default=ENGINES[0], help="what runs XNNPACK delegates"
