@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from devtools_app.state import Units
 from devtools_app.viewmodels.facts import Fact, FactGroup
 from devtools_app.viewmodels.node_text import value_text
 from devtools_app.viewmodels.units import format_bytes
-from inspector.delegate_inside import InsideNode, inside_of, quantisation_text
+from inspector.delegate_inside import (
+    InsideNode,
+    inside_delegate,
+    inside_of,
+    quantisation_text,
+)
 from inspector.model_graph import ModelNode
 from inspector.session import Session
 from inspector.weights import Spread, WeightBytes, node_weights, spread
+from schema.program import instructions
+from schema.program import model as m
 
+_STEPPED = "XnnpackBackend"
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BYTES = 256 << 20  # of a weight whose numbers are looked at; more takes a second
 
 
 def inside_groups(session: Session, method: str, node: ModelNode) -> list[FactGroup]:
     """Return a group for each payload node that stands for a node of the graph."""
-    return [_inside_group(one) for one in inside_of(session, method, node)]
+    return [_inside_group(session, method, one) for one in inside_of(session, method, node)]
 
 
-def _inside_group(one: InsideNode) -> FactGroup:
+def _inside_group(session: Session, method: str, one: InsideNode) -> FactGroup:
     facts = [Fact("kind", one.node.target, one.node.name)]
     if one.activation:
         facts.append(Fact("fused activation", one.activation))
@@ -35,7 +44,35 @@ def _inside_group(one: InsideNode) -> FactGroup:
         if tensor is not None and tensor.quantisation is not None:
             words = quantisation_text(tensor.quantisation)
             facts.append(Fact(f"{value.role}, quantised", words, words))
+    command = step_command(session, method, one)
+    if command:
+        facts.append(Fact("step to it", command, f"{command}: stops behind it, on either engine"))
     return FactGroup("In the payload", tuple(facts))
+
+
+def step_command(session: Session, method: str, one: InsideNode) -> str:
+    """Return the command that runs to a node of an XNNPACK delegate, empty for other backends."""
+    program = session.program
+    path = next((file.path for file in session.files if file.kind in ("pte", "bpte")), "")
+    if program is None or not path or method not in session.methods:
+        return ""
+    plan = program.plan(method)
+    if plan.delegates[one.delegate].id != _STEPPED:
+        return ""
+    calls = [
+        step.instr_args.delegate_index
+        for _, _, step in instructions(plan)
+        if isinstance(step.instr_args, m.DelegateCall)
+    ]
+    place = next(
+        number
+        for number, each in enumerate(inside_delegate(session, method, one.delegate).nodes)
+        if each.node.name == one.node.name
+    )
+    words = ["etscope", "step", shlex.quote(path)]
+    words += [] if method == "forward" else ["--method", shlex.quote(method)]
+    call = calls.index(one.delegate) if one.delegate in calls else 0
+    return " ".join([*words, "--call", str(call), "--to", str(place + 1)])
 
 
 def weight_groups(session: Session, method: str, node: ModelNode, units: Units) -> list[FactGroup]:

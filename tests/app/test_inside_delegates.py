@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -53,8 +54,12 @@ def lines(found: FactSheet, title: str) -> dict[str, str]:
 
 def test_node_inside_says_its_kind_and_what_is_fused_into_it(session: Session) -> None:
     found = lines(sheet(session, CONV), "In the payload")
+    path = shlex.quote(str(FLOATS / "model.pte"))
     assert found["kind"] == "Conv2d"
     assert found["fused activation"] == "relu6"
+    assert found["step to it"] == f"etscope step {path} --call 0 --to 2"
+    linear = lines(sheet(session, "aten_linear_default"), "In the payload")
+    assert linear["step to it"].endswith("--call 1 --to 1")
 
 
 def test_weights_inside_are_those_of_the_payload_with_their_numbers(session: Session) -> None:
