@@ -168,7 +168,7 @@ def test_wrong_words_are_refused_before_anything_runs(
 
 
 def test_recipe_without_partitioner_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    answer = run("bisect", recipe_in(tmp_path, job_of("plain")), "-o", "o", "--bound", "loads")
+    answer = run("bisect", recipe_in(tmp_path, job_of("plain")), "-o", tmp_path, "--bound", "loads")
     assert answer.code == 2
     assert "nothing is delegated" in answer.err
 
