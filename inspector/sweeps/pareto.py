@@ -18,7 +18,13 @@ def front(rows: Sequence[Sequence[float] | None]) -> tuple[bool, ...]:
     values = np.array([rows[place] for place in places], dtype=np.float64)
     if not places or not values.shape[1]:
         return tuple(found)
-    for place, row in zip(places, values, strict=True):
-        beaten = (values <= row).all(axis=1) & (values < row).any(axis=1)
-        found[place] = not bool(beaten.any()) and bool(np.isfinite(row).any())
+    kept, count = np.empty_like(values), 0
+    # Who beats a row comes before it in this order, so the best so far are enough to ask.
+    for number in np.lexsort(values.T[::-1]).tolist():
+        row, best = values[number], kept[:count]
+        if bool(((best <= row).all(axis=1) & (best < row).any(axis=1)).any()):
+            continue
+        kept[count] = row
+        count += 1
+        found[places[number]] = bool(np.isfinite(row).any())
     return tuple(found)
