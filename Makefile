@@ -10,7 +10,7 @@ WORKERS ?= 2
 OUTPUT ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench fuzz screenshots wheel clean setup setup-demo
+.PHONY: help demo test check check-source check-fast format bench fuzz screenshots wheel clean setup setup-demo
 
 help:
 	@echo "make demo         compile, change, run and compare a sample, open it; without a display write pictures"
@@ -35,11 +35,16 @@ demo: setup-demo
 test: setup
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-check: setup
+check: setup  # both halves at a time: pyright is one process, and so is the end of the tests
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-source check-fast
+
+check-source:
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+check-fast:
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not interop"
 
 format: setup

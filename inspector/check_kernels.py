@@ -82,6 +82,33 @@ def _dequantises(node: GraphNode | None) -> bool:
     return node is not None and "dequantize" in node.target
 
 
+def logs_every_node(program: Program, plan: m.ExecutionPlan, block: Block) -> bool:
+    """Return whether delegates that log by node logged each node of their payload, and no other."""
+    steps = instructions(plan)
+    logged = _logged_nodes(block)
+    for number, nodes in logged.items():
+        args = steps[number][2].instr_args if number < len(steps) else None
+        if not isinstance(args, m.DelegateCall):
+            return False
+        if not 0 <= args.delegate_index < len(plan.delegates):
+            return False
+        payload = delegate_payload(program, plan, args.delegate_index)
+        if payload.backend_id != _BACKEND or payload.graph is None:
+            continue
+        if nodes != set(range(len(payload.graph.calls()))):
+            return False
+    return bool(logged)
+
+
+def _logged_nodes(block: Block) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for event in range(len(block)):
+        identifier, number = block.delegate_id(event), block.instruction(event)
+        if isinstance(identifier, int) and number is not None and number >= 0:
+            found.setdefault(number, set()).add(identifier)
+    return found
+
+
 def inner_events(block: Block) -> dict[int, list[str]]:
     """Return the names a delegate logged, by the instruction that called it."""
     found: dict[int, list[str]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inspector.blocks import Block
-from inspector.check_kernels import kernels_against
+from inspector.check_kernels import kernels_against, logs_every_node
 from schema.identity_cache import identity_cache
 from schema.program import Program, instruction_kind, instructions, operator_name
 from schema.program import model as m
@@ -62,6 +62,9 @@ def block_method(program: Program | None, block: Block) -> str | None:
             for method in best
             if not kernels_against(program, program.plan(method), block)[1]
         ]
+    if len(best) > 1:
+        whole = [name for name in best if logs_every_node(program, program.plan(name), block)]
+        best = whole if len(whole) == 1 else best
     return best[0] if len(best) == 1 else None
 
 

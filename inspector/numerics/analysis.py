@@ -15,6 +15,7 @@ from typing import Any
 from inspector.api.etrecord import ETRecord
 from inspector.api.serde_rewrite import RebuildError
 from inspector.blocks import Block, trace_blocks
+from inspector.methods import is_execution, match_methods
 from inspector.numerics.aten_map import aten_values
 from inspector.numerics.comparing import Comparison, Left, Tell
 from inspector.numerics.flat_graph import Scope
@@ -112,16 +113,38 @@ class _Analysis:
             return GapReport((), ("there is no program: instructions are those of a .pte file",))
         runs = [
             self._run(program, number, block, run, method)
-            for number, block, run, method in self._wanted()
+            for number, block, run, method in self._wanted(program)
         ]
-        return GapReport(tuple(runs))
+        return GapReport(tuple(runs), () if runs else self._why_none(program))
 
-    def _wanted(self) -> list[tuple[int, Block, int, str]]:
+    def _why_none(self, program: Program) -> tuple[str, ...]:
+        """Say why there is nothing to compare."""
+        wanted = self._options.method
+        blocks = [each for each in trace_blocks(self._session.dumps).blocks if is_execution(each)]
+        if not blocks:
+            return ("the trace has no run of a method",)
+        fitting = {name for each in blocks for name in _fitting(program, each)}
+        if wanted:
+            return (f"the trace has no run of {wanted}",)
+        if len(fitting) < 2:
+            return ("the trace is of no method of the program: etscope check says what differs",)
+        names = ", ".join(sorted(fitting))
+        return (f"the trace does not say which method ran, {names} fit: name one with --method",)
+
+    def _method(self, program: Program, block: Block) -> str | None:
+        """Return the method of a block; of several that fit, the one that the user names."""
+        method = method_of(block, self._session.record, program)
+        if method is None and is_execution(block) and self._options.method:
+            fits = self._options.method in _fitting(program, block)
+            return self._options.method if fits else None
+        return method
+
+    def _wanted(self, program: Program) -> list[tuple[int, Block, int, str]]:
         """Return the runs of methods in the order in which they ran."""
         session, options = self._session, self._options
         found: list[tuple[int, int, int, Block, int, str]] = []
         for number, block in enumerate(trace_blocks(session.dumps).blocks):
-            method = method_of(block, session.record, session.program)
+            method = self._method(program, block)
             if method is None or method not in session.methods:
                 continue
             if options.method and method != options.method:
@@ -265,3 +288,7 @@ def _import_operators(refusal: str) -> bool:
                 return False
             return True
     return False
+
+
+def _fitting(program: Program, block: Block) -> list[str]:
+    return [match.method for match in match_methods(program, block) if not match.mismatch]
