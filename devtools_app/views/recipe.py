@@ -26,6 +26,7 @@ from devtools_app.variants import Variant
 from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.recipe_form import with_value
 from devtools_app.viewmodels.recipe_texts import commands, job_in, recipe_texts
+from devtools_app.viewmodels.refusal_fixes import Fix, fixes_of
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import EmptyState, Need
@@ -47,6 +48,7 @@ class RecipeView(QWidget):
         self._ask = context.ask
         self._theme = context.theme
         self._variant: Variant | None = None
+        self._fixes: tuple[Fix, ...] = ()
         self._title = _words("")
         self._unknown = _words("muted")
         self._changes = _words("")
@@ -109,6 +111,7 @@ class RecipeView(QWidget):
         if one.changed:
             self._previews.ask(one.draft.present, one.recipe.job)
         self._show_effect()
+        self._fixes = fixes_of(state.session, one.draft.present)
         self._show_suggestions()
         self._unknown.setText(f"{texts.unknown[:1].upper()}{texts.unknown[1:]}.")
         self._unknown.setVisible(bool(texts.unknown))
@@ -147,9 +150,13 @@ class RecipeView(QWidget):
         found = self._previews.suggestions(one.draft.present)
         self._suggest.setEnabled(not self._previews.suggesting)
         entries = () if isinstance(found, str) or found is None else found
-        self.suggestions.show_entries([Entry(each.text, tone="accent") for each in entries])
+        fixes = [Entry(each.text, tone="bad") for each in self._fixes]
+        ideas = [Entry(each.text, tone="accent") for each in entries]
+        self.suggestions.show_entries([*fixes, *ideas])
         if self._previews.suggesting:
             words = "Trying changes…"
+        elif self._fixes and found is None:
+            words = "The program does not load as it is; choose what to keep out."
         elif found is None:
             words = "What takes nodes in, or leaves small partitions out, may save copies."
         elif isinstance(found, str):
@@ -161,8 +168,9 @@ class RecipeView(QWidget):
     def _take_suggestion(self, index: int) -> None:
         one = self._variant
         found = self._previews.suggestions(one.draft.present) if one is not None else None
-        if isinstance(found, tuple) and index < len(found):
-            self._ask(EditRecipe(found[index].job))
+        jobs = [each.job for each in (*self._fixes, *(found if isinstance(found, tuple) else ()))]
+        if index < len(jobs):
+            self._ask(EditRecipe(jobs[index]))
 
     def apply_text(self) -> None:
         """Use the recipe as it is written."""

@@ -1,0 +1,49 @@
+"""Changes of a recipe that keep out what the engine refused when the program was compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inspector.jobs.description import CompileJob
+from inspector.jobs.guard import repaired
+from inspector.record_maps import refusals
+from inspector.session import Session
+from schema.etrecord.guard import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that keeps refused nodes out.
+
+    Attributes:
+        text: in words
+        job: with the change
+    """
+
+    text: str
+    job: CompileJob
+
+
+def fixes_of(session: Session | None, job: CompileJob) -> tuple[Fix, ...]:
+    """Return a change for each refused node, and one for all of them where there are several.
+
+    Args:
+        session: its record holds the refusals
+        job: the recipe as it is now; what it keeps out already is left out
+    """
+    found = refusals(session.record) if session is not None and session.record is not None else ()
+    open_ones = [one for one in found if repaired(job, [one]) != job]
+    fixes = [Fix(_words(one), repaired(job, [one])) for one in open_ones]
+    if len(fixes) > 1:
+        fixes.insert(0, Fix(_all_words(open_ones), repaired(job, open_ones)))
+    return tuple(fixes)
+
+
+def _words(refusal: Refusal) -> str:
+    name = refusal.exported or refusal.node
+    return f"Keep {name} ({refusal.operator}) off the delegate: {refusal.engine} refuse it"
+
+
+def _all_words(found: Sequence[Refusal]) -> str:
+    return f"Keep all {len(found)} refused nodes off the delegate, so that the program loads"
