@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def front(rows: Sequence[Sequence[float] | None]) -> tuple[bool, ...]:
@@ -15,12 +16,13 @@ def front(rows: Sequence[Sequence[float] | None]) -> tuple[bool, ...]:
     """
     found = [False] * len(rows)
     places = [place for place, row in enumerate(rows) if row is not None]
-    values = np.array([rows[place] for place in places], dtype=np.float64)
+    chosen = [row for row in rows if row is not None]
+    values: NDArray[np.float64] = np.array(chosen, dtype=np.float64)
     if not places or not values.shape[1]:
         return tuple(found)
     kept, count = np.empty_like(values), 0
     # Who beats a row comes before it in this order, so the best so far are enough to ask.
-    for number in np.lexsort(values.T[::-1]).tolist():
+    for number in sorted(range(len(chosen)), key=lambda place: tuple(chosen[place])):
         row, best = values[number], kept[:count]
         if bool(((best <= row).all(axis=1) & (best < row).any(axis=1)).any()):
             continue
