@@ -101,6 +101,7 @@ class Interpreter:
         self._told = ""
         self._missing: list[str] = []
         self._stage = ""
+        self._runs_users_code = False
         self._greeted = threading.Event()
         self._silent = False
         self._garbage = 0
@@ -128,6 +129,7 @@ class Interpreter:
         Raises: ToldError if it failed and said why, ToolchainError for every other end
         """
         self._say, self._result, self._told, self._stage = say, None, "", ""
+        self._runs_users_code = question.get("do") == "compile"
         self._hand_over(question)
         self._listen(say)
         if self._result is None and not self._told:
@@ -194,7 +196,7 @@ class Interpreter:
             while line := stream.readline(1 << 16):
                 text = line.decode("utf-8", "replace").rstrip("\n")
                 self._tail.append(text)
-                if self._stage in _BEFORE_USERS:
+                if not self._runs_users_code or self._stage in _BEFORE_USERS:
                     self._say("log", text=text)
                 else:
                     with contextlib.suppress(OSError):

@@ -243,9 +243,9 @@ def _options(job: RunJob) -> dict[str, Any]:
 def _trace(job: RunJob, found: Mapping[str, Any], folder: Path, here: str) -> dict[str, Any]:
     """Return what was recorded; the debug buffer is cut to what is used of it."""
     told: dict[str, Any] = {"recorded": bool(found["recorded"]), "events": 0, "debug_bytes": 0}
-    told |= {"failure": "", "warnings": []}
+    told |= {"failure": str(found["failure"]), "warnings": []}
     if not found["recorded"]:
-        if job.traced:
+        if job.traced and not told["failure"]:
             told["warnings"].append(f"{here} was built without tracing: there is no {TRACE}")
         return told
     dump = etdump.decode((folder / TRACE).read_bytes(), file=TRACE)

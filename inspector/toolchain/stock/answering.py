@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ from inspector.worker.exporter import (
 )
 
 Say = Callable[..., None]
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 VERDICTS = "verdicts.json"  # they may be many
 
 
@@ -46,6 +48,14 @@ def answer(asked: Mapping[str, Any], say: Say) -> int:
         return 1
     except NotWrittenError as error:
         say("failed", **{**failure(error), "sentence": str(error)})
+        return 1
+    except OSError as error:
+        if error.errno not in _FULL:
+            say("failed", **failure(error))
+        else:
+            what = error.filename or "a file of the package"
+            sentence = f"{what} cannot be written: {error.strerror}"
+            say("failed", **{**failure(error), "sentence": sentence})
         return 1
     except BaseException as error:  # noqa: BLE001 - whatever the package and the user's code raise
         say("failed", **failure(error))

@@ -114,15 +114,14 @@ def ran(asked: Mapping[str, Any], say: Say) -> dict[str, Any]:
     with told(say, "write"):
         torch.save([_plain(value) for value in outputs()], folder / "outputs.pt")
         recorded = bool(asked["traced"]) and loaded.has_trace()
-        if recorded:
-            buffer = folder / "run.debug" if asked["debug_bytes"] else None
-            loaded.write_trace(folder / "run.etdp", buffer)
+        failure = _written(loaded, folder, asked) if recorded else ""
     return {
         "load_ms": loaded.load_ms,
         "init_ms": loaded.init_ms,
         "run_ms": times,
         "threads": loaded.threads(),
-        "recorded": recorded,
+        "recorded": recorded and not failure,
+        "failure": failure,
         "idle_bytes": idle,
         "loaded_bytes": held,
         "peak_bytes": peak_bytes(),
@@ -154,6 +153,19 @@ def _measured(
                 said = time.monotonic()
                 say("counted", done=number + 1, total=count)
     return times, outputs
+
+
+def _written(loaded: _Loaded, folder: Path, asked: Mapping[str, Any]) -> str:
+    """Write the trace; return why it could not be, empty when it was. The outputs are there."""
+    trace, buffer = folder / "run.etdp", folder / "run.debug"
+    try:
+        loaded.write_trace(trace, buffer if asked["debug_bytes"] else None)
+    except (OSError, RuntimeError) as error:
+        for path in (trace, buffer):
+            path.unlink(missing_ok=True)
+        words = str(error).replace(f"{folder}/", "").splitlines()
+        return words[0] if words else type(error).__name__
+    return ""
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
