@@ -71,6 +71,11 @@ class StudioRun:
             self._changed.wait_for(lambda: self._found is not None, timeout)
         return self.outcome
 
+    def let_go(self, timeout: float | None = None) -> bool:
+        """Wait until nobody works on it any more, as after it was cancelled; False: not in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._over, timeout)
+
     def cancel(self) -> None:
         """Wait for it no longer; a worker that does not let go of it soon is ended."""
         if self.give_up(Outcome(Ended.CANCELLED, f"cancelled in stage {self._stage}")):
@@ -104,9 +109,9 @@ class StudioRun:
         """Take what was said."""
         with self._changed:
             if isinstance(message, Stage) and message.seconds is None:
-                self._stage = message.stage
                 if message.stage == "begin":
                     return
+                self._stage = message.stage
             self._messages.append(message)
             self._changed.notify_all()
 
@@ -115,8 +120,12 @@ class StudioRun:
         with self._changed:  # until its files are in place it cannot be given up
             if self._found is None:
                 self._end(self._settled(outcome))
+            self._clean()
             self._over = True
             self._changed.notify_all()
+
+    def _clean(self) -> None:
+        """Remove what nobody waits for any more."""
 
     def _settled(self, outcome: Outcome) -> Outcome:
         return outcome
@@ -130,9 +139,7 @@ class StudioRun:
             return True
 
     def _end_worker(self) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._over, GRACE_SECONDS)
-        if not self._over and self._worker is not None:
+        if not self.let_go(GRACE_SECONDS) and self._worker is not None:
             self._worker.kill()
 
 
@@ -204,9 +211,7 @@ class StudioCompileRun(StudioRun):
         how = {"guard": self._guard, "stages": self._stages}
         return {**super().request(), "folder": folder, **how}
 
-    def answered(self, outcome: Outcome) -> None:
-        """Take the answer; what nobody waits for any more is removed."""
-        super().answered(outcome)
+    def _clean(self) -> None:
         self._place.discard()
 
     def give_up(self, outcome: Outcome) -> bool:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-
 import torch
 
 
@@ -39,25 +36,7 @@ def plain():
     return Net().eval(), (torch.randn(1, 3, 8, 8),)
 
 
-def crashes():
-    os.kill(os.getpid(), signal.SIGSEGV)
-
-
-def raises():
-    raise ValueError("no weights here")
-
-
 def never():
     print("waiting", flush=True)  # noqa: T201 - the code of users prints
     while True:
         pass
-
-
-class Fatal(torch.nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        os.kill(os.getpid(), signal.SIGKILL)
-        return x
-
-
-def fatal():
-    return Fatal(), (torch.ones(2),)

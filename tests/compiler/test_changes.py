@@ -45,7 +45,7 @@ class Net(nn.Module):
 
 
 X = (torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1)),)
-WAYS = ("", "static", "dynamic", "weight-only")
+WAYS = ("", "static", "dynamic")
 
 
 @cache

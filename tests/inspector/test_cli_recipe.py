@@ -144,7 +144,7 @@ def test_change_without_meaning_is_one_sentence(
     assert words in answer.err
 
 
-def compile_with(*arguments: object) -> Run:
+def compile_with(*arguments: str | Path) -> Run:
     return run("compile", *arguments)
 
 
