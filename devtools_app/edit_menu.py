@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QLabel, QMenu, QWidgetAction
 
 if TYPE_CHECKING:
     from devtools_app.previewing import Previews
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from inspector.jobs.description import CompileJob
 
 _FAMILIES = {"compute-": "Compute in", "quantise-": "Quantise"}
+_WIDTH = 380
 _POINT = "Point at a change to see what it does to the partitions"
 
 
@@ -39,12 +40,13 @@ class EditMenu(QObject):
         self._choose = choose
         self._offers: dict[QAction, Offer] = {}
         self._pointed: Offer | None = None
-        self.effect = QAction(_POINT, menu)
-        self.effect.setEnabled(False)
+        self.effect = _label()
         for number, group in enumerate(groups):
             self._add(menu, group, flat=number == 0)
         menu.addSeparator()
-        menu.addAction(self.effect)
+        last = QWidgetAction(menu)
+        last.setDefaultWidget(self.effect)
+        menu.addAction(last)
         menu.hovered.connect(self._hovered)
         previews.changed.connect(self._show_effect)
 
@@ -52,6 +54,16 @@ class EditMenu(QObject):
     def offers(self) -> tuple[Offer, ...]:
         """Return the edits in the menu, in its order."""
         return tuple(self._offers.values())
+
+    def action_of(self, name: str, kind: str) -> QAction:
+        """Return the line of an edit on a kind of target.
+
+        Raises: KeyError when it is not offered
+        """
+        for action, offer in self._offers.items():
+            if offer.edit.name == name and offer.target.kind.value == kind:
+                return action
+        raise KeyError(name)
 
     def _add(self, menu: QMenu, group: OfferGroup, *, flat: bool) -> None:
         title = group.title.replace("&", "&&")
@@ -86,7 +98,18 @@ class EditMenu(QObject):
     def _show_effect(self) -> None:
         offer = self._pointed
         words = _POINT if offer is None else self._previews.effect(offer.job, self._base)
-        self.effect.setText(words.replace("&", "&&"))
+        self.effect.setText(f"{words[:1].upper()}{words[1:]}")
+
+
+def _label() -> QLabel:
+    """Return the line that tells what an edit would do; with room for two lines."""
+    label = QLabel(_POINT)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setAccessibleName("What the change would do")
+    label.setContentsMargins(8, 4, 8, 6)
+    label.setFixedSize(_WIDTH, 2 * label.fontMetrics().lineSpacing() + 12)
+    return label
 
 
 def _family(offer: Offer) -> str:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from devtools_app import shots
+from devtools_app.loop_shots import write_loop
 from devtools_app.start_page import SAMPLE
 from devtools_app.state import Selection, SelectionKind
 
@@ -13,7 +14,7 @@ _LARGE = (1440, 900)
 
 
 def main() -> int:
-    """Write one picture a view, light, and the first three dark as well."""
+    """Write one picture a view, the first three dark as well, and those of the walk-through."""
     shots.use_no_screen()
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
     with shots.open_window([str(SAMPLE)]) as window:
@@ -25,6 +26,7 @@ def main() -> int:
             if number < 3:
                 dark = shots.Shot(view, _LARGE, dark=True, selection=chosen)
                 _write(window, dark, folder / f"{view}_dark.png")
+    write_loop(folder)
     return 0
 
 

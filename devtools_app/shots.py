@@ -147,11 +147,19 @@ def write(window: MainWindow, shot: Shot, path: Path, *, force: bool = True) -> 
 
     Raises: CommandError if it cannot be written, or exists and is not to be replaced
     """
+    save(take(window, shot), path, force=force)
+
+
+def save(picture: QPixmap, path: Path, *, force: bool = True) -> None:
+    """Write a picture as PNG, whole or not at all.
+
+    Raises: CommandError if it cannot be written, or exists and is not to be replaced
+    """
     data = QByteArray()
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    if not take(window, shot).save(buffer, "PNG"):
-        raise NotReadyError(f"no picture of {shot.size[0]}x{shot.size[1]} can be made")
+    if not picture.save(buffer, "PNG"):
+        raise NotReadyError(f"no picture of {picture.width()}x{picture.height()} can be made")
     write_bytes(path, bytes(data.data()), force=force)
 
 

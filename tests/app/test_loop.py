@@ -105,11 +105,7 @@ def words(pane: NodePane) -> str:
 def point_at(menu: QMenu, name: str, kind: str) -> tuple[EditMenu, QAction]:
     """Point at an edit of a menu; return the edits and that one."""
     edits = menu.findChildren(EditMenu)[0]
-    found = next(
-        action
-        for action, offer in edits._offers.items()
-        if offer.edit.name == name and offer.target.kind.value == kind
-    )
+    found = edits.action_of(name, kind)
     found.hover()
     return edits, found
 
