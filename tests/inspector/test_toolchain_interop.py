@@ -280,3 +280,20 @@ def test_parts_of_a_recipe_without_effect_are_named() -> None:
     assert found.count("has no effect") == 3
     for name in ("rules.force_nodes", "rules.granularity", "quantising.nodes"):
         assert name in found
+
+
+def test_recipe_makes_the_same_stock_program_again_and_its_record_is_a_source(
+    both: dict[str, Both], tool: Interpreter, tmp_path: Path
+) -> None:
+    one = both["mixed"].stock
+    recipe = read_recipe(str(one / "model.etrecord")).recipe
+    from_record = replace(recipe.job, source=Source(str(one / "model.etrecord")))
+    for number, job in enumerate((recipe.job, from_record)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        compile_with_executorch(job, folder, quiet, tool)
+        assert {path.name for path in folder.iterdir()} == {
+            *("model.pte", "model.etrecord", "recipe.json", "compile.json")
+        }
+        same = (folder / "model.pte").read_bytes() == (one / "model.pte").read_bytes()
+        assert same or number == 1
