@@ -168,7 +168,7 @@ def changed_graph(old: ModelGraph, kind: str, seed: int) -> tuple[ModelGraph, in
     """
     ops = large_ops(len(old.nodes), seed=1)
     if kind == "unlike":
-        return built(large_ops(len(ops), seed + 100)), len(ops)
+        return built(large_ops(len(ops), seed + 100)), 0
     if kind == "edited":
         new = edited_ops(ops, 0.01, seed)
         return built(new), sum(op.key < 10_000_000 for op in new)
