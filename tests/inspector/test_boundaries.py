@@ -13,6 +13,7 @@ from tests.inspector.sessions import DATA
 SESSIONS = sorted((DATA / "corpus" / "v1.5.1").iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", SESSIONS, ids=lambda folder: folder.name)
 def test_boundaries_are_those_of_delegate_calls(folder) -> None:
     session = load_session([str(folder)])

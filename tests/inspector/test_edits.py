@@ -52,6 +52,7 @@ _JOBS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(_JOBS, st.sampled_from(EDITS), st.sampled_from(TARGETS))
 def test_edit_made_twice_is_made_once_and_is_a_recipe(
