@@ -186,7 +186,7 @@ def _gap_of_run(subject: Subject, method: str, options: Namespace) -> GapReport:
     job = _run_job(subject, program, method, options)
     with tempfile.TemporaryDirectory(prefix=HIDDEN, dir=subject.folder) as made:
         folder = Path(made) / "run"
-        recording = replace(job, debug_level="intermediate", keep_inputs=True)
+        recording = replace(job, debug_level="intermediate")
         try:
             running = ExecutingRun(recording, folder, timeout=options.timeout)
         except FolderError as error:

@@ -37,7 +37,6 @@ class RunJob:
         engine: what runs delegates whose backend has several engines
         toolchain: whose runtime, empty for our own; ``executorch`` for that of an interpreter
         python: the interpreter that has it, empty for the one we run in
-        keep_inputs: whether ``INPUTS`` is written as well, for a comparison with the recorded graph
     """
 
     program: str
@@ -57,7 +56,11 @@ class RunJob:
     engine: str = ENGINES[0]
     toolchain: str = ""
     python: str = ""
-    keep_inputs: bool = False
+
+    @property
+    def keeps_inputs(self) -> bool:
+        """Return whether ``INPUTS`` is written: wherever values are, to compare them later."""
+        return self.traced and self.debug_level != DEBUG_LEVELS[0]
 
 
 @dataclass(frozen=True, slots=True)

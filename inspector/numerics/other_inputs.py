@@ -47,7 +47,7 @@ def with_other_inputs(
                 readers.setdefault(place, []).append(number)
     other = [place for place, numbers in readers.items() if _contradicted(rows, numbers)]
     if not other:
-        return tuple(rows), []
+        return tuple(rows), _open_questions(rows, join, readers)
     changed = list(rows)
     for numbers in readers.values():
         for number in numbers:
@@ -56,6 +56,17 @@ def with_other_inputs(
     told = ", ".join(join.graph.inputs[place][1] for place in sorted(other))
     source = inputs.source or "ones assumed"
     return tuple(changed), [f"the run had other inputs than the {source}: {told}"]
+
+
+def _open_questions(rows: Sequence[Row], join: Join, readers: dict[int, list[int]]) -> list[str]:
+    """Say where an error may as well be another input than the one assumed."""
+    assert join.graph is not None
+    return [
+        f"not distinguishable: {rows[numbers[0]].node} computed otherwise, or the run had another"
+        f" {join.graph.inputs[place][1]} than the one assumed; --inputs FILE says which"
+        for place, numbers in sorted(readers.items())
+        if all(rows[number].diverges for number in numbers)
+    ]
 
 
 def _reads(row: Row, join: Join, names: dict[Value, int]) -> set[int]:

@@ -210,7 +210,7 @@ class PointTask:
         for method in session.methods:
             folder = self._folder / _named(NUMBERS, method, session)
             self._begin("values")
-            job = RunJob(**self._run_fields(method), debug_level="intermediate", keep_inputs=True)
+            job = RunJob(**self._run_fields(method), debug_level="intermediate")
             outcome = yield self._run(job, folder)
             failure = outcome.result["trace"]["failure"]
             if failure:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from inspector.api.serde_rewrite import RebuildError
+from inspector.jobs.executing import INPUTS, TRACE
+from inspector.jobs.executing import REPORT as RUN
 from inspector.jobs.gap import REPORT, GapJob
 from inspector.load import load_session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.metrics import Tolerance
+from inspector.session import Session
 from inspector.worker import exporter
 from inspector.worker.exporter import Say, told
 from schema.errors import FormatError
@@ -32,11 +36,12 @@ def compare(job: GapJob, folder: Path, say: Say) -> dict[str, Any]:
     """
     with told(say, "load"):
         session = load_session(list(job.files))
+    inputs = job.inputs or _kept(session)
     options = Options(
         method=job.method,
         reference=job.reference,
         tolerance=Tolerance(job.relative, job.absolute),
-        inputs=_inputs(job.inputs) if job.inputs else None,
+        inputs=_inputs(inputs) if inputs else None,
         runs=job.runs,
         folder=folder,
         keep=job.keep,
@@ -52,6 +57,9 @@ def compare(job: GapJob, folder: Path, say: Say) -> dict[str, Any]:
 
     with told(say, "compare"):
         report = analyse_gap(session, options, tell)
+    if inputs and not job.inputs:
+        told_so = f"the inputs are those of {Path(inputs).name} beside the trace"
+        report = replace(report, notes=(told_so, *report.notes))
     with told(say, "write"):
         text = json.dumps(report.content(), ensure_ascii=False)
         (folder / REPORT).write_text(text, "utf-8")
@@ -66,6 +74,16 @@ def failure(error: BaseException) -> dict[str, Any]:
     if isinstance(error, RebuildError):
         return {**found, "sentence": str(error), "blame": "failed"}
     return found
+
+
+def _kept(session: Session) -> str:
+    """Return the inputs that ``etscope run`` kept beside the only trace, empty for none."""
+    traces = [Path(file.path) for file in session.files if file.kind == "etdump"]
+    if len(traces) != 1:
+        return ""
+    found = traces[0].with_name(INPUTS)
+    made_here = traces[0].name == TRACE and traces[0].with_name(RUN).is_file()
+    return str(found) if made_here and found.is_file() else ""
 
 
 def _inputs(path: str) -> Any:  # noqa: ANN401 - a tree of tensors

@@ -43,6 +43,7 @@ class Recording:
         """
         self._folder = folder
         self._buffer = folder / BUFFER
+        self._inputs = b""
         self.tracer: EventTracer | None = None
         if not traced:
             return
@@ -55,12 +56,9 @@ class Recording:
             DebugLevel(DEBUG_LEVELS.index(level)), sink=self._sink, only=chosen
         )
 
-    def write_inputs(self, inputs: Sequence[Any]) -> None:
-        """Write what the runs are given.
-
-        Raises: NotWrittenError
-        """
-        _write(self._folder / INPUTS, _saved(inputs))
+    def hold_inputs(self, inputs: Sequence[Any]) -> None:
+        """Note what the runs are given; it is written last of all, as far as there is room."""
+        self._inputs = _saved(inputs)
 
     def write(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """Write everything; return what became of the trace.
@@ -80,6 +78,11 @@ class Recording:
         _write(self._folder / OUTPUTS, saved)
         _write(self._folder / TRACE, trace)
         self._end_with_zeros()
+        if self._inputs and not self._sink.failure:
+            with contextlib.suppress(
+                NotWrittenError
+            ):  # everything else is there, and they can be given again
+                _write(self._folder / INPUTS, self._inputs)
         return {
             "events": sum(len(run.events) for run in dump.run_data),
             "debug_bytes": self._buffer.stat().st_size,

@@ -77,8 +77,8 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
         method = program.load_method(name, engine=job.engine, emulate=record_of(job))
         measured.init_ms = _since(start)
     inputs = inputs_of(job, program, name)
-    if job.keep_inputs:
-        recording.write_inputs(inputs)
+    if job.keeps_inputs:
+        recording.hold_inputs(inputs)
     if recording.tracer is not None and job.case is not None:
         recording.tracer.bundled_input_index = job.case
     measured.loaded_bytes = resident_bytes()

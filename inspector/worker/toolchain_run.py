@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from inspector.jobs.description import EXECUTORCH
-from inspector.jobs.executing import BUFFER, MADE_INPUTS, OUTPUTS, REPORT, TRACE, RunJob
+from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, OUTPUTS, REPORT, TRACE, RunJob
 from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.exporter import AnswerError
@@ -27,7 +27,7 @@ from schema.program import model as m
 from schema.scalar_type import tensor_nbytes
 from schema.version import __version__
 
-_INPUTS, _EXTRACTED = "inputs.pt", "program.pte"  # handed over, and gone afterwards
+_INPUTS, _EXTRACTED = INPUTS, "program.pte"  # handed over; the program is gone afterwards
 _MOST_LOGGED = 1 << 31  # bytes
 _SPARE = 1 << 20
 
@@ -80,7 +80,7 @@ def run_with_executorch(
         say("warning", text=text, file="", line=0)
     python = interpreter(job.python)
     answer = ask(python, question, say) if tool is None else tool.ask(question, say)
-    for name in (_INPUTS, _EXTRACTED):
+    for name in (_EXTRACTED,) if job.keeps_inputs else (_INPUTS, _EXTRACTED):
         (folder / name).unlink(missing_ok=True)
     return _written(_report(job, given, answer, folder, warnings), folder)
 

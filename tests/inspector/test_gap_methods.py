@@ -15,6 +15,7 @@ from inspector.methods import block_method, is_execution
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import GapReport
 from runtime import DebugLevel, EventTracer, Runtime
+from tests.inspector.cli_runs import run
 
 pytestmark = pytest.mark.slow
 
@@ -91,3 +92,18 @@ def test_trace_that_only_loads_has_nothing_to_compare(tmp_path: Path) -> None:
     Runtime.get().load_program(folder / "model.pte", tracer=tracer).load_method("forward")
     tracer.write(folder / "run.etdp", folder / "run.debug")
     assert _gap(folder).notes == ("the trace has no run of a method",)
+
+
+def test_inputs_that_a_run_kept_are_those_of_the_gap(tmp_path: Path) -> None:
+    folder = _made(tmp_path, {"forward": _Two()}, delegated=False)
+    out = folder / "out"
+    recorded = ("--debug-level", "intermediate")
+    assert run("run", folder / "model.pte", "-o", out, *recorded).code == 0
+    files = [folder / "model.pte", folder / "model.etrecord", out / "run.etdp", out / "run.debug"]
+    told = run("gap", *files).out
+    assert "the inputs are those of inputs.pt beside the trace" in told
+    assert "nothing leaves the tolerance by itself" in told
+    (out / "inputs.pt").unlink()
+    told = run("gap", *files).out
+    assert "assumed: the run had the example inputs" in told
+    assert "not distinguishable: aten_addmm_default computed otherwise" in told
