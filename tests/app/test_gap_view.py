@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QImage
 
+from devtools_app.state import Selection, SelectionKind
 from devtools_app.viewmodels.gap_rows import FLOOR, gap_table, growth, summary, tensor_look
 from devtools_app.views.gap import GapPane, needs
 from devtools_app.window import MainWindow
@@ -87,6 +88,12 @@ def test_comparison_shows_rows_and_tensors_and_leaves_nothing_behind(
     place = next(row.order for row in rows if row.node == "aten_mm_default_1")
     found._row_chosen(place)
     assert window.store.state.selection.node == "aten_mm_default_1"
+    assert window.store.state.gap is found._run  # which colours the graph
+    other = Selection(SelectionKind.NODE, method="forward", node="aten_mm_default")
+    window.store.update(selection=other)
+    wanted = next(row.order for row in rows if row.node == "aten_mm_default" and row.compared)
+    qtbot.waitUntil(lambda: found._current == wanted, timeout=20_000)
+    found._row_chosen(place)
     qtbot.waitUntil(lambda: found.worst.rows.length == 4, timeout=20_000)
     assert "4 elements" in found.plot.accessibleDescription()
 
