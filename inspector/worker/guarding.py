@@ -31,6 +31,8 @@ from schema.program import model as m
 
 MOST_ROUNDS = 16
 """How often a program is made anew without the nodes that were refused."""
+LARGEST = 1 << 30
+"""Bytes of a program that is loaded without being asked to: kernels hold weights twice."""
 XNNPACK = "XnnpackBackend"
 _BOUNDS = "its bounds are"
 _ACTIVATIONS = ("aten.clamp.default", "aten.hardtanh.default", "aten.relu.default")
@@ -96,7 +98,20 @@ def guard_file(
     }
     beside = [flat_tensor.decode(read(folder / name)[0]) for name in program.tensor_data_files]
     written = decode_program(read(folder / PROGRAM)[0], PROGRAM)
+    files = (folder / name for name in (PROGRAM, *program.tensor_data_files))
+    nbytes = sum(path.stat().st_size for path in files)
+    if not always and nbytes > LARGEST:
+        return _unchecked(written, f"its {nbytes:,} bytes are many to load twice; --guard on does")
     return guard(written, beside, Known(program.verdicts, maps, origins_of(edge)))
+
+
+def _unchecked(program: Program, reason: str) -> GuardReport:
+    found = [
+        Guarded(plan.name, number, entry.id, UNCHECKED, reason=reason)
+        for plan in program.plans
+        for number, entry in enumerate(plan.delegates)
+    ]
+    return GuardReport(tuple(found))
 
 
 def _by_text(handles: Mapping[Any, tuple[int, ...]]) -> Mapping[str, tuple[int, ...]]:

@@ -161,3 +161,14 @@ def test_partitions_of_other_backends_are_not_checked(tmp_path: Path) -> None:
     source = Source(str(SOURCES), "plain")
     job = CompileJob(source, partitioners=("demo-all",))
     assert compile_into(job, tmp_path, silent, ON)["guard"] is None
+
+
+@pytest.mark.interop
+def test_large_program_is_loaded_only_when_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guarding, "LARGEST", 100)
+    report = compiled("sound", tmp_path, AUTO)
+    assert [one.verdict for one in report.partitions] == ["not checked"]
+    assert "--guard on" in guard_lines(report)[0]
+    assert [one.verdict for one in compiled("sound", tmp_path, ON).partitions] == ["loads"]
