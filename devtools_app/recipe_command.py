@@ -156,6 +156,7 @@ class RecipeCommand:
             window.notice(Notice(sentence, "error"))
             return
         window.strip.hide()
+        window.measurer.cancel()  # what is compared now is about to be another pair
         window.status.round.start(f"Recompiling {_name(wish.job)}")
 
     def _base(self, one: Variant) -> Runnable:
