@@ -178,6 +178,7 @@ class State:
         compared: ids of the sessions in the compare view, the former one first; none for those
             that the history suggests
         gaps: the last comparison of numbers, None before the first
+        all_gaps: the last one of each session that is open, for comparing sessions
         sweep: results file or folder of the sweep shown, empty for none
     """
 
@@ -199,6 +200,7 @@ class State:
     history: History = field(default_factory=History)
     compared: tuple[str, ...] = ()
     gaps: Gaps | None = None
+    all_gaps: tuple[Gaps, ...] = ()
     sweep: str = ""
 
     @property
@@ -207,6 +209,10 @@ class State:
         if self.gaps is None or self.gaps.session is not self.open_session:
             return None
         return next((run for run in self.gaps.runs if run.method == self.method), None)
+
+    def gaps_of(self, session: OpenSession) -> Gaps | None:
+        """Return the last comparison of the numbers of a session, None when there is none."""
+        return next((one for one in self.all_gaps if one.session is session), None)
 
     @property
     def open_session(self) -> OpenSession | None:

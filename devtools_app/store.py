@@ -33,6 +33,7 @@ class Changes(TypedDict, total=False):
     past: tuple[Place, ...]
     future: tuple[Place, ...]
     gaps: Gaps | None
+    all_gaps: tuple[Gaps, ...]
     history: History
     compared: tuple[str, ...]
     sweep: str

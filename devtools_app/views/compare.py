@@ -13,13 +13,14 @@ from typing_extensions import override
 
 from devtools_app.measuring import measured_jobs, session_keys
 from devtools_app.requests import GoTo, OpenPaths, ShowSession, ShowView
-from devtools_app.state import OpenSession, Place, State
+from devtools_app.state import Gaps, OpenSession, Place, State
 from devtools_app.theme import FontSize, set_role
 from devtools_app.variant_steps import compared_sessions
 from devtools_app.variants import Variant, walked
 from devtools_app.viewmodels.change_colours import CHANGE
 from devtools_app.viewmodels.compare import Link, headline, subtitle, summary_table
 from devtools_app.viewmodels.compare_lists import (
+    GAPS,
     LISTS,
     OPERATORS,
     OWNERS,
@@ -40,6 +41,7 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.comparing.model import Comparison
 from inspector.comparing.sessions import compare_sessions
 from inspector.jobs.executing import MeasureJob
+from inspector.numerics.report import GapReport
 
 if TYPE_CHECKING:
     from inspector.jobs.measure import Measurement
@@ -58,6 +60,7 @@ class _Made:
     comparison: Comparison
     letters: tuple[str, ...]
     runs: str
+    unknown: str  # sessions whose numbers nobody has compared
 
 
 class ComparePane(Pane):
@@ -152,8 +155,9 @@ class ComparePane(Pane):
             self.show_need(_ALONE)
             return
         measurement = self._measurement(shown)
-        key = (shown, id(measurement))
-        self.request(key, lambda: _compare(shown, measurement))
+        gaps = tuple(state.gaps_of(one) for one in shown)
+        key = (shown, id(measurement), *map(id, gaps))
+        self.request(key, lambda: _compare(shown, measurement, gaps))
         self._refresh_tools()
 
     def _offer(self, state: State, shown: tuple[OpenSession, ...]) -> None:
@@ -209,7 +213,7 @@ class ComparePane(Pane):
         made, kind = self._made, str(self.lists.currentData() or OWNERS)
         if made is None:
             return
-        self.details.set_need(Need(f"No difference: {words_of(kind)}"))
+        self.details.set_need(_nothing(kind, made))
         self.details.show_table(detail_table(made.comparison, kind, made.letters))
         timed = kind if kind in TIMES else OPERATORS
         bars = time_bars(made.comparison, timed, made.letters)
@@ -289,13 +293,29 @@ class ComparePane(Pane):
         self.headline.setFont(self.theme.sans(FontSize.LARGE, strong=True))
 
 
-def _compare(shown: tuple[OpenSession, ...], measurement: Measurement | None) -> _Made:
-    found = compare_sessions([one.session for one in shown], measurement)
+def _nothing(kind: str, made: _Made) -> Need:
+    """Return what to say where a list is empty: there is no difference, or nobody has looked."""
+    if kind == GAPS and made.unknown:
+        where = "The view Numeric gap compares them."
+        return Need(f"The numbers of {made.unknown} are not compared yet", where)
+    return Need(f"No difference: {words_of(kind)}")
+
+
+def _compare(
+    shown: tuple[OpenSession, ...],
+    measurement: Measurement | None,
+    gaps: tuple[Gaps | None, ...],
+) -> _Made:
+    reports = [None if one is None else GapReport(one.runs) for one in gaps]
+    found = compare_sessions([one.session for one in shown], measurement, reports)
     runs = ""
     if measurement is not None:
         blocks = max((len(one.blocks) for one in measurement.programs), default=0)
         runs = f"{blocks} interleaved blocks of warm runs each, medians, bootstrap 95 %"
-    return _Made(found, tuple(one.id for one in shown), runs)
+    unknown = ", ".join(
+        one.id for one, report in zip(shown, reports, strict=True) if report is None
+    )
+    return _Made(found, tuple(one.id for one in shown), runs, unknown)
 
 
 SPEC = ViewSpec("compare", "Compare", Area.CENTRE, ComparePane, "compare")

@@ -181,7 +181,10 @@ class GapPane(Pane):
         if found is None or found.report is None or shown is None:
             return
         others = (each for each in found.report.runs if each is not run)
-        self.store.update(gaps=Gaps(shown, (run, *others)))
+        made = Gaps(shown, (run, *others))
+        there = {id(one) for one in self.state.sessions if one is not shown}
+        kept = (one for one in self.state.all_gaps if id(one.session) in there)
+        self.store.update(gaps=made, all_gaps=(*kept, made))
 
     # -- one row ---------------------------------------------------------------------------
 

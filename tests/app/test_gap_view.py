@@ -12,6 +12,7 @@ from PySide6.QtGui import QImage
 
 from devtools_app.state import Selection, SelectionKind
 from devtools_app.viewmodels.gap_rows import FLOOR, gap_table, growth, summary, tensor_look
+from devtools_app.views.compare import ComparePane, _nothing
 from devtools_app.views.gap import GapPane, needs
 from devtools_app.window import MainWindow
 from inspector.jobs import run as jobs
@@ -105,6 +106,39 @@ def test_comparison_shows_rows_and_tensors_and_leaves_nothing_behind(
     assert any(folder.glob("*.npz"))
     window.close()
     assert not folder.exists()
+
+
+def test_comparison_of_sessions_lists_gaps_once_both_are_known(
+    make_window, qtbot, monkeypatch
+) -> None:
+    monkeypatch.setattr(jobs, "Worker", Here)
+    window = make_window()
+    store = window.store
+    found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
+    found.compare()
+    qtbot.waitUntil(lambda: len(store.state.all_gaps) == 1, timeout=PATIENCE)
+    window.desk.open((str(DATA / "corpus/v1.5.1/mm_portable"),))
+    qtbot.waitUntil(lambda: len(store.state.sessions) == 2, timeout=20_000)
+    first, second = (one.id for one in store.state.sessions)
+    store.update(view="compare", compared=(first, second))
+    qtbot.waitUntil(lambda: window.findChild(ComparePane) is not None, timeout=20_000)
+    beside = window.findChild(ComparePane)
+    assert isinstance(beside, ComparePane)
+    qtbot.waitUntil(lambda: beside._made is not None, timeout=PATIENCE)
+    made = beside._made
+    assert made is not None
+    assert _nothing("gaps", made).title == f"The numbers of {second} are not compared yet"
+    assert _nothing("memory", made).title == "No difference: memory"
+
+    store.update(view="gap", current=second)
+    found.compare()
+    qtbot.waitUntil(lambda: len(store.state.all_gaps) == 2, timeout=PATIENCE)
+    store.update(view="compare")
+    qtbot.waitUntil(lambda: beside._made is not made, timeout=PATIENCE)
+    made = beside._made
+    assert made is not None
+    assert made.unknown == ""
+    assert "aten_mm_default_1" in {one.node for one in made.comparison.gaps}
 
 
 def test_session_without_a_record_says_what_is_needed() -> None:
