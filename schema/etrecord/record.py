@@ -27,6 +27,7 @@ from schema.etrecord.torch_save import SavedTree, Tree, read_torch_save
 from schema.etrecord.verdicts import MEMBER as VERDICTS
 from schema.etrecord.verdicts import Verdicts, decode_verdicts
 from schema.etrecord.zip_index import Member
+from schema.garbage import uncollected
 from schema.graph import Graph
 
 Buffer = bytes | bytearray | memoryview
@@ -257,7 +258,7 @@ class ETRecord:
         return cast("T", result)
 
     def _program(self, name: str) -> RecordedProgram:
-        with self.archive.budget.making():
+        with self.archive.budget.making(), uncollected():
             program = read_program(self.read(name), name, self.archive.budget)
         return replace(program, issues=(*program.issues, *_checksum_issues(self.archive, name)))
 
