@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject
 
 from devtools_app.garbage import GarbageCollector
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
 
 # Every widget makes enough objects in its event for Python to collect, and holds itself in a cycle.

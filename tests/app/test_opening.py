@@ -15,7 +15,7 @@ from inspector.load import Cancelled, load_session
 from inspector.session import LoadedFile, Session, SessionOptions
 from schema.errors import FormatError
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 OPTIONS = SessionOptions()
 
 

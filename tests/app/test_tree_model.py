@@ -33,7 +33,7 @@ from devtools_app.viewmodels.units import Quantity
 from devtools_app.widgets.tree_view import TreeView
 from tests.app.tables import operators
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
 
 def made(text: str) -> Tree:

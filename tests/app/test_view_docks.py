@@ -20,7 +20,7 @@ from inspector.session import Session
 from tests.app.sessions import DATA, chain_session, opened
 from tests.app.view_bench import Bench
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 SPECS = (overview, operators, node, source, findings)
 XNNPACK = "corpus/v1.5.1/tinygpt_xnnpack"
 CONVNET = "corpus/v1.5.1/convnet_xnnpack"

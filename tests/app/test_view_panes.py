@@ -24,7 +24,7 @@ from tests.app.view_bench import Bench
 
 # What the offscreen platform says whenever a window is shown.
 _SAID = "This plugin does not support propagateSizeHints"
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore(_SAID)]
+pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore(_SAID), pytest.mark.slow]
 SPECS = (graph, timeline, memory, size, partitions, structure_view)
 XNNPACK = "corpus/v1.5.1/tinygpt_xnnpack"
 EMPTY = Session("empty", ())

@@ -20,6 +20,8 @@ from inspector.profile import analyse_profile
 from inspector.session import Session
 from tests.app.sessions import DATA, chain_session, folders, opened
 
+pytestmark = pytest.mark.slow
+
 AUTO = Units()
 CONVNET = "corpus/v1.5.1/convnet_xnnpack"
 TINY = "corpus/v1.5.1/tinygpt_xnnpack"

@@ -34,7 +34,7 @@ from devtools_app.widgets.tree_view import TreeView
 from tests.app.conftest import interactive
 from tests.app.tables import operators
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from devtools_app.window import MainWindow
 from schema.errors import FormatError
 from tests.app.window_views import RECORDER_VIEWS, SAMPLE_FILES, Recorder, node, open_sample, view
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 CONTROL, SHIFT, ALT = (
     Qt.KeyboardModifier.ControlModifier,
     Qt.KeyboardModifier.ShiftModifier,

@@ -6,7 +6,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.tree import ROOT, sources
+
+pytestmark = pytest.mark.slow
 
 LONGEST_FILE = 600
 LONGEST_FUNCTION = 60

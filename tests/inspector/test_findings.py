@@ -23,6 +23,8 @@ from schema.etdump.build import dump, run
 from schema.identity_cache import clear
 from tests.inspector.sessions import DATA, folders, label, session
 
+pytestmark = pytest.mark.slow
+
 SESSIONS = folders()
 LONE = sorted(
     path

@@ -19,6 +19,8 @@ from schema.program import model as m
 from tests.inspector.cli_runs import LONE, SESSIONS, run
 from tests.inspector.sessions import DATA, label, session
 
+pytestmark = pytest.mark.slow
+
 _VOID = {"meta", "br", "rect", "line"}
 
 

@@ -29,6 +29,8 @@ from schema.flatbuf.writer import write_root
 from tests.conftest import DATA
 from tests.schema.etdump_samples import DUMPS, every_value, small_dump
 
+pytestmark = pytest.mark.slow
+
 TRACES = sorted(DATA.rglob("run.etdp"))
 
 

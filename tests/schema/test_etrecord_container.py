@@ -21,6 +21,8 @@ from schema.etrecord.zip_index import CENTRAL_MAGIC, END_MAGIC, LOCAL_MAGIC
 from schema.etrecord.zip_write import Content, write_archive
 from tests.schema.etrecord_samples import RECORDS, archive, record_of
 
+pytestmark = pytest.mark.slow
+
 NAMES = st.text(st.characters(codec="utf-8", categories=("L", "N")), min_size=1, max_size=12)
 
 

@@ -20,6 +20,8 @@ from schema.scalar_type import BY_NAME
 from tests.oracle.client import Oracle
 from tests.schema.damage import all_kinds, survives
 
+pytestmark = pytest.mark.slow
+
 FLOAT = BY_NAME["float32"].code
 KEYS = st.text(max_size=8)
 LAYOUTS = st.builds(

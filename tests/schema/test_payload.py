@@ -15,6 +15,8 @@ from schema.graph import Graph, NodeKind
 from schema.payloads import DECODERS, MARKS, Payload
 from tests.schema.payload_files import DATA, Blob, all_blobs, blob, different_blobs
 
+pytestmark = pytest.mark.slow
+
 KINDS = {
     "header", "node", "value", "constant", "named_reference", "table", "vtable", "block", "file",
     "directory", "section", "text", "binary", "alignment", "unreferenced", "undecoded",

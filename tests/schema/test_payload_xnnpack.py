@@ -21,6 +21,8 @@ from tests.schema.payload_files import Blob, blob, different_blobs
 from tests.schema.payload_xnnpack_samples import sample
 from tests.schema.test_payload import assert_graph, assert_parts
 
+pytestmark = pytest.mark.slow
+
 U32 = st.integers(0, 2**32 - 1)
 I32 = st.integers(-(2**31), 2**31 - 1)
 NUMBERS = st.lists(U32, max_size=6).map(tuple)

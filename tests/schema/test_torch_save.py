@@ -25,6 +25,8 @@ from tests.schema.etrecord_samples import (
     text,
 )
 
+pytestmark = pytest.mark.slow
+
 SIX = np.arange(6, dtype="<f4")
 FLOAT = "torch.FloatStorage"
 
