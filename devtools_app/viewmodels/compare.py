@@ -78,6 +78,8 @@ def _speed(found: Comparison, letters: Sequence[str]) -> str:
     one, two = letters[1], letters[0]
     if verdict.word in (FASTER, SLOWER):
         return f"{one} is {_how_much(verdict)} than {two}"
+    if not verdict.blocks:
+        return f"The times of {one} and {two} were not measured"
     return f"The times of {one} and {two} are not distinguishable"
 
 

@@ -311,7 +311,8 @@ def _compare(
     runs = ""
     if measurement is not None:
         blocks = max((len(one.blocks) for one in measurement.programs), default=0)
-        runs = f"{blocks} interleaved blocks of warm runs each, medians, bootstrap 95 %"
+        if blocks:
+            runs = f"{blocks} interleaved blocks of warm runs each, medians, bootstrap 95 %"
     unknown = ", ".join(
         one.id for one, report in zip(shown, reports, strict=True) if report is None
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 from pathlib import Path
 
@@ -57,6 +58,11 @@ def times(word: str, ratio: float) -> Delta:
     return Delta("time", "latency", "ms", (1.0, ratio), LESS, "", (None, verdict(word, ratio)))
 
 
+def unmeasured() -> Delta:
+    nothing = TimeVerdict(math.nan, 0.0, math.inf, ALIKE, math.nan, math.nan, 0)
+    return Delta("time", "latency", "ms", (math.nan, math.nan), LESS, "", (None, nothing))
+
+
 def comparison(*summary: Delta) -> Comparison:
     """Return a comparison that found these numbers and nothing else."""
     nothing = {one.name: () for one in fields(Comparison)}
@@ -75,6 +81,7 @@ BETTER = Delta("size", "file", "bytes", (3072, 1024), LESS)
         ((times(SLOWER, 7.8),), "B is 7.8 times slower than A"),
         ((times(FASTER, 0.25),), "B is 4.0 times faster than A"),
         ((times(ALIKE, 1.1),), "The times of B and A are not distinguishable"),
+        ((unmeasured(),), "The times of B and A were not measured"),
         ((BETTER,), "B against A, and nothing else changed for the worse"),
     ],
 )
