@@ -11,6 +11,7 @@ from devtools_app.start_page import SAMPLE
 from devtools_app.state import Selection, SelectionKind
 
 _LARGE = (1440, 900)
+_OF_A_JOB = ("stages", "gap", "compare", "sweep")  # have nothing to show of files alone
 
 
 def main() -> int:
@@ -20,7 +21,8 @@ def main() -> int:
     with shots.open_window([str(SAMPLE)]) as window:
         method = window.store.state.method
         chosen = Selection(SelectionKind.INSTRUCTION, method=method, instruction=2)
-        for number, view in enumerate(shots.view_names()):
+        views = [name for name in shots.view_names() if name not in _OF_A_JOB]
+        for number, view in enumerate(views):
             shot = shots.Shot(view, _LARGE, selection=chosen)
             _write(window, shot, folder / f"{view}_light.png")
             if number < 3:

@@ -36,7 +36,7 @@ def session_stages(session: Session) -> FoundStages:
         return FoundStages(why="stages are beside a program, and there is none")
     path = Path(file.path).parent / STAGES
     if not path.is_file():
-        return FoundStages(why=f"there is no {STAGES} beside {file.path}")
+        return FoundStages(why=f"there is no {STAGES} beside {Path(file.path).name}")
     try:
         log = read_stages(path)
     except (FormatError, OSError) as error:
