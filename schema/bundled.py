@@ -13,6 +13,7 @@ from schema.flatbuf import spec as fb
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Blob, Spec, Text, Union, UnknownMember, Vec, spec
 from schema.flatbuf.writer import write_root
+from schema.garbage import uncollected
 from schema.header import HeaderField, header_field
 from schema.notes import Notes
 from schema.scalar_type import tensor_nbytes
@@ -165,6 +166,7 @@ def sniff(head: bytes) -> bool:
     return head[4:6] == IDENTIFIER[:2] and len(head) >= 8 and head[6:8].isdigit()
 
 
+@uncollected()
 def decode(buffer: Buffer, *, file: str = "") -> BundledProgram:
     """Read a bundled program; the program and tensors stay views into the buffer.
 

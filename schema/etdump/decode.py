@@ -21,6 +21,7 @@ from schema.etdump.tables import ETDUMP
 from schema.flatbuf.columns import Ints, Region, Rows
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
+from schema.garbage import uncollected
 from schema.header import HeaderField, header_field
 from schema.notes import Notes
 
@@ -38,6 +39,7 @@ def sniff(head: bytes) -> bool:
     return head[8:12] == IDENTIFIER or head[4:8] == IDENTIFIER
 
 
+@uncollected()
 def decode(buffer: Buffer, *, file: str = "") -> ETDump:
     """Read a trace; metadata stays a view into the buffer.
 

@@ -22,6 +22,7 @@ from schema.flat_tensor.tables import (
 )
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
+from schema.garbage import uncollected
 from schema.header import HeaderField, header_field
 from schema.notes import Notes
 
@@ -37,6 +38,7 @@ def sniff(head: bytes) -> bool:
     return head[4:6] == b"FT" and len(head) >= 8 and head[6:8].isdigit()
 
 
+@uncollected()
 def decode(buffer: Buffer, *, file: str = "") -> FlatTensor:
     """Read external data; the bytes stay views into the buffer.
 

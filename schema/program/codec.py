@@ -13,6 +13,7 @@ from dataclasses import replace
 from schema.errors import FormatError, Issue, Severity
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.writer import write_root
+from schema.garbage import uncollected
 from schema.program import model as m
 from schema.program.program import Program
 from schema.program.tables import PROGRAM
@@ -30,6 +31,7 @@ def sniff(head: bytes) -> bool:
     return len(head) >= 8 and head[4:6] == b"ET" and head[6:8].isdigit()
 
 
+@uncollected()
 def decode(buffer: Buffer, *, file: str = "") -> Program:
     """Read a program; segments stay views into the buffer.
 
