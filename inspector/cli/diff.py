@@ -9,6 +9,7 @@ from typing import Any
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
 from inspector.cli.options import add_output, add_reading, open_files
 from inspector.comparing.alignment import GraphAlignment
+from inspector.comparing.content import change_content
 from inspector.diff import Change, diff_sessions, instruction_alignment, node_alignment
 from inspector.session import Session
 from schema.errors import Issue, Severity
@@ -40,7 +41,7 @@ def run(options: Namespace) -> Answer:
     different = [change for change in changes if change.counts]
     data = {
         "different": bool(different),
-        "changes": [_json(change) for change in changes],
+        "changes": [change_content(change) for change in changes],
         "alignment": _alignments(old, new),
     }
     issues: list[Issue] = []
@@ -95,18 +96,6 @@ def _is_of(change: Change, method: str | None, sessions: tuple[Session, ...]) ->
     others = {name for session in sessions for name in session.methods} - {method}
     words = change.what.removeprefix("method ").split(" ", 1)
     return words[0] not in others
-
-
-def _json(change: Change) -> dict[str, Any]:
-    return {
-        "area": change.area,
-        "what": change.what,
-        "old": change.old,
-        "new": change.new,
-        "unit": change.unit or None,
-        "counts": change.counts,
-        "note": change.note or None,
-    }
 
 
 def _alignments(old: Session, new: Session) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def comparison_content(found: Comparison, measured: Measurement | None = None) -
         "sizes": [delta_content(delta) for delta in found.sizes],
         "gaps": [asdict(row) for row in found.gaps],
         "weights": [asdict(one) for one in found.weights],
-        "changes": [[_change(one) for one in each] for each in found.changes],
+        "changes": [[change_content(one) for one in each] for each in found.changes],
         "measured": None if measured is None else _measured(measured),
         "notes": list(found.notes),
     }
@@ -111,7 +111,8 @@ def _nodes(graph: ModelGraph, numbers: Iterable[int]) -> list[dict[str, Any]]:
     ]
 
 
-def _change(change: Change) -> dict[str, Any]:
+def change_content(change: Change) -> dict[str, Any]:
+    """Return a difference as JSON."""
     return {
         "area": change.area,
         "what": change.what,

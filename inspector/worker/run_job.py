@@ -92,6 +92,22 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
         return _written(report, folder)
 
 
+def options_of(job: RunJob) -> dict[str, Any]:
+    """Return what a run was asked to do, as ``run.json`` says it."""
+    return {
+        "inputs": job.inputs if job.case is None else "bundled",
+        "case": job.case,
+        "seed": job.seed,
+        "runs": job.runs,
+        "warmup": job.warmup,
+        "debug_level": job.debug_level,
+        "debug_op": job.only,
+        "engine": job.engine,
+        "record": job.record,
+        "ptd": list(job.data_files),
+    }
+
+
 def record_of(job: RunJob) -> etrecord.ETRecord | None:
     """Return the record whose graphs run the delegates of backends that are not here."""
     if not job.record:
@@ -163,18 +179,7 @@ def _report(
         "threads": torch.get_num_threads(),
         "backends": list(meta.backend_names()),
         "partitions": [asdict(one) for one in method.measurements],
-        "options": {
-            "inputs": job.inputs if job.case is None else "bundled",
-            "case": job.case,
-            "seed": job.seed,
-            "runs": job.runs,
-            "warmup": job.warmup,
-            "debug_level": job.debug_level,
-            "debug_op": job.only,
-            "engine": job.engine,
-            "record": job.record,
-            "ptd": list(job.data_files),
-        },
+        "options": options_of(job),
         "inputs": [described(value) for value in inputs],
         "outputs": [described(value) for value in outputs],
         "load_ms": measured.load_ms,

@@ -17,7 +17,7 @@ from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, 
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method, described, made_inputs, read_values
-from inspector.worker.run_job import statistics_of
+from inspector.worker.run_job import options_of, statistics_of
 from inspector.worker.toolchain_trace import cut_buffer, measured_only
 from runtime.loading import read
 from runtime.sinks import ALIGNMENT
@@ -207,7 +207,7 @@ def _report(
         "partitions": [
             {"backend": one.id, "engine": "", "source": here, "note": ""} for one in plan.delegates
         ],
-        "options": _options(job),
+        "options": options_of(job),
         "inputs": [described(value) for value in given.inputs],
         "outputs": [described(value) for value in outputs],
         "load_ms": found["load_ms"],
@@ -222,21 +222,6 @@ def _report(
         },
         "trace": trace,
         "warnings": [*warnings, *trace.pop("warnings")],
-    }
-
-
-def _options(job: RunJob) -> dict[str, Any]:
-    return {
-        "inputs": job.inputs if job.case is None else "bundled",
-        "case": job.case,
-        "seed": job.seed,
-        "runs": job.runs,
-        "warmup": job.warmup,
-        "debug_level": job.debug_level,
-        "debug_op": job.only,
-        "engine": job.engine,
-        "record": job.record,
-        "ptd": list(job.data_files),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from runtime.binding import Step
 from runtime.kernels.rule import Kernel, Style
-from runtime.tensors import Slot
+from runtime.tensors import Slot, TensorShapeDynamism
 from runtime.values import Boxed, ValueTable
 from schema.program import model as m
 
@@ -82,6 +82,11 @@ class Flow:
             item: Any = self._table.items[index]
             found += item.items if isinstance(item, Boxed) else (index,)
         return [index for index in found if index in self.tensors]
+
+    def static(self, index: int) -> bool:
+        """Return whether a tensor has the same sizes in every run."""
+        slot = self.tensors[index].slot
+        return slot.constant or slot.dynamism == TensorShapeDynamism.STATIC
 
     def tensors_of(self, indices: Sequence[int]) -> list[int]:
         """Return the tensors among values, those inside of lists too."""

@@ -15,7 +15,6 @@ import torch
 from runtime.binding import Parts
 from runtime.lean.flow import Flow, Tensor
 from runtime.lean.products import PackedBudget
-from runtime.tensors import TensorShapeDynamism
 from runtime.values import ValueTable
 
 _torch: Any = torch
@@ -107,10 +106,10 @@ class Fuser:
             values.dim() == 4 and values.dtype is torch.float32 and weight.dtype is torch.float32
         )
         known = self._constant(parts.args[1]) and (bias is None or self._constant(parts.args[2]))
-        if transposed or not plain or not known or not self._static(parts.args[0]):
+        if transposed or not plain or not known or not self._flow.static(parts.args[0]):
             return None
         if (
-            not self._static(parts.args[9])
+            not self._flow.static(parts.args[9])
             or len(padding) != 2
             or (bias is not None and (bias.dtype is not torch.float32))
         ):
@@ -122,16 +121,12 @@ class Fuser:
         tensor = self._flow.tensors.get(index)
         return tensor is not None and tensor.slot.constant
 
-    def _static(self, index: int) -> bool:
-        slot = self._flow.tensors[index].slot
-        return slot.constant or slot.dynamism == TensorShapeDynamism.STATIC
-
     def _only(self, index: int, *places: int) -> bool:
         """Return whether a value is read by these instructions and by nobody else."""
         tensor = self._flow.tensors.get(index)
         if tensor is None or tensor.fixed or tensor.state or tensor.names:
             return False
-        return [*dict.fromkeys(tensor.reads)] == list(places) and self._static(index)
+        return [*dict.fromkeys(tensor.reads)] == list(places) and self._flow.static(index)
 
     def _norm(self, layer: _Layer, out: int, at: int) -> tuple[int, int] | None:
         parts = self._named(at, _NORM)
@@ -161,7 +156,7 @@ class Fuser:
             return None
         left, right, target = parts.args[0], parts.args[1], parts.args[3]
         other = right if left == out else left
-        if left == right or out not in (left, right) or not self._static(other):
+        if left == right or out not in (left, right) or not self._flow.static(other):
             return None
         mine, theirs = self._table.items[out], self._table.items[other]
         sizes = [self._flow.tensors[index].slot.sizes for index in (out, other, target)]

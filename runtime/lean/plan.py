@@ -19,7 +19,6 @@ from runtime.lean.families import CONSTANT, DIRECT, FRESH, PRODUCTS, SCALED, VIE
 from runtime.lean.flow import ALWAYS, BEFORE, VIEW, Flow, Tensor
 from runtime.lean.fuse import Fuser
 from runtime.lean.products import PackedBudget, Products
-from runtime.tensors import TensorShapeDynamism
 from runtime.values import ValueTable
 
 _FOLDED_BYTES = 16 << 20
@@ -218,18 +217,14 @@ class Planner:
         out = self._flow.tensors[outs[0]]
         if out.reused or out.state or out.writes != out.writes[:1]:
             return None
-        if not all(self._static(index) for index in (*outs, *ins)):
+        if not all(self._flow.static(index) for index in (*outs, *ins)):
             return None
         return _bound(run, parts, out=out.slot.tensor)
-
-    def _static(self, index: int) -> bool:
-        slot = self._flow.tensors[index].slot
-        return slot.constant or slot.dynamism == TensorShapeDynamism.STATIC
 
     def _keepable(self, outs: Sequence[int]) -> bool:
         for index in outs:
             tensor = self._flow.tensors[index]
-            named = not self._static(index) and any(not name.writes for name in tensor.names)
+            named = not self._flow.static(index) and any(not name.writes for name in tensor.names)
             if tensor.fixed or tensor.state or len(tensor.writes) != 1 or named:
                 return False
         return bool(outs)
@@ -238,7 +233,7 @@ class Planner:
         name = parts.kernel.name
         if not self._keepable(outs) or name not in FRESH | VIEWS:
             return False
-        if name in GROWING and not all(self._static(index) for index in (*outs, *ins)):
+        if name in GROWING and not all(self._flow.static(index) for index in (*outs, *ins)):
             return False
         return name in FRESH or self._may_view(place, outs, ins[0])
 
@@ -267,7 +262,7 @@ class Planner:
         size = 0 if name in VIEWS else sum(map(self._bytes, outs))
         if name not in FRESH | VIEWS or not self._keepable(outs) or size > self._left:
             return False
-        if not all(self._static(index) for index in outs):
+        if not all(self._flow.static(index) for index in outs):
             return False
         self._left -= size
         assert parts.function is not None
@@ -285,7 +280,7 @@ class Planner:
             return False
         if len(outs) != 1 or not self._keepable(outs) or size > self._left:
             return False
-        if not all(self._static(index) for index in (*outs, *self._ins(parts))):
+        if not all(self._flow.static(index) for index in (*outs, *self._ins(parts))):
             return False
         self._left -= size
         slot = self._flow.tensors[outs[0]].slot

@@ -10,7 +10,6 @@ import torch
 
 from runtime.binding import Parts
 from runtime.lean.flow import Flow
-from runtime.tensors import TensorShapeDynamism
 from runtime.values import ValueTable
 
 _mkldnn: Any = torch.ops.mkldnn
@@ -116,15 +115,13 @@ class Products:
         ):
             return False
         out = parts.args[len(parts.kernel.inputs)]
-        return self._same(layer.weight_at, known) and all(map(self._static, (layer.values_at, out)))
+        return self._same(layer.weight_at, known) and all(
+            map(self._flow.static, (layer.values_at, out))
+        )
 
     def _same(self, index: int, known: Collection[int]) -> bool:
         tensor = self._flow.tensors.get(index)
         return tensor is not None and (tensor.slot.constant or index in known)
-
-    def _static(self, index: int) -> bool:
-        slot = self._flow.tensors[index].slot
-        return slot.constant or slot.dynamism == TensorShapeDynamism.STATIC
 
     def _pack(self, weight: torch.Tensor, rows: int) -> Callable[[], torch.Tensor] | None:
         """Return what lays weights out when they are first wanted; those of two instructions once.
