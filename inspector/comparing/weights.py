@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from inspector.session import Session
 from schema.etrecord.tensor_data import TensorData
 
 _MOST_ELEMENTS = 1 << 22  # compared at a time
+# What compilers name by number: the numbers of a program and what they have folded. How they are
+# counted, and whether equal ones are kept once, is the compiler's own.
+_NUMBERED = re.compile(r"(?:.*\.)?_?(?:lifted_tensor|prop_tensor|tensor)(?:_constant)?_?\d+")
 
 
 def recorded_weights(session: Session, method: str) -> Mapping[str, TensorData] | None:
@@ -30,6 +34,9 @@ def weight_changes(
 ) -> tuple[WeightChange, ...]:
     """Return the weights that are not the same on both sides, by name.
 
+    Those that a compiler has named by number are the same if the other side has such a value
+    under any number.
+
     Args:
         old: of the first session
         new: of the session with this number
@@ -37,6 +44,10 @@ def weight_changes(
         number: of the session
     """
     found: list[WeightChange] = []
+    here, there = _numbered(old), _numbered(new)
+    shared = set(here.values()) & set(there.values())
+    old = {name: one for name, one in old.items() if here.get(name) not in shared}
+    new = {name: one for name, one in new.items() if there.get(name) not in shared}
     for name in sorted(old.keys() | new.keys()):
         one, two = old.get(name), new.get(name)
         if one is None or two is None:
@@ -44,6 +55,24 @@ def weight_changes(
         elif (change := _pair(one, two)) is not None:
             found.append(WeightChange(method, number, name, _kind(one), _kind(two), *change))
     return tuple(found)
+
+
+def _numbered(tensors: Mapping[str, TensorData]) -> dict[str, Hashable]:
+    """Return name -> content of what a compiler has named by number.
+
+    A single number is the same whatever type a compiler has given it.
+    """
+    found: dict[str, Hashable] = {}
+    for name, tensor in tensors.items():
+        values = tensor.to_numpy() if _NUMBERED.fullmatch(name) else None
+        if values is None:
+            continue
+        if values.size == 1:
+            number = values.item()
+            found[name] = (tensor.sizes, "", "nan" if number != number else number)
+        else:
+            found[name] = (tensor.sizes, tensor.dtype, values.tobytes())
+    return found
 
 
 def _kind(tensor: TensorData | None) -> str | None:

@@ -6,17 +6,20 @@ import csv
 import io
 import itertools
 import json
+import math
 import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from inspector.cli import compare
 from inspector.comparing.html import MOST_BYTES, comparison_html
 from inspector.comparing.model import Comparison, Delta
 from inspector.comparing.sessions import compare_sessions
+from inspector.comparing.weights import weight_changes
 from inspector.comparing.words import difference_text, tone, value_text
 from inspector.jobs.description import CompileJob, Rules, Source
 from inspector.jobs.executing import RunJob
@@ -26,6 +29,7 @@ from inspector.load import load_session
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
 from inspector.session import Session, SessionOptions
+from schema.etrecord.tensor_data import TensorData
 from tests.inspector.cli_runs import FORMATS, LONE, SESSIONS, loaded_once, run, valid
 from tests.inspector.sessions import DATA, label, session
 
@@ -157,6 +161,39 @@ def test_other_weight_is_found_by_name_and_by_how_much() -> None:
         one.share is None or 0 < one.share <= 1 for one in found.weights if one.old == one.new
     )
     assert _delta(found, "recorded weights that differ").values == (0, len(found.weights))
+
+
+def _number(value: float, dtype: type = np.float32) -> TensorData:
+    code = {np.float32: 6, np.int64: 4, np.float16: 5}[dtype]
+    return TensorData(code, (), (), data=memoryview(np.array(value, dtype).tobytes()))
+
+
+NUMBERED = ("_lifted_tensor_constant{}", "lifted_tensor_{}", "block.lifted_tensor_{}",
+            "_tensor_constant_{}", "_tensor_constant{}", "_prop_tensor_constant{}")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_constants_that_compilers_number_are_the_same_by_value(name: str) -> None:
+    shared = {name.format(0): _number(0.5), name.format(1): _number(49.0)}
+    each_its_own = {
+        name.format(7): _number(0.5),
+        name.format(8): _number(0.5),
+        name.format(9): _number(49, np.int64),
+        name.format(10): _number(math.nan),
+    }
+    found = weight_changes({**shared, name.format(2): _number(math.nan)}, each_its_own, "run", 1)
+    assert found == ()
+    (change,) = weight_changes(shared, {**shared, name.format(1): _number(48.0)}, "run", 1)
+    assert (change.name, change.largest) == (name.format(1), 1.0)
+    (gone,) = weight_changes(shared, {name.format(0): _number(49.0)}, "run", 1)
+    assert (gone.name, gone.new) == (name.format(0), None)
+
+
+def test_weights_of_the_users_are_the_same_by_name_only() -> None:
+    old, new = {"tensor_of.weight1": _number(1.0)}, {"tensor_of.weight2": _number(1.0)}
+    assert len(weight_changes(old, new, "run", 1)) == 2
+    (change,) = weight_changes({"scale": _number(1.0)}, {"scale": _number(1, np.int64)}, "run", 1)
+    assert (change.old, change.new) == ("float32 []", "int64 []")
 
 
 def _times(base: float) -> ProgramTimes:
