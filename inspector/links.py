@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 
@@ -119,6 +120,12 @@ class BlockLinks:
         nodes = walk_nodes(self.graph) if self.graph is not None else []
         return tuple(node for node in nodes if node.name == name)
 
+    @cached_property
+    def _inner(self) -> Mapping[str, GraphNode]:
+        """Return recorded nodes by name: what a delegate that its record stands for logs by."""
+        nodes = walk_nodes(self.graph) if self.graph is not None else []
+        return {node.name: node for node in nodes if node.debug_handle is not None}
+
     def link(self, event: int) -> Link:
         """Return the link of one event."""
         chain = int(self.block.layout.chain[event])
@@ -176,6 +183,17 @@ class BlockLinks:
                 nodes,
                 node,
                 match.nodes if match is not None and match.exact else (),
+                backend=backend,
+                delegate=delegate,
+            )
+        node = self._inner.get(str(identifier))
+        if node is not None and node.debug_handle in self.handles.get(number, ()):
+            return Link(
+                Grade.DELEGATE_ID,
+                instruction,
+                (node.debug_handle,),
+                (node.name,),
+                node.name,
                 backend=backend,
                 delegate=delegate,
             )

@@ -133,7 +133,14 @@ class Measurement:
 
 
 class BackendInterface(ABC):
-    """A backend: prepares the bytes of a partition, runs them, and lets go of them."""
+    """A backend: prepares the bytes of a partition, runs them, and lets go of them.
+
+    Attributes:
+        payload_is_all: whether payloads say all that there is to run; of those that do not, what
+            is refused is run by the record, where there is one
+    """
+
+    payload_is_all = True
 
     def is_available(self) -> bool:
         """Return whether the backend can run on this machine."""

@@ -74,18 +74,28 @@ def load_partitions(
             remedy="Register the backend before loading, load with the ETRecord of this program "
             "to have its original graph run instead, or lower the program without it.",
         )
-    return [
-        _emulated(plan, number, Emulation(record, program))
-        if entry.id in unknown and record is not None
-        else _loaded(entry, program, replace(context, partition=number))
-        for number, entry in enumerate(plan.delegates)
-    ]
+    found: list[Partition] = []
+    for number, entry in enumerate(plan.delegates):
+        if entry.id in unknown and record is not None:
+            found.append(_emulated(plan, number, Emulation(record, program), EmulatedBackend()))
+            continue
+        try:
+            found.append(_loaded(entry, program, replace(context, partition=number)))
+        except ExecutionError as error:
+            refused = error.code is ErrorCode.DelegateInvalidCompatibility
+            if record is None or not refused or backends.backend(entry.id).payload_is_all:
+                raise
+            stand_in = EmulatedBackend("does not say in its payload what to run")
+            found.append(_emulated(plan, number, Emulation(record, program), stand_in))
+    return found
 
 
-def _emulated(plan: m.ExecutionPlan, number: int, emulation: Emulation) -> Partition:
+def _emulated(
+    plan: m.ExecutionPlan, number: int, emulation: Emulation, backend: EmulatedBackend
+) -> Partition:
     name = plan.delegates[number].id
     try:
-        return Partition(name, EmulatedBackend(), emulation.subgraph(plan, number))
+        return Partition(name, backend, emulation.subgraph(plan, number))
     except ExecutionError as error:
         raise error.located(operator=name) from None
 

@@ -27,6 +27,8 @@ class BackendWithCompilerDemo(BackendInterface):
     What takes more than one operand cannot be run from such a payload without guessing.
     """
 
+    payload_is_all = False
+
     @override
     def init(
         self,
@@ -49,7 +51,8 @@ class BackendWithCompilerDemo(BackendInterface):
                 ErrorCode.DelegateInvalidCompatibility,
                 f"the payload names {', '.join(others)} but not their operands; only sin can be "
                 "run from it",
-                remedy="Run the program that was not delegated.",
+                remedy="Load with the ETRecord of this program to have its original graph run "
+                "instead, or run the program that was not delegated.",
             )
         return [int(entry[2] or -1) for entry in found if entry]
 

@@ -21,7 +21,14 @@ EMULATED = "emulated"
 
 
 class EmulatedBackend(BackendInterface):
-    """Runs recorded graphs; its handles are made by `Emulation`, not from payloads."""
+    """Runs recorded graphs; its handles are made by `Emulation`, not from payloads.
+
+    Args:
+        why: the payload is not run by its own backend, in words after the backend's name
+    """
+
+    def __init__(self, why: str = "is not here") -> None:
+        self._why = why
 
     def init(
         self,
@@ -39,7 +46,7 @@ class EmulatedBackend(BackendInterface):
 
     def measurement(self, name: str, handle: Any) -> Measurement:  # noqa: ANN401
         """Return that the partition is emulated."""
-        note = f"{name} is not here; its original subgraph is run with torch's kernels"
+        note = f"{name} {self._why}; its original subgraph is run with torch's kernels"
         return Measurement(name, EMULATED, note=note)
 
     def execute(
@@ -48,7 +55,10 @@ class EmulatedBackend(BackendInterface):
         handle: Any,  # noqa: ANN401 - a Subgraph
         args: Sequence[Any],
     ) -> None:
-        """Run the graph; each operator is logged by its debug handle, or its name without one."""
+        """Run the graph; each operator is logged by the name of its node.
+
+        Numbers would be taken for those that the backend itself gives in its debug handle map.
+        """
         graph: Subgraph = handle
         count = len(args) - len(graph.outputs)
         tracer = context.tracer
@@ -57,10 +67,9 @@ class EmulatedBackend(BackendInterface):
         def made(node: GraphNode, results: Any) -> None:  # noqa: ANN401 - one or several
             nonlocal last
             now = tracer.start()
-            identity = node.name if node.debug_handle is None else node.debug_handle
-            tracer.log(identity, last, now)
+            tracer.log(node.name, last, now)
             if tracer.logs_values and isinstance(results, torch.Tensor):
-                tracer.log_value(identity, results.contiguous())
+                tracer.log_value(node.name, results.contiguous())
             last = tracer.start()
 
         results = graph.run(args[:count], made)

@@ -12,6 +12,7 @@ from runtime.delegates import BackendRegistry
 from runtime.loading import decode_program, load_data_files, read
 from runtime.registry import KernelRegistry
 from schema import etdump, etrecord
+from schema.etrecord import lowered_modules
 from tests.runtime.samples import assert_close, folder, inputs_of
 
 pytestmark = pytest.mark.slow
@@ -58,15 +59,19 @@ def test_partitions_emulated_by_their_record_equal_the_backend(name: str) -> Non
         assert {entry.engine for entry in method.measurements} == {"emulated"}
 
 
-def test_trace_of_emulated_partition_names_its_nodes_by_debug_handle(tmp_path: Path) -> None:
+def test_trace_of_emulated_partition_names_its_nodes(tmp_path: Path) -> None:
     tracer = EventTracer(DebugLevel.INTERMEDIATE)
     name = "corpus/special/xnnpack_two_delegates"
     method = without_backends(name, tracer).load_method("forward", emulate=record_of(name))
     method.execute(inputs_of(method.metadata))
     tracer.write(tmp_path / "run.etdp")
     run = etdump.decode((tmp_path / "run.etdp").read_bytes()).run_data[-1]
-    inner = [e.delegate_id_int for e in run.events if isinstance(e, etdump.ProfileEvent)]
-    assert [number for number in inner if number != -1] == [1, 2, 3, 4, 6]
+    inner = [e.delegate_id_str for e in run.events if isinstance(e, etdump.ProfileEvent)]
+    graph = record_of(name).edge_graph("forward")
+    assert graph is not None
+    own = [node.name for part in lowered_modules(graph).values() for node in part.original.nodes]
+    assert [each for each in inner if each] == [each for each in own if each in inner]
+    assert len([each for each in inner if each]) == 5
 
 
 @pytest.mark.parametrize(
