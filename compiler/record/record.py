@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-import torch
 from torch.export import ExportedProgram
 
 from compiler.emit.delegates import DelegateMaps
 from compiler.files import write_whole
 from compiler.record.graph import program_json
 from compiler.record.graph_numbers import GraphNumbers
+from compiler.record.saved import SavedStates, torch_save
 from schema.etrecord import members as m
 from schema.etrecord.guard import MEMBER as REFUSALS
 from schema.etrecord.guard import Refusal, encode_refusals
@@ -90,12 +89,12 @@ class ETRecord:
 
     def write_to_file(self, stream: IO[bytes]) -> None:
         """Write the record to a stream."""
-        for chunk in archive_chunks(self._contents()):
+        saved = SavedStates()
+        for chunk in archive_chunks(self._contents(saved), saved.sums):
             stream.write(chunk)
 
-    def _contents(self) -> Iterator[Content]:
+    def _contents(self, saved: SavedStates) -> Iterator[Content]:
         yield Content(m.MARKER, b"")
-        saved = _Saved()
         exported = self._source.exported.get(_FORWARD)
         numbers = GraphNumbers(exported.graph if exported is not None else None)
         if exported is not None:
@@ -117,44 +116,21 @@ class ETRecord:
         if self._refusals:
             yield Content(REFUSALS, encode_refusals(self._refusals))
         if self._outputs is not None:
-            yield Content(m.OUTPUTS, _torch_save(self._outputs))
+            yield Content(m.OUTPUTS, torch_save(self._outputs))
         if self._inputs is not None:
-            yield Content(m.INPUTS, _torch_save(self._inputs))
+            yield Content(m.INPUTS, torch_save(self._inputs))
         if exported is not None:
             yield Content(m.GRAPH_ID, _json(numbers.of(id(exported.graph))))
 
 
-class _Saved:
-    """State dicts as bytes; equal ones, as those of a program and its edge form, once."""
-
-    def __init__(self) -> None:
-        self._kept: list[tuple[dict[str, Any], memoryview]] = []
-
-    def bytes_of(self, state: Mapping[str, Any]) -> memoryview:
-        """Return the torch.save bytes of a dict of tensors."""
-        plain = dict(state)
-        for other, data in self._kept:
-            if other.keys() == plain.keys() and all(other[k] is plain[k] for k in plain):
-                return data
-        data = _torch_save(plain)
-        self._kept.append((plain, data))
-        return data
-
-
 def _program(
-    name: str, program: ExportedProgram, saved: _Saved, numbers: GraphNumbers, *, edge: bool
+    name: str, program: ExportedProgram, saved: SavedStates, numbers: GraphNumbers, *, edge: bool
 ) -> Iterator[Content]:
     state, constants, inputs = m.SIDE_FILES
     yield Content(name, program_json(program, numbers, edge=edge))
     yield Content(name + state, saved.bytes_of(program.state_dict))
     yield Content(name + constants, saved.bytes_of(program.constants))
-    yield Content(name + inputs, _torch_save(program.example_inputs))
-
-
-def _torch_save(value: Any) -> memoryview:  # noqa: ANN401
-    stream = io.BytesIO()
-    torch.save(value, stream)
-    return stream.getbuffer()
+    yield Content(name + inputs, torch_save(program.example_inputs))
 
 
 def _json(value: object) -> bytes:

@@ -1,4 +1,4 @@
-"""Writes torch.save files of named tensors whose elements are all zero, without torch.
+"""Writes torch.save files of named tensors, with their elements or with zeros, without torch.
 
 Source: torch/serialization.py (members, persistent ids), torch/_utils.py (``_rebuild_*``), pickle
 protocol 2.
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from schema.etrecord.dtypes import STORAGE_TYPES
 from schema.etrecord.tensor_data import TensorData, span_elements
-from schema.etrecord.zip_write import Content, write_archive
+from schema.etrecord.zip_write import Bytes, Content, Pieces, Sums, archive_chunks, write_archive
 from schema.scalar_type import scalar_type
 
 Key: TypeAlias = "tuple[int, str | None]"  # element type and name
@@ -21,6 +21,28 @@ _UNTYPED = "UntypedStorage"
 _STORAGES = {code: name for name, code in STORAGE_TYPES.items() if name != _UNTYPED}
 _MARK, _TUPLE, _EMPTY_TUPLE, _REDUCE, _PERSISTENT = b"(", b"t", b")", b"R", b"Q"
 _PROTOCOL, _STOP, _EMPTY_DICT, _SET_ITEMS = b"\x80\x02", b".", b"}", b"u"
+
+
+def write_tensors(
+    tensors: Mapping[str, TensorData], storages: Mapping[str, memoryview], sums: Sums
+) -> Pieces:
+    """Return a torch.save file of a dictionary of tensors; the bytes of storages are not copied.
+
+    Args:
+        tensors: their layouts, each with the key of its storage
+        storages: the bytes of the storages in their order; those of one key have one element type
+        sums: the checksums of storages that were written before
+
+    Raises: ValueError if a tensor is of a type that torch has no storage for
+    """
+    kinds = {tensor.storage_key: _item_bytes(tensor) for tensor in tensors.values()}
+    elements = {key: len(data) // kinds[key] for key, data in storages.items()}
+    numbers = {key: number for number, key in enumerate(storages)}
+    body = b"".join(
+        _text(name) + _tensor(tensor, numbers[tensor.storage_key], elements[tensor.storage_key])
+        for name, tensor in tensors.items()
+    )
+    return Pieces(archive_chunks(_members(body, storages.values()), sums), sums)
 
 
 def write_zeros(tensors: Mapping[str, TensorData]) -> bytes:
@@ -37,17 +59,27 @@ def write_zeros(tensors: Mapping[str, TensorData]) -> bytes:
         _text(name) + _tensor(tensor, numbers[_key(tensor)], storages[_key(tensor)])
         for name, tensor in tensors.items()
     )
-    pickled = _PROTOCOL + _EMPTY_DICT + _MARK + body + _SET_ITEMS + _STOP
-    return write_archive(_members(pickled, storages))
+    zeros = (
+        bytes(elements * scalar_type(code).item_bytes) for (code, _), elements in storages.items()
+    )
+    return write_archive(_members(body, zeros))
 
 
-def _members(pickled: bytes, storages: Mapping[Key, int]) -> Iterator[Content]:
+def _members(items: bytes, storages: Iterable[Bytes]) -> Iterator[Content]:
+    """Return the members of a file of a dictionary with these items."""
+    pickled = _PROTOCOL + _EMPTY_DICT + _MARK + items + _SET_ITEMS + _STOP
     yield Content(f"{_PREFIX}/data.pkl", pickled)
     yield Content(f"{_PREFIX}/byteorder", b"little")
-    for number, ((code, _), elements) in enumerate(storages.items()):
-        nbytes = elements * scalar_type(code).item_bytes
-        yield Content(f"{_PREFIX}/data/{number}", bytes(nbytes))
+    for number, data in enumerate(storages):
+        yield Content(f"{_PREFIX}/data/{number}", data)
     yield Content(f"{_PREFIX}/version", b"3\n")
+
+
+def _item_bytes(tensor: TensorData) -> int:
+    size = scalar_type(tensor.scalar_type).item_bytes
+    if not size:
+        raise ValueError(f"no storage holds elements of type {tensor.dtype}")
+    return size
 
 
 def _key(tensor: TensorData) -> Key:
@@ -60,8 +92,7 @@ def _storages(tensors: Iterable[TensorData]) -> dict[Key, int]:
     """Return the elements of each storage."""
     found: dict[Key, int] = {}
     for tensor in tensors:
-        if not scalar_type(tensor.scalar_type).item_bytes:
-            raise ValueError(f"no storage holds elements of type {tensor.dtype}")
+        _item_bytes(tensor)
         offset, strides = _place(tensor)
         elements = offset + span_elements(tensor.sizes, strides)
         found[_key(tensor)] = max(found.get(_key(tensor), 0), elements)

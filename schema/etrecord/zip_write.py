@@ -10,7 +10,9 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from schema.etrecord.crc import joined
 from schema.etrecord.zip_index import (
     CENTRAL,
     CENTRAL_MAGIC,
@@ -29,6 +31,45 @@ _UTF8 = 0x800
 _UNIX = 3 << 8
 _FILE_MODE = 0o100600 << 16
 _LIMIT = 0xFFFF_FFFF
+_SUMMED_APART = 1 << 16  # joining two sums takes about as long as summing 64 KiB
+
+Bytes: TypeAlias = "bytes | memoryview"
+
+
+class Pieces:
+    """Bytes that lie in several places, written one after the other; none is copied.
+
+    Attributes:
+        parts: the bytes
+        size: all of them
+        crc: their checksum; large parts are summed once, wherever else they are written to
+    """
+
+    __slots__ = ("crc", "parts", "size")
+
+    def __init__(self, parts: Iterable[Bytes], sums: Sums) -> None:
+        """Take bytes in their order, with the sums of those that were written before."""
+        self.parts = tuple(parts)
+        self.size = sum(map(len, self.parts))
+        self.crc = 0
+        for part in self.parts:
+            if len(part) < _SUMMED_APART:
+                self.crc = zlib.crc32(part, self.crc)
+            else:
+                self.crc = joined(self.crc, sums.of(part), len(part))
+
+
+class Sums:
+    """Checksums by the object that was summed: the same weights are in a record several times."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Bytes, int]] = {}
+
+    def of(self, data: Bytes) -> int:
+        """Return the checksum of bytes."""
+        if id(data) not in self._known:
+            self._known[id(data)] = data, zlib.crc32(data)
+        return self._known[id(data)][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +83,7 @@ class Content:
     """
 
     name: str
-    data: bytes | memoryview
+    data: Bytes | Pieces
     stamp: int = EPOCH
 
 
@@ -51,28 +92,32 @@ def write_archive(contents: Iterable[Content]) -> bytes:
     return b"".join(archive_chunks(contents))
 
 
-def archive_chunks(contents: Iterable[Content]) -> Iterator[bytes | memoryview]:
-    """Return the same archive piece by piece; the bytes of members are not copied."""
+def archive_chunks(contents: Iterable[Content], sums: Sums | None = None) -> Iterator[Bytes]:
+    """Return the same archive piece by piece; the bytes of members are not copied.
+
+    Args:
+        contents: the members in their order
+        sums: the checksums that are known, of an archive around this one for example
+    """
     directory: list[bytes] = []
     at = 0
-    # A record has the same weights twice, as the same object: their sum takes a second a gigabyte.
-    sums: dict[int, tuple[bytes | memoryview, int]] = {}
+    sums = Sums() if sums is None else sums
     for content in contents:
-        if id(content.data) not in sums:
-            sums[id(content.data)] = content.data, zlib.crc32(content.data)
-        local, central = _headers(content, at, sums[id(content.data)][1])
+        data = content.data
+        whole = data if isinstance(data, Pieces) else Pieces((data,), sums)
+        local, central = _headers(content, whole, at)
         directory.append(central)
         yield local
-        yield content.data
-        at += len(local) + len(content.data)
+        yield from whole.parts
+        at += len(local) + whole.size
     yield from directory
     yield _end(len(directory), sum(map(len, directory)), at)
 
 
-def _headers(content: Content, at: int, crc: int) -> tuple[bytes, bytes]:
+def _headers(content: Content, whole: Pieces, at: int) -> tuple[bytes, bytes]:
     name = content.name.encode()
     flags = 0 if content.name.isascii() else _UTF8
-    size = len(content.data)
+    size, crc = whole.size, whole.crc
     date, time = content.stamp >> 16, content.stamp & 0xFFFF
     wide = size >= _LIMIT
     version = 45 if wide or at >= _LIMIT else 20

@@ -1,0 +1,48 @@
+"""Checksums of bytes that lie in several places, from the checksums of the places.
+
+The sum of zip archives (CRC-32) is the remainder of a polynomial over GF(2): that of two pieces
+one after the other is the first, moved up by the length of the second, plus the second. So bytes
+that are in a record twice, or in an archive inside of another, are summed once.
+
+Source: RFC 1952 (polynomial, order of bits)
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+_POLYNOMIAL = 0xEDB8_8320  # the lowest bit is the highest power
+_ONE = 1 << 31
+_BYTE = 1 << 23  # x to the 8
+
+
+def joined(first: int, second: int, length: int) -> int:
+    """Return the checksum of two pieces, one after the other.
+
+    Args:
+        first: checksum of the first
+        second: checksum of the second
+        length: bytes of the second
+    """
+    return _product(_power(length), first) ^ second
+
+
+@cache
+def _power(length: int) -> int:
+    """Return what moves a remainder up by so many bytes."""
+    found, square = _ONE, _BYTE
+    while length:
+        if length & 1:
+            found = _product(square, found)
+        square = _product(square, square)
+        length >>= 1
+    return found
+
+
+def _product(left: int, right: int) -> int:
+    found = 0
+    for place in range(31, -1, -1):
+        if left >> place & 1:
+            found ^= right
+        right = right >> 1 ^ (_POLYNOMIAL if right & 1 else 0)
+    return found
