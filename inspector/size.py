@@ -115,7 +115,26 @@ def program_parts(
                 program, index, header.segment_base_offset + place.offset, external
             )
     parts += _inline_delegate_parts(program, data, external)
-    return parts
+    return _named_once(parts)
+
+
+def _named_once(parts: list[Part]) -> list[Part]:
+    """Return the parts with the keys of blobs at the constants whose bytes they are, too."""
+    constants = {(each.offset, each.nbytes): each for each in parts if each.kind == "constant"}
+    keys: dict[int, list[str]] = {}
+    for each in parts:
+        home = constants.get((each.offset, each.nbytes))
+        if home is not None and each.kind == "named data":
+            keys.setdefault(home.offset, []).append(each.name)
+    if not keys:
+        return parts
+    return [
+        replace(each, name=" = ".join((each.name, *keys[each.offset])))
+        if each.kind == "constant" and each.offset in keys and each.nbytes
+        else each
+        for each in parts
+        if each.kind != "named data" or (each.offset, each.nbytes) not in constants
+    ]
 
 
 # Down to here a table is a part of its own; what hangs below it belongs to it.

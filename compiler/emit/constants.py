@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ class Segment:
         self.parts: list[memoryview | bytes] = []
         self.nbytes = 0
         self._alignment = alignment
+        self._data: list[memoryview] = []
+        self._steps: dict[int, int] = {}  # by entry, where it may start if not anywhere
         self._by_place: dict[Any, int] = {}
         self._by_sample: dict[Any, list[tuple[int, memoryview]]] = {}
         self._held: list[torch.Tensor] = []  # places stay theirs only while they live
@@ -54,23 +57,51 @@ class Segment:
         self._by_place[place] = entry
         return entry
 
+    def held(self, data: memoryview) -> int | None:
+        """Return the entry of this content, None where there is none."""
+        same = self._by_sample.get(_samples(data), [])
+        return next((entry for entry, other in same if _equal(other, data)), None)
+
+    def align(self, entry: int, step: int) -> None:
+        """Let an entry start at a multiple of a number of bytes; those behind it move."""
+        self._steps[entry] = math.lcm(step, self._steps.get(entry, 1))
+        if self.offsets[entry] % step == 0:
+            return
+        data, self._data = self._data, []
+        self.offsets, self.parts, self.nbytes = [0], [], 0
+        for each in data:
+            self._append(each)
+
     def _equal(self, data: memoryview) -> int | None:
-        """Return the entry of the same content; a few bytes tell almost all others apart."""
-        middle = data.nbytes // 2
-        samples = (data[:_SAMPLE], data[middle : middle + _SAMPLE], data[-_SAMPLE:])
-        key = (data.nbytes, *(bytes(sample) for sample in samples))
-        same = self._by_sample.setdefault(key, [])
-        for entry, other in same:
-            if np.array_equal(np.frombuffer(other, np.uint8), np.frombuffer(data, np.uint8)):
-                return entry
-        same.append((len(self.offsets), data))
-        return None
+        """Return the entry of the same content; what has none will be the next entry."""
+        found = self.held(data)
+        if found is None:
+            self._by_sample.setdefault(_samples(data), []).append((len(self.offsets), data))
+        return found
 
     def _append(self, data: memoryview) -> int:
+        entry = len(self.offsets)
+        self._data.append(data)
+        self._pad(self._steps.get(entry, 1))
         self.offsets.append(self.nbytes)
         self.parts.append(data)
-        padding = -data.nbytes % self._alignment
+        self.nbytes += data.nbytes
+        self._pad(self._alignment)
+        return entry
+
+    def _pad(self, step: int) -> None:
+        padding = -self.nbytes % step
         if padding:
             self.parts.append(bytes(padding))
-        self.nbytes += data.nbytes + padding
-        return len(self.offsets) - 1
+        self.nbytes += padding
+
+
+def _samples(data: memoryview) -> tuple[object, ...]:
+    """Return a few bytes that tell almost all other contents apart."""
+    middle = data.nbytes // 2
+    samples = (data[:_SAMPLE], data[middle : middle + _SAMPLE], data[-_SAMPLE:])
+    return (data.nbytes, *(bytes(sample) for sample in samples))
+
+
+def _equal(one: memoryview, other: memoryview) -> bool:
+    return np.array_equal(np.frombuffer(one, np.uint8), np.frombuffer(other, np.uint8))

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from compiler.delegate.call import is_lowered_module
-from compiler.delegate.named_data import NamedDataStore
+from compiler.delegate.named_data import NamedDataStore, NamedDataStoreOutput
+from compiler.emit.constants import Segment
 from compiler.errors import CompileError, UnsupportedError
 from schema.program import model as m
 
@@ -120,6 +121,7 @@ class PlacedDelegates:
         named: keys and their segments, None when there are none
         alignment: bytes; where segments may start
         external: keys stored in other files, by the name of the file
+        inside: segments whose bytes are some of the first one's: weights that kernels read too
     """
 
     plans: tuple[m.ExecutionPlan, ...]
@@ -128,12 +130,13 @@ class PlacedDelegates:
     named: tuple[m.NamedData, ...] | None
     alignment: int
     external: Mapping[str, Mapping[str, bytes]]
+    inside: Mapping[int, m.DataSegment]
 
 
 def place_delegates(
     plans: Sequence[m.ExecutionPlan],
     store: DelegateStore,
-    segments: Sequence[Parts],
+    segments: Sequence[Segment],
     *,
     extract: bool = True,
     alignment: int = 128,
@@ -144,7 +147,7 @@ def place_delegates(
     Args:
         plans: methods whose delegates name payloads of the store
         store: payloads and blobs
-        segments: of constants and state
+        segments: of constants and state; constants that are blobs too move to where those may start
         extract: give each payload a segment; an empty one stays in the tables
         alignment: bytes; where segments may start
         delegate_alignment: bytes; where payloads may start, None for as segments
@@ -156,7 +159,11 @@ def place_delegates(
             f"payloads in the tables start at multiples of {_INLINE_ALIGNMENT} bytes, not of "
             f"{delegate_alignment}; put them into segments with extract_delegate_segments"
         )
-    parts = list(segments)
+    data = store.named.get_named_data_store_output()
+    steps = [entry.alignment for entry in data.pte_data.values()]
+    whole = math.lcm(alignment, (delegate_alignment or 1) if extract else 1, *steps)
+    shared = _shared(data, segments[0], whole)
+    parts: list[Parts] = [tuple(segment.parts) for segment in segments]
     places: list[m.BackendDelegateDataReference] = []
     inline: list[m.BackendDelegateInlineData] = []
     for payload in store.payloads:
@@ -166,25 +173,37 @@ def place_delegates(
         else:
             places.append(m.BackendDelegateDataReference(INLINE, len(inline)))
             inline.append(m.BackendDelegateInlineData(memoryview(payload)))
-    data = store.named.get_named_data_store_output()
     homes: dict[int, int] = {}
     for entry in data.pte_data.values():
         if entry.buffer_index not in homes:
             homes[entry.buffer_index] = len(parts)
-            parts.append((data.buffers[entry.buffer_index],))
-    named = tuple(m.NamedData(key, homes[e.buffer_index]) for key, e in data.pte_data.items())
-    steps = [entry.alignment for entry in data.pte_data.values()]
+            own = entry.buffer_index not in shared
+            parts.append((data.buffers[entry.buffer_index],) if own else ())
     return PlacedDelegates(
         tuple(_placed(plan, places) for plan in plans),
         tuple(inline),
         tuple(parts),
-        named or None,
-        math.lcm(alignment, (delegate_alignment or 1) if extract else 1, *steps),
+        tuple(m.NamedData(k, homes[e.buffer_index]) for k, e in data.pte_data.items()) or None,
+        whole,
         {
             tag: {key: data.buffers[e.buffer_index] for key, e in entries.items()}
             for tag, entries in data.external_data.items()
         },
+        {homes[buffer]: place for buffer, place in shared.items()},
     )
+
+
+def _shared(data: NamedDataStoreOutput, constants: Segment, step: int) -> dict[int, m.DataSegment]:
+    """Return where buffers of a store are among the constants, at multiples of a step."""
+    wanted = dict.fromkeys(entry.buffer_index for entry in data.pte_data.values())
+    found = {index: constants.held(memoryview(data.buffers[index])) for index in wanted}
+    shared = {i: entry for i, entry in found.items() if entry is not None and data.buffers[i]}
+    for entry in sorted(set(shared.values())):
+        constants.align(entry, step)
+    return {
+        index: m.DataSegment(constants.offsets[entry], len(data.buffers[index]))
+        for index, entry in shared.items()
+    }
 
 
 def _placed(

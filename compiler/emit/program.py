@@ -37,6 +37,7 @@ class EmittedProgram:
         table: its tables
         segments: its segments, each as the buffers that make it up
         alignment: bytes; where a segment may start
+        inside: segments whose bytes are some of the first one's
         debug_handles: by method, the debug handle of each instruction that has one, all of those
             inside a delegate
         delegates: by method, what is known about its delegate instructions
@@ -48,6 +49,7 @@ class EmittedProgram:
     table: m.ProgramTable
     segments: tuple[tuple[memoryview | bytes, ...], ...]
     alignment: int
+    inside: Mapping[int, m.DataSegment]
     debug_handles: Mapping[str, Mapping[int, int | list[int]]]
     delegates: Mapping[str, DelegateMaps]
     external: Mapping[str, Mapping[str, bytes]]
@@ -62,7 +64,9 @@ class EmittedProgram:
     @cached_property
     def _parts(self) -> tuple[Any, ...]:
         with uncollected():
-            return encode_parts(self.table, self.segments, alignment=self.alignment)
+            return encode_parts(
+                self.table, self.segments, alignment=self.alignment, inside=self.inside
+            )
 
     def write_to(self, stream: IO[bytes]) -> None:
         """Write the file without joining its parts in memory first."""
@@ -118,9 +122,9 @@ def emit_program(
         non_cpu=config.enable_non_cpu_memory_planning,
     )
     plans += [_constant_plan(name, value, stores) for name, value in constant_methods.items()]
-    segments = [tuple(stores.constants.parts)]
+    segments = [stores.constants]
     if len(stores.states.offsets) > 1:
-        segments.append(tuple(stores.states.parts))
+        segments.append(stores.states)
     placed = place_delegates(
         plans,
         stores.delegates,
@@ -133,6 +137,7 @@ def emit_program(
         table=_table(placed, stores),
         segments=placed.segments,
         alignment=placed.alignment,
+        inside=placed.inside,
         debug_handles={name: method.debug_handles for name, method in emitted.items()},
         delegates={name: method.delegates for name, method in emitted.items()},
         external=placed.external,

@@ -94,9 +94,21 @@ def of_program(source: str | os.PathLike[str] | Program) -> ProgramRows:
 def _named(program: Program) -> list[Row]:
     rows: dict[int, Row] = {}
     for entry in program.table.named_data or ():
+        if _among_constants(program, entry.segment_index):
+            continue
         nbytes = len(program.segments[entry.segment_index])
         rows.setdefault(entry.segment_index, {"name": entry.key, "num_bytes": nbytes})
     return list(rows.values())
+
+
+def _among_constants(program: Program, index: int) -> bool:
+    """Return whether the bytes of a segment are some of the constants'."""
+    places, home = program.table.segments or (), program.table.constant_segment
+    if home is None or max(index, home.segment_index) >= len(places) or not places[index].size:
+        return False
+    whole, place = places[home.segment_index], places[index]
+    ends = place.offset + place.size <= whole.offset + whole.size
+    return index != home.segment_index and whole.offset <= place.offset and ends
 
 
 def _constants(program: Program) -> list[Row]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from schema.errors import FormatError, Issue, Severity
 from schema.flatbuf.reader import Reader
@@ -148,6 +149,7 @@ def encode_parts(
     segments: Sequence[Sequence[Buffer]],
     *,
     alignment: int = SEGMENT_ALIGNMENT,
+    inside: Mapping[int, m.DataSegment] = MappingProxyType({}),
 ) -> tuple[Buffer, ...]:
     """Return a program as buffers to write one behind the other; segment bytes are not copied.
 
@@ -155,12 +157,16 @@ def encode_parts(
         table: the root table; its places of segments are computed anew
         segments: for each segment the buffers that make it up
         alignment: bytes; where a segment may start, counted from the first one
+        inside: segments without buffers of their own: their bytes are these of the first segment
     """
     step = math.lcm(alignment, 16)
     area: list[Buffer] = []
     places: list[m.DataSegment] = []
     end = 0
-    for parts in segments:
+    for number, parts in enumerate(segments):
+        if number in inside:  # the first segment is at 0
+            places.append(inside[number])
+            continue
         size = sum(memoryview(part).nbytes for part in parts)
         if size:
             start = -(-end // step) * step
@@ -188,10 +194,14 @@ def _head(flat: bytes, total: int, alignment: int) -> bytes:
 def _lay_out(program: Program, alignment: int) -> tuple[m.ProgramTable, bytearray]:
     if program.table.segments is None:
         return program.table, bytearray()
-    kept = _kept_places(program.table.segments, program.segments)
+    inside = _inside_first(program.table.segments, program.segments)
+    kept = _kept_places(program.table.segments, program.segments, inside)
     area = bytearray()
     placed: list[m.DataSegment] = []
     for index, view in enumerate(program.segments):
+        if index in inside:
+            placed.append(inside[index])
+            continue
         if len(view):
             step = math.lcm(alignment, 16)
             start = kept[index] if kept else -(-len(area) // step) * step
@@ -201,12 +211,32 @@ def _lay_out(program: Program, alignment: int) -> tuple[m.ProgramTable, bytearra
     return replace(program.table, segments=tuple(placed)), area
 
 
-def _kept_places(
+def _inside_first(
     places: tuple[m.DataSegment, ...], views: tuple[memoryview, ...]
+) -> dict[int, m.DataSegment]:
+    """Return the segments whose bytes are some of the first one's, and were before."""
+    if not places or places[0].offset or places[0].size != len(views[0]):
+        return {}
+    first = views[0]
+    return {
+        index: place
+        for index, place in enumerate(places)
+        if index and 0 < place.size == len(views[index])
+        if place.offset + place.size <= len(first)
+        if first[place.offset : place.offset + place.size] == views[index]
+    }
+
+
+def _kept_places(
+    places: tuple[m.DataSegment, ...],
+    views: tuple[memoryview, ...],
+    inside: Mapping[int, m.DataSegment],
 ) -> list[int] | None:
     # A sound layout is kept as it is, so that rewriting a file moves nothing in it.
     end = 0
-    for place, view in zip(places, views, strict=True):
+    for index, (place, view) in enumerate(zip(places, views, strict=True)):
+        if index in inside:
+            continue
         if place.size != len(view) or (place.size and (place.offset < end or place.offset % 16)):
             return None
         if place.size and place.offset - end > SEGMENT_ALIGNMENT * 64:
