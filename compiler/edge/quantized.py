@@ -33,6 +33,10 @@ for _schema in (
     f"add.out({_SUM}, {_RESULT}, {_OUT}",
     f"embedding_byte({_EMBEDDING}) -> Tensor",
     f"embedding_byte.out({_EMBEDDING}, {_OUT}",
+    f"embedding_4bit({_EMBEDDING}) -> Tensor",
+    f"embedding_4bit.out({_EMBEDDING}, {_OUT}",
+    f"embedding_2bit({_EMBEDDING}) -> Tensor",
+    f"embedding_2bit.out({_EMBEDDING}, {_OUT}",
     f"quantize_per_tensor.out(Tensor input, float scale, int zero_point, {_QUANTIZE}, {_OUT}",
     f"quantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, {_QUANTIZE}, "
     f"{_OUT}",
@@ -82,7 +86,31 @@ def _add(  # noqa: PLR0913 - the arguments of the operator
     return quantized(total, out_scale, out_zero_point, out_quant_min, out_quant_max, a.dtype)
 
 
-def _embedding_byte(
+def packed(rows: torch.Tensor, bits: int) -> torch.Tensor:
+    """Return rows of small whole numbers, several in a byte, as the embedding kernels read them.
+
+    Four bits have the first number of a pair above the second, two bits the first of four lowest.
+
+    Shapes: rows: [n, m] int8, result: [n, m * bits / 8] uint8
+    """
+    lifted = (rows + (1 << bits - 1)).to(torch.uint8).reshape(rows.shape[0], -1, 8 // bits)
+    total = torch.zeros_like(lifted[:, :, 0])
+    for place, shift in enumerate(_SHIFTS[bits]):
+        total = total | (lifted[:, :, place] << shift)
+    return total
+
+
+def unpacked(rows: torch.Tensor, bits: int) -> torch.Tensor:
+    """Return the whole numbers of packed rows.
+
+    Shapes: rows: [n, m] uint8, result: [n, m * 8 / bits] int8
+    """
+    parts = [(rows >> shift) & ((1 << bits) - 1) for shift in _SHIFTS[bits]]
+    flat = torch.stack(parts, dim=-1).reshape(rows.shape[0], -1)
+    return flat.to(torch.int8) - (1 << bits - 1)
+
+
+def _embedding(
     weight: torch.Tensor,
     weight_scales: torch.Tensor,
     weight_zero_points: torch.Tensor | None,
@@ -91,14 +119,37 @@ def _embedding_byte(
     indices: torch.Tensor,
 ) -> torch.Tensor:
     del weight_quant_min, weight_quant_max  # they say what the weight can be
-    rows = weight[indices].to(weight_scales.dtype)
-    if weight_zero_points is not None:
-        rows = rows - weight_zero_points[indices].unsqueeze(-1)
-    return rows * weight_scales[indices].unsqueeze(-1)
+    rows, scales = weight[indices].float(), weight_scales[indices].float()
+    zeros = None if weight_zero_points is None else weight_zero_points[indices].float()
+    if weight_scales.dim() == 1:
+        scales, zeros = scales.unsqueeze(-1), None if zeros is None else zeros.unsqueeze(-1)
+    grouped = rows.reshape(*rows.shape[:-1], scales.shape[-1], -1)
+    if zeros is not None:
+        grouped = grouped - zeros.unsqueeze(-1)
+    return (grouped * scales.unsqueeze(-1)).reshape(rows.shape).to(weight_scales.dtype)
 
 
-_library.impl("add", _add, "CompositeExplicitAutograd")
-_library.impl("embedding_byte", _embedding_byte, "CompositeExplicitAutograd")
+def _embedding_4bit(weight: torch.Tensor, *rest: Any) -> torch.Tensor:  # noqa: ANN401
+    return _embedding(unpacked(weight, 4), *rest)
+
+
+def _embedding_2bit(weight: torch.Tensor, *rest: Any) -> torch.Tensor:  # noqa: ANN401
+    return _embedding(unpacked(weight, 2), *rest)
+
+
+_SHIFTS: dict[int, tuple[int, ...]] = {4: (4, 0), 2: (0, 2, 4, 6)}
+for _name, _function in (
+    ("add", _add),
+    ("embedding_byte", _embedding),
+    ("embedding_4bit", _embedding_4bit),
+    ("embedding_2bit", _embedding_2bit),
+):
+    _library.impl(_name, _function, "CompositeExplicitAutograd")
 own_packets: Any = getattr(torch.ops, NAMESPACE)
 ADD: Any = own_packets.add.default
-EMBEDDING_BYTE: Any = own_packets.embedding_byte.default
+# by the bits a number has in the file
+EMBEDDINGS: dict[int, Any] = {
+    8: own_packets.embedding_byte.default,
+    4: own_packets.embedding_4bit.default,
+    2: own_packets.embedding_2bit.default,
+}

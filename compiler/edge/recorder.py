@@ -18,6 +18,7 @@ from compiler.edge.dim_order import (
     is_contiguous,
 )
 from compiler.edge.promotion import promoted_dtype, promotes
+from compiler.edge.results import result_of
 from compiler.edge.sharing import Sharing
 from compiler.edge.templates import Made, Scalar, Step, tensors_in, walk
 from compiler.edge.twins import copy_twin, functional_twin, has_functional_twin, is_view
@@ -60,6 +61,8 @@ class Recorder(DispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
+        if func.namespace == "prim":  # a question about a tensor, such as where it is
+            return func(*args, **(kwargs or {}))
         return self.call(func, args, dict(kwargs or {}))
 
     def know(self, tensor: Any, name: Any) -> None:  # noqa: ANN401
@@ -112,7 +115,7 @@ class Recorder(DispatchMode):
             op, args = scalar, (args[0], _number(args[1]), *args[2:])
         elif not layout.takes_layouts(op, args):
             args = self._contiguous(args)
-        out = op(*args, **kwargs)
+        out = result_of(op, args, kwargs)
         if layout.changes_order(op, args, out):
             args = (self._as_contiguous(args[0]), *args[1:])
             out = walk(_fresh, out)

@@ -32,7 +32,7 @@ from compiler.passes.base import (
 from compiler.passes.fake import fake_mode_of
 from compiler.passes.lineage import restore_metadata, snapshot
 from compiler.passes.manager import ExportedProgramPassManager, PassManager
-from compiler.passes.signature import updated_signature
+from compiler.passes.signature import constant_values, updated_signature
 from compiler.stages import Stages
 from schema.garbage import uncollected
 
@@ -150,6 +150,7 @@ def _run(work: _Work, one: PassType, config: EdgeCompileConfig, name: str) -> bo
     if takes_program(one):
         modified = _run_on_program(work, one, name)
     else:
+        one = _informed(one, work)
         result = graph_result(one, work.module, _called(one, work.module, name))
         work.module, modified = result.graph_module, bool(result.modified)
     with uncollected():
@@ -157,6 +158,15 @@ def _run(work: _Work, one: PassType, config: EdgeCompileConfig, name: str) -> bo
         restore_metadata(before, work.module, name)
         check_program(work.module, work.signature, config, after=name)
     return modified
+
+
+def _informed(one: PassType, work: _Work) -> PassType:
+    """Return a pass that asks for the constants of the program as one that knows them."""
+    with_values = getattr(one, "with_values", None)
+    if with_values is None:
+        return one
+    held = {**work.base.state_dict, **work.constants}
+    return with_values(constant_values(work.signature, held))
 
 
 def _run_on_program(work: _Work, one: PassType, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any, cast
 
 import torch
@@ -21,6 +22,7 @@ from torch.export.graph_signature import (
 from compiler.passes.base import PassError
 
 Node = torch.fx.Node
+_DATA = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 _SYMBOLIC: dict[type[Any], type[Any]] = {
     torch.SymInt: SymIntArgument,
     torch.SymFloat: SymFloatArgument,
@@ -34,6 +36,19 @@ def argument_of(value: Any) -> Any:  # noqa: ANN401
         return ConstantArgument(name="", value=value)
     symbolic = [kind for known, kind in _SYMBOLIC.items() if isinstance(value.meta["val"], known)]
     return (symbolic[0] if symbolic else TensorArgument)(name=value.name)
+
+
+def constant_values(
+    signature: ExportGraphSignature, held: Mapping[str, Any]
+) -> dict[str, torch.Tensor]:
+    """Return the tensors of weights and constants that are never written, by placeholder."""
+    written = {spec.target for spec in signature.output_specs}
+    return {
+        spec.arg.name: held[spec.target or ""]
+        for spec in signature.input_specs
+        if spec.kind in _DATA and spec.target not in written
+        if isinstance(held.get(spec.target or ""), torch.Tensor)
+    }
 
 
 def updated_signature(

@@ -280,44 +280,6 @@ def _quantise(x: Any, scale: float, zero: int, dtype: Any = torch.int8) -> Any:
     return torch.ops.quantized_decomposed.quantize_per_tensor(x, scale, zero, low, high, dtype)
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
-def test_sum_of_quantised_tensors_is_fused(dtype: Any) -> None:
-    a, b = (torch.randint(0, 100, (4, 5)).to(dtype) for _ in range(2))
-
-    def function(x: Any, y: Any) -> Any:
-        return _quantise(_dq(x, 0.1, 3, dtype) + _dq(y, 0.2, 4, dtype), 0.3, 5, dtype)
-
-    manager = _quantised(function, a, b)
-    changed = manager.transform([compiler.QuantFusionPass()])
-    assert _targets(changed) == [_q.add.default]
-    assert changed.exported_program().module()(a, b).equal(function(a, b))
-    (node,) = (n for n in changed.exported_program().graph.nodes if n.op == "call_function")
-    (added,) = (n for n in manager.exported_program().graph.nodes if n.target is _aten.add.Tensor)
-    assert node.meta["debug_handle"] == added.meta["debug_handle"]
-
-
-def test_quantised_embedding_is_fused_and_its_zero_points_folded() -> None:
-    class Embeds(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("rows", torch.randint(-100, 100, (10, 4), dtype=torch.int8))
-            self.register_buffer("scales", torch.rand(10) + 0.1)
-            self.register_buffer("zeros", torch.randint(0, 5, (10,)))
-
-        def forward(self, places: torch.Tensor) -> torch.Tensor:
-            weight = torch.ops.quantized_decomposed.dequantize_per_channel(
-                self.rows, self.scales, self.zeros, 0, -128, 127, torch.int8
-            )
-            return nn.functional.embedding(places, weight)
-
-    _quantised(torch.relu, torch.randn(1))  # registers torch's operators
-    places, module = torch.tensor([1, 7]), Embeds().eval()
-    manager = to_edge(torch.export.export(module, (places,)))
-    changed = manager.transform([compiler.QuantFusionPass(), compiler.ConstantPropPass()])
-    assert _targets(changed) == [_q.embedding_byte.default]
-    assert changed.exported_program().module()(places).allclose(module(places))
-
-
 def test_quantised_numbers_are_moved_without_dequantising() -> None:
     x = torch.randint(-100, 100, (4, 6), dtype=torch.int8)
     manager = _quantised(lambda v: _quantise(_dq(v, 0.1, 3).view(3, 8), 0.1, 3), x)

@@ -22,13 +22,12 @@ from compiler.edge.ops import EdgeOp, edge_op
 from compiler.edge.templates import nodes_in, walk
 from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult
 from compiler.passes.fake import fake_mode_of
-from compiler.passes.signature import updated_signature
+from compiler.passes.signature import constant_values, updated_signature
 from compiler.passes.standard.dead_code import without_unused_weights
 from compiler.untyped import aten
 
 Node = torch.fx.Node
 PREFIX = "_prop_tensor_constant"
-_DATA = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 # A constant filled with one number is larger in the file than the operator that fills it.
 _SKIPPED: frozenset[Any] = frozenset((edge_op(aten.full.default), edge_op(aten.full_like.default)))
 _QUANTISED = "quantized_decomposed"
@@ -83,7 +82,8 @@ def constant_prop_pass(
 
 def _computed(program: ExportedProgram, skipped: Collection[Any] | None) -> dict[Node, Any]:
     known: dict[Node, Any] = {}
-    data = _data(program)
+    held = {**program.constants, **program.state_dict}
+    data = constant_values(program.graph_signature, held)
     for node in program.graph.nodes:
         if node.op == "placeholder" and node.name in data:
             known[node] = data[node.name]
@@ -92,18 +92,6 @@ def _computed(program: ExportedProgram, skipped: Collection[Any] | None) -> dict
             if value is not None:
                 known[node] = value
     return known
-
-
-def _data(program: ExportedProgram) -> dict[str, torch.Tensor]:
-    signature = program.graph_signature
-    written = {spec.target for spec in signature.output_specs}
-    held: dict[str, Any] = {**program.constants, **program.state_dict}
-    return {
-        spec.arg.name: held[spec.target or ""]
-        for spec in signature.input_specs
-        if spec.kind in _DATA and spec.target not in written
-        if isinstance(held.get(spec.target or ""), torch.Tensor)
-    }
 
 
 def _may_compute(node: Node, skipped: Collection[Any] | None) -> bool:

@@ -1,7 +1,9 @@
 """Replaces computing with dequantised numbers by computing with the quantised ones.
 
-Only operators that the runtime has a quantised kernel for are fused: the sum of two tensors, the
-embedding, and operators that move numbers without changing them.
+Only operators that the runtime has a quantised kernel for are fused: the sum of two tensors, with a
+relu too, the embedding, and operators that move numbers without changing them. The sum's kernel
+takes two tensors of one static shape with ranges within 0 and 255, and ends the process otherwise;
+there is none for the sum of a tensor and a number.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ import torch
 import torch.ao.quantization.fx._decomposed as _decomposed
 
 from compiler.edge import quantized
-from compiler.edge.dim_order import TO_DIM_ORDER_COPY
 from compiler.edge.ops import edge_op, ops
 from compiler.passes.base import PassBase, PassResult
 from compiler.passes.lineage import inherit
+from compiler.passes.standard.quant_embedding import Values, fused_embedding
 from compiler.untyped import aten
 
 Node = torch.fx.Node
@@ -23,8 +25,9 @@ TORCH_OPERATORS = _decomposed  # importing it registers torch's operators
 _q: Any = ops.edge.quantized_decomposed
 _QUANTIZE = _q.quantize_per_tensor.default
 _DEQUANTIZE = _q.dequantize_per_tensor.default
-_DEQUANTIZE_ROWS = _q.dequantize_per_channel.default
-_CAST = edge_op(TO_DIM_ORDER_COPY)
+_ADD, _RELU = edge_op(aten.add.Tensor), edge_op(aten.relu.default)
+_EMBEDDING = edge_op(aten.embedding.default)
+_KERNEL_RANGE = range(256)
 _MOVES = frozenset(
     edge_op(op)
     for op in (
@@ -43,20 +46,39 @@ _MOVES = frozenset(
 class QuantFusionPass(PassBase):
     """Fuses ``dequantise, operator, quantise`` into one operator on quantised tensors."""
 
-    def __init__(self, _fix_node_meta_val: bool = True) -> None:
-        """Take nothing; the documented option is always on, fused nodes have results."""
+    def __init__(
+        self, _fix_node_meta_val: bool = True, node_value_dict: Values | None = None
+    ) -> None:
+        """Take what is known of the program.
+
+        Args:
+            _fix_node_meta_val: documented; fused nodes always have results
+            node_value_dict: tensors by placeholder; inside of a compile None is all constants
+        """
         del _fix_node_meta_val
+        self.node_value_dict = node_value_dict
+
+    def with_values(self, values: Values) -> QuantFusionPass:
+        """Return a pass that knows the constants of a program, unless it was told others."""
+        known = self.node_value_dict
+        return QuantFusionPass(node_value_dict=values if known is None else known)
 
     def call(self, graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401
         """Change a graph module in place."""
         modified = False
         for module in graph_module.modules():
             if isinstance(module, torch.fx.GraphModule):
-                for node in list(module.graph.nodes):
-                    rule = _RULES.get(node.target) if node.op == "call_function" else None
-                    modified = (rule is not None and rule(module.graph, node)) or modified
+                values = (self.node_value_dict or {}) if module is graph_module else {}
+                changes = [_fused(module, node, values) for node in list(module.graph.nodes)]
+                modified = modified or any(changes)
                 module.graph.eliminate_dead_code(is_impure_node=_is_fixed)
         return PassResult(graph_module, modified)
+
+
+def _fused(module: torch.fx.GraphModule, node: Node, values: Values) -> bool:
+    if node.target is _QUANTIZE:
+        return _fused_result(module.graph, node)
+    return node.target is _EMBEDDING and fused_embedding(module, node, values)
 
 
 def _is_fixed(node: Node) -> bool:
@@ -73,8 +95,14 @@ def _fused_result(graph: torch.fx.Graph, node: Node) -> bool:
         return True
     if len(inner.users) > 1:
         return False
-    if inner.target is edge_op(aten.add.Tensor):
-        return _fused_sum(graph, node, inner)
+    if inner.target is _ADD:
+        return _fused_sum(graph, node, inner, 0)
+    if inner.target is _RELU:
+        below = inner.args[0]
+        if not isinstance(below, Node) or below.target is not _ADD or len(below.users) > 1:
+            return False
+        # In what is quantised, nothing below zero is nothing below the zero point.
+        return _fused_sum(graph, node, below, _settings(node)[1])
     return inner.target in _MOVES and _moved(node, inner)
 
 
@@ -89,20 +117,32 @@ def _source(node: Node) -> Node:
     return source
 
 
-def _fused_sum(graph: torch.fx.Graph, node: Node, inner: Node) -> bool:
+def _fused_sum(graph: torch.fx.Graph, node: Node, inner: Node, least: int) -> bool:
     sides = [side for side in inner.args if isinstance(side, Node) and side.target is _DEQUANTIZE]
     if len(sides) != 2 or inner.kwargs.get("alpha", 1) != 1:
         return False
-    kinds = {_source(side).meta["val"].dtype for side in sides}
-    if kinds != {node.meta["val"].dtype}:
+    values = [*(_source(side).meta["val"] for side in sides), node.meta["val"]]
+    if not _one_kind(values):
+        return False
+    low, high = _settings(node)[2:4]
+    bounds = [*(_settings(side)[2:4] for side in sides), (max(low, least), high)]
+    if not all(
+        low in _KERNEL_RANGE and high in _KERNEL_RANGE and low <= high for low, high in bounds
+    ):
         return False
     args = [part for side in sides for part in (_source(side), *side.args[1:5])]
     with graph.inserting_before(node):
-        fused = graph.call_function(edge_op(quantized.ADD), (*args, *node.args[1:5]))
+        fused = graph.call_function(edge_op(quantized.ADD), (*args, *node.args[1:3], *bounds[-1]))
     inherit(fused, inner.meta)
     fused.meta["val"] = node.meta["val"]
     node.replace_all_uses_with(fused)
     return True
+
+
+def _one_kind(values: list[torch.Tensor]) -> bool:
+    """Return whether tensors have one element type and one shape that never changes."""
+    kinds = {(value.dtype, tuple(map(str, value.shape))) for value in values}
+    return len(kinds) == 1 and all(type(size) is int for size in values[0].shape)
 
 
 def _moved(node: Node, inner: Node) -> bool:
@@ -120,38 +160,3 @@ def _moved(node: Node, inner: Node) -> bool:
     inner.meta["val"] = node.meta["val"]
     node.replace_all_uses_with(inner)
     return True
-
-
-def _fused_embedding(graph: torch.fx.Graph, node: Node) -> bool:
-    weight, indices = node.args[0], node.args[1]
-    if not isinstance(weight, Node) or weight.target is not _DEQUANTIZE_ROWS:
-        return False
-    rows, scales, zero_points, axis, low, high = weight.args[:6]
-    # Padding and sparse gradients are of training.
-    if axis != 0 or node.meta["val"].dtype != torch.float32 or not isinstance(rows, Node):
-        return False
-    with graph.inserting_before(node):
-        given = (rows, _as_float(graph, scales), _as_float(graph, zero_points), low, high, indices)
-        fused = graph.call_function(edge_op(quantized.EMBEDDING_BYTE), given)
-    inherit(fused, node.meta)
-    fused.meta["val"] = node.meta["val"]
-    node.replace_all_uses_with(fused)
-    return True
-
-
-def _as_float(graph: torch.fx.Graph, given: Any) -> Any:  # noqa: ANN401
-    """Return scales or zero points as the kernel takes them; folding makes them constants."""
-    if not isinstance(given, Node) or given.meta["val"].dtype == torch.float32:
-        return given
-    dims = given.meta["val"].dim()
-    options: dict[str, Any] = {"dtype": torch.float32, "dim_order": [*range(dims)]}
-    cast = graph.call_function(_CAST, (given,), options)
-    inherit(cast, given.meta)
-    cast.meta["val"] = given.meta["val"].to(torch.float32)
-    return cast
-
-
-_RULES: dict[Any, Any] = {
-    _QUANTIZE: _fused_result,
-    edge_op(aten.embedding.default): _fused_embedding,
-}

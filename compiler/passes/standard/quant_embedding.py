@@ -1,0 +1,223 @@
+"""Rows of a quantised table are looked up as they are, and only those are dequantised.
+
+A table is recognised behind ``dequantize_per_channel`` and behind the steps that torchao's
+``dequantize_affine`` and torch's ``dequantize_per_channel_group`` are made of: numbers less zero
+points, times scales, by row or by group of columns. A table whose numbers are known and small is
+packed, two or four of them in a byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.ao.quantization.fx._decomposed as _decomposed
+
+from compiler.edge import quantized
+from compiler.edge.dim_order import TO_DIM_ORDER_COPY
+from compiler.edge.ops import edge_op, ops
+from compiler.passes.fake import fake_mode_of
+from compiler.passes.lineage import inherit
+from compiler.untyped import aten
+
+Node = torch.fx.Node
+Values = Mapping[str, torch.Tensor]
+TORCH_OPERATORS = _decomposed  # importing it registers torch's operators
+_q: Any = ops.edge.quantized_decomposed
+_ROWS = _q.dequantize_per_channel.default
+_CAST = edge_op(TO_DIM_ORDER_COPY)
+_VIEW = edge_op(aten.view_copy.default)
+_SUB, _MUL = edge_op(aten.sub.Tensor), edge_op(aten.mul.Tensor)
+_BYTES = (torch.int8, torch.uint8)
+# These hold numbers of a byte, and their differences, as they are.
+_EXACT = (torch.float32, torch.float16, torch.int16, torch.int32, torch.int64)
+_RESULTS = (torch.float32, torch.float16)  # what the runtime's kernels make
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Numbers, scales and zero points as the graph has them, and the range of the numbers."""
+
+    rows: Node
+    scales: Node
+    zeros: Node | None
+    low: int
+    high: int
+
+
+def fused_embedding(module: torch.fx.GraphModule, node: Node, values: Values) -> bool:
+    """Read the quantised table of an embedding instead of the dequantised one.
+
+    Args:
+        module: whose graph is changed, and which gets the tensors that are packed
+        node: the embedding
+        values: of placeholders, by name
+    """
+    given, places = node.args[:2]  # padding and sparse gradients are of training
+    made = node.meta["val"]
+    if not isinstance(given, Node) or not isinstance(places, Node):
+        return False
+    if made.dtype not in _RESULTS or places.meta["val"].dtype != torch.int64:
+        return False
+    whole = _bare(given, (made.dtype,))
+    table = _by_channel(whole) or _by_steps(whole, (torch.float32, made.dtype))
+    if table is None or [*table.rows.meta["val"].shape] != [*given.meta["val"].shape]:
+        return False
+    known = _known(table, values, made.dtype)
+    if known is not None:
+        op, first = _constant(module, node, table, known)
+    elif made.dtype == torch.float32 and table.scales.meta["val"].dim() == 1:
+        zeros = None if table.zeros is None else _as_float(module.graph, node, table.zeros)
+        op, first = quantized.EMBEDDINGS[8], (table.rows, table.scales, zeros)
+    else:
+        return False
+    low, high = _bounds(op, table)
+    with module.graph.inserting_before(node):
+        fused = module.graph.call_function(edge_op(op), (*first, low, high, places))
+    inherit(fused, node.meta)
+    fused.meta["val"] = made
+    node.replace_all_uses_with(fused)
+    return True
+
+
+def _by_channel(given: Node) -> _Table | None:
+    if given.target is not _ROWS:
+        return None
+    rows, scales, zeros, axis, low, high = given.args[:6]
+    if axis != 0 or not isinstance(rows, Node) or not isinstance(scales, Node):
+        return None
+    if scales.meta["val"].dtype != torch.float32 or not _is_table(rows):
+        return None
+    return _Table(rows, scales, zeros if isinstance(zeros, Node) else None, low, high)  # pyright: ignore[reportArgumentType] - numbers
+
+
+def _by_steps(product: Node, dtypes: Sequence[torch.dtype]) -> _Table | None:
+    """Recognise ``(numbers - zero points) * scales``, whatever views and casts are between."""
+    if product.target is not _MUL or product.meta["val"].dtype not in dtypes:
+        return None
+    difference, scales = product.args[:2]
+    if not isinstance(difference, Node) or not isinstance(scales, Node):
+        return None
+    if not _is_column(scales, product):
+        return None
+    numbers, zeros = difference, None
+    if difference.target is _SUB and not difference.kwargs:
+        if difference.meta["val"].dtype not in dtypes:
+            return None  # whole numbers may overflow
+        numbers, zeros = difference.args[:2]
+        if not isinstance(zeros, Node) or not _is_column(zeros, product):
+            return None
+    rows = _bare(numbers, _EXACT) if isinstance(numbers, Node) else None
+    if rows is None or not _is_table(rows):
+        return None
+    low, high = (-128, 127) if rows.meta["val"].dtype == torch.int8 else (0, 255)
+    zeros = None if zeros is None else _bare(zeros, _EXACT)
+    return _Table(rows, _bare(scales, dtypes), zeros, low, high)
+
+
+def _bare(node: Node, dtypes: Sequence[torch.dtype]) -> Node:
+    """Return what is below views, and casts to some types."""
+    while node.target is _VIEW or (node.target is _CAST and node.meta["val"].dtype in dtypes):
+        below = node.args[0]
+        assert isinstance(below, Node)  # both take a tensor
+        node = below
+    return node
+
+
+def _is_table(node: Node) -> bool:
+    value = node.meta["val"]
+    return value.dim() == 2 and value.dtype in _BYTES
+
+
+def _is_column(node: Node, product: Node) -> bool:
+    """Return whether a tensor has one number for each row of a product."""
+    shape = [*product.meta["val"].shape]
+    return [*node.meta["val"].shape] == [*shape[:-1], 1] and len(shape) > 1
+
+
+def _known(table: _Table, values: Values, dtype: torch.dtype) -> tuple[torch.Tensor, ...] | None:
+    """Return numbers, scales and zero points by row and group, where all are constants.
+
+    Args:
+        table: what the graph has
+        values: of placeholders, by name
+        dtype: of scales and zero points, who have to be the same in it
+    """
+    nodes = [table.rows, table.scales, *([] if table.zeros is None else [table.zeros])]
+    if any(node.name not in values for node in nodes):
+        return None
+    rows, scales, *zeros = (values[node.name].detach() for node in nodes)
+    count = rows.shape[0]
+    if scales.numel() % max(count, 1) or not scales.numel():
+        return None
+    shape = (count,) if scales.numel() == count else (count, -1)
+    if rows.shape[1] % (scales.numel() // count):
+        return None
+    given = [scales.reshape(shape), *(zero.reshape(shape) for zero in zeros)]
+    made = [tensor.to(dtype) for tensor in given]
+    same = (one.double().equal(other.double()) for one, other in zip(given, made, strict=True))
+    if not all(same) or (dtype != torch.float32 and not all(map(_is_small, made[1:]))):
+        return None
+    return (rows, *made)
+
+
+def _is_small(zeros: torch.Tensor) -> bool:
+    """Return whether 16 bits hold the difference of any byte and a zero point as it is."""
+    return zeros.equal(zeros.round()) and bool((zeros.abs() <= 1024).all())
+
+
+def _constant(
+    module: torch.fx.GraphModule, node: Node, table: _Table, known: tuple[torch.Tensor, ...]
+) -> tuple[Any, tuple[Any, ...]]:
+    """Return the operator for known numbers, and its first arguments."""
+    rows, scales, *zeros = known
+    bits = _bits(rows)
+    given: list[Any] = [table.rows, None, None]
+    with module.graph.inserting_before(node):
+        if bits < 8:
+            given[0] = _held(module, table.rows, f"packed{bits}", quantized.packed(rows, bits))
+        given[1] = _held(module, table.scales, "scales", scales)
+        if zeros and zeros[0].count_nonzero():
+            given[2] = _held(module, table.zeros or node, "zeros", zeros[0])
+    return quantized.EMBEDDINGS[bits], tuple(given)
+
+
+def _bits(rows: torch.Tensor) -> int:
+    """Return the fewest bits that hold the numbers and fill bytes."""
+    if rows.dtype != torch.int8 or not rows.numel():
+        return 8
+    low, high = int(rows.min()), int(rows.max())
+    fits = (b for b in (2, 4) if -(1 << b - 1) <= low and high < 1 << b - 1)
+    return next((bits for bits in fits if rows.shape[1] % (8 // bits) == 0), 8)
+
+
+def _held(module: torch.fx.GraphModule, of: Node, what: str, value: torch.Tensor) -> Node:
+    """Return a node for a tensor that becomes a constant of the program."""
+    name = f"_quantised_{of.name}_{what}"
+    if not hasattr(module, name):
+        module.register_buffer(name, value.contiguous())
+    made = module.graph.get_attr(name)
+    made.meta["val"] = fake_mode_of([of]).from_tensor(value.contiguous(), static_shapes=True)
+    return made
+
+
+def _as_float(graph: torch.fx.Graph, before: Node, given: Node) -> Node:
+    """Return zero points as the kernel takes them; folding makes them constants."""
+    if given.meta["val"].dtype == torch.float32:
+        return given
+    options: dict[str, Any] = {
+        "dtype": torch.float32,
+        "dim_order": [*range(given.meta["val"].dim())],
+    }
+    with graph.inserting_before(before):
+        cast = graph.call_function(_CAST, (given,), options)
+    inherit(cast, given.meta)
+    cast.meta["val"] = given.meta["val"].to(torch.float32)
+    return cast
+
+
+def _bounds(op: Any, table: _Table) -> tuple[int, int]:  # noqa: ANN401 - an operator
+    bits = next(bits for bits, known in quantized.EMBEDDINGS.items() if known is op)
+    return (table.low, table.high) if bits == 8 else (-(1 << bits - 1), (1 << bits - 1) - 1)
