@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from inspector.api import dim_order_ops
+from inspector.api.lowered_programs import MOST_DEPTH, hold, register, take_delegates
 from inspector.api.serde_rewrite import HANDLE, Json, RebuildError, nodes, rewrite
 from inspector.api.torch_bridge import Torch, load_torch
 from schema.errors import FormatError
@@ -46,15 +47,21 @@ class RebuiltPrograms(Mapping[str, "ExportedProgram"]):
         return len(self._members)
 
 
-def rebuilt(record: ETRecord, member: str) -> ExportedProgram:
+def rebuilt(record: ETRecord, member: str, *, delegates: bool = False) -> ExportedProgram:
     """Return a recorded program as an object of torch; loads torch.
 
     Debug handles are in ``node.meta["debug_handle"]``, as in the program that was recorded.
 
+    Args:
+        record: of a program
+        member: name of the recorded program
+        delegates: take one that was recorded after delegation, see ``lowered_programs``; the
+            result cannot be called
+
     Raises: RebuildError if torch cannot make a program of it; FormatError
     """
     try:
-        program = _deserialised(load_torch(), record, member)
+        program = _deserialised(load_torch(), record, member, delegates=delegates)
     except (RebuildError, FormatError):
         raise
     except Exception as error:
@@ -64,19 +71,47 @@ def rebuilt(record: ETRecord, member: str) -> ExportedProgram:
     return program
 
 
-def _deserialised(torch: Torch, record: ETRecord, member: str) -> ExportedProgram:
-    from torch._export.serde import schema as serde
-    from torch._export.serde import serialize
-
+def _deserialised(
+    torch: Torch, record: ETRecord, member: str, *, delegates: bool
+) -> ExportedProgram:
     dim_order_ops.register()
     __import__(_QUANTIZED)
     tree = json.loads(bytes(record.read(member)))
+    sides = [
+        _loaded(torch, record.read(name) if name in record.archive else b"", name)
+        for name in (member + suffix for suffix in SIDE_FILES)
+    ]
+    return _of_tree(torch, tree, sides, member, MOST_DEPTH if delegates else 0)
+
+
+def _of_tree(
+    torch: Torch, tree: Json, sides: list[Torch], member: str, depth: int
+) -> ExportedProgram:
+    """Return the program of its JSON and saved tensors, with those in its delegates.
+
+    Args:
+        torch: the package
+        tree: JSON, changed
+        sides: parameters, constants and example inputs
+        member: name, for what goes wrong
+        depth: of delegates in each other that are taken
+    """
+    from torch._export.serde import schema as serde
+    from torch._export.serde import serialize
+
+    inside: dict[str, ExportedProgram] = {}
+    for name, (original, saved) in take_delegates(tree) if depth else ():
+        register()
+        place = f"{member}, {name}"
+        own = [_loaded(torch, data, place) for data in saved]
+        inside[name] = _of_tree(torch, original, [*own, None], place, depth - 1)
     rewrite(tree, _dtype_numbers(serialize), serde.SCHEMA_VERSION)
     _check_registered(torch, tree)
-    sides: list[Torch] = [_loaded(torch, record, member + suffix) for suffix in SIDE_FILES]
     sides[2] = sides[2] or None  # programs may be recorded without example inputs
     artifact = serialize.SerializedArtifact(json.dumps(tree).encode(), *sides)
-    return serialize.deserialize(artifact, _unsafe_skip_version_check=True)
+    program = serialize.deserialize(artifact, _unsafe_skip_version_check=True)
+    hold(program, inside)
+    return program
 
 
 def _check_registered(torch: Torch, tree: Json) -> None:
@@ -114,8 +149,7 @@ def _dtype_numbers(serialize: Torch) -> dict[str, int]:
     return {str(dtype).removeprefix("torch."): int(number) for dtype, number in table.items()}
 
 
-def _loaded(torch: Torch, record: ETRecord, name: str) -> Torch:
-    data = record.read(name) if name in record.archive else memoryview(b"")
+def _loaded(torch: Torch, data: bytes | memoryview, name: str) -> Torch:
     if not len(data):
         return {}
     safe = [(_fake_tensor, _FAKE_TENSOR)]

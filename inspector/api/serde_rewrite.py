@@ -21,7 +21,7 @@ _EDGE = "executorch.exir.dialects.edge.ops."
 _BACKEND = "executorch.exir.dialects.backend.ops."
 _HIGHER = "torch.ops.higher_order."
 _KNOWN = ("torch.ops.", "_operator.", "math.", "torch.sym_")
-_DELEGATE = f"{_HIGHER}executorch_call_delegate"
+DELEGATE = f"{_HIGHER}executorch_call_delegate"
 
 
 class RebuildError(ValueError):
@@ -57,7 +57,7 @@ def _renumbering(major: int, dtype_numbers: Mapping[str, int]) -> dict[int, int]
 def _check_targets(tree: Json) -> None:
     for node in nodes(tree):
         target = node["target"]
-        if target == _DELEGATE:
+        if target == DELEGATE:
             raise RebuildError(
                 "the program was recorded after delegation; its delegate calls are no torch"
                 " operators (the graphs inside are in the record's lowered modules)"

@@ -19,7 +19,7 @@ from inspector.methods import is_execution, match_methods
 from inspector.numerics.aten_map import aten_values
 from inspector.numerics.comparing import Comparison, Left, Tell
 from inspector.numerics.flat_graph import Scope
-from inspector.numerics.graph_run import GraphRun, Pair, State
+from inspector.numerics.graph_run import GraphRun, State
 from inspector.numerics.inputs import Inputs, logged_tensor, run_inputs, traced_inputs
 from inspector.numerics.inside import inside_outputs
 from inspector.numerics.join import join_method
@@ -31,6 +31,7 @@ from inspector.numerics.report import (
     RunGap,
 )
 from inspector.numerics.traced import Logged, instruction_outputs, logged_run
+from inspector.numerics.unknown import Pair
 from inspector.operands import plan_operands
 from inspector.record_method import method_of
 from inspector.session import Session
@@ -192,11 +193,11 @@ class _Analysis:
 
         assert self._record is not None
         try:
-            return rebuilt(self._record.artifact, name)
+            return rebuilt(self._record.artifact, name, delegates=True)
         except RebuildError as error:
             if not _import_operators(str(error)):
                 raise
-        return rebuilt(self._record.artifact, name)
+        return rebuilt(self._record.artifact, name, delegates=True)
 
     # ---- one run
     def _run(self, program: Program, number: int, block: Block, run: int, method: str) -> RunGap:

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from inspector.api.torch_bridge import load_torch
 from inspector.numerics.flat_graph import FlatNode, Scope
-from inspector.numerics.graph_run import UNKNOWN, Pair
 from inspector.numerics.inputs import logged_tensor
 from inspector.numerics.inside import InsideOutput
 from inspector.numerics.join_facts import Join, Target
@@ -16,6 +15,7 @@ from inspector.numerics.measuring import Kept, Measuring, Values
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
 from inspector.numerics.traced import Logged, Output
+from inspector.numerics.unknown import UNKNOWN, Pair
 from inspector.source import user_frame
 from schema.debug_buffer import DebugBuffer
 

@@ -7,24 +7,17 @@ use, so that no more than the live tensors of two runs are in memory.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, cast
 
+from inspector.api.lowered_programs import inside_of
 from inspector.api.torch_bridge import Torch, load_torch
-from inspector.numerics.flat_graph import Scope, inner_name
+from inspector.numerics.flat_graph import Scope
+from inspector.numerics.nested_runs import NESTED, flat_items, pair_of
+from inspector.numerics.unknown import UNKNOWN, Pair
 
-
-class Unknown:
-    """Stands for a value that cannot be known; so is everything that is computed of it."""
-
-    def __repr__(self) -> str:
-        return "unknown"
-
-
-UNKNOWN = Unknown()
 Node: TypeAlias = Any  # of torch.fx
-Pair = tuple[Any, Any]  # value of the reference, value of the run
 
 
 class Observer(Protocol):
@@ -61,6 +54,7 @@ class GraphRun:
             observer: looks at what nodes make
         """
         self._program = program
+        self._inside = inside_of(program)
         self._state = state
         self._observer = observer
         self._visits: dict[Scope, int] = {}
@@ -88,33 +82,62 @@ class GraphRun:
             inputs: by name; what is not there is unknown
         """
         self._visits = {}
-        signature = self._program.graph_signature
-        specs = {spec.arg.name: spec for spec in signature.input_specs}
-        given: list[Pair] = []
-        graph = self._program.graph_module.graph
-        for node in graph.nodes:
-            if node.op == "placeholder":
-                given.append(self._input(specs[node.name], inputs))
         with load_torch().no_grad():
-            results = self._graph(self._program.graph_module, given, (), 0)
+            self._whole(self._program, inputs, ())
+
+    def inside(self, name: str, given: Sequence[Pair], scope: Scope) -> list[Pair]:
+        """Run the program inside a recorded delegate; its state is its own.
+
+        Args:
+            name: in its call
+            given: its inputs, in order
+            scope: with its own name
+
+        Returns: results for the user; none for a delegate that is not known
+        """
+        program = self._inside.get(name)
+        if program is None:
+            return []
+        names = [str(each) for each in program.graph_signature.user_inputs]
+        results = self._whole(program, dict(zip(names, given, strict=False)), scope)
+        kinds = [spec.kind.name for spec in program.graph_signature.output_specs]
+        pairs = zip(kinds, results, strict=False)
+        return [pair for kind, pair in pairs if kind == "USER_OUTPUT"]
+
+    def _whole(self, program: Any, inputs: Mapping[str, Pair], scope: Scope) -> list[Pair]:  # noqa: ANN401
+        signature = program.graph_signature
+        specs = {spec.arg.name: spec for spec in signature.input_specs}
+        given = [
+            self._input(program, specs[node.name], inputs, scope)
+            for node in program.graph_module.graph.nodes
+            if node.op == "placeholder"
+        ]
+        results = self.inner(program.graph_module, given, scope)
         for spec, pair in zip(signature.output_specs, results, strict=False):
             if spec.kind.name == "BUFFER_MUTATION":
-                self._state.values[spec.target] = pair
+                self._state.values[_held(scope, spec.target)] = pair
+        return results
 
-    def _input(self, spec: Any, inputs: Mapping[str, Pair]) -> Pair:  # noqa: ANN401
+    def _input(
+        self,
+        program: Any,  # noqa: ANN401
+        spec: Any,  # noqa: ANN401
+        inputs: Mapping[str, Pair],
+        scope: Scope,
+    ) -> Pair:
         kind = spec.kind.name
         if kind == "USER_INPUT":
             constant = getattr(spec.arg, "value", None)
             return inputs.get(
                 spec.arg.name, (UNKNOWN, UNKNOWN) if constant is None else (constant,) * 2
             )
-        program = self._program
         if kind == "BUFFER":
-            if spec.target not in self._state.values:
+            name = _held(scope, spec.target)
+            if name not in self._state.values:
                 held = program.state_dict.get(spec.target)
                 held = program.constants[spec.target] if held is None else held
-                self._state.values[spec.target] = (held.detach().clone(), held.detach().clone())
-            return self._state.values[spec.target]
+                self._state.values[name] = (held.detach().clone(), held.detach().clone())
+            return self._state.values[name]
         held = program.state_dict.get(spec.target)
         if held is None:
             held = program.constants.get(spec.target, UNKNOWN)
@@ -134,7 +157,7 @@ class GraphRun:
                 held = _attribute(module, node.target)
                 values[node] = (held, held)
             elif node.op == "output":
-                return [_pair_of(item, values) for item in _flat(node.args[0])]
+                return [pair_of(item, values) for item in flat_items(node.args[0])]
             else:
                 values[node] = self._node(node, values, scope, times)
             for done in last.get(node, ()):
@@ -142,7 +165,7 @@ class GraphRun:
         return []
 
     def _node(self, node: Node, values: Mapping[Any, Pair], scope: Scope, times: int) -> Pair:
-        nested = _NESTED.get(getattr(node.target, "__name__", ""))
+        nested = NESTED.get(getattr(node.target, "__name__", ""))
         if nested is not None and _is_higher_order(node.target):
             pair: list[Any] = [*nested(self, node, values, scope)]
         else:
@@ -201,16 +224,9 @@ class GraphRun:
         return self._graph(module, given, scope, times)
 
 
-def _pair_of(item: Any, values: Mapping[Any, Pair]) -> Pair:  # noqa: ANN401
-    return values[item] if hasattr(item, "op") else (item, item)
-
-
-def _flat(item: Any) -> Iterator[Any]:  # noqa: ANN401
-    if isinstance(item, (tuple, list)):
-        for each in cast("Sequence[Any]", item):
-            yield from _flat(each)
-    else:
-        yield item
+def _held(scope: Scope, name: str) -> str:
+    """Return under which name a buffer is kept: those of delegates are their own."""
+    return "/".join((*scope, name))
 
 
 def _last_uses(graph: Torch) -> dict[Any, list[Any]]:
@@ -239,137 +255,3 @@ def _first_line(error: Exception) -> str:
 
 def _is_higher_order(target: Any) -> bool:  # noqa: ANN401
     return isinstance(target, load_torch()._ops.HigherOrderOperator)
-
-
-def _pairs(items: Any, values: Mapping[Any, Pair]) -> list[Pair]:  # noqa: ANN401
-    return [_pair_of(item, values) for item in _flat(items)]
-
-
-def _module(item: Any, values: Mapping[Any, Pair]) -> Torch:  # noqa: ANN401
-    return values[item][0]
-
-
-def _truth(value: Any) -> bool | None:  # noqa: ANN401
-    return None if value is UNKNOWN else bool(value)
-
-
-def _joined(results: Sequence[Pair]) -> Pair:
-    """Return the results of a nested graph as those of the node."""
-    return tuple(pair[0] for pair in results), tuple(pair[1] for pair in results)
-
-
-def _side(pairs: Sequence[Pair], side: int) -> list[Pair]:
-    """Return pairs of which only one side is known."""
-    return [(pair[0], UNKNOWN) if side == 0 else (UNKNOWN, pair[1]) for pair in pairs]
-
-
-def _cond(run: GraphRun, node: Any, values: Mapping[Any, Pair], scope: Scope) -> Pair:  # noqa: ANN401
-    chosen = values[node.args[0]] if hasattr(node.args[0], "op") else (node.args[0],) * 2
-    given = _pairs(node.args[3], values)
-    first, second = _truth(chosen[0]), _truth(chosen[1])
-    results: list[Pair] = []
-    for number, truth in ((0, True), (1, False)):
-        if truth not in (first, second):
-            continue
-        both = first == second
-        sides = given if both else _side(given, 0 if first is truth else 1)
-        place = (*scope, inner_name(node.name, number))
-        module = _module(node.args[1 + number], values)
-        made = run.inner(module, sides, place, counted=second is truth)
-        results = (
-            made
-            if not results
-            else [(a[0], b[1]) for a, b in _by_side(results, made, truth, first)]
-        )
-    return _joined(results)
-
-
-def _by_side(
-    old: Sequence[Pair], new: Sequence[Pair], truth: bool, first: bool | None
-) -> list[tuple[Pair, Pair]]:
-    ahead, behind = (new, old) if first is truth else (old, new)
-    return list(zip(ahead, behind, strict=True))
-
-
-def _map(run: GraphRun, node: Any, values: Mapping[Any, Pair], scope: Scope) -> Pair:  # noqa: ANN401
-    module = _module(node.args[0], values)
-    columns, rest = _pairs(node.args[1], values), _pairs(node.args[2], values)
-    place = (*scope, inner_name(node.name, 0))
-    rows = [
-        run.inner(module, [*(_row(column, index) for column in columns), *rest], place)
-        for index in range(_length(columns))
-    ]
-    return _joined(_stacked(rows))
-
-
-def _scan(run: GraphRun, node: Any, values: Mapping[Any, Pair], scope: Scope) -> Pair:  # noqa: ANN401
-    module = _module(node.args[0], values)
-    carried, columns = _pairs(node.args[1], values), _pairs(node.args[2], values)
-    rest = _pairs(node.args[3], values) if len(node.args) > 3 else []
-    place = (*scope, inner_name(node.name, 0))
-    rows: list[list[Pair]] = []
-    for index in range(_length(columns)):
-        given = [*carried, *(_row(column, index) for column in columns), *rest]
-        made = run.inner(module, given, place)
-        carried, row = made[: len(carried)], made[len(carried) :]
-        rows.append(row)
-    return _joined([*carried, *_stacked(rows)])
-
-
-def _while(run: GraphRun, node: Any, values: Mapping[Any, Pair], scope: Scope) -> Pair:  # noqa: ANN401
-    asks, does = _module(node.args[0], values), _module(node.args[1], values)
-    carried = _pairs(node.args[2], values)
-    rest = _pairs(node.args[3], values) if len(node.args) > 3 else []
-    places = [(*scope, inner_name(node.name, number)) for number in (0, 1)]
-    going = [True, True]
-    while True:
-        asked = run.inner(asks, [*carried, *rest], places[0], counted=going[1])[0]
-        going = [on and _truth(value) is True for on, value in zip(going, asked, strict=True)]
-        unknown = [_truth(value) is None for value in asked]
-        carried = [
-            (UNKNOWN if unknown[0] else pair[0], UNKNOWN if unknown[1] else pair[1])
-            for pair in carried
-        ]
-        if not any(going):
-            return _joined(carried)
-        made = run.inner(does, [*carried, *rest], places[1], counted=going[1])
-        carried = [
-            (new[0] if going[0] else old[0], new[1] if going[1] else old[1])
-            for new, old in zip(made, carried, strict=True)
-        ]
-
-
-def _length(columns: Sequence[Pair]) -> int:
-    for pair in columns:
-        for value in pair:
-            if value is not UNKNOWN:
-                return len(value)
-    return 0
-
-
-def _row(column: Pair, index: int) -> Pair:
-    first, second = (UNKNOWN if value is UNKNOWN else value[index] for value in column)
-    return first, second
-
-
-def _stacked(rows: Sequence[Sequence[Pair]]) -> list[Pair]:
-    torch = load_torch()
-    found: list[Pair] = []
-    for column in zip(*rows, strict=True):
-        sides = [
-            UNKNOWN
-            if any(pair[side] is UNKNOWN for pair in column)
-            else torch.stack([pair[side] for pair in column])
-            for side in (0, 1)
-        ]
-        found.append((sides[0], sides[1]))
-    return found
-
-
-_Nested = Callable[[GraphRun, Any, Mapping[Any, Pair], Scope], Pair]
-_NESTED: dict[str, _Nested] = {
-    "cond": _cond,
-    "map_impl": _map,
-    "scan": _scan,
-    "while_loop": _while,
-}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from inspector.api.torch_bridge import load_torch
-from inspector.numerics.graph_run import UNKNOWN
 from inspector.numerics.kept import Array, Kept, Makers
 from inspector.numerics.metrics import PIECE, Distance, Metrics, Tolerance
+from inspector.numerics.unknown import UNKNOWN
 
 Key = tuple[str, int, int]
 

@@ -12,8 +12,9 @@ from inspector.api.etrecord import ETRecord
 from inspector.api.exported_program import rebuilt
 from inspector.api.serde_rewrite import RebuildError
 from inspector.numerics.flat_graph import Scope
-from inspector.numerics.graph_run import UNKNOWN, GraphRun, State
+from inspector.numerics.graph_run import GraphRun, State
 from inspector.numerics.inputs import run_inputs
+from inspector.numerics.unknown import UNKNOWN
 from inspector.session import Session
 from schema.graph import Graph, GraphNode, NodeKind
 
@@ -178,7 +179,7 @@ def _run(
     name: str,
     handles: Mapping[str, int],
 ) -> Recorded:
-    program = rebuilt(record.artifact, member)
+    program = rebuilt(record.artifact, member, delegates=True)
     inputs = run_inputs(session, method, -1, record, program, None)
     if inputs.source == "" or not inputs.recorded:
         raise ValueError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.interop
 
 SESSIONS = [path for path in folders("run.debug") if (path / "model.etrecord").exists()]
 ANSWERS = 13  # sessions for which the stock tool has a table
-# Recorded after delegation: the stock tool runs lowered modules, ours the exported program.
+# Recorded after delegation: both tools run the lowered modules.
 LOWERED = "xnnpack_two_delegates"
 TRANSFORMERS = ("tinygpt_portable", "tinygpt_xnnpack")
 
@@ -49,7 +48,7 @@ def test_gap_where_the_stock_tool_has_rows_has_the_same(
     folder: Path, tables: dict[str, dict[str, list[Any]]]
 ) -> None:
     for asked, (stock, ours) in tables[str(folder)].items():
-        if not isinstance(stock, dict) or LOWERED in str(folder):
+        if not isinstance(stock, dict):
             continue
         assert isinstance(ours, dict), (asked, ours)
         assert ours["columns"] == stock["columns"], asked
@@ -74,8 +73,8 @@ def test_gap_of_a_recorded_delegation_is_that_of_the_stock_tool(
 ) -> None:
     found = next(each for path, each in tables.items() if path.endswith(LOWERED))
     stock, ours = found["MSE edge_dialect_exported_program"]
-    by_key = {json.dumps(row["key"]): row["gap"] for row in ours["rows"]}
-    assert len(ours["rows"]) == 3
-    for row in stock["rows"]:
-        gaps = zip(row["gap"], by_key[json.dumps(row["key"])], strict=True)
-        assert all(math.isclose(float(a), float(b), rel_tol=1e-6) for a, b in gaps)
+    assert ours["rows"] == stock["rows"]
+    assert len(stock["rows"]) == 1
+    refused, exported = found["MSE default"]  # whose nodes have no handles of their own
+    assert isinstance(refused, str)
+    assert len(exported["rows"]) == 3
