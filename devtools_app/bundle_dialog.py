@@ -18,22 +18,24 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from devtools_app.bundle_cases import CaseList
 from devtools_app.compile_dialog import AsksForPaths, Notice, beside, line
 from devtools_app.theme import Theme, set_role
 from devtools_app.widgets.dialog_buttons import dialog_buttons
-from inspector.jobs.executing import MADE_INPUTS, BundleJob
+from inspector.jobs.executing import BundleJob
 from inspector.jobs.python_file import functions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-_EXAMPLE, _FILE = "example", "file"
+_EXAMPLE = "One case: the example inputs of the module, and what it gives."
+_NOTHING = "No cases yet. A file holds the inputs of one case, or a list of cases."
 _MODULES = "Python, exported programs (*.py *.pt2);;All (*)"
 _TENSORS = "Tensors (*.pt *.pth);;All (*)"
 
 
 class BundleDialog(QDialog):
-    """Asks for one case: what goes in, and who says what comes out.
+    """Asks for cases: what goes in, and who says what comes out.
 
     Signals:
         wanted(job, target): make this bundled program in this file
@@ -41,7 +43,14 @@ class BundleDialog(QDialog):
 
     wanted = Signal(object, str)
 
-    def __init__(self, theme: Theme, program: str, dialogs: AsksForPaths, parent: QWidget) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        program: str,
+        dialogs: AsksForPaths,
+        parent: QWidget,
+        methods: Sequence[str] = (),
+    ) -> None:
         super().__init__(parent)
         self._theme = theme
         self._program = program
@@ -52,10 +61,13 @@ class BundleDialog(QDialog):
         self._function = QComboBox()
         self._function.setEditable(True)
         self._function.setAccessibleName("Function")
-        self._inputs = QComboBox()
-        self._inputs.setAccessibleName("Inputs")
-        self._file = line("File of inputs", "inputs.pt")
-        self._expected = line("Expected outputs", "what the module gives")
+        self._method = QComboBox()
+        self._method.setAccessibleName("Method")
+        self._method.addItem("forward, or those of the module", "")
+        for name in methods:
+            self._method.addItem(name, name)
+        self._several = len(methods) > 1
+        self._cases = CaseList(self._choose_tensors)
         self._target = line("Bundled program", "")
         self._target.setText(_target_of(PurePath(program)))
         self._replace = QCheckBox("Replace the file")
@@ -95,13 +107,14 @@ class BundleDialog(QDialog):
         module = self._module.text().strip()
         if module.endswith(".py"):
             module = f"{module}:{self._function.currentText().strip()}"
-        kind, expected = str(self._inputs.currentData()), self._expected.text().strip()
-        given = self._file.text().strip() if kind == _FILE else kind
+        cases = self._cases.cases
+        expected = tuple(case.expected for case in cases)
         return BundleJob(
             self._program,
             module,
-            inputs=() if kind == _EXAMPLE else (given,),
-            expected=(expected,) if expected else (),
+            method=str(self._method.currentData()),
+            inputs=tuple(case.inputs for case in cases),
+            expected=expected if any(expected) else (),
         )
 
     def _lay_out(self) -> None:
@@ -114,15 +127,12 @@ class BundleDialog(QDialog):
         rows.addRow("Program", program)
         rows.addRow("Module", beside(self._module, "Choose the module", self._choose_module))
         rows.addRow("Function", self._function)
-        rows.addRow("Inputs", self._inputs)
-        rows.addRow("", beside(self._file, "Choose inputs", self._chooser(self._file)))
-        rows.addRow(
-            "Expected",
-            beside(self._expected, "Choose expected outputs", self._chooser(self._expected)),
-        )
+        if self._several:
+            rows.addRow("Method", self._method)
+        rows.addRow("Cases", self._cases)
         rows.addRow("File", self._target)
         rows.addRow("", self._replace)
-        for field in (self._module, self._file, self._expected, self._target):
+        for field in (self._module, self._target):
             field.setFont(self._theme.mono())
         kinds = QDialogButtonBox.StandardButton
         buttons = dialog_buttons(self, kinds.Ok | kinds.Cancel)
@@ -132,21 +142,19 @@ class BundleDialog(QDialog):
         buttons.accepted.connect(self._accept)
         layout = QVBoxLayout(self)
         layout.setSpacing(10)
-        layout.addLayout(rows)
-        layout.addStretch(1)
+        layout.addLayout(rows, 1)
         layout.addWidget(self._runs)
         layout.addWidget(self._problem)
         layout.addWidget(buttons)
-        self.resize(600, 420)
+        self.resize(640, 480)
 
     def _wire(self) -> None:
         self._module.textChanged.connect(self._module_changed)
-        for field in (self._file, self._expected, self._target):
-            field.textChanged.connect(self._changed)
+        self._target.textChanged.connect(self._changed)
         self._function.currentTextChanged.connect(self._changed)
-        self._inputs.currentIndexChanged.connect(self._changed)
+        self._method.currentIndexChanged.connect(self._changed)
+        self._cases.edited.connect(self._changed)
         self._replace.toggled.connect(self._changed)
-        self._offer_inputs()
 
     def _module_changed(self) -> None:
         path = self._module.text().strip()
@@ -154,42 +162,27 @@ class BundleDialog(QDialog):
         self._function.clear()
         self._function.addItems(functions_of(path) if path.endswith(".py") else ())
         self._function.blockSignals(blocked)
-        self._offer_inputs()
         self._changed()
-
-    def _offer_inputs(self) -> None:
-        chosen = self._inputs.currentData()
-        if self._inputs.findData(_EXAMPLE) < 0:
-            chosen = _EXAMPLE if self._module.text().strip() else chosen
-        blocked = self._inputs.blockSignals(True)
-        self._inputs.clear()
-        if self._module.text().strip():
-            self._inputs.addItem("the example inputs of the module", _EXAMPLE)
-        for kind in MADE_INPUTS:
-            self._inputs.addItem("random numbers" if kind == "random" else kind, kind)
-        self._inputs.addItem("a file of tensors", _FILE)
-        self._inputs.setCurrentIndex(max(0, self._inputs.findData(chosen)))
-        self._inputs.blockSignals(blocked)
 
     def _changed(self) -> None:
         module = self._module.text().strip()
         is_python = module.endswith(".py")
         self._function.setEnabled(is_python)
-        self._file.setEnabled(self._inputs.currentData() == _FILE)
+        self._cases.say_none(_EXAMPLE if module else _NOTHING)
         self._runs.say((module,) if is_python else ())
         problem = self._why_not(module, is_python=is_python)
         self._ok.setEnabled(not problem)
         self.show_problem(problem)
 
     def _why_not(self, module: str, *, is_python: bool) -> str:
-        job, target = self.job(), self._target.text().strip()
+        target = self._target.text().strip()
         if module and not os.path.isfile(module):
             return f"{module} is not there."
         if is_python and not self._function.currentText().strip().isidentifier():
             return "Name the function that returns the module and its example inputs."
-        for path in (*job.inputs, *job.expected):
-            if path not in MADE_INPUTS and not os.path.isfile(path):
-                return f"{path} is not there." if path else "Choose a file of inputs."
+        cases = self._cases.problem(has_module=bool(module))
+        if cases:
+            return cases
         if not target:
             return "Choose a file for the bundled program."
         if os.path.abspath(target) == os.path.abspath(self._program):
@@ -203,13 +196,8 @@ class BundleDialog(QDialog):
         if paths:
             self.set_module(paths[0])
 
-    def _chooser(self, field: QWidget) -> Callable[[], None]:
-        def choose() -> None:
-            paths = self._dialogs.open_files(self, field.accessibleName(), _TENSORS)
-            if paths:
-                field.setProperty("text", paths[0])
-
-        return choose
+    def _choose_tensors(self, purpose: str) -> Sequence[str]:
+        return self._dialogs.open_files(self, purpose, _TENSORS)
 
     def _accept(self) -> None:
         if not self.problem:

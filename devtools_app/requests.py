@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devtools_app.state import NOTHING, Place, Selection
 
 if TYPE_CHECKING:
+    from inspector.jobs.bisect import BisectJob
     from inspector.jobs.description import CompileJob
     from inspector.jobs.executing import ExecutingJob
 
@@ -113,10 +114,12 @@ class AskBundle:
     Attributes:
         program: path of the program
         session: id of the session it is in
+        methods: of the program
     """
 
     program: str
     session: str
+    methods: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,19 @@ class Recompile:
 
 
 @dataclass(frozen=True, slots=True)
+class Bisect:
+    """Look for the smallest set of nodes to take out of the delegates of the program shown.
+
+    Attributes:
+        job: what to look for
+        fresh: begin anew instead of going on with what was tried before
+    """
+
+    job: BisectJob
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SetNote:
     """Replace the notes about a session."""
 
@@ -199,6 +215,7 @@ Request = (
     | UndoRecipe
     | OfferEdits
     | Recompile
+    | Bisect
     | SetNote
     | Say
 )

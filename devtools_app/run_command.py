@@ -67,7 +67,13 @@ class RunCommand:
 
         if self.dialog is not None:
             self.dialog.deleteLater()
-        dialog = BundleDialog(self._window.theme, request.program, self._dialogs(), self._window)
+        dialog = BundleDialog(
+            self._window.theme,
+            request.program,
+            self._dialogs(),
+            self._window,
+            request.methods,
+        )
         self.dialog = dialog
         self._bundled_from = request.session
         dialog.wanted.connect(self._bundle)

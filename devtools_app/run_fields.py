@@ -15,11 +15,13 @@ from PySide6.QtWidgets import (
 from devtools_app.compile_dialog import beside, line
 from devtools_app.run_form import (
     CASE,
+    ENGINES,
     EXECUTORCH,
     FILE,
     LEVELS,
     MADE,
     MOST_RUNS,
+    MOST_SEED,
     MOST_THREADS,
     RunForm,
     Runnable,
@@ -41,8 +43,12 @@ _LEVELS = {
     "intermediate": "every intermediate value",
 }
 _RUNTIMES = {"": "ETScope's own", EXECUTORCH: "ExecuTorch, as an interpreter has it"}
+_ENGINES = {
+    "auto": "XNNPACK by its real kernels where there are any",
+    "native": "XNNPACK by its real kernels",
+    "torch": "XNNPACK by torch's kernels",
+}
 _HINTS = {
-    "random": "the same every time",
     "ones": "every element is 1",
     "zeros": "every element is 0",
 }
@@ -74,6 +80,12 @@ class RunFields(QWidget):
         self._level = _combo("Values to record")
         self._threads = _spin("Threads", 0, MOST_THREADS)
         self._threads.setSpecialValueText("auto")
+        self._seed = _spin("Seed of random inputs", 0, MOST_SEED)
+        self._seed.setPrefix("seed ")
+        self._seed.setGroupSeparatorShown(False)
+        self._seed.setToolTip("The same seed gives the same numbers.")
+        self._engine = _combo("Engine of delegates")
+        self._engine_label = _label("Delegates", self._engine)
         self._toolchain = _combo("Runtime")
         self._python = line("Interpreter with executorch", "the one ETScope runs in")
         self._folder = line("Output folder", "")
@@ -97,6 +109,8 @@ class RunFields(QWidget):
             warmup=self._warmup.value(),
             level=str(self._level.currentData() or LEVELS[0]),
             threads=self._threads.value(),
+            seed=self._seed.value(),
+            engine=str(self._engine.currentData() or ENGINES[0]),
             folder=self._folder.text().strip(),
             toolchain=str(self._toolchain.currentData() or ""),
             python=self._python.text().strip(),
@@ -116,6 +130,7 @@ class RunFields(QWidget):
             self._folder.setPlaceholderText(default_folder(what.program))
         if new:
             self._folder.clear()
+        self._show_engines()
         self._offer_inputs(CASE if new and what and what.bundled else before.inputs)
 
     def set_file(self, path: str) -> None:
@@ -133,6 +148,10 @@ class RunFields(QWidget):
         self._toolchain.setCurrentIndex(max(0, self._toolchain.findData(form.toolchain)))
         self._python.setText(form.python)
         self._python.setVisible(bool(form.toolchain))
+        self._offer(self._engine, [(_ENGINES[name], name) for name in ENGINES])
+        self._engine.setCurrentIndex(max(0, self._engine.findData(form.engine)))
+        self._show_engines()
+        self._seed.setValue(form.seed)
         self._file.setText(form.file)
         self._runs.setValue(form.runs)
         self._warmup.setValue(form.warmup)
@@ -160,9 +179,10 @@ class RunFields(QWidget):
         self._inputs.currentIndexChanged.connect(self._inputs_changed)
         self._level.currentIndexChanged.connect(self._tell)
         self._toolchain.currentIndexChanged.connect(self._toolchain_changed)
+        self._engine.currentIndexChanged.connect(self._tell)
         for field in (self._file, self._folder, self._python):
             field.textChanged.connect(self._tell)
-        for spin in (self._case, self._runs, self._warmup, self._threads):
+        for spin in (self._case, self._seed, self._runs, self._warmup, self._threads):
             spin.valueChanged.connect(self._tell)
 
     def _method_changed(self) -> None:
@@ -171,7 +191,14 @@ class RunFields(QWidget):
 
     def _toolchain_changed(self) -> None:
         self._python.setVisible(bool(self._toolchain.currentData()))
+        self._show_engines()
         self._tell()
+
+    def _show_engines(self) -> None:
+        """Offer engines only where they make a difference."""
+        has = self._what is not None and self._what.engines
+        for widget in (self._engine, self._engine_label):
+            widget.setVisible(has and not self._toolchain.currentData())
 
     def _inputs_changed(self) -> None:
         self._show_about()
@@ -182,7 +209,7 @@ class RunFields(QWidget):
 
     def _show_about(self) -> None:
         kind = self.form().inputs
-        self._about.setCurrentIndex({FILE: 1, CASE: 2}.get(kind, 0))
+        self._about.setCurrentIndex({FILE: 1, CASE: 2, MADE[0]: 3}.get(kind, 0))
         self._hint.setText(_HINTS.get(kind, ""))
 
     def _lay_out(self) -> None:
@@ -193,6 +220,7 @@ class RunFields(QWidget):
         self._about.addWidget(self._hint)
         self._about.addWidget(beside(self._file, "Choose inputs", self.file_wanted.emit))
         self._about.addWidget(self._case)
+        self._about.addWidget(self._seed)
         folder = beside(self._folder, "Choose the output folder", self.folder_wanted.emit)
         rows: tuple[tuple[str, QWidget, str, QWidget], ...] = (
             ("Method", self._method, "Runs", self._runs),
@@ -209,10 +237,12 @@ class RunFields(QWidget):
         grid.addWidget(_label("Runtime", self._toolchain), 4, 0)
         grid.addWidget(self._toolchain, 4, 1, 1, 3)
         grid.addWidget(self._python, 5, 1, 1, 3)
-        grid.addWidget(_label("Folder", self._folder), 6, 0)
-        grid.addWidget(folder, 6, 1, 1, 3)
+        grid.addWidget(self._engine_label, 6, 0)
+        grid.addWidget(self._engine, 6, 1, 1, 3)
+        grid.addWidget(_label("Folder", self._folder), 7, 0)
+        grid.addWidget(folder, 7, 1, 1, 3)
         grid.setColumnStretch(1, 1)
-        grid.setRowStretch(7, 1)
+        grid.setRowStretch(8, 1)
 
     def _restyle(self) -> None:
         for field in (self._file, self._folder, self._python):

@@ -17,7 +17,9 @@ MADE = ("random", "ones", "zeros")
 FILE, CASE = "file", "case"
 EXECUTORCH = "executorch"
 LEVELS = ("none", "outputs", "intermediate")
-MOST_RUNS, MOST_THREADS = 100_000, 256
+ENGINES = ("auto", "native", "torch")
+MOST_RUNS, MOST_THREADS, MOST_SEED = 100_000, 256, 999_999_999
+_WITH_ENGINES = "XnnpackBackend"
 _REPORT = "run.json"
 
 
@@ -35,6 +37,7 @@ class Runnable:
         bundled: whether the program is a bundled one
         others: files of the session that are no traces
         traces: files of the session that are
+        engines: whether a backend of the program has several engines
     """
 
     session: str
@@ -46,6 +49,7 @@ class Runnable:
     bundled: bool = False
     others: tuple[str, ...] = ()
     traces: tuple[str, ...] = ()
+    engines: bool = False
 
     def cases_of(self, method: str) -> int:
         """Return how many bundled cases a method has."""
@@ -75,6 +79,8 @@ def runnable(identity: str, session: Session) -> Runnable | None:
         bool(kinds.get("bpte")),
         tuple(os.path.abspath(one.path) for one in session.files if one.path not in traces),
         traces,
+        tables is not None
+        and any(one.id == _WITH_ENGINES for plan in tables.plans for one in plan.delegates),
     )
 
 
@@ -91,6 +97,8 @@ class RunForm:
         warmup: before them
         level: whose values are recorded
         threads: 0 for as many as torch takes
+        seed: of random inputs
+        engine: what runs delegates whose backend has several engines
         folder: where the files go; empty for one beside the program
         toolchain: whose runtime, empty for our own
         python: interpreter that has it, empty for the one we run in
@@ -104,6 +112,8 @@ class RunForm:
     warmup: int = 0
     level: str = LEVELS[0]
     threads: int = 0
+    seed: int = 0
+    engine: str = ENGINES[0]
     folder: str = ""
     toolchain: str = ""
     python: str = ""
@@ -142,12 +152,14 @@ class RunForm:
             method=self.method_of(what),
             inputs=self.file if self.inputs == FILE else self.inputs if self.inputs in MADE else "",
             case=self.case if self.inputs == CASE else None,
+            seed=self.seed,
             runs=self.runs,
             warmup=self.warmup,
             debug_level=self.level,
             record=what.record,
             data_files=what.data_files,
             threads=self.threads,
+            engine=self.engine if what.engines and not self.toolchain else ENGINES[0],
             toolchain=self.toolchain,
             python=self.python if self.toolchain else "",
         )
@@ -182,6 +194,8 @@ def run_form_from(content: dict[str, object]) -> RunForm:
         warmup=min(MOST_RUNS, max(0, get_int(content, "warmup", 0))),
         level=get_choice(content, "level", LEVELS, LEVELS[0]),
         threads=min(MOST_THREADS, max(0, get_int(content, "threads", 0))),
+        seed=min(MOST_SEED, max(0, get_int(content, "seed", 0))),
+        engine=get_choice(content, "engine", ENGINES, ENGINES[0]),
         toolchain=get_choice(content, "toolchain", (EXECUTORCH,), ""),
         python=get_text(content, "python"),
     )

@@ -243,14 +243,19 @@ class RunView(QWidget):
     def _check(self) -> None:
         what = self._what
         if what is not None:
+            form = self._fields.form()
             job = VerifyJob(
-                what.program, data_files=what.data_files, threads=self._fields.form().threads
+                what.program,
+                record=what.record,
+                data_files=what.data_files,
+                threads=form.threads,
+                engine=form.job(what).engine,
             )
             self._ask(Execute(job, what.session))
 
     def _ask_bundle(self) -> None:
         if self._what is not None:
-            self._ask(AskBundle(self._what.program, self._what.session))
+            self._ask(AskBundle(self._what.program, self._what.session, self._what.methods))
 
     def _choose_file(self) -> None:
         self._ask(ChoosePath("Inputs of the run", self._fields.set_file, _TENSORS))

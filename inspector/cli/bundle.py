@@ -38,14 +38,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE.pt|random|ones|zeros",
-        help="inputs of one case; may be repeated; default: the example inputs of the module",
+        help="inputs of one case, or a file with a list of cases; may be repeated; default: the"
+        " example inputs of the module",
     )
     parser.add_argument(
         "--expected",
         action="append",
         default=[],
         metavar="FILE.pt",
-        help="outputs of one case, in the order of --inputs; default: what the module gives",
+        help="outputs of the cases of one --inputs, in their order; default: what the module"
+        " gives",
     )
     parser.add_argument(
         "--module",

@@ -5,15 +5,18 @@ from __future__ import annotations
 import stat
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from inspector.check import DO_NOT_BELONG, check_session
 from inspector.cli.answer import FAILED, UNREADABLE, USAGE, CommandError
 from inspector.cli.progress import Progress
 from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_folder import FolderError
+from inspector.load import load_session
 
 _STEP_SECONDS = 0.1
 _CODES = {"usage": USAGE, "unreadable": UNREADABLE}
@@ -61,6 +64,25 @@ def add_program_data(parser: ArgumentParser) -> None:
         default=ENGINES[0],
         help="what runs XNNPACK delegates: the real kernels or torch's; default: auto",
     )
+
+
+def check_record(program: str, record: str) -> None:
+    """Raise CommandError for a record of another program; an empty one is none."""
+    if not record:
+        return
+    found = check_session(load_session([program, record], strict=True))
+    if found.verdict == DO_NOT_BELONG:
+        raise CommandError(f"the record is not one of this program: {found.mismatch}", UNREADABLE)
+
+
+def engine_lines(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what ran the delegates, one line for each kind of answer."""
+    counts = Counter((one["backend"], one["source"], one["note"]) for one in partitions)
+    return [
+        f"{count:,} delegate{'' if count == 1 else 's'} of {backend}: {source}"
+        f"{f' ({note})' if note else ''}"
+        for (backend, source, note), count in counts.items()
+    ]
 
 
 def count(text: str) -> int:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from inspector.check import DO_NOT_BELONG, check_session
 from inspector.cli.answer import (
     FAILED,
     FINE,
-    UNREADABLE,
     USAGE,
     Answer,
     Column,
@@ -24,9 +21,11 @@ from inspector.cli.answer import (
 from inspector.cli.job_runs import (
     add_program_data,
     add_timeout,
+    check_record,
     check_there,
     count,
     count_or_none,
+    engine_lines,
     finished,
     refused,
 )
@@ -37,7 +36,6 @@ from inspector.jobs.description import EXECUTORCH
 from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, MADE_INPUTS, REPORT, TRACE, RunJob
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import ExecutingRun
-from inspector.load import load_session
 from schema.errors import Issue, Severity
 
 _WHAT = {"init": "load the method", "load": "load the program"}
@@ -185,12 +183,7 @@ def _check_files(job: RunJob) -> None:
     for path in files:
         if path:
             check_there(path)
-    if job.record:
-        found = check_session(load_session([job.program, job.record], strict=True))
-        if found.verdict == DO_NOT_BELONG:
-            raise CommandError(
-                f"the record is not one of this program: {found.mismatch}", UNREADABLE
-            )
+    check_record(job.program, job.record)
 
 
 def _answer(report: Mapping[str, Any], job: RunJob, folder: str) -> Answer:
@@ -228,7 +221,7 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
         f"{report['method']}: {runs} on {_counted(report['threads'], 'thread')}{by}",
     ]
     lines += [f"output {place}: {_said(one)}" for place, one in enumerate(report["outputs"])]
-    lines += _engines(report["partitions"])
+    lines += engine_lines(report["partitions"])
     memory = report["memory"]
     planned = sum(memory["planned_bytes"])
     peak = memory["peak_bytes"]
@@ -239,15 +232,6 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
         words += [str(Path(folder) / BUFFER)] if report["trace"]["debug_bytes"] else []
         lines.append(f"open it: etscope {' '.join(word for word in words if word)}")
     return lines
-
-
-def _engines(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what ran the delegates, one line for each kind of answer."""
-    counts = Counter((one["backend"], one["source"], one["note"]) for one in partitions)
-    return [
-        f"{_counted(count, 'delegate')} of {backend}: {source}{f' ({note})' if note else ''}"
-        for (backend, source, note), count in counts.items()
-    ]
 
 
 def _counted(number: int, noun: str) -> str:

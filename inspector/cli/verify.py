@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from inspector.cli.answer import FINE, JUDGED, Answer, Column, Table
-from inspector.cli.job_runs import add_program_data, add_timeout, check_there, finished
+from inspector.cli.job_runs import (
+    add_program_data,
+    add_timeout,
+    check_record,
+    check_there,
+    engine_lines,
+    finished,
+)
 from inspector.cli.options import add_output
 from inspector.cli.progress import Progress
 from inspector.jobs.executing import ATOL, RTOL, VerifyJob
@@ -30,6 +37,12 @@ def add_arguments(parser: ArgumentParser) -> None:
             metavar="X",
             help=f"{what} tolerance; default: {default:g}",
         )
+    parser.add_argument(
+        "--record",
+        metavar="MODEL.etrecord",
+        default="",
+        help="the record of the program; its graphs run delegates of backends that are not here",
+    )
     add_program_data(parser)
     add_timeout(parser)
     add_output(parser)
@@ -47,14 +60,16 @@ def _tolerance(text: str) -> float:
 
 def run(options: Namespace) -> Answer:
     """Run all cases in a worker process; exit code 1 when one of them fails."""
-    options.inputs = [options.program]
-    for path in (options.program, *options.ptd):
+    options.inputs = [path for path in (options.program, options.record) if path]
+    for path in (*options.inputs, *options.ptd):
         check_there(path)
+    check_record(options.program, options.record)
     job = VerifyJob(
         options.program,
         options.method,
         options.rtol,
         options.atol,
+        options.record,
         tuple(options.ptd),
         options.threads,
         options.engine,
@@ -81,7 +96,7 @@ def _answer(report: Mapping[str, Any]) -> Answer:
     ]
     return Answer(
         report,
-        lines=[_sentence(report)],
+        lines=[_sentence(report), *engine_lines(report["cases"][0]["partitions"])],
         tables=(Table("", columns, [_row(case) for case in report["cases"]]),),
         issues=issues,
         code=JUDGED if report["failed"] else FINE,

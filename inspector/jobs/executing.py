@@ -98,6 +98,7 @@ class VerifyJob:
         method: only this; empty for all
         rtol: relative tolerance
         atol: absolute tolerance
+        record: an ETRecord of the program, empty for none
         data_files: ``.ptd`` files
         threads: of torch, 0 for as many as it takes by itself
         engine: what runs delegates whose backend has several engines
@@ -107,6 +108,7 @@ class VerifyJob:
     method: str = ""
     rtol: float = RTOL
     atol: float = ATOL
+    record: str = ""
     data_files: tuple[str, ...] = ()
     threads: int = 0
     engine: str = ENGINES[0]
@@ -122,9 +124,10 @@ class BundleJob:
         module: ``file.py:function`` or a ``.pt2`` file that says what outputs are right; empty for
             none. A source that is no program is its own
         method: the method the cases are for, empty for ``forward`` or the only one
-        inputs: of each case: random, ones, zeros, or a file of tensors; none for the example
-            inputs of the module
-        expected: files of tensors, one for each case; none to ask the module
+        inputs: of each case: random, ones, zeros, or a file of tensors, which may hold a list of
+            cases; none for the example inputs of the module
+        expected: files of tensors, one for each of the inputs; none, or an empty one, to ask the
+            module
     """
 
     source: str

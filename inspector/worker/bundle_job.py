@@ -15,7 +15,7 @@ from inspector.jobs.description import CompileJob, SourceKind, parse_source
 from inspector.jobs.executing import MADE_INPUTS, BundleJob
 from inspector.jobs.output_file import MADE
 from inspector.worker.exporter import AnswerError, Say, exported, told
-from inspector.worker.inputs import chosen_method, described, made_inputs, read_values
+from inspector.worker.inputs import chosen_method, described, made_inputs, read_cases
 from inspector.worker.recording import NotWrittenError
 from runtime.bundled import (
     BundledProgram,
@@ -137,19 +137,35 @@ def _methods(
 def _cases(job: BundleJob, plan: m.ExecutionPlan, module: ExportedProgram | None) -> list[_Case]:
     if not job.inputs and module is None:
         raise AnswerError("which inputs? --inputs gives those of a case")
-    given = [
-        made_inputs(plan, text, number) if text in MADE_INPUTS else read_values(text)
-        for number, text in enumerate(job.inputs)
-    ]
-    if not job.inputs and module is not None:
-        given = [_pytree.tree_flatten(module.example_inputs)[0]]
-    if job.expected and len(job.expected) != len(given):
-        raise AnswerError(f"{len(job.expected)} files of outputs for {len(given)} cases")
-    if job.expected:
-        outputs: list[Any] = [read_values(text) for text in job.expected]
-    else:
-        outputs = [None if module is None else _asked(module, values) for values in given]
-    return [_Case(*pair) for pair in zip(given, outputs, strict=True)]
+    if job.expected and len(job.expected) != max(1, len(job.inputs)):
+        raise AnswerError(
+            f"{len(job.expected)} files of outputs for {max(1, len(job.inputs))} of inputs"
+        )
+    cases: list[_Case] = []
+    for place, text in enumerate(job.inputs or ("",)):
+        given = _given(plan, text, len(cases), module)
+        expected = job.expected[place] if job.expected else ""
+        outputs = read_cases(expected, len(plan.outputs)) if expected else None
+        if outputs is not None and len(outputs) != len(given):
+            raise AnswerError(
+                f"{expected} has the outputs of {len(outputs)} cases, {text} has the inputs of "
+                f"{len(given)}"
+            )
+        for at, values in enumerate(given):
+            asked = None if module is None or outputs is not None else _asked(module, values)
+            cases.append(_Case(values, asked if outputs is None else outputs[at]))
+    return cases
+
+
+def _given(
+    plan: m.ExecutionPlan, text: str, number: int, module: ExportedProgram | None
+) -> list[list[Any]]:
+    """Return the inputs of each case that a file holds, or of the one that is made up."""
+    if text in MADE_INPUTS:
+        return [made_inputs(plan, text, number)]
+    if text or module is None:
+        return read_cases(text, len(plan.inputs))
+    return [_pytree.tree_flatten(module.example_inputs)[0]]
 
 
 def _asked(module: ExportedProgram, values: Sequence[Any]) -> list[Any]:

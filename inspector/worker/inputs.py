@@ -124,18 +124,39 @@ def read_values(path: str) -> list[Any]:
 
     Raises: OSError; ValuesError
     """
+    return list(flat_values(_read(path), path))
+
+
+def read_cases(path: str, count: int) -> list[list[Any]]:
+    """Return the values of each case in a file that ``torch.save`` wrote.
+
+    A file holds one case, or a list of cases: which it is says the number of values.
+
+    Args:
+        path: of the file
+        count: how many values a case has
+
+    Raises: OSError; ValuesError
+    """
+    found = _read(path)
+    whole = list(flat_values(found, path))
+    if len(whole) == count or not isinstance(found, list | tuple):
+        return [whole]
+    cases = [list(flat_values(one, path)) for one in cast("list[Any]", found)]
+    several = all(isinstance(one, list | tuple | Mapping) for one in cast("list[Any]", found))
+    return cases if several and cases else [whole]
+
+
+def _read(path: str) -> Any:  # noqa: ANN401 - what the file holds
     with open(path, "rb") as stream:
         data = stream.read()
     try:
-        found: Any = cast("Any", torch).load(
-            io.BytesIO(data), map_location="cpu", weights_only=True
-        )
+        return cast("Any", torch).load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as error:
         raise ValuesError(
             f"{path}: expected tensors and numbers alone, written by torch.save; found a file that "
             f"torch does not read without running code of it ({type(error).__name__})"
         ) from error
-    return list(flat_values(found, path))
 
 
 def flat_values(value: Any, where: str, depth: int = 0) -> Iterator[Any]:  # noqa: ANN401

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -13,9 +13,10 @@ from inspector.worker.exporter import AnswerError, Say, told
 from runtime import ErrorCode, ExecutionError, Method, Program, Runtime
 from runtime.loading import read
 from runtime.verify import CaseResult, load_bundled_input, verify_method_outputs
-from schema import bundled
+from schema import bundled, etrecord
 from schema.version import __version__
 
+_Files: TypeAlias = tuple[bundled.BundledProgram, etrecord.ETRecord | None]
 PASSED, FAILED, NOT_COMPARED, ERROR = "passed", "failed", "not compared", "error"
 
 
@@ -33,6 +34,7 @@ def verify(job: VerifyJob, say: Say) -> dict[str, Any]:
     with told(say, "load"):
         data, file = read(job.program)
         found = bundled.decode(data, file=file)
+        record = etrecord.decode(read(job.record)[0], file=job.record) if job.record else None
     wanted = [
         (suite.method_name, case)
         for suite in found.method_test_suites
@@ -47,20 +49,22 @@ def verify(job: VerifyJob, say: Say) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     with told(say, "run"):
         for name, case in wanted:
-            rows.append(_case(job, found, name, case))
+            rows.append(_case(job, (found, record), name, case))
             say("counted", done=len(rows), total=len(wanted))
     return _report(job, rows)
 
 
-def _case(job: VerifyJob, file: bundled.BundledProgram, name: str, case: int) -> dict[str, Any]:
-    row: dict[str, Any] = {"method": name, "case": case}
+def _case(job: VerifyJob, files: _Files, name: str, case: int) -> dict[str, Any]:
+    file, record = files
+    row: dict[str, Any] = {"method": name, "case": case, "partitions": []}
     try:
         program = Runtime.get().load_program(file.program, data_path=list(job.data_files))
-        method = _loaded(program, name, job.engine)
+        method = _loaded(program, name, job.engine, record)
         load_bundled_input(method, file, case)
         start = time.perf_counter()
         method.run()
         row["time_ms"] = (time.perf_counter() - start) * 1e3
+        row["partitions"] = [asdict(one) for one in method.measurements]
         found = verify_method_outputs(method, file, case, rtol=job.rtol, atol=job.atol)
     except ExecutionError as error:
         return {"time_ms": None, **row, "verdict": ERROR, "error": str(error), "outputs": []}
@@ -68,9 +72,9 @@ def _case(job: VerifyJob, file: bundled.BundledProgram, name: str, case: int) ->
     return {**row, "verdict": _verdict(found), "error": "", "outputs": outputs}
 
 
-def _loaded(program: Program, name: str, engine: str) -> Method:
+def _loaded(program: Program, name: str, engine: str, record: etrecord.ETRecord | None) -> Method:
     try:
-        return program.load_method(name, engine=engine)
+        return program.load_method(name, engine=engine, emulate=record)
     except KeyError as error:
         raise ExecutionError(ErrorCode.InvalidArgument, str(error.args[0])) from None
 

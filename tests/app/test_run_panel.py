@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QSpinBox
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QSpinBox, QTreeWidget
 
+from devtools_app.bundle_cases import Case, CaseList
 from devtools_app.bundle_dialog import BundleDialog
 from devtools_app.run_form import RunForm, default_folder, run_form_from, runnable
 from devtools_app.settings import Settings, settings_content, settings_from
@@ -171,15 +172,50 @@ def test_bundle_of_a_module_opens_when_it_is_made(window, qtbot, folder, here) -
     button(view, "Make a bundled program of this program").click()
     dialog = window.commands.runs.dialog
     assert dialog is not None
-    torch.save([torch.ones(2, 2)] * 3, folder / "in.pt")
+    several = [[torch.full((2, 2), float(at))] * 3 for at in range(3)]
+    torch.save(several, folder / "in.pt")
+    assert dialog.problem.startswith("Add a case")
     box = next(b for b in dialog.findChildren(QComboBox) if b.accessibleName() == "Inputs")
-    box.setCurrentIndex(box.findData("ones"))
+    add = next(b for b in dialog.findChildren(QPushButton) if b.text() == "Add")
+    dialog._dialogs = Chooses(str(folder / "in.pt"))
+    for kind in ("ones", "random", "file"):
+        box.setCurrentIndex(box.findData(kind))
+        add.click()
+    assert dialog.job().inputs == ("ones", "random", str(folder / "in.pt"))
     assert dialog.problem == ""
     next(b for b in dialog.findChildren(QPushButton) if b.text() == "Make").click()
     assert not dialog.isVisible()
     assert finish(window, qtbot).ended is Ended.FINISHED
     qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=20_000)
     assert Path(window.store.state.open_session.paths[0]).name == "model.bpte"
+    session = window.store.state.session
+    assert session is not None
+    assert session.bundled is not None
+    assert [len(one.test_cases) for one in session.bundled.method_test_suites] == [5]
+
+
+def test_cases_get_expected_outputs_and_can_be_taken_out(theme, qtbot, folder) -> None:
+    for name in ("a.pt", "b.pt"):
+        torch.save([torch.ones(2, 2)], folder / name)
+    files = (str(folder / "a.pt"), str(folder / "b.pt"))
+    found = CaseList(lambda _purpose: files)
+    qtbot.addWidget(found)
+    found.show_cases([Case("ones"), Case("zeros"), Case("random")])
+    rows = found.findChild(QTreeWidget)
+    named = {b.text(): b for b in found.findChildren(QPushButton)}
+    assert not named["Remove"].isEnabled()
+    for at in (0, 2):
+        rows.topLevelItem(at).setSelected(True)
+    named["Expected…"].click()
+    assert found.cases == (Case("ones", files[0]), Case("zeros"), Case("random", files[1]))
+    assert "every case or to none" in found.problem(has_module=False)
+    assert found.problem(has_module=True) == ""
+    rows.topLevelItem(1).setSelected(True)
+    named["Remove"].click()
+    assert [case.inputs for case in found.cases] == ["ones", "random"]
+    assert found.problem(has_module=False) == ""
+    (folder / "a.pt").unlink()
+    assert found.problem(has_module=True) == f"{files[0]} is not there."
 
 
 def test_window_that_closes_ends_the_run(window, qtbot, folder) -> None:
@@ -239,11 +275,49 @@ def test_form_becomes_the_job_of_the_session(folder) -> None:
     assert runnable("s", record) is None
 
 
+def test_engine_is_offered_for_delegates_that_have_several(window, qtbot, folder) -> None:
+    shutil.copy(DATA / "corpus/special/xnnpack_int8_static/model.pte", folder / "q8.pte")
+    view = panel(window, qtbot, folder / "q8.pte")
+    engine, seed = (
+        field(view, QComboBox, "Engine of delegates"),
+        field(view, QSpinBox, "Seed of random inputs"),
+    )
+    assert engine.isVisible()
+    assert seed.isVisible()
+    choose(view, "Engine of delegates", "torch")
+    seed.setValue(7)
+    what = view._what
+    assert what is not None
+    job = window.running.form.job(what)
+    assert (job.engine, job.seed) == ("torch", 7)
+    choose(view, "Runtime", "executorch")
+    assert not engine.isVisible()
+    assert window.running.form.job(what).engine == "auto"
+    choose(view, "Inputs", "ones")
+    assert not seed.isVisible()
+    window.desk.open((str(folder / "model.pte"),))
+    choose(view, "Runtime", "")
+    qtbot.waitUntil(lambda: view._what is not what, timeout=20_000)
+    assert not engine.isVisible()
+
+
 def test_form_survives_settings_and_odd_content() -> None:
-    form = RunForm(inputs="ones", file="a.pt", runs=7, warmup=1, level="outputs", threads=3)
+    form = RunForm(
+        inputs="ones",
+        file="a.pt",
+        runs=7,
+        warmup=1,
+        level="outputs",
+        threads=3,
+        seed=12,
+        engine="torch",
+    )
     kept = settings_from(settings_content(Settings(last_run=form)))
     assert kept.last_run == form
-    assert run_form_from({"runs": -3, "inputs": 7, "level": "all", "threads": 1e9}) == RunForm()
+    assert (
+        run_form_from({"runs": -3, "inputs": 7, "level": "all", "threads": 1e9, "seed": -1})
+        == RunForm()
+    )
 
 
 def test_folder_is_beside_the_program_or_where_one_may_write(monkeypatch, tmp_path) -> None:
@@ -283,6 +357,19 @@ def test_cases_that_cannot_be_run_say_why() -> None:
     table = cases_table({"cases": cases})
     assert list(table.columns[3].values) == ["4 of 12", "—"]
     assert list(table.columns[6].values) == ["", "no kernel"]
+
+
+class Chooses:
+    """Answers every question for files with the same ones."""
+
+    def __init__(self, *paths: str) -> None:
+        self._paths = paths
+
+    def open_files(self, _parent, _title, _filters) -> tuple[str, ...]:
+        return self._paths
+
+    def open_folder(self, _parent, _title) -> str:
+        return ""
 
 
 class _Nobody:

@@ -236,6 +236,44 @@ def test_run_that_is_asked_wrongly_starts_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_verify_with_a_record_runs_what_no_backend_does(
+    here: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = DATA / "corpus/special/xnnpack_two_delegates"
+    monkeypatch.setattr(Runtime.get(), "backend_registry", BackendRegistry({}))
+    alone = run("verify", folder / "model.bpte", "--format", "json")
+    assert alone.code == 1
+    assert "0x20" in valid(alone, "verify")["data"]["cases"][0]["error"]
+    record = folder / "model.etrecord"
+    asked = ("verify", folder / "model.bpte", "--record", record)
+    found = run(*asked, "--rtol", "1e-4", "--atol", "1e-5", "--format", "json")
+    assert found.code == 0, found.out
+    for case in valid(found, "verify")["data"]["cases"]:
+        assert {one["engine"] for one in case["partitions"]} == {"emulated"}
+    assert "2 delegates of XnnpackBackend: host emulation" in run(*asked).out
+    other = run(*asked[:2], "--record", DATA / "corpus/v1.5.1/mm_portable/model.etrecord")
+    assert (other.code, "not one of this program" in other.err) == (3, True)
+
+
+def test_bundle_of_a_file_of_cases_has_them_all(here: None, tmp_path: Path) -> None:
+    program = DATA / "corpus/v1.5.1/mm_portable/model.pte"
+    cases = [[torch.full((2, 2), float(at + one)) for one in range(3)] for at in range(4)]
+    torch.save(cases, tmp_path / "in.pt")
+    method = Runtime.get().load_program(program).load_method("forward")
+    torch.save([tuple(method.execute(case)) for case in cases], tmp_path / "out.pt")
+    torch.save(cases[0], tmp_path / "one.pt")
+    several = ("--inputs", tmp_path / "in.pt", "--expected", tmp_path / "out.pt")
+    made = run("bundle", program, *several, "-o", tmp_path / "m.bpte", "--format", "json")
+    assert made.code == 0, made.err
+    assert [one["case"] for one in valid(made, "bundle")["data"]["cases"]] == [0, 1, 2, 3]
+    assert "4 of 4 cases passed" in run("verify", tmp_path / "m.bpte").out
+    uneven = run(
+        *("bundle", program, "--inputs", tmp_path / "one.pt", "--expected", tmp_path / "out.pt"),
+        *("-o", tmp_path / "n.bpte"),
+    )
+    assert (uneven.code, "outputs of 4 cases" in uneven.err) == (2, True), uneven.err
+
+
 def test_verify_and_bundle_asked_wrongly_are_one_sentence(here: None) -> None:
     program = CONVNET / "model.pte"
     for arguments, code, words in (
