@@ -10,8 +10,8 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.delegate.interface import PreprocessResult
-from compiler.delegate.named_data import NamedDataStoreOutput
-from compiler.errors import CompileError
+from compiler.delegate.named_data import DataEntry, NamedDataStoreOutput
+from compiler.emit.constants import raw_bytes
 from compiler.passes.base import PassResult
 
 _CUSTOM, _TAG = "custom", "delegate_constant_tag"  # as documented; export keeps it
@@ -37,27 +37,56 @@ def delegate_external_constants_pass_unlifted(
     return PassResult(module, bool(nodes))
 
 
-def where_marked(result: PreprocessResult, program: ExportedProgram, what: str) -> PreprocessResult:
-    """Return a result whose blobs are in the file that the weights of its program are marked for.
+def mark_behind(node: torch.fx.Node) -> str | None:
+    """Return the file that a weight is marked for, or the first marked one a node is made of."""
+    seen: set[torch.fx.Node] = set()
+    left = [node]
+    while left:
+        one = left.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        mark = _mark(one) if one.op == "placeholder" else None
+        if mark is not None:
+            return mark
+        left.extend(reversed(one.all_input_nodes))
+    return None
 
-    A backend may pack several weights into one blob, so that a partition has one file.
 
-    Raises: CompileError naming the files if there are several
+def where_marked(result: PreprocessResult, program: ExportedProgram) -> PreprocessResult:
+    """Return a result whose blobs are in the files that the weights of its program are marked for.
+
+    A backend that names files itself, as the one of XNNPACK, is left alone. Another one may have
+    packed several weights into one blob: if all are marked for one file, its blobs go there; if
+    for several, those that are the bytes of a marked weight do, the others stay in the program.
     """
     given = result.data_store_output
-    if given is None or not given.pte_data:
+    if given is None or not given.pte_data or given.external_data:
         return result
-    marks = {_mark(node) for node in program.graph.nodes if node.op == "placeholder"} - {None}
-    if not marks:
+    nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
+    files = {mark for mark in map(_mark, nodes) if mark is not None}
+    if not files:
         return result
-    if len(marks) > 1:
-        raise CompileError(
-            f"the weights of {what} are marked for {', '.join(sorted(map(str, marks)))}; those of "
-            "one partition go into one file"
-        )
-    tag = str(marks.pop())
-    outside = {**given.external_data, tag: {**given.external_data.get(tag, {}), **given.pte_data}}
-    return replace(result, data_store_output=NamedDataStoreOutput(given.buffers, {}, outside))
+    tags = dict.fromkeys(given.pte_data, min(files)) if len(files) == 1 else {}
+    for key, entry in given.pte_data.items() if len(files) > 1 else ():
+        data = given.buffers[entry.buffer_index]
+        owner = next((n for n in nodes if _mark(n) and _is_content(program, n, data)), None)
+        if owner is not None:
+            tags[key] = str(_mark(owner))
+    outside: dict[str, dict[str, DataEntry]] = {}
+    for key, tag in tags.items():
+        outside.setdefault(tag, {})[key] = given.pte_data[key]
+    inside = {key: entry for key, entry in given.pte_data.items() if key not in tags}
+    return replace(result, data_store_output=NamedDataStoreOutput(given.buffers, inside, outside))
+
+
+def _is_content(program: ExportedProgram, node: torch.fx.Node, data: bytes) -> bool:
+    """Return whether bytes are those of a weight as it is."""
+    target = next(s.target for s in program.graph_signature.input_specs if s.arg.name == node.name)
+    held: Any = {**program.constants, **program.state_dict}.get(target or "")
+    if not isinstance(held, torch.Tensor) or held.nbytes != len(data):
+        return False
+    return raw_bytes(held) == memoryview(data)
 
 
 def _mark(node: torch.fx.Node) -> str | None:

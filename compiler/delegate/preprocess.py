@@ -44,7 +44,7 @@ def preprocess_one(
         result = backend.preprocess(copied, specs)
     except Exception as error:
         raise _raised(backend, f"{what} ({_nodes(program)})", error) from error
-    return where_marked(checked(backend, result, what), program, what)
+    return where_marked(checked(backend, result, what), program)
 
 
 def preprocess_all(regions: Mapping[str, Sequence[Region]]) -> Results:
@@ -100,7 +100,13 @@ def _all_methods(backend: type[BackendDetails], regions: Mapping[str, Sequence[R
     for method, found in results.items():
         for region, result in zip(regions[method], found, strict=True):
             checked(backend, result, f"partition {region.tag} of {method}")
-    return {method: list(found) for method, found in results.items()}
+    return {
+        method: [
+            where_marked(result, region.program)
+            for region, result in zip(regions[method], found, strict=True)
+        ]
+        for method, found in results.items()
+    }
 
 
 def _is_mapping(value: object) -> bool:

@@ -10,13 +10,18 @@ import torch
 
 import compiler
 from compiler import (
+    BackendDetails,
     CompileError,
+    CompileSpec,
     ExecutorchBackendConfig,
     ExecutorchProgramManager,
     MemoryPlanningPass,
+    NamedDataStore,
+    PreprocessResult,
     to_edge,
 )
 from compiler.backends.xnnpack import XnnpackPartitioner
+from runtime import Runtime
 from schema import flat_tensor
 from schema import program as pte
 from schema.program import model as m
@@ -180,8 +185,80 @@ def test_weights_of_a_delegate_go_where_they_were_marked(stock: Stock, tmp_path:
     file = str(tmp_path / "weights.ptd")
     found = stock.run(emitted.buffer, [("forward", (inputs,))], data=file)
     torch.testing.assert_close(found[0], [net(inputs)])
-    files = iter(("one", "two"))
-    compiler.delegate_external_constants_pass_unlifted(marked, lambda _: next(files))
-    program = torch.export.export(marked, (inputs,), strict=True)
-    with pytest.raises(compiler.CompileError, match="are marked for one, two"):
-        compiler.to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner())
+
+
+def _marked(net: torch.nn.Module, inputs: Any, file_of: Any) -> torch.export.ExportedProgram:
+    marked = torch.export.export(net.eval(), inputs).module()
+    compiler.delegate_external_constants_pass_unlifted(marked, lambda node: file_of(node.target))
+    return torch.export.export(marked, inputs, strict=True)
+
+
+def _file_of(name: str) -> str | None:
+    """Weights of the second layer go to one file, those of the third stay, the rest to another."""
+    if name.startswith("2."):
+        return "second"
+    return None if name.startswith("5.") else "first"
+
+
+@pytest.mark.interop
+def test_weights_of_one_partition_go_into_several_files(stock: Stock, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    layers: list[torch.nn.Module] = [torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)]
+    layers += [torch.nn.ConvTranspose2d(4, 5, 2), torch.nn.PReLU(), torch.nn.Flatten()]
+    net: Any = torch.nn.Sequential(*layers, torch.nn.Linear(245, 6))
+    inputs = (torch.randn(1, 3, 8, 8),)
+    program = _marked(net, inputs, _file_of)
+    edge = compiler.to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner())
+    emitted = edge.to_executorch()
+    assert len(emitted.executorch_program.plan("forward").delegates) == 1
+    assert sorted(emitted.tensor_data_files) == ["first.ptd", "second.ptd"]
+    emitted.write_tensor_data_to_file(tmp_path)
+    sizes = {name: _bytes_in(tmp_path / f"{name}.ptd") for name in ("first", "second")}
+    assert sizes == {
+        "first": sorted([3 * 4 * 9 * 4, 4 * 4, 4]),  # with the norm in it, and the slope
+        "second": sorted([4 * 5 * 4 * 4, 5 * 4]),
+    }
+    assert net[5].weight.detach().numpy().tobytes() in emitted.buffer
+    wanted = net(*inputs)
+    files = [tmp_path / "first.ptd", tmp_path / "second.ptd"]
+    method = Runtime.get().load_program(emitted.buffer, data_path=files).load_method("forward")
+    assert method is not None
+    torch.testing.assert_close(method.execute(list(inputs)), [wanted], rtol=1e-4, atol=1e-5)
+    # The stock runtime takes one file: both in one.
+    entries = [entry for file in files for entry in flat_tensor.decode(file.read_bytes()).entries]
+    blobs = ((entry.key, flat_tensor.Blob(entry.data, entry.layout)) for entry in entries)
+    whole = tmp_path / "whole.ptd"
+    whole.write_bytes(flat_tensor.encode(flat_tensor.pack(blobs)))
+    found = stock.run(emitted.buffer, [("forward", inputs)], data=str(whole))
+    torch.testing.assert_close(found[0], [wanted], rtol=1e-4, atol=1e-5)
+
+
+def _bytes_in(file: Path) -> list[int]:
+    return sorted(len(entry.data) for entry in flat_tensor.decode(file.read_bytes()).entries)
+
+
+class _Packs(BackendDetails):
+    """Keeps the bytes of the first weight as they are and packs all."""
+
+    @staticmethod
+    def preprocess(edge_program: Any, compile_specs: list[CompileSpec]) -> PreprocessResult:
+        """Return weights as named data."""
+        del compile_specs
+        every = list(edge_program.state_dict.values())
+        store = NamedDataStore()
+        store.add_named_data("first", every[0].detach().numpy().tobytes())
+        store.add_named_data("packed", b"".join(t.detach().numpy().tobytes() for t in every))
+        return PreprocessResult(b"", {}, store.get_named_data_store_output())
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_packed_weights_stay_where_their_files_are_not_one(several: bool) -> None:
+    net, inputs = torch.nn.Linear(5, 3), (torch.randn(2, 5),)
+    program = _marked(net, inputs, lambda name: name if several else "all")
+    lowered: Any = compiler.to_backend(_Packs.__name__, to_edge(program).exported_program(), [])
+    data = lowered.named_data_store_output
+    kept = {tag: sorted(entries) for tag, entries in data.external_data.items()}
+    if not several:
+        assert (kept, sorted(data.pte_data)) == ({"all": ["first", "packed"]}, [])
+        return
+    assert (kept, sorted(data.pte_data)) == ({"weight": ["first"]}, ["packed"])

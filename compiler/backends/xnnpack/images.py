@@ -17,7 +17,14 @@ from compiler.backends.xnnpack.facts import (
 from compiler.backends.xnnpack.layout import channels_last
 from compiler.backends.xnnpack.lowering import Lowering
 from compiler.backends.xnnpack.steps import Step
-from compiler.backends.xnnpack.weights import Filter, bias_of, filter_of, parameters
+from compiler.backends.xnnpack.weights import (
+    Filter,
+    bias_of,
+    filed_as_bias,
+    filed_as_weight,
+    filter_of,
+    parameters,
+)
 from compiler.untyped import aten
 from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.model import NO_VALUE
@@ -88,11 +95,17 @@ def _filter(
 ) -> tuple[int, int]:
     """Add filter and bias of a convolution and return the ids of their values."""
     if data.dtype is not torch.int8:
-        return lowering.fixed(data), NO_VALUE if bias is None else lowering.fixed(bias)
+        with filed_as_weight(lowering, step, 1):
+            ident = lowering.fixed(data)
+        with filed_as_bias(lowering, step, 2):
+            return ident, NO_VALUE if bias is None else lowering.fixed(bias)
     channels = 3 if kind == "DepthwiseConv2d" else 0
     whole = Filter(data, channels, data.shape[channels])
     source: Any = step.node.args[0]
-    return filter_of(lowering, step, whole), bias_of(lowering, step, bias, source)
+    with filed_as_weight(lowering, step, 1):
+        ident = filter_of(lowering, step, whole)
+    with filed_as_bias(lowering, step, 2):
+        return ident, bias_of(lowering, step, bias, source)
 
 
 def filter_in_memory(kind: str, weight: torch.Tensor, groups: int) -> torch.Tensor:

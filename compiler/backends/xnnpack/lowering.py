@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from compiler.backends.xnnpack.placement import Placement
 from compiler.backends.xnnpack.quantised import Affine, affine_of, dynamic_chain
 from compiler.backends.xnnpack.steps import Step, Steps
 from compiler.backends.xnnpack.writer import DATATYPES, QDINT8, PayloadWriter
+from compiler.delegate.outside import mark_behind
 from compiler.errors import UnsupportedError, at
 from schema.payloads.xnnpack import model as m
 from schema.payloads.xnnpack import nodes as n
@@ -145,9 +147,9 @@ class Lowering:
         """Return the id of an operand known at compile time, as the current step reads it."""
         read = self.steps.read_by(self._step, node)
         affine = affine_of(node) if read is not node else None
-        return self.constant(
-            self.steps.root(read), self.steps.constant(read), layout, affine=affine
-        )
+        root = self.steps.root(read)
+        with self.filed_with(root):
+            return self.constant(root, self.steps.constant(read), layout, affine=affine)
 
     def constant(
         self, node: Node, tensor: torch.Tensor, layout: Layout, affine: Affine | None = None
@@ -160,6 +162,21 @@ class Lowering:
             params = None if affine is None else _written(affine)
             self._tensors[key] = self.fixed(in_layout(whole, layout), params)
         return self._tensors[key]
+
+    @contextmanager
+    def filed_with(self, *weights: object) -> Generator[None]:
+        """Put constants that are added meanwhile where the first marked of some weights goes.
+
+        Args:
+            weights: nodes, or what is made of weights; other values are passed over
+        """
+        outer = self.writer.file
+        marks = (mark_behind(node) for node in weights if isinstance(node, Node))
+        self.writer.file = next((mark for mark in marks if mark is not None), outer)
+        try:
+            yield
+        finally:
+            self.writer.file = outer
 
     def fixed(self, tensor: torch.Tensor, params: m.QuantParams | None = None) -> int:
         """Add a constant as it lies in memory and return the id of its value."""

@@ -12,7 +12,14 @@ from compiler.backends.xnnpack.lowering import Lowering
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
 from compiler.backends.xnnpack.quantised import home_of
 from compiler.backends.xnnpack.steps import Step
-from compiler.backends.xnnpack.weights import Filter, bias_of, filter_of, parameters
+from compiler.backends.xnnpack.weights import (
+    Filter,
+    bias_of,
+    filed_as_bias,
+    filed_as_weight,
+    filter_of,
+    parameters,
+)
 from compiler.untyped import aten
 from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.model import NO_VALUE
@@ -51,8 +58,11 @@ def linear(lowering: Lowering, step: Step) -> None:
     if bias is not None:
         # Kernels of bfloat16 add a bias of float32.
         wide = bias.float() if bias.dtype is torch.bfloat16 else bias
-        shift = lowering.fixed(wide.reshape(-1))
-    _product(lowering, step, (source, lowering.fixed(weight), shift), flags)
+        with filed_as_bias(lowering, step, bias_at):
+            shift = lowering.fixed(wide.reshape(-1))
+    with filed_as_weight(lowering, step, weight_at):
+        ident = lowering.fixed(weight)
+    _product(lowering, step, (source, ident, shift), flags)
 
 
 def _computed(lowering: Lowering, step: Step, source: int, places: tuple[int, int]) -> None:
@@ -72,17 +82,21 @@ def _quantised(
     """Write a layer with a weight of whole numbers."""
     whole, bias = weights
     node: Any = step.node
-    weight = filter_of(lowering, step, whole)
+    given_at, weight_at, bias_at = _PLACES[op_of(node)]
+    with filed_as_weight(lowering, step, weight_at):
+        weight = filter_of(lowering, step, whole)
     alone = step.pattern.precision is ConfigPrecisionType.FP32
     if not alone or bias is None:
-        given = node.args[_PLACES[op_of(node)][0]]
-        _product(lowering, step, (source, weight, bias_of(lowering, step, bias, given)), 0)
+        with filed_as_bias(lowering, step, bias_at):
+            shift = bias_of(lowering, step, bias, node.args[given_at])
+        _product(lowering, step, (source, weight, shift), 0)
         return
     # The kernels of plain numbers with such a weight take no bias: it is added.
     product = lowering.inner(node, tuple(map(static_size, shape_of(node))))
     form = n.FullyConnected("FullyConnected", source, weight, NO_VALUE, product, 0)
     lowering.writer.node(form, step.handles)
-    shift = lowering.fixed(bias.float().reshape(-1))
+    with filed_as_bias(lowering, step, bias_at):
+        shift = lowering.fixed(bias.float().reshape(-1))
     lowering.add(step, n.Binary("Add", product, shift, lowering.result(node)))
 
 

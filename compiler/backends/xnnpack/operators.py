@@ -117,7 +117,8 @@ def prelu(lowering: Lowering, step: Step) -> None:
     weight = lowering.steps.constant(slope).reshape(-1)
     rank, layout = rank_of(step.node), lowering.home(step.node)
     shaped = weight.reshape((1, -1) + (1,) * (rank - 2)) if rank > 1 else weight
-    second = lowering.constant(step.node, shaped, layout)
+    with lowering.filed_with(slope):
+        second = lowering.constant(step.node, shaped, layout)
     source = _source(lowering, step)
     lowering.add(step, n.Binary("PReLU", source, second, lowering.result(step.node)))
 
@@ -139,9 +140,10 @@ def norm(lowering: Lowering, step: Step) -> None:
     shape = (1, -1) + (1,) * (rank_of(node) - 2)
     dtype, layout = value_of(node).dtype, lowering.home(node)
     source = _source(lowering, step)
-    factor, summand = (
-        lowering.fixed_in(tensor.reshape(shape).to(dtype), layout) for tensor in (scale, shift)
-    )
+    with lowering.filed_with(*node.args[1:5]):
+        factor, summand = (
+            lowering.fixed_in(tensor.reshape(shape).to(dtype), layout) for tensor in (scale, shift)
+        )
     sizes = map(static_size, in_memory(shape_of(node), layout))
     product = lowering.inner(node, tuple(sizes))
     lowering.writer.node(n.Binary("Multiply", source, factor, product), step.handles)

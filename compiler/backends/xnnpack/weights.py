@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +69,18 @@ def parameters(
         shift = shift * factor + summand
     assert isinstance(shift, torch.Tensor)
     return wide.to(dtype), shift.to(dtype)
+
+
+def filed_as_weight(lowering: Lowering, step: Step, weight_at: int) -> AbstractContextManager[None]:
+    """Put what is added meanwhile into the file a step's weight is marked for."""
+    return lowering.filed_with(step.node.args[weight_at])
+
+
+def filed_as_bias(lowering: Lowering, step: Step, bias_at: int) -> AbstractContextManager[None]:
+    """Put what is added meanwhile into the file a step's bias, or a norm in it, is marked for."""
+    args = step.node.args
+    own = args[bias_at : bias_at + 1] if bias_at >= 0 else ()
+    return lowering.filed_with(*own, *(given for norm in step.norms for given in norm.args[1:5]))
 
 
 def _tall(factor: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

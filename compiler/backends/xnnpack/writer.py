@@ -19,7 +19,11 @@ _ALIGNMENT = 16
 
 
 class PayloadWriter:
-    """Collects the nodes and values of one delegate; ids are places in the list of values."""
+    """Collects the nodes and values of one delegate; ids are places in the list of values.
+
+    Attributes:
+        file: where constants go to from now on, None for the program itself
+    """
 
     def __init__(self, num_externs: int) -> None:
         """Begin a payload.
@@ -27,6 +31,7 @@ class PayloadWriter:
         Args:
             num_externs: inputs and results of the delegate
         """
+        self.file: str | None = None
         self._num_externs = num_externs
         self._values: list[m.XValue] = []
         self._nodes: list[m.XNode] = []
@@ -67,13 +72,16 @@ class PayloadWriter:
         return ident
 
     def constant(self, tensor: torch.Tensor, prefix: str = "") -> int:
-        """Keep the bytes of a tensor and return their place; equal bytes are kept once."""
+        """Keep the bytes of a tensor and return their place; equal bytes are kept once.
+
+        They go into the file that is set at the time.
+        """
         data = Blob(raw_bytes(tensor.contiguous()))
         key = prefix + data.sha256.hex()
         if key not in self._places:
             self._places[key] = len(self._constants)
             self._constants.append(m.ConstantDataOffset(m.NAMED_OFFSET, len(data), key))
-            self._blobs.add_named_data(key, data, _ALIGNMENT)
+            self._blobs.add_named_data(key, data, _ALIGNMENT, self.file)
         return self._places[key]
 
     def node(
