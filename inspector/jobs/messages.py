@@ -144,8 +144,20 @@ class Tried:
     trial: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """A delegate call that is stepped through stands before a node.
+
+    Attributes:
+        state: as a JSON object: position, values that are new; the nodes when it begins; numbers
+            of a value, or a refusal, where that was the answer to a command
+    """
+
+    state: Mapping[str, Any]
+
+
 Message: TypeAlias = (
-    Stage | Counted | Warned | Log | Ready | Measured | Refused | Found | Trying | Tried
+    Stage | Counted | Warned | Log | Ready | Measured | Refused | Found | Trying | Tried | Stepped
 )
 
 
@@ -218,6 +230,7 @@ _KINDS: Mapping[str, Callable[[Mapping[str, Any]], Message | Outcome]] = {
     "candidates": lambda c: Found(tuple(c["nodes"])),
     "trying": lambda c: Trying(tuple((int(start), int(end)) for start, end in c["removed"])),
     "tried": lambda c: Tried(c["trial"]),
+    "stepped": lambda c: Stepped(c["state"]),
     "warning": lambda c: Warned(c["text"], c.get("file", ""), c.get("line", 0)),
     "log": lambda c: Log(str(c["text"]), library=True),
     "ready": lambda c: Ready(tuple(c.get("partitioners", ())), tuple(c.get("planners", ()))),

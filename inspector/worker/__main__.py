@@ -41,6 +41,10 @@ def main() -> int:
 
         return Loop(channel).run()
     request = channel.receive()
+    if request.get("live"):
+        from inspector.worker.live_steps import step_live
+
+        return step_live(channel, request)
     channel.leave_with_parent(request["folder"])
     return _WORK.get(kind, _compile)(channel, request)
 

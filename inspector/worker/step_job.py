@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,12 +14,12 @@ from inspector.jobs.output_file import MADE
 from inspector.worker.blaming import told_lines
 from inspector.worker.exporter import AnswerError, Say, told
 from inspector.worker.inputs import ValuesError, chosen_method, described, made_inputs, read_values
-from runtime import DelegateSteps, ErrorCode, ExecutionError, Method, Runtime
+from runtime import DelegateSteps, ErrorCode, ExecutionError, Program, Runtime
 from runtime.backends.xnnpack.engines import run_kernels_here
 from runtime.loading import read
+from runtime.stepping import InnerNode
 from runtime.verify import bundled_values, find_case
 from schema import bundled
-from schema.program import Program as ProgramFile
 from schema.program import instructions
 from schema.program import model as m
 from schema.version import __version__
@@ -38,31 +39,66 @@ def step_through(job: StepJob, folder: Path, say: Say) -> dict[str, Any]:
 
 
 def _step_through(job: StepJob, folder: Path, say: Say) -> dict[str, Any]:
-    if job.threads:
-        torch.set_num_threads(job.threads)
-    run_kernels_here()
     with told(say, "load"):
-        program = Runtime.get().load_program(job.program, data_path=list(job.data_files))
-        name = chosen_method(program.file, job.method)
-        method = program.load_method(name, engine=job.engine)
-        inputs = _inputs(job, program.file.plan(name))
-        wanted = {value: _filling(what) for value, what in job.replacements}
+        subject = subject_of(job)
+        wanted = {value: filling(what) for value, what in job.replacements}
     before: list[Any] = []
-    with told(say, "run", name):
+    with told(say, "run", subject.name):
         if wanted:
-            fresh = program.load_method(name, engine=job.engine)
-            before = _Walk(program.file, fresh, job, {}).run(inputs)
-        walk = _Walk(program.file, method, job, wanted)
-        outputs = walk.run(inputs)
+            before = Walk(subject, {}).run()
+        walk = Walk(subject, wanted)
+        outputs = walk.run()
     if job.save:
         with told(say, "write"):
             torch.save(walk.tensors, folder / MADE)
+    return answer(walk, outputs, before)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is stepped through.
+
+    Attributes:
+        job: which call, and how
+        program: loaded
+        name: of the method
+        inputs: of the method
+    """
+
+    job: StepJob
+    program: Program
+    name: str
+    inputs: Sequence[Any]
+
+
+def subject_of(job: StepJob) -> Subject:
+    """Return what a job is about; its kernels run in this process from now on.
+
+    Raises: ExecutionError, AnswerError, ValuesError, OSError
+    """
+    if job.threads:
+        torch.set_num_threads(job.threads)
+    run_kernels_here()
+    program = Runtime.get().load_program(job.program, data_path=list(job.data_files))
+    name = chosen_method(program.file, job.method)
+    return Subject(job, program, name, _inputs(job, program.file.plan(name)))
+
+
+def answer(walk: Walk, outputs: Sequence[Any], before: Sequence[Any]) -> dict[str, Any]:
+    """Return what is told at the end.
+
+    Args:
+        walk: that has come to its end
+        outputs: of the method
+        before: those without replacements, nothing where there were none
+    """
+    job = walk.subject.job
     return {
         "etscope": __version__,
         "program": job.program,
-        "method": name,
+        "method": walk.subject.name,
         "inputs": job.inputs if job.case is None else "bundled",
-        **walk.report(method),
+        **walk.report(),
         "outputs": [_output(place, outputs, before) for place in range(len(outputs))],
     }
 
@@ -78,7 +114,7 @@ def _inputs(job: StepJob, plan: Any) -> list[Any]:  # noqa: ANN401
     return read_values(job.inputs)
 
 
-def _filling(what: str) -> torch.Tensor | float:
+def filling(what: str) -> torch.Tensor | float:
     """Return what a value is replaced by: a number for all its elements, or a tensor."""
     if what in _FILLS:
         return float(what == "ones")
@@ -92,41 +128,43 @@ def _filling(what: str) -> torch.Tensor | float:
     return found[0]
 
 
-class _Walk:
+class Walk:
     """A run that goes through one delegate call node by node.
 
     Attributes:
+        subject: what is stepped through
+        nodes: facts of each
+        values: facts of each that was seen, by id
         tensors: values that are asked for
     """
 
     def __init__(
         self,
-        program: ProgramFile,
-        method: Method,
-        job: StepJob,
+        subject: Subject,
         wanted: Mapping[int, torch.Tensor | float],
     ) -> None:
-        self._program = program
-        self._method, self._job, self._wanted = method, job, wanted
+        self.subject = subject
+        self._job, self._wanted = subject.job, dict(wanted)
+        self._method = subject.program.load_method(subject.name, engine=subject.job.engine)
         self._calls = 0
         self._instruction = 0
-        self._nodes: list[dict[str, Any]] = []
-        self._values: dict[int, dict[str, Any]] = {}
+        self.nodes: list[dict[str, Any]] = []
+        self.values: dict[int, dict[str, Any]] = {}
         self.tensors: dict[int, torch.Tensor] = {}
 
-    def run(self, inputs: Sequence[Any]) -> list[Any]:
+    def run(self) -> list[Any]:
         """Run everything; return the outputs.
 
         Raises: AnswerError if there is no such call, or no such node or value in it
         """
         method = self._method
-        method.set_inputs(inputs)
+        method.set_inputs(self.subject.inputs)
         try:
             while True:
                 if method.at_delegate:
                     if self._calls == self._job.call:
                         self._instruction = method.next_instruction
-                        self._through(method.step_into())
+                        self.through(method.step_into())
                         self._calls += 1
                         continue
                     self._calls += 1
@@ -141,33 +179,44 @@ class _Walk:
             )
         return method.get_outputs()
 
-    def _through(self, steps: DelegateSteps) -> None:
+    def through(self, steps: DelegateSteps) -> None:
+        """Go through the call."""
         self._check(steps)
+        self.begin(steps)
+        stop = len(steps.nodes) if self._job.stop is None else self._job.stop
+        for node in steps.nodes:
+            steps.step()
+            if node.index < stop:
+                self.passed(steps, node)
+            else:
+                self._replace(steps, node.outputs)
+        steps.finish()
+
+    def begin(self, steps: DelegateSteps) -> None:
+        """Note the nodes and the values that are given to the call."""
         made = {value for node in steps.nodes for value in node.outputs}
         given = dict.fromkeys(
             value for node in steps.nodes for value in node.inputs if value not in made
         )
         for value in given:
-            self._arrived(steps, value, None)
-        stop = len(steps.nodes) if self._job.stop is None else self._job.stop
-        for node in steps.nodes:
-            steps.step()
-            if node.index < stop:
-                for value in node.outputs:
-                    self._arrived(steps, value, node.index)
-            else:
-                self._replace(steps, node.outputs)
-            self._nodes.append(
-                {
-                    "node": node.index,
-                    "kind": node.kind,
-                    "inputs": list(node.inputs),
-                    "outputs": list(node.outputs),
-                    "debug_handle": node.debug_handle,
-                    "ran": node.index < stop,
-                }
-            )
-        steps.finish()
+            self.arrived(steps, value, None)
+        self.nodes = [
+            {
+                "node": node.index,
+                "kind": node.kind,
+                "inputs": list(node.inputs),
+                "outputs": list(node.outputs),
+                "debug_handle": node.debug_handle,
+                "ran": False,
+            }
+            for node in steps.nodes
+        ]
+
+    def passed(self, steps: DelegateSteps, node: InnerNode) -> None:
+        """Note what a node has made that has just run."""
+        for value in node.outputs:
+            self.arrived(steps, value, node.index)
+        self.nodes[node.index]["ran"] = True
 
     def _check(self, steps: DelegateSteps) -> None:
         known = {value for node in steps.nodes for value in (*node.inputs, *node.outputs)}
@@ -187,11 +236,11 @@ class _Walk:
                 filling = torch.full_like(steps.value(value), cast("Any", filling))
             steps.replace(value, filling)
 
-    def _arrived(self, steps: DelegateSteps, value: int, node: int | None) -> None:
+    def arrived(self, steps: DelegateSteps, value: int, node: int | None) -> None:
         """Replace a value that has just been made where that is wanted, and look at it."""
         self._replace(steps, (value,))
         tensor = steps.value(value)
-        self._values[value] = {
+        self.values[value] = {
             "value": value,
             "made_by": node,
             "replaced": value in self._wanted,
@@ -201,18 +250,18 @@ class _Walk:
         if self._job.save and (value in asked or not asked):
             self.tensors[value] = tensor
 
-    def _delegate(self, method: Method) -> int:
+    def _delegate(self) -> int:
         """Return the index of the delegate that was called."""
-        plan = self._program.plan(method.name)
+        plan = self.subject.program.file.plan(self.subject.name)
         args = instructions(plan)[self._instruction][2].instr_args
         assert isinstance(args, m.DelegateCall)
         return args.delegate_index
 
-    def report(self, method: Method) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """Return what was seen inside of the call."""
         asked = self._job.values
-        values = [each for ident, each in self._values.items() if not asked or ident in asked]
-        partition = method.measurements[self._delegate(method)]
+        values = [each for ident, each in self.values.items() if not asked or ident in asked]
+        partition = self._method.measurements[self._delegate()]
         return {
             "call": self._job.call,
             "calls": self._calls,
@@ -222,7 +271,7 @@ class _Walk:
             "source": partition.source,
             "note": partition.note,
             "stopped_at": self._job.stop,
-            "nodes": self._nodes,
+            "nodes": self.nodes,
             "values": values,
         }
 

@@ -1,0 +1,126 @@
+"""A delegate call that waits at each node for what the parent wants next."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from inspector.jobs.executing import StepJob, executing_from
+from inspector.jobs.live_steps import FINISH, LOOK, REPLACE, RUN_TO
+from inspector.worker import executing
+from inspector.worker.blaming import told_lines
+from inspector.worker.channel import Channel
+from inspector.worker.exporter import AnswerError, Say, told
+from inspector.worker.inputs import ValuesError
+from inspector.worker.step_job import Subject, Walk, answer, filling, subject_of
+from runtime import DelegateSteps, ExecutionError
+
+_NUMBERS = 4096  # of a value that are told at most
+Take = Callable[[], Mapping[str, Any]]
+
+
+def step_live(channel: Channel, request: dict[str, Any]) -> int:
+    """Do what a live job and its parent want; the parent's end is ours."""
+    commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    channel.follow(commands.put, lambda: None)
+    try:
+        job = executing_from(request["job"])
+        assert isinstance(job, StepJob)
+        with told_lines(job.record):
+            result = _live(job, channel.send, commands.get)
+    except BaseException as error:  # noqa: BLE001 - whatever kernels raise
+        channel.send("failed", **executing.failure(error))
+        return 1
+    channel.send("finished", result=result)
+    return 0
+
+
+def _live(job: StepJob, say: Say, take: Take) -> dict[str, Any]:
+    with told(say, "load"):
+        subject = subject_of(job)
+    walk = LiveWalk(subject, say, take)
+    outputs = walk.run()
+    before: list[Any] = []
+    if any(value["replaced"] for value in walk.values.values()):
+        with told(say, "run without replacements", subject.name):
+            before = Walk(subject, {}).run()
+    return answer(walk, outputs, before)
+
+
+class LiveWalk(Walk):
+    """A run that stops in front of nodes of one delegate call.
+
+    Args:
+        subject: what is stepped through
+        say: told where it stands after each command
+        take: returns the next command, waiting for it
+    """
+
+    def __init__(self, subject: Subject, say: Say, take: Take) -> None:
+        super().__init__(subject, {})
+        self._say, self._take = say, take
+
+    def through(self, steps: DelegateSteps) -> None:
+        """Do command after command until one ends the call."""
+        self.begin(steps)
+        self._tell(steps, list(self.values), **self.report())
+        going = True
+        while going:
+            going = self._do(steps, self._take())
+        steps.finish()
+
+    def _do(self, steps: DelegateSteps, command: Mapping[str, Any]) -> bool:
+        """Do a command; return whether to wait for another."""
+        seen = set(self.values)
+        looked, refused, changed = None, "", list[int]()
+        what = command["do"]
+        if what in (RUN_TO, FINISH):
+            stop = len(steps.nodes) if what == FINISH else min(command["node"], len(steps.nodes))
+            self._run_to(steps, stop)
+            changed = [value for value in self.values if value not in seen]
+        else:
+            value = int(command["value"])
+            try:
+                if what == REPLACE:
+                    self._put(steps, value, str(command["what"]))
+                    changed = [value]
+                if what in (REPLACE, LOOK):
+                    looked = self._numbers(steps, value)
+            except OSError as error:
+                refused = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            except (ExecutionError, ValuesError, AnswerError, RuntimeError) as error:
+                refused = str(error)
+        self._tell(steps, changed, looked=looked, refused=refused)
+        return what != FINISH
+
+    def _run_to(self, steps: DelegateSteps, stop: int) -> None:
+        while steps.position < stop:
+            node = steps.nodes[steps.position]
+            steps.step()
+            self.passed(steps, node)
+
+    def _put(self, steps: DelegateSteps, value: int, what: str) -> None:
+        if value not in self.values:
+            raise AnswerError(f"value {value} is not there yet: run to the node behind it first")
+        found = filling(what)
+        there = steps.value(value)
+        tensor = found if isinstance(found, torch.Tensor) else torch.full_like(there, found)
+        steps.replace(value, tensor)
+        made_by = self.values[value]["made_by"]
+        self.arrived(steps, value, made_by)
+        self.values[value]["replaced"] = True
+
+    def _numbers(self, steps: DelegateSteps, value: int) -> dict[str, Any]:
+        if value not in self.values:
+            raise AnswerError(f"value {value} is not there yet: run to the node behind it first")
+        tensor = steps.value(value)
+        few = tensor.flatten()[:_NUMBERS]
+        numbers: Any = few.double() if few.is_floating_point() else few
+        return {"value": value, "total": tensor.numel(), "numbers": numbers.tolist()}
+
+    def _tell(self, steps: DelegateSteps, changed: Sequence[int], **more: Any) -> None:  # noqa: ANN401
+        values = [self.values[value] for value in changed]
+        self._say("stepped", state={**more, "position": steps.position, "values": values})
