@@ -1,0 +1,184 @@
+"""A delegate call that is stepped through, as tables: nodes, values, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
+from devtools_app.viewmodels.units import Quantity
+from inspector.delegate_inside import inside_delegate, inside_of
+from inspector.model_graph import COMPILED, model_graph
+from inspector.session import Session
+from schema.program import instructions
+from schema.program import model as m
+
+STEPPED = "XnnpackBackend"
+_DONE, _NEXT, _LATER = "ran", "next", ""
+_TONES = {_DONE: "good", _NEXT: "accent"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A delegate call of a method that can be stepped through.
+
+    Attributes:
+        number: which of all delegate calls of the method
+        delegate: index of the delegate
+        nodes: how many are inside
+    """
+
+    number: int
+    delegate: int
+    nodes: int
+
+
+def calls_of(session: Session, method: str) -> tuple[Call, ...]:
+    """Return the calls of a method, in the order of its instructions."""
+    program = session.program
+    if program is None or method not in {plan.name for plan in program.plans}:
+        return ()
+    plan = program.plan(method)
+    found = [
+        step.instr_args.delegate_index
+        for _, _, step in instructions(plan)
+        if isinstance(step.instr_args, m.DelegateCall)
+    ]
+    return tuple(
+        Call(number, delegate, len(inside_delegate(session, method, delegate).nodes))
+        for number, delegate in enumerate(found)
+        if 0 <= delegate < len(plan.delegates) and plan.delegates[delegate].id == STEPPED
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Where the nodes of a call are in the graph.
+
+    Attributes:
+        names: by place in the call, name in the graph, empty for what no operator stands for
+        rows: by name in the graph, places in the call
+    """
+
+    names: tuple[str, ...]
+    rows: Mapping[str, tuple[int, ...]]
+
+
+def places_of(session: Session, method: str, delegate: int) -> Places:
+    """Return where the nodes inside a delegate are in the graph."""
+    inside = inside_delegate(session, method, delegate)
+    at = {one.node.name: place for place, one in enumerate(inside.nodes)}
+    names = [""] * len(inside.nodes)
+    rows: dict[str, tuple[int, ...]] = {}
+    graph = model_graph(session, method, COMPILED)
+    for node in graph.nodes if graph is not None else ():
+        if node.delegate != delegate:
+            continue
+        found = tuple(at[one.node.name] for one in inside_of(session, method, node))
+        rows[node.name] = found
+        for place in found:
+            names[place] = names[place] or node.name
+    return Places(tuple(names), rows)
+
+
+def node_table(nodes: Sequence[Mapping[str, Any]], position: int, places: Places | None) -> Table:
+    """Return a row for each node: whether it has run, what it is, what it reads and makes."""
+    names = list(places.names) if places is not None and len(places.names) == len(nodes) else []
+    badges = badge_column(
+        "",
+        [_word(number, position) for number in range(len(nodes))],
+        tone=lambda value: _TONES.get(str(value), ""),
+    )
+    return Table(
+        (
+            text_column("#", [str(node["node"]) for node in nodes], width=4),
+            badges,
+            text_column("kind", [node["kind"] for node in nodes], width=20),
+            text_column("reads", [_ids(node["inputs"]) for node in nodes], width=10),
+            text_column("makes", [_ids(node["outputs"]) for node in nodes], width=7),
+            text_column("in the graph", names or [""] * len(nodes), mono=True),
+        ),
+        len(nodes),
+        keys=list(range(len(nodes))),
+        noun="nodes",
+    )
+
+
+def _word(number: int, position: int) -> str:
+    return _DONE if number < position else _NEXT if number == position else _LATER
+
+
+def _ids(values: Iterable[int]) -> str:
+    return " ".join(map(str, values))
+
+
+def value_table(values: Mapping[int, Mapping[str, Any]]) -> Table:
+    """Return a row for each value that is there, those made last first."""
+    rows = sorted(values.values(), key=lambda one: (_age(one), -one["value"]), reverse=True)
+    return Table(
+        (
+            text_column("value", [str(one["value"]) for one in rows], width=6),
+            text_column("made by", [_maker(one) for one in rows], width=8),
+            text_column("type", [_kind(one) for one in rows], width=20),
+            number_column("min", [one["min"] for one in rows], Quantity.PLAIN),
+            number_column("mean", [one["mean"] for one in rows], Quantity.PLAIN),
+            number_column("max", [one["max"] for one in rows], Quantity.PLAIN),
+            text_column("note", [_note(one) for one in rows]),
+        ),
+        len(rows),
+        keys=[int(one["value"]) for one in rows],
+        noun="values",
+    )
+
+
+def _age(value: Mapping[str, Any]) -> int:
+    made = value["made_by"]
+    return -1 if made is None else int(made)
+
+
+def _maker(value: Mapping[str, Any]) -> str:
+    return "given" if value["made_by"] is None else f"node {value['made_by']}"
+
+
+def _kind(value: Mapping[str, Any]) -> str:
+    return f"{value['dtype']} [{', '.join(map(str, value['shape']))}]"
+
+
+def _note(value: Mapping[str, Any]) -> str:
+    notes = ["replaced"] if value["replaced"] else []
+    notes += [
+        f"{value[name]:,} {word}"
+        for name, word in (("nan", "NaN"), ("inf", "infinite"))
+        if value[name]
+    ]
+    return ", ".join(notes)
+
+
+def number_table(looked: Mapping[str, Any], shape: Sequence[int]) -> Table:
+    """Return the numbers of a value with their places."""
+    numbers = looked["numbers"]
+    return Table(
+        (
+            text_column("place", [_place(at, shape) for at in range(len(numbers))], width=14),
+            number_column("number", numbers, Quantity.PLAIN),
+        ),
+        len(numbers),
+        keys=list(range(len(numbers))),
+        noun="numbers",
+    )
+
+
+def _place(at: int, shape: Sequence[int]) -> str:
+    found: list[str] = []
+    for size in reversed(shape):
+        at, own = divmod(at, max(size, 1))
+        found.append(str(own))
+    return ", ".join(reversed(found)) or "scalar"
+
+
+def selection_of(places: Places | None, method: str, row: int) -> Selection | None:
+    """Return the node of the graph that a node of the call stands for, None for none."""
+    name = places.names[row] if places is not None and row < len(places.names) else ""
+    return Selection(SelectionKind.NODE, method, COMPILED, name) if name else None

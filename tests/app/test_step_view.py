@@ -1,0 +1,146 @@
+"""Stepping inside of a delegate in the window: a real worker that waits between two nodes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+from PySide6.QtWidgets import QPushButton
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.step_tables import (
+    calls_of,
+    node_table,
+    number_table,
+    places_of,
+    value_table,
+)
+from devtools_app.views.step import StepView
+from devtools_app.window import MainWindow
+from inspector.jobs.messages import Ended
+from inspector.model_graph import COMPILED
+from tests.app.sessions import DATA, opened
+
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
+NET = DATA / "corpus/v1.5.1/convnet_xnnpack"
+PATIENCE = 100_000  # ms; a worker loads torch first
+
+
+def panel(window: MainWindow, qtbot, *paths: Path) -> StepView:
+    window.desk.open(tuple(map(str, paths)))
+    qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
+    window.bound["step"].trigger()
+    found = window.docks.by_name["step"].host.view
+    assert isinstance(found, StepView)
+    qtbot.waitUntil(lambda: found.call.count() > 0, timeout=20_000)
+    return found
+
+
+def press(view: StepView, name: str) -> None:
+    button = next(b for b in view.findChildren(QPushButton) if b.accessibleName() == name)
+    assert button.isVisible()
+    assert button.isEnabled(), name
+    button.click()
+
+
+def walk_of(view: StepView, qtbot):
+    """Return the walk when it waits for a command, or has ended."""
+
+    def there() -> bool:
+        walk = view.stepping.current
+        return walk is not None and (walk.ready or not walk.running)
+
+    qtbot.waitUntil(there, timeout=PATIENCE)
+    return view.stepping.current
+
+
+@pytest.mark.parametrize("engine", ["auto", "torch"])
+def test_walk_stops_reads_replaces_and_goes_on(make_window, qtbot, tmp_path, engine) -> None:
+    window = make_window()
+    view = panel(window, qtbot, NET / "model.pte", NET / "model.etrecord")
+    view.engine.setCurrentIndex(view.engine.findData(engine))
+    press(view, "Run the method up to the call")
+    walk = walk_of(view, qtbot)
+    assert (walk.position, len(walk.nodes)) == (0, 6)
+    press(view, "Run the next node")
+    assert walk_of(view, qtbot).position == 1
+    qtbot.waitUntil(lambda: "aten_convolution_default" in view.nodes.rows.columns[5].values)
+    window.router.select(
+        Selection(SelectionKind.NODE, "forward", COMPILED, "aten_convolution_default_2")
+    )
+    qtbot.waitUntil(lambda: view.nodes.current_key() == 3)
+    press(view, "Run all nodes before the one chosen")
+    walk = walk_of(view, qtbot)
+    assert walk.position == 3
+    made = walk.nodes[1]["outputs"][0]
+    assert view.values.show_current(made)
+    view.values.row_chosen.emit(view.values.current_row())
+    assert len(walk_of(view, qtbot).looked["numbers"]) == 2048
+    assert view.numbers.rows.length == 2048
+    for what, words in (("1e", "No such file"), (str(tmp_path), "is a directory")):
+        view.what.setText(what)
+        press(view, "Let the value hold this from now on")
+        walk_of(view, qtbot)
+        assert words.lower() in view.refused.lower()
+    torch.save(torch.zeros(3), tmp_path / "small.pt")
+    view.what.setText(str(tmp_path / "small.pt"))
+    press(view, "Let the value hold this from now on")
+    assert "shape" in walk_of(view, qtbot).refused
+    last = walk_of(view, qtbot).nodes[2]["outputs"][0]
+    assert view.values.show_current(last)
+    view.what.setText("0.5")
+    press(view, "Let the value hold this from now on")
+    value = walk_of(view, qtbot).values[last]
+    assert (value["min"], value["max"], value["replaced"]) == (0.5, 0.5, True)
+    assert view.refused == ""
+    press(view, "Run what is left of the method")
+    qtbot.waitUntil(lambda: not view.stepping.running, timeout=PATIENCE)
+    outcome = view.stepping.current.outcome
+    assert outcome.ended is Ended.FINISHED, outcome
+    assert outcome.result["outputs"][0]["difference"] > 0
+    source = "host emulation" if engine == "torch" else outcome.result["source"]
+    assert outcome.result["source"] == source
+
+
+def test_walk_that_dies_offers_the_other_engine_and_another_begins(make_window, qtbot) -> None:
+    window = make_window()
+    view = panel(window, qtbot, NET / "model.pte")
+    press(view, "Run the method up to the call")
+    walk_of(view, qtbot)
+    os.kill(view.stepping.pid, signal.SIGSEGV)
+    qtbot.waitUntil(lambda: not view.stepping.running, timeout=PATIENCE)
+    assert view.stepping.current.outcome.ended is Ended.CRASHED
+    assert "SIGSEGV" in view.error
+    press(view, "Begin again with the other engine")
+    walk = walk_of(view, qtbot)
+    assert (walk.job.engine, walk.position) == ("torch", 0)
+    press(view, "End it here")
+    qtbot.waitUntil(lambda: not view.stepping.running, timeout=PATIENCE)
+
+
+def test_calls_and_places_are_those_of_the_payloads() -> None:
+    session = opened(NET)
+    calls = calls_of(session, "forward")
+    assert [(call.number, call.delegate, call.nodes) for call in calls] == [(0, 0, 6), (1, 1, 1)]
+    places = places_of(session, "forward", 0)
+    assert places.names[1] == "aten_convolution_default"
+    assert places.names[0] == ""
+    assert all(row in places.rows[name] for row, name in enumerate(places.names) if name)
+    assert calls_of(session, "other") == ()
+
+
+def test_tables_of_a_walk_say_what_ran_and_where_numbers_are() -> None:
+    nodes = [{"node": at, "kind": "Add", "inputs": [at], "outputs": [at + 1]} for at in range(3)]
+    table = node_table(nodes, 1, None)
+    assert list(table.columns[1].values) == ["ran", "next", ""]
+    facts = {"dtype": "int8", "shape": [2, 3], "min": None, "mean": None, "max": None}
+    value = {**facts, "value": 4, "made_by": 1, "replaced": True, "nan": 2, "inf": 0}
+    given = {**value, "value": 0, "made_by": None, "replaced": False, "nan": 0}
+    values = value_table({0: given, 4: value})
+    assert list(values.keys) == [4, 0]
+    assert list(values.columns[-1].values) == ["replaced, 2 NaN", ""]
+    numbers = number_table({"numbers": [1, 2, 3, 4]}, [2, 3])
+    assert list(numbers.columns[0].values) == ["0, 0", "0, 1", "0, 2", "1, 0"]
