@@ -44,6 +44,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec("sample", "Open the sample", "File", (), "play", group="open"),
     ActionSpec("compile", "Compile…", "File", ("Ctrl+Shift+B",), "play", group="compile"),
     ActionSpec("run", "Run…", "File", ("Ctrl+Shift+R",), "play", group="compile"),
+    ActionSpec("step", "Step through a delegate", "File", (), "step", group="compile"),
     ActionSpec("reload", "Reload", "File", ("F5",), "reload", group="session"),
     ActionSpec("watch", "Reload when files change", "File", (), "", True, "session"),
     ActionSpec("close_session", "Close session", "File", ("Ctrl+W",), "close", group="session"),
@@ -85,6 +86,9 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ),
     ActionSpec("recipe", "Show the recipe", "Recipe", (), "recipe", group="show"),
     ActionSpec("compare", "Compare variants", "Recipe", ("Ctrl+D",), "compare", group="show"),
+    ActionSpec(
+        "bisect", "Find nodes to keep off the delegate", "Recipe", (), "bisect", group="show"
+    ),
     ActionSpec("copy_python", "Copy as Python", "Recipe", (), "copy", group="copy"),
     ActionSpec("copy_command", "Copy as command", "Recipe", (), "copy", group="copy"),
     ActionSpec("commands", "Command palette…", "Help", ("Ctrl+Shift+P",), "command", group="help"),

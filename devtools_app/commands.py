@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
 from devtools_app import transitions
 from devtools_app.about import AboutDialog
+from devtools_app.bisect_command import BisectCommand
 from devtools_app.compile_command import CompileCommand
 from devtools_app.desk import Notice
 from devtools_app.editor import EditorError, default_template, editor_command
@@ -75,6 +76,7 @@ class Commands:
         compiles: File > Compile…
         runs: File > Run…
         recipes: what the Recipe menu does
+        bisects: what the Bisect panel asks for
     """
 
     def __init__(self, window: MainWindow) -> None:
@@ -85,6 +87,7 @@ class Commands:
         self.compiles = CompileCommand(window, lambda: self.dialogs)
         self.runs = RunCommand(window, lambda: self.dialogs)
         self.recipes = RecipeCommand(window)
+        self.bisects = BisectCommand(window, self.recipes)
 
     def handlers(self) -> dict[str, Callable[[], object]]:
         """Return the handler of each action of the table."""
@@ -125,6 +128,8 @@ class Commands:
             "redo": self._window.workbench.redo,
             "recipe": lambda: self._window.show_view("recipe"),
             "compare": lambda: self._window.show_view("compare"),
+            "step": lambda: self._window.show_view("step"),
+            "bisect": lambda: self._window.show_view("bisect"),
             "copy_python": self.recipes.copy_python,
             "copy_command": self.recipes.copy_command,
             "commands": self._window.palettes.commands,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _FAMILIES = {"compute-": "Compute in", "quantise-": "Quantise"}
 _WIDTH = 380
+_LINES, _LONGEST = 4, 200  # that the line at the end has room for, in lines and in characters
 _POINT = "Point at a change to see what it does to the partitions"
 
 
@@ -98,18 +99,27 @@ class EditMenu(QObject):
     def _show_effect(self) -> None:
         offer = self._pointed
         words = _POINT if offer is None else self._previews.effect(offer.job, self._base)
-        self.effect.setText(f"{words[:1].upper()}{words[1:]}")
+        self.effect.setToolTip(words if len(words) > _LONGEST else "")
+        self.effect.setText(shortened(f"{words[:1].upper()}{words[1:]}", _LONGEST))
 
 
 def _label() -> QLabel:
-    """Return the line that tells what an edit would do; with room for two lines."""
+    """Return the words that tell what an edit would do; a menu keeps its size while it is open."""
     label = QLabel(_POINT)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
     label.setAccessibleName("What the change would do")
     label.setContentsMargins(8, 4, 8, 6)
-    label.setFixedSize(_WIDTH, 2 * label.fontMetrics().lineSpacing() + 12)
+    label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+    label.setFixedSize(_WIDTH, _LINES * label.fontMetrics().lineSpacing() + 12)
     return label
+
+
+def shortened(words: str, longest: int) -> str:
+    """Return words of no more than so many characters, cut between two of them."""
+    if len(words) <= longest:
+        return words
+    return f"{words[:longest].rpartition(' ')[0]}…"
 
 
 def _family(offer: Offer) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from PySide6.QtCore import QObject
 from typing_extensions import override
 
 from devtools_app.following import Followed, Follower, Progress
@@ -14,6 +15,8 @@ from devtools_app.state import OpenSession
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.jobs.executing import MeasureJob, RunJob
     from inspector.jobs.measure import Measurement, MeasureRun
+
+_KEPT = 32  # measurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,33 @@ def session_keys(shown: tuple[OpenSession, ...]) -> tuple[tuple[str, int], ...]:
 
 
 class Measurer(Follower[Measuring]):
-    """Runs one measurement at a time; a new one gives up the one before."""
+    """Runs one measurement at a time; a new one gives up the one before.
+
+    What was measured is remembered for as long as the sessions are the same.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._known: dict[tuple[tuple[str, int], ...], Measurement] = {}
+
+    def known(self, shown: tuple[OpenSession, ...]) -> Measurement | None:
+        """Return the last measurement of these sessions in this order, None when there is none."""
+        return self._known.get(session_keys(shown))
+
+    def measures(self, shown: tuple[OpenSession, ...]) -> bool:
+        """Return whether these sessions are being measured."""
+        found = self.current
+        return self.running and found is not None and found.sessions == session_keys(shown)
+
+    def measure(self, shown: tuple[OpenSession, ...], form: RunForm) -> bool:
+        """Measure sessions side by side; return whether all of them have a program to run."""
+        from inspector.jobs.executing import MeasureJob
+
+        jobs = measured_jobs(shown, form)
+        if len(jobs) != len(shown) or len(jobs) < 2:
+            return False
+        self.start(MeasureJob(jobs), session_keys(shown))
+        return True
 
     def start(self, job: MeasureJob, sessions: tuple[tuple[str, int], ...]) -> None:
         """Measure.
@@ -60,4 +89,9 @@ class Measurer(Follower[Measuring]):
     @override
     def _settled(self, run: Followed, current: Measuring) -> Measuring:
         super()._settled(run, current)
-        return replace(current, measurement=cast("MeasureRun", run).measurement)
+        found = cast("MeasureRun", run).measurement
+        self._known.pop(current.sessions, None)
+        self._known[current.sessions] = found
+        while len(self._known) > _KEPT:
+            self._known.pop(next(iter(self._known)))
+        return replace(current, measurement=found)

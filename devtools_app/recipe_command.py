@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QMenu
 
 from devtools_app.desk import Notice
-from devtools_app.measuring import Measuring, measured_jobs, session_keys
+from devtools_app.measuring import Measuring
 from devtools_app.recompiling import Phase, Round, variant_folder
 from devtools_app.run_form import Runnable, runnable
 from devtools_app.state import State
@@ -52,13 +53,27 @@ class RecipeCommand:
         if one is None:
             self._window.notice(Notice(_NOTHING, "warning"))
             return
+        self.when_agreed(one, "Recompiling", lambda: self._start(one.id))
+
+    def when_agreed(self, one: Variant, what: str, then: Callable[[], object]) -> None:
+        """Do something that runs the code a recipe names; ask first where nobody has agreed.
+
+        Args:
+            one: whose draft it is
+            what: it is, as the first word of a sentence
+            then: does it
+        """
         code = list(self._unknown_code(one.draft.present, one))
         if not code:
-            self._start(one.id)
+            then()
             return
-        text = f"Recompiling runs the Python code in {' and '.join(code)}, with your rights."
-        offer = ("Run it", lambda: self._trust(code, one.id))
-        self._window.strip.show_message(text, "warning", "", [offer])
+
+        def agreed() -> None:
+            self._trusted.update(code)
+            then()
+
+        text = f"{what} runs the Python code in {' and '.join(code)}, with your rights."
+        self._window.strip.show_message(text, "warning", "", [("Run it", agreed)])
 
     def offer(self, request: OfferEdits) -> None:
         """Add to a menu the edits that can be made on something."""
@@ -137,10 +152,6 @@ class RecipeCommand:
             same = False
         known = {job.source.path} if same else set[str]()
         return tuple(path for path in code_files(job) if path not in known)
-
-    def _trust(self, code: list[str], number: int) -> None:
-        self._trusted.update(code)
-        self._start(number)
 
     def _start(self, number: int) -> None:
         window = self._window
@@ -239,14 +250,9 @@ class RecipeCommand:
         store.update(history=history)
 
     def _measure(self) -> None:
-        """Measure what is compared, as long as nothing else is measured."""
-        from inspector.jobs.executing import MeasureJob
-
-        state, measurer = self._window.store.state, self._window.measurer
-        shown = compared_sessions(state)
-        jobs = measured_jobs(shown, self._window.running.form)
-        if len(jobs) == len(shown) > 1:
-            measurer.start(MeasureJob(jobs), session_keys(shown))
+        """Measure what is compared; what is measured now is another pair, or an older one."""
+        window = self._window
+        window.measurer.measure(compared_sessions(window.store.state), window.running.form)
 
 
 def _title(state: State, one: Variant) -> str:

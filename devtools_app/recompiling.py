@@ -237,18 +237,28 @@ def variant_folder(program: str, name: str) -> str:
         program: path of a file of the variant it comes from
         name: of that variant; a number at its end counts on
     """
-    path = Path(os.path.abspath(program))
-    stem = _NUMBER.sub("", name) or path.stem
-    place = path.parent.parent
-    if not place.name.endswith(_ENDING):
-        place = path.with_name(f"{path.stem}{_ENDING}")
-        writable = os.access(path.parent, os.W_OK)
-        if not writable or path.is_relative_to(Path(__file__).parent):
-            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-            place = cache / "etscope" / f"{path.parent.name}{_ENDING}"
+    place = variants_place(program)
+    stem = _NUMBER.sub("", name) or Path(program).stem
     try:
         endings = (_NUMBER.search(name) for name in os.listdir(place))
         taken = [int(found["number"]) for found in endings if found is not None]
     except OSError:  # not there yet, or the compile says why it cannot be written
         taken = []
     return str(place / f"{stem}_{max(taken, default=0) + 1}")
+
+
+def variants_place(program: str) -> Path:
+    """Return the folder that holds what is made of a program.
+
+    Args:
+        program: path of a file of any of its variants
+    """
+    path = Path(os.path.abspath(program))
+    place = path.parent.parent
+    if place.name.endswith(_ENDING):
+        return place
+    place = path.with_name(f"{path.stem}{_ENDING}")
+    if os.access(path.parent, os.W_OK) and not path.is_relative_to(Path(__file__).parent):
+        return place
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "etscope" / f"{path.parent.name}{_ENDING}"

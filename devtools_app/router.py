@@ -35,6 +35,7 @@ class Router:
             requests.UndoRecipe: self._undo,
             requests.OfferEdits: lambda one: window.commands.recipes.offer(one),
             requests.Recompile: lambda _one: window.commands.recipes.recompile(),
+            requests.Bisect: lambda one: window.commands.bisects.start(one),
             requests.SetNote: self._set_note,
             requests.Say: lambda one: window.status.say(one.text),
         }

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QVBoxLa
 from typing_extensions import override
 
 from devtools_app.actions import Actions
+from devtools_app.bisecting import Bisecting
 from devtools_app.centre import Centre
 from devtools_app.commands import Commands
 from devtools_app.compiling import Compiling
@@ -18,6 +19,7 @@ from devtools_app.desk import Desk, Notice
 from devtools_app.docks import Docks
 from devtools_app.dropping import Dropping
 from devtools_app.icon_set import app_icon
+from devtools_app.keeping import Keeper
 from devtools_app.measuring import Measurer
 from devtools_app.menus import Menus
 from devtools_app.opening import Load, load_later
@@ -30,6 +32,7 @@ from devtools_app.settings import Settings, SettingsFile
 from devtools_app.start_page import SAMPLE, StartPage
 from devtools_app.state import State
 from devtools_app.status_line import StatusLine
+from devtools_app.stepping import Stepping
 from devtools_app.store import Store
 from devtools_app.theme import Theme
 from devtools_app.top_bar import TopBar
@@ -58,6 +61,8 @@ class MainWindow(QMainWindow):
         rounds: makes variants by Ctrl+R
         previews: what edits would do to the partitions
         measurer: measures variants side by side
+        bisecting: looks for the nodes that a delegate should not have
+        stepping: steps through a delegate call
         centre: the views in the middle
         centre_specs: which views those are, in the order of their tabs
         docks: the panels
@@ -87,11 +92,15 @@ class MainWindow(QMainWindow):
         self.compiling = Compiling(self)
         self.running = Running(self)
         self.workbench = Workbench(self.store, self)
+        self._keeper = Keeper(self.store, self)
         self.previews = Previews(self)
         self.rounds = Recompiling(lambda: self.previews.studio, self)
         self.measurer = Measurer(self)
-        jobs = (self.compiling, self.running, self.measurer, self.previews)
-        context = ViewContext(self.store, theme, self.router, log or LogStore(), *jobs)
+        self.bisecting = Bisecting(self)
+        self.stepping = Stepping(self)
+        jobs = (self.compiling, self.running, self.measurer, self.previews, self.bisecting)
+        logged = log or LogStore()
+        context = ViewContext(self.store, theme, self.router, logged, *jobs, self.stepping)
         self.centre_specs = tuple(view for view in views if view.area is Area.CENTRE)
         self.strip = MessageStrip(theme)
         self.centre = Centre(context, self.centre_specs)
@@ -323,6 +332,9 @@ class MainWindow(QMainWindow):
         self.rounds.shut_down()
         self.measurer.shut_down()
         self.previews.shut_down()
+        self.bisecting.shut_down()
+        self.stepping.shut_down()
+        self._keeper.shut_down()
         self.status.shut_down()
         self.palettes.shut_down()
         self.desk.shut_down()

@@ -29,6 +29,7 @@ from compiler.partitioners import is_called
 from schema.etrecord.verdicts import Outcome
 
 Node = torch.fx.Node
+DENIED_AS = "which was denied as "
 _IDLE = ("getitem", "aten.view_copy.default", "aten.alias_copy.default")
 
 
@@ -46,7 +47,7 @@ class SteeredPartitioner(Partitioner):
         self.inner = inner
         self.rules = rules
         self.verdict_name = name_of(inner)
-        self._refused: set[tuple[str, int]] = set()
+        self._refused: dict[tuple[str, int], str] = {}
 
     def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
         """Return what the wrapped partitioner returns."""
@@ -138,7 +139,7 @@ class SteeredPartitioner(Partitioner):
             return False
         note(node, veto[0], Outcome.VETOED, f"vetoed by the user: {veto[1]}")
         if veto[0] == "deny_nodes" and operator_of(node) in operators_behind(node)[1:]:
-            self._refused.update(_sources(node))
+            self._refused.update(dict.fromkeys(_sources(node), node.name))
         return True
 
     def _veto(self, node: Node) -> tuple[str, str] | None:
@@ -169,7 +170,7 @@ class SteeredPartitioner(Partitioner):
         # An operator that was kept whole and then vetoed by name comes back in parts.
         for key in _sources(node):
             if key in self._refused:
-                return "deny_nodes", f"it is a part of {key[0]}, which was denied"
+                return "deny_nodes", f"it is a part of {key[0]}, {DENIED_AS}{self._refused[key]}"
         return None
 
     def _is_large_enough(self, group: Sequence[Node]) -> bool:

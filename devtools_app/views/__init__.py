@@ -31,6 +31,8 @@ VIEWS: tuple[ViewSpec, ...] = (
     entry("operators", "Operators", Area.BOTTOM, "operators"),
     entry("compile", "Compile", Area.BOTTOM, "play", without_session=True, action="compile"),
     entry("run", "Run", Area.BOTTOM, "play", without_session=True),
+    entry("step", "Step", Area.BOTTOM, "step", without_session=True),
+    entry("bisect", "Bisect", Area.BOTTOM, "bisect", without_session=True),
     entry("issues", "Issues", Area.BOTTOM, "issues"),
     entry("log", "Log", Area.BOTTOM, "log", without_session=True),
 )

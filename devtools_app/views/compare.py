@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.measuring import measured_jobs, session_keys
+from devtools_app.measuring import measured_jobs
 from devtools_app.requests import GoTo, OpenPaths, ShowSession, ShowView
 from devtools_app.state import Gaps, OpenSession, Place, State
 from devtools_app.theme import FontSize, set_role
@@ -40,7 +40,6 @@ from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.comparing.model import Comparison
 from inspector.comparing.sessions import compare_sessions
-from inspector.jobs.executing import MeasureJob
 from inspector.numerics.report import GapReport
 
 if TYPE_CHECKING:
@@ -53,6 +52,7 @@ _ALONE = Need(
     "etscope compare model.pte other.pte",
 )
 _ALL = "*"
+_MEASURE = "Run the programs side by side until their times can be told"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,9 +85,7 @@ class ComparePane(Pane):
         self.bars = DeltaBars(context.theme, "Where the time went")
         for tool in (self.former, self.newer):
             self.add_tool(tool)
-        self._measure = self.add_button(
-            "Measure", "Run the programs side by side until their times can be told", self.measure
-        )
+        self._measure = self.add_button("Measure", _MEASURE, self.measure)
         self._cancel = self.add_button(
             "Cancel", "Cancel the measurement", self.measurer.cancel, right=True
         )
@@ -154,7 +152,7 @@ class ComparePane(Pane):
         if len(shown) < 2:
             self.show_need(_ALONE)
             return
-        measurement = self._measurement(shown)
+        measurement = self.measurer.known(shown)
         gaps = tuple(state.gaps_of(one) for one in shown)
         key = (shown, id(measurement), *map(id, gaps))
         self.request(key, lambda: _compare(shown, measurement, gaps))
@@ -168,6 +166,10 @@ class ComparePane(Pane):
         if len(others) > 1:
             others.append(("all others", _ALL))
         self.newer.show_choices(others, shown[1].id if len(shown) == 2 else _ALL)
+        without = [one.id for one in shown if not measured_jobs((one,), self._running.form)]
+        self._measure.setEnabled(not without)
+        no_program = f"No program to run in {', '.join(without)}"
+        self._measure.setToolTip(no_program if without else _MEASURE)
 
     def _show_tree(self, state: State) -> None:
         one = state.history.of_session(state.current)
@@ -186,6 +188,9 @@ class ComparePane(Pane):
             others = [each for each in ids if each != first]
             chosen = (first, second if second != first else others[0])
         self.store.update(compared=chosen)
+        shown = compared_sessions(self.state)
+        if self.measurer.known(shown) is None and not self.measurer.measures(shown):
+            self.measure()  # what is chosen to be compared has a difference to be told
 
     @override
     def show_result(self, result: object) -> None:
@@ -227,18 +232,7 @@ class ComparePane(Pane):
 
     def measure(self) -> None:
         """Run the programs side by side, in a process of its own."""
-        shown = compared_sessions(self.state)
-        jobs = measured_jobs(shown, self._running.form)
-        if len(jobs) == len(shown) > 1:
-            self.measurer.start(MeasureJob(jobs), session_keys(shown))
-
-    def _measurement(self, shown: tuple[OpenSession, ...]) -> Measurement | None:
-        found = self.measurer.current
-        return (
-            found.measurement
-            if found is not None and found.sessions == session_keys(shown)
-            else None
-        )
+        self.measurer.measure(compared_sessions(self.state), self._running.form)
 
     def _measured(self) -> None:
         self._refresh_tools()

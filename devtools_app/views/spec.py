@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from PySide6.QtWidgets import QWidget
 
+from devtools_app.bisecting import Bisecting
 from devtools_app.compiling import Compiling
 from devtools_app.measuring import Measurer
 from devtools_app.previewing import Previews
 from devtools_app.requests import Ask
 from devtools_app.running import Running
 from devtools_app.state import State
+from devtools_app.stepping import Stepping
 from devtools_app.store import Store
 from devtools_app.theme import Theme
 from devtools_app.widgets.empty_state import Need
@@ -48,6 +50,8 @@ class ViewContext:
         running: the run, verification or bundling that runs or ran last
         measurer: the measurement that runs or ran last
         previews: what edits of recipes would do to the partitions
+        bisecting: the bisection that runs or ran last
+        stepping: the delegate call that is stepped through
     """
 
     store: Store
@@ -58,6 +62,8 @@ class ViewContext:
     running: Running = field(default_factory=Running)
     measurer: Measurer = field(default_factory=Measurer)
     previews: Previews = field(default_factory=Previews)
+    bisecting: Bisecting = field(default_factory=Bisecting)
+    stepping: Stepping = field(default_factory=Stepping)
 
 
 @runtime_checkable

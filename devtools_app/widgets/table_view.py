@@ -102,6 +102,8 @@ class TableView(ItemPanel):
             self._model.set_table(table)
             if not same:
                 self._shape_columns()
+            elif self.rows.length <= _SAMPLE_ROWS and not self._plain:
+                self._fit_columns()  # rows that come while a job runs may need more room
             if current is not None:
                 self.show_current(current)
             self._rows_changed()
@@ -200,7 +202,10 @@ class TableView(ItemPanel):
             for index, column in enumerate(columns):
                 self._grid.setColumnWidth(index, self._width_of(index, column).usual)
         else:
-            self._fit.set_columns([self._width_of(*one) for one in enumerate(columns)])
+            self._fit_columns()
+
+    def _fit_columns(self) -> None:
+        self._fit.set_columns([self._width_of(*one) for one in enumerate(self.rows.columns)])
 
     def _width_of(self, index: int, column: Column) -> ColumnWidth:
         mono = column.mono or column.kind in _NUMBERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from inspector.bisecting.bound import Bound, parse_bound
 from inspector.bisecting.search import Result
 from inspector.bisecting.trials import STATE, Node, State, StateError, Trial, trial_from
+from inspector.bisecting.words import finding_from, kept_out, sentence_of, value_of
 from inspector.cli.answer import (
     FAILED,
     FINE,
@@ -38,7 +39,6 @@ from inspector.jobs.recipe import RECIPE, recipe_of
 from schema.errors import Issue
 from schema.etrecord import sniff as is_record
 
-_SHOWN = 40
 _HEAD = 4096
 
 
@@ -190,8 +190,7 @@ class _Log(Progress):
 def _trial_line(number: int, trial: Trial, bound: Bound) -> str:
     out = f"{trial.count:,} node{'' if trial.count == 1 else 's'} out"
     word = "holds" if trial.holds else "does not hold"
-    value = bound.shown(trial.value) if trial.value is not None else trial.words
-    return f"trial {number:>3}: {out:<16} {value}: {word} ({trial.seconds:.1f} s)"
+    return f"trial {number:>3}: {out:<16} {value_of(trial, bound)}: {word} ({trial.seconds:.1f} s)"
 
 
 def _answer(
@@ -202,35 +201,34 @@ def _answer(
     folder: Path,
     issues: list[Issue],
 ) -> Answer:
-    nodes = [Node(**one) for one in found["nodes"]]
-    before, after = trial_from(found["before"]), trial_from(found["after"])
-    result = Result(found["result"])
-    recipe = _written(job.compile, nodes, folder) if result is Result.FOUND else ""
-    sentence = _sentence(result, bound, nodes, (before, after))
+    done = finding_from(found)
+    written = done.result is Result.FOUND
+    recipe = _written(job.compile, done.nodes, folder) if written else ""
+    sentence = sentence_of(done, bound)
     data = {
         "bound": bound.text,
         "metric": bound.metric,
-        "result": result.value,
+        "result": done.result.value,
         "sentence": sentence,
-        "nodes": [_node_json(node) for node in nodes],
-        "before": _trial_json(before),
-        "after": _trial_json(after),
-        "candidates": found["candidates"],
+        "nodes": [_node_json(node) for node in done.nodes],
+        "before": _trial_json(done.before),
+        "after": _trial_json(done.after),
+        "candidates": done.candidates,
         "trials": [_trial_json(trial) for trial in state.trials],
         "recipe": recipe or None,
         "folder": str(folder),
     }
     lines = [
         sentence,
-        f"{len(state.trials):,} programs were tried, of {found['candidates']:,} nodes",
+        f"{len(state.trials):,} programs were tried, of {done.candidates:,} nodes",
     ]
     if recipe:
         lines.append(f"{recipe} keeps them out")
-    code = JUDGED if result is Result.ELSEWHERE else FINE
-    return Answer(data, lines=lines, tables=(_table(nodes),), issues=issues, code=code)
+    code = JUDGED if done.result is Result.ELSEWHERE else FINE
+    return Answer(data, lines=lines, tables=(_table(done.nodes),), issues=issues, code=code)
 
 
-def _table(nodes: list[Node]) -> Table:
+def _table(nodes: Sequence[Node]) -> Table:
     columns = (
         Column("method"),
         Column("node"),
@@ -242,36 +240,11 @@ def _table(nodes: list[Node]) -> Table:
     return Table("", columns, rows)
 
 
-def _sentence(result: Result, bound: Bound, nodes: list[Node], ends: tuple[Trial, Trial]) -> str:
-    before, after = ends
-    if result is Result.FINE:
-        return f"nothing has to be taken out: {_value(bound, before)}"
-    if result is Result.ELSEWHERE:
-        return (
-            f"it is not due to delegation: {_value(bound, before)}, and with nothing delegated"
-            f" {_value(bound, after)}"
-        )
-    names = [f"{one.name} ({one.operator})" for one in nodes[:_SHOWN]]
-    more = f" and {len(nodes) - _SHOWN:,} more" if len(nodes) > _SHOWN else ""
-    count = f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}"
-    verb = "has" if len(nodes) == 1 else "have"
-    return (
-        f"{count} {verb} to be taken out of the delegate: {', '.join(names)}{more}; that takes"
-        f" {_value(bound, before)} to {_value(bound, after)}"
-    )
-
-
-def _value(bound: Bound, trial: Trial) -> str:
-    return bound.shown(trial.value) if trial.value is not None else trial.words
-
-
-def _written(job: CompileJob, nodes: list[Node], folder: Path) -> str:
+def _written(job: CompileJob, nodes: Sequence[Node], folder: Path) -> str:
     """Write the recipe that keeps nodes out; return its path."""
-    names = tuple(dict.fromkeys((*job.rules.deny_nodes, *(node.name for node in nodes))))
-    repaired = replace(job, rules=replace(job.rules, deny_nodes=names))
     path = folder / RECIPE
     try:
-        path.write_text(recipe_of(repaired, {}).text, "utf-8")
+        path.write_text(recipe_of(kept_out(job, nodes), {}).text, "utf-8")
     except OSError as error:
         raise CommandError(
             f"{path} cannot be written: {error.strerror or error}", FAILED

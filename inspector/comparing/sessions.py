@@ -321,7 +321,10 @@ def _missing(sessions: Sequence[Session], names: Sequence[str]) -> list[str]:
         ("no program", [session.program is not None for session in sessions]),
         ("no ETRecord", [session.record is not None for session in sessions]),
         ("no trace: no recorded times", [bool(session.dumps) for session in sessions]),
-        ("no debug buffer: no errors", [s.debug_buffer is not None for s in sessions]),
+        (
+            "no debug buffer: its numbers are not compared",
+            [s.debug_buffer is not None for s in sessions],
+        ),
     ):
         if any(has):
             found += [

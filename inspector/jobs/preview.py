@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -107,17 +108,20 @@ class MethodDifference:
     @property
     def words(self) -> str:
         """Return it as a sentence."""
-        parts = [
-            f"{backend} {verb} {len(nodes):,} node{'s' * (len(nodes) != 1)}"
-            for found, verb in ((self.gained, "gains"), (self.lost, "loses"))
-            for backend, nodes in found.items()
-        ]
+        parts = [self._moved(backend) for backend in dict.fromkeys((*self.gained, *self.lost))]
         for count, what in ((self.partitions, "partition"), (self.boundaries, "boundar")):
             if count:
                 parts.append(f"{count:+,} {_plural(what, count)}")
         if self.copied_bytes:
             parts.append(f"{self.copied_bytes:+,} bytes over boundaries")
         return ", ".join(parts) or "nothing changes"
+
+    def _moved(self, backend: str) -> str:
+        """Return what a backend gains and loses."""
+        counts = ((self.gained, "gains"), (self.lost, "loses"))
+        both = [(verb, len(found[backend])) for found, verb in counts if backend in found]
+        words = [f"{verb} {count:,}" for verb, count in both]
+        return f"{backend} {' and '.join(words)} node{'s' * (both[-1][1] != 1)}"
 
 
 def _plural(what: str, count: int) -> str:
@@ -149,7 +153,7 @@ class Preview:
 
 
 def _difference(base: MethodPreview, found: MethodPreview) -> MethodDifference:
-    before, after = base.owners(), found.owners()
+    before, after = _by_origin(base), _by_origin(found)
     old, new = copied_bytes(base.boundaries), copied_bytes(found.boundaries)
     return MethodDifference(
         gained=_by_backend(after, before),
@@ -162,10 +166,31 @@ def _difference(base: MethodPreview, found: MethodPreview) -> MethodDifference:
     )
 
 
-def _by_backend(mine: Mapping[str, str], others: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+_Place = tuple[str, str, int]  # exported node, operator, how many of both came before
+
+
+def _by_origin(found: MethodPreview) -> dict[_Place, tuple[str, str]]:
+    """Return the name and the backend of each delegated node, by what both programs call it.
+
+    Names of an edge graph are counted: one node more gives all that come after it another name.
+    """
+    owners = found.owners()
+    seen: Counter[tuple[str, str]] = Counter()
+    places: dict[_Place, tuple[str, str]] = {}
+    for node in found.nodes:
+        key = (node.exported or node.name, node.operator)
+        if node.name in owners:
+            places[(*key, seen[key])] = (node.name, owners[node.name])
+        seen[key] += 1
+    return places
+
+
+def _by_backend(
+    mine: Mapping[_Place, tuple[str, str]], others: Mapping[_Place, tuple[str, str]]
+) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
-    for node, backend in mine.items():
-        if others.get(node) != backend:
+    for place, (node, backend) in mine.items():
+        if others.get(place, ("", ""))[1] != backend:
             found.setdefault(backend, []).append(node)
     return {backend: tuple(nodes) for backend, nodes in found.items()}
 

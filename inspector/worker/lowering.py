@@ -16,7 +16,7 @@ from compiler.memory.options import MemoryPlanningPass
 from compiler.memory.planners import PLANNERS
 from compiler.partition.forcing import NOT_FORCED
 from compiler.partition.rules import Granularity, PartitionRules, TensorRule, fits_any
-from compiler.partition.steered import SteeredPartitioner
+from compiler.partition.steered import DENIED_AS, SteeredPartitioner
 from compiler.partition.unmatched import unmatched_rules
 from compiler.partitioners import (
     PartitionerNameError,
@@ -149,9 +149,11 @@ def sentences_of_rules(
     found = [f"{name} is none of the {kind} of the program" for kind, name in unmatched]
     if not job.partitioners:
         return found
+    parts = [v.reason.partition(DENIED_AS)[2] for v in verdicts if DENIED_AS in v.reason]
     found += [
         f"--{rule.rstrip('s').replace('_', '-')} {name} fits nothing in the program"
         for rule, name in unmatched_rules(rules_of(job.rules), programs)
+        if not (rule == "deny_nodes" and fits_any(parts, name))  # it came back in parts
     ]
     for text in job.rules.force_nodes:
         node, _, partitioner = text.partition("=")

@@ -1,0 +1,129 @@
+"""What the bisection panel shows: what can be asked for, the trials so far, the nodes found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from devtools_app.state import Selection, SelectionKind
+from devtools_app.viewmodels.node_text import operator_title
+from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
+from devtools_app.viewmodels.units import Quantity
+from inspector.bisecting.bound import LOADS, Bound
+from inspector.bisecting.trials import Node, State, numbers_of
+from inspector.bisecting.words import value_of
+from inspector.comparing.alignment import origin
+from inspector.jobs.messages import Trying
+from inspector.model_graph import COMPILED, model_graph
+from inspector.session import Session
+
+OTHER = "other"
+_TONES = {"holds": "good", "trying": "accent"}
+_ALL, _NONE = "everything", "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Something a program can be asked for.
+
+    Attributes:
+        metric: as a bound names it
+        words: what it is
+        sign: between metric and value, empty where there is none
+        value: to begin with
+    """
+
+    metric: str
+    words: str
+    sign: str = ""
+    value: str = ""
+
+
+WISHES = (
+    Wish("output.max_abs", "largest error of the outputs", "<=", "1e-3"),
+    Wish("output.snr_db", "signal to noise of the outputs", ">=", "40 dB"),
+    Wish("output.mse", "mean squared error of the outputs", "<=", "1e-6"),
+    Wish("gap.max_abs", "largest error of any node", "<=", "1e-3"),
+    Wish("latency", "median latency", "<=", "5 ms"),
+    Wish(LOADS, "it loads"),
+    Wish(OTHER, "a bound as text", "", "output.cosine>=0.999"),
+)
+
+
+def wish_named(metric: str) -> Wish:
+    """Return what can be asked for by the name of its metric.
+
+    Raises: StopIteration for a name that is none
+    """
+    return next(one for one in WISHES if one.metric == metric)
+
+
+def bound_text(metric: str, value: str) -> str:
+    """Return what is asked for as a bound is written."""
+    one = wish_named(metric)
+    if metric == LOADS:
+        return LOADS
+    return value.strip() if metric == OTHER else f"{metric}{one.sign}{value.strip()}"
+
+
+def trial_table(state: State, bound: Bound, trying: Trying | None = None) -> Table:
+    """Return one row a program that was tried, the one that is being made at the end."""
+    trials = state.trials
+    total = len(state.candidates)
+    counts = [one.count for one in trials]
+    words = ["holds" if one.holds else "does not hold" for one in trials]
+    values = [value_of(one, bound) for one in trials]
+    times: list[float | None] = [one.seconds * 1e9 for one in trials]
+    if trying is not None:
+        counts.append(len(numbers_of(trying.removed)))
+        words.append("trying")
+        values.append("")
+        times.append(None)
+    numbers = list(range(1, len(counts) + 1))
+    return Table(
+        (
+            number_column("trial", numbers, Quantity.COUNT),
+            text_column("kept off", [_out(one, total) for one in counts], width=12),
+            badge_column("verdict", words, tone=lambda value: _TONES.get(str(value), "muted")),
+            text_column("value", values, width=26),
+            number_column("time", times, Quantity.TIME, missing=""),
+        ),
+        len(numbers),
+        keys=numbers,
+        noun="trials",
+    )
+
+
+def _out(count: int, total: int) -> str:
+    if count == 0:
+        return _NONE
+    return _ALL if count == total else f"{count:,} of {total:,}"
+
+
+def node_table(nodes: Sequence[Node], session: Session | None) -> Table:
+    """Return the nodes to keep off; each leads to its place in the session shown."""
+    return Table(
+        (
+            text_column("node", [one.name for one in nodes], mono=True),
+            text_column("operator", [operator_title(one.operator) for one in nodes]),
+            text_column("rule", [one.rule for one in nodes], mono=True),
+            text_column("source", [one.source for one in nodes], mono=True),
+            text_column("method", [one.method for one in nodes]),
+        ),
+        len(nodes),
+        keys=[place_of(one, session) for one in nodes],
+        noun="nodes",
+    )
+
+
+def place_of(node: Node, session: Session | None) -> Selection | None:
+    """Return where an exported node is in the graph of a session, None where it is not."""
+    graph = model_graph(session, node.method) if session is not None else None
+    if graph is None:
+        return None
+    named = [one for one in graph.nodes if node.name in (origin(one), one.node.name)]
+    same = [one for one in named if one.node.target.replace("::", ".") == node.operator]
+    found = next(iter(same or named), None)
+    if found is None:
+        return None
+    return Selection(SelectionKind.NODE, node.method, COMPILED, found.name)

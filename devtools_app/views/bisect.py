@@ -1,0 +1,369 @@
+"""Which nodes the delegate should not have: a bisection with its trials, its nodes, one click."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.bisect_command import folder_of
+from devtools_app.bisecting import Bisection, trials_in
+from devtools_app.latest import Latest
+from devtools_app.requests import Bisect, EditRecipe, Select
+from devtools_app.run_form import FILE
+from devtools_app.state import OpenSession, Selection, State
+from devtools_app.theme import set_role
+from devtools_app.variant_steps import shown_variant
+from devtools_app.variants import Variant
+from devtools_app.viewmodels.bisect import (
+    OTHER,
+    WISHES,
+    bound_text,
+    node_table,
+    trial_table,
+    wish_named,
+)
+from devtools_app.viewmodels.table import Table
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.elided_label import ElidedLabel
+from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.outcome_line import OutcomeLine
+from devtools_app.widgets.push_button import push_button
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.bisecting.bound import LOADS, parse_bound
+from inspector.bisecting.search import Result
+from inspector.bisecting.words import Finding, finding_from, kept_out, sentence_of
+from inspector.gates.requirement import RequirementError
+from inspector.jobs.bisect import BisectJob
+from inspector.jobs.messages import Ended
+
+if TYPE_CHECKING:
+    from inspector.jobs.description import CompileJob
+
+_EMPTY = Need(
+    "Nothing to look into",
+    "Where a delegate makes the numbers wrong, the program slow or does not load at all, this finds"
+    " the smallest set of nodes to keep off it. Open a program with its ETRecord or recipe.json.",
+    "etscope bisect recipe.json --bound 'output.max_abs<=1e-3' -o bisect",
+)
+_UNTRIED = Need("Nothing is tried yet", "The program is read, and made once as it is.")
+_UNDELEGATED = "The recipe has no partitioner: nothing is delegated."
+_EVERYWHERE = "*"
+_SIGNS = {"<=": "at most", ">=": "at least"}
+
+
+class BisectView(QWidget):
+    """A line that says what is wanted; below it the trials, and the nodes that were found."""
+
+    def __init__(self, context: ViewContext) -> None:
+        super().__init__()
+        self._ask = context.ask
+        self._store = context.store
+        self._running = context.running
+        self.bisecting = context.bisecting
+        self._variant: Variant | None = None
+        self._session: OpenSession | None = None
+        self._finding: Finding | None = None
+        self._listed: object = None
+        self._placing = Latest("places of nodes", self)
+        self._placing.ready.connect(self._placed)
+        self.wanted = ToolbarCombo(context.theme, "wanted", "What the program is to be like")
+        self.wanted.show_choices([(one.words, one.metric) for one in WISHES], WISHES[0].metric)
+        self.sign = QLabel()
+        set_role(self.sign, "role", "muted")
+        self.value = QLineEdit(WISHES[0].value)
+        self.value.setAccessibleName("Bound")
+        self.method = ToolbarCombo(context.theme, "method", "Method whose nodes are tried")
+        self._title = ElidedLabel()
+        self._title.setAccessibleName("How the bisection stands")
+        self._make_buttons()
+        self._problem = QLabel()
+        self._problem.setWordWrap(True)
+        self._problem.setContentsMargins(12, 0, 12, 6)
+        set_role(self._problem, "role", "bad")
+        self._error = OutcomeLine(context.theme, context.ask)
+        self.trials = TableView(context.theme, "programs that were tried")
+        self.trials.hide_tools()
+        self.trials.set_need(_UNTRIED)
+        self.sentence = QLabel()
+        self.sentence.setWordWrap(True)
+        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.sentence.setAccessibleName("What was found")
+        self.nodes = TableView(context.theme, "nodes to keep off the delegate")
+        self.nodes.hide_tools()
+        self._empty = EmptyState(context.theme, _EMPTY)
+        self._pages = QStackedWidget()
+        self._lay_out()
+        self.wanted.activated.connect(lambda _index: self._metric_chosen())
+        self.method.activated.connect(lambda _index: self._refresh())
+        self.value.textEdited.connect(lambda _text: self._refresh())
+        self.value.returnPressed.connect(self._entered)
+        self.nodes.row_chosen.connect(lambda row: self._lead(row, ""))
+        self.nodes.row_activated.connect(lambda row: self._lead(row, "graph"))
+        self.bisecting.changed.connect(self._refresh)
+        self._metric_chosen()
+
+    def _make_buttons(self) -> None:
+        self._cancel = push_button(
+            "Cancel", "Cancel; what was tried is kept", self.bisecting.cancel
+        )
+        self._anew = push_button(
+            "Begin anew", "Forget what was tried and begin again", lambda: self.start(fresh=True)
+        )
+        self._go = push_button("Find nodes", "", self.start)
+        set_role(self._go, "primary", "true")
+        self._keep = push_button(
+            "Keep these off", "Change the recipe so; Ctrl+R makes the program", self.keep_off
+        )
+
+    @property
+    def problem(self) -> str:
+        """Return why nothing can be looked for, empty when it can."""
+        return "" if self._problem.isHidden() else self._problem.text()
+
+    @property
+    def error(self) -> str:
+        """Return why the last bisection did not finish, empty while nothing is wrong."""
+        return self._error.text
+
+    def show_state(self, state: State) -> None:
+        """Offer the program of the session shown."""
+        one, session = shown_variant(state), state.open_session
+        if one == self._variant and session is self._session:
+            return
+        self._variant, self._session, self._finding = one, session, None
+        names = list(session.session.methods) if session is not None else []
+        choices = [(name, name) for name in names]
+        if len(names) > 1:
+            choices.insert(0, ("of all methods", _EVERYWHERE))
+        kept = str(self.method.currentData())
+        first = choices[0][1] if choices else ""
+        self.method.show_choices(choices, kept if (kept, kept) in choices else first)
+        self.method.setVisible(len(names) > 1)
+        self._refresh()
+
+    def start(self, *, fresh: bool = False) -> None:
+        """Look for the nodes, going on where it was cancelled."""
+        job = self._job()
+        if job is not None and not self.problem:
+            self._ask(Bisect(job, fresh))
+
+    def keep_off(self) -> None:
+        """Change the recipe of the program shown so that the nodes found stay off the delegate."""
+        one, found = self._variant, self._finding
+        if one is not None and found is not None:
+            self._ask(EditRecipe(kept_out(one.draft.present, found.nodes)))
+
+    # -- what is wanted --------------------------------------------------------------------
+
+    def _metric_chosen(self) -> None:
+        one = wish_named(str(self.wanted.currentData()))
+        self.sign.setText(_SIGNS.get(one.sign, ""))
+        self.sign.setVisible(bool(one.sign))
+        self.value.setVisible(one.metric != LOADS)
+        self.value.setFixedWidth(210 if one.metric == OTHER else 90)
+        self.value.setText(one.value)
+        self._refresh()
+
+    def _entered(self) -> None:
+        if self._go.isEnabled() and self._go.isVisible():
+            self.start()
+
+    def _job(self) -> BisectJob | None:
+        one = self._variant
+        if one is None:
+            return None
+        form, method = self._running.form, str(self.method.currentData() or "")
+        return BisectJob(
+            one.draft.present,
+            bound_text(str(self.wanted.currentData()), self.value.text()),
+            "" if method == _EVERYWHERE or self.method.count() < 2 else method,
+            form.file if form.inputs == FILE else "",
+            threads=form.threads,
+        )
+
+    def _wrong(self, job: BisectJob | None) -> str:
+        if job is None or not job.compile.partitioners:
+            return "" if job is None else _UNDELEGATED
+        try:
+            parse_bound(job.bound)
+        except RequirementError as error:
+            return f"{error}."
+        return ""
+
+    # -- what comes of it ------------------------------------------------------------------
+
+    def _shown(self) -> Bisection | None:
+        """Return the bisection at work, or the last one if it was about the program shown."""
+        found, one = self.bisecting.current, self._variant
+        if found is None or found.running:
+            return found
+        return found if one is not None and one.program == found.program else None
+
+    def _refresh(self) -> None:
+        found, job = self._shown(), self._job()
+        self._pages.setCurrentIndex(0 if found is None and job is None else 1)
+        busy = self.bisecting.running
+        wrong = "" if busy else self._wrong(job)
+        self._problem.setText(wrong)
+        self._problem.setVisible(bool(wrong))
+        for field in (self.wanted, self.value, self.method):
+            field.setEnabled(not busy)
+        self._cancel.setVisible(busy)
+        self._cancel.setEnabled(found is not None and not found.cancelling)
+        again = not busy and not wrong and self._tried(job)
+        done = again and found is not None and found.job == job and _finding(found) is not None
+        self._go.setVisible(not busy and not done)
+        self._go.setEnabled(job is not None and not wrong)
+        self._go.setText("Go on" if again else "Find nodes")
+        tip = "with what was tried before" if again else "by trying programs without some of them"
+        self._go.setToolTip(f"Find the smallest set of nodes to keep off the delegate, {tip}")
+        self._go.setAccessibleName(self._go.toolTip())
+        self._anew.setVisible(again)
+        self._title.setText(_title(found))
+        self._title.setToolTip(found.folder if found is not None else "")
+        self._error.show_outcome(None if found is None else found.outcome)
+        self._show_trials(found)
+        self._show_finding(found)
+
+    def _tried(self, job: BisectJob | None) -> bool:
+        return (
+            job is not None
+            and self._variant is not None
+            and trials_in(folder_of(self._variant, job))
+        )
+
+    def _show_trials(self, found: Bisection | None) -> None:
+        self.trials.setVisible(found is not None)
+        trying = found.trying if found is not None and found.running else None
+        listed = (found.state, trying) if found is not None else None
+        if found is not None and listed != self._listed:
+            self._listed = listed
+            self.trials.show_table(trial_table(found.state, parse_bound(found.job.bound), trying))
+            if found.running:
+                self.trials.show_current(self.trials.rows.length)
+
+    def _show_finding(self, found: Bisection | None) -> None:
+        done = _finding(found)
+        if done is not None and found is not None:
+            text = sentence_of(done, parse_bound(found.job.bound))
+            self.sentence.setText(f"{text[:1].upper()}{text[1:]}.")
+        else:
+            self.sentence.setText(_waiting(found))
+        named = done is not None and done.result is Result.FOUND
+        self.nodes.setVisible(named)
+        self._keep.setVisible(named)
+        if done is None or not named:
+            self._finding = None
+        elif done != self._finding:
+            self._finding = done
+            session = self._session.session if self._session is not None else None
+            self.nodes.show_table(node_table(done.nodes, None))
+            self._placing.submit(lambda _token: node_table(done.nodes, session))
+        one = self._variant
+        self._keep.setEnabled(
+            named and one is not None and done is not None and _changes(one.draft.present, done)
+        )
+
+    def _placed(self, table: object) -> None:
+        if isinstance(table, Table) and self._finding is not None:
+            self.nodes.show_table(table)
+
+    def _lead(self, row: int, view: str) -> None:
+        key = self.nodes.rows.key(row)
+        if isinstance(key, Selection):
+            self._ask(Select(key, view))
+
+    def shut_down(self) -> None:
+        """End what is still looked up; called once before the window goes away."""
+        self._placing.close()
+
+    # -- layout ----------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        bar = QHBoxLayout()
+        bar.setContentsMargins(12, 6, 12, 6)
+        bar.setSpacing(8)
+        for part in (self.wanted, self.sign, self.value, self.method):
+            bar.addWidget(part)
+        bar.addWidget(self._title, 1)
+        for button in (self._anew, self._cancel, self._go):
+            bar.addWidget(button)
+        found = QWidget()
+        right = QVBoxLayout(found)
+        right.setContentsMargins(12, 4, 12, 6)
+        right.setSpacing(6)
+        line = QHBoxLayout()
+        line.addWidget(self.sentence, 1)
+        line.addWidget(self._keep, 0, Qt.AlignmentFlag.AlignTop)
+        right.addLayout(line)
+        right.addWidget(self.nodes, 1)
+        right.addStretch(0)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setChildrenCollapsible(False)
+        split.addWidget(self.trials)
+        split.addWidget(found)
+        split.setSizes([540, 500])
+        page = QWidget()
+        inside = QVBoxLayout(page)
+        inside.setContentsMargins(0, 0, 0, 0)
+        inside.setSpacing(0)
+        inside.addLayout(bar)
+        inside.addWidget(self._problem)
+        inside.addWidget(self._error)
+        inside.addWidget(split, 1)
+        self._pages.addWidget(self._empty)
+        self._pages.addWidget(page)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._pages)
+
+
+def _changes(job: CompileJob, found: Finding) -> bool:
+    return kept_out(job, found.nodes) != job
+
+
+def _finding(found: Bisection | None) -> Finding | None:
+    if found is None or found.outcome is None or found.outcome.ended is not Ended.FINISHED:
+        return None
+    return finding_from(found.outcome.result)
+
+
+def _waiting(found: Bisection | None) -> str:
+    if found is None:
+        return (
+            "Programs without some of the delegated nodes are made and looked at, until no node"
+            " can be left out of the set."
+        )
+    return "The nodes appear here." if found.running else ""
+
+
+def _title(found: Bisection | None) -> str:
+    if found is None:
+        return ""
+    name = PurePath(found.job.compile.source.path).name
+    trials = len(found.state.trials)
+    if found.outcome is None:
+        verb = "Cancelling" if found.cancelling else found.job.bound
+        far = f"trial {trials + 1:,}" if found.trying is not None else found.stage
+        return f"{name} · {verb} · {far} · {found.seconds:.0f} s"
+    if found.outcome.ended is not Ended.FINISHED:
+        return f"{name}: {found.outcome.ended.value} after {trials:,} trials"
+    return (
+        f"{name} · {found.job.bound} · {trials:,} trials of {len(found.state.candidates):,} nodes"
+    )
+
+
+SPEC = ViewSpec("bisect", "Bisect", Area.BOTTOM, BisectView, "bisect", without_session=True)

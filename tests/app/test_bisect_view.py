@@ -1,0 +1,247 @@
+"""The bisection in the window: what is wanted, the trials as they come, the nodes, one click."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+
+from devtools_app.state import SelectionKind
+from devtools_app.viewmodels.bisect import OTHER, WISHES, bound_text
+from devtools_app.views.bisect import BisectView
+from devtools_app.window import MainWindow
+from inspector.bisecting.bound import LOADS, parse_bound
+from inspector.bisecting.trials import Node, Trial
+from inspector.jobs import bisect as bisect_run
+from inspector.jobs.description import CompileJob, Source
+from inspector.jobs.messages import Ended, Found, Message, Outcome, Stage, Tried, Trying
+from inspector.jobs.recipe import RECIPE, Recipe
+
+pytestmark = pytest.mark.gui
+
+DATA = Path(__file__).parents[1] / "data/corpus/v1.5.1/convnet_xnnpack"
+PATIENCE = 20_000  # ms
+CONV = Node("forward", "conv2d", "aten.convolution.default", "ConvolutionConfig", "Xnnpack")
+NODES = (
+    CONV,
+    Node("forward", "relu", "aten.relu.default", "ReLUConfig", "Xnnpack"),
+    Node("forward", "nowhere", "aten.add.Tensor"),
+)
+BEFORE = Trial((), 0.5, False, "", 0.2)
+BARE = Trial(((0, 3),), 0.0, True, "", 0.1)
+AFTER = Trial(((0, 1),), 1e-7, True, "", 0.1)
+
+
+class Script:
+    """A worker that says what a test has it say."""
+
+    made: ClassVar[list[Script]] = []
+
+    def __init__(self, content: dict[str, Any], *_more: Any, how: dict[str, Any], **_: Any) -> None:
+        self.content, self.how = content, how
+        self.outcome: Outcome | None = None
+        self.said: list[Message] = []
+        Script.made.append(self)
+
+    def take(self, _timeout: float = 0.0) -> list[Message]:
+        found, self.said = self.said, []
+        return found
+
+    def cancel(self) -> None:
+        self.outcome = Outcome(Ended.CANCELLED, "cancelled")
+
+    def close(self) -> None:
+        self.outcome = self.outcome or Outcome(Ended.CANCELLED, "cancelled")
+
+
+@pytest.fixture
+def window(make_window, monkeypatch) -> MainWindow:
+    monkeypatch.setattr(bisect_run, "JobRun", Script)
+    monkeypatch.setattr(Script, "made", [])
+    found = make_window()
+    found.resize(1280, 800)
+    return found
+
+
+@pytest.fixture
+def view(window, qtbot, tmp_path) -> BisectView:
+    """The panel beside an open program whose recipe has a partitioner."""
+    for name in ("model.pte", "model.etrecord"):
+        shutil.copy(DATA / name, tmp_path)
+    job = CompileJob(Source(str(tmp_path / "net.pt2")), partitioners=("xnnpack",))
+    (tmp_path / RECIPE).write_text(Recipe(job).text)
+    window.desk.open((str(tmp_path / "model.pte"), str(tmp_path / "model.etrecord")))
+    qtbot.waitUntil(lambda: window.workbench.variant is not None, timeout=PATIENCE)
+    return panel(window)
+
+
+def panel(window: MainWindow) -> BisectView:
+    window.show_view("bisect")
+    found = window.docks.by_name["bisect"].host.view
+    assert isinstance(found, BisectView)
+    return found
+
+
+def button(view: BisectView, text: str) -> QPushButton:
+    (found,) = (one for one in view.findChildren(QPushButton) if one.text() == text)
+    return found
+
+
+def buttons(view: BisectView) -> set[str]:
+    return {one.text() for one in view.findChildren(QPushButton) if one.isVisible() and one.text()}
+
+
+def end(qtbot, view: BisectView, outcome: Outcome) -> None:
+    Script.made[-1].outcome = outcome
+    qtbot.waitUntil(lambda: not view.bisecting.running, timeout=PATIENCE)
+
+
+def say(qtbot, view: BisectView, *said: Message) -> None:
+    Script.made[-1].said.extend(said)
+    trials = sum(isinstance(one, Tried) for one in said)
+    before = len(view.bisecting.current.state.trials)
+    qtbot.waitUntil(
+        lambda: (
+            not Script.made[-1].said and len(view.bisecting.current.state.trials) == before + trials
+        ),
+        timeout=PATIENCE,
+    )
+
+
+def finding(result: str, *nodes: Node, after: Trial = AFTER) -> Outcome:
+    found = {
+        "result": result,
+        "nodes": [asdict(one) for one in nodes],
+        "before": asdict(BEFORE),
+        "after": asdict(after),
+        "candidates": len(NODES),
+    }
+    return Outcome(Ended.FINISHED, result=found)
+
+
+def texts(view: BisectView, column: int) -> list[str]:
+    rows = view.trials.rows
+    return [rows.text(row, column) for row in range(rows.length)]
+
+
+def test_search_is_followed_and_its_nodes_are_one_click(window, qtbot, view) -> None:
+    assert buttons(view) == {"Find nodes"}
+    view.start()
+    assert Script.made[-1].content["bound"] == "output.max_abs<=1e-3"
+    assert buttons(view) == {"Cancel"}
+    assert not view.value.isEnabled()
+    nodes = tuple(asdict(one) for one in NODES)
+    say(qtbot, view, Stage("lower"), Found(nodes), Trying(()))
+    assert texts(view, 1) == ["nothing"]
+    assert texts(view, 2) == ["trying"]
+    say(qtbot, view, Tried(asdict(BEFORE)), Tried(asdict(BARE)), Trying(((1, 3),)))
+    assert texts(view, 1) == ["nothing", "everything", "2 of 3"]
+    assert texts(view, 2) == ["does not hold", "holds", "trying"]
+    assert texts(view, 3)[0] == "output.max_abs 0.5"
+    end(qtbot, view, finding("found", CONV))
+    assert view.sentence.text().startswith("1 node has to be taken out of the delegate: conv2d")
+    assert buttons(view) == {"Begin anew", "Keep these off"}
+
+    view.keep_off()
+    assert window.workbench.job.rules.deny_nodes == ("conv2d",)
+    assert not button(view, "Keep these off").isEnabled()
+    window.workbench.undo()
+    assert window.workbench.job.rules.deny_nodes == ()
+    assert button(view, "Keep these off").isEnabled()
+
+
+def test_node_that_is_found_leads_to_its_place(window, qtbot, view) -> None:
+    view.start()
+    end(qtbot, view, finding("found", CONV, NODES[2]))
+    qtbot.waitUntil(lambda: view.nodes.rows.key(0) is not None, timeout=PATIENCE)
+    assert view.nodes.rows.key(1) is None  # this program has no such node
+    view.nodes.row_activated.emit(0)
+    chosen = window.store.state.selection
+    assert chosen.kind is SelectionKind.NODE
+    assert "conv" in chosen.node
+    assert window.store.state.view == "graph"
+
+
+def test_cancelled_search_goes_on_where_it_was(qtbot, view) -> None:
+    view.start()
+    say(qtbot, view, Found(tuple(asdict(one) for one in NODES)), Tried(asdict(BEFORE)))
+    button(view, "Cancel").click()
+    qtbot.waitUntil(lambda: not view.bisecting.running, timeout=PATIENCE)
+    assert buttons(view) >= {"Go on", "Begin anew"}
+    view.start()
+    assert len(Script.made[-1].how["trials"]) == 1
+    assert texts(view, 1) == ["nothing"]
+    end(qtbot, view, Outcome(Ended.CANCELLED, "cancelled"))
+    view.start(fresh=True)
+    assert Script.made[-1].how["trials"] == []
+
+
+def test_other_wish_is_another_search(qtbot, view) -> None:
+    view.start()
+    end(qtbot, view, Outcome(Ended.CANCELLED, "cancelled"))
+    view.value.setText("1e-5")
+    view.value.textEdited.emit("1e-5")
+    assert "Find nodes" in buttons(view)
+    view.start()
+    assert Script.made[-1].content["bound"] == "output.max_abs<=1e-5"
+
+
+@pytest.mark.parametrize("result", ["nothing to do", "not due to delegation"])
+def test_search_without_nodes_offers_none(qtbot, view, result) -> None:
+    view.start()
+    end(qtbot, view, finding(result, after=BEFORE))
+    assert view.sentence.text()
+    assert "Keep these off" not in buttons(view)
+
+
+def test_crash_and_full_disk_are_a_sentence(qtbot, view, monkeypatch) -> None:
+    view.start()
+    end(qtbot, view, Outcome(Ended.CRASHED, "the process was killed (SIGKILL)"))
+    assert "SIGKILL" in view.error
+    view.start()
+
+    def full(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(bisect_run.os, "replace", full)
+    Script.made[-1].said.append(Tried(asdict(BEFORE)))
+    qtbot.waitUntil(lambda: not view.bisecting.running, timeout=PATIENCE)
+    assert "No space left on device" in view.error
+    assert buttons(view) >= {"Go on"}
+
+
+@pytest.mark.parametrize("text", ["", "many", "-", "1e-3 MiB"])
+def test_bound_that_is_none_is_said_and_not_started(view, text) -> None:
+    view.value.setText(text)
+    view.value.textEdited.emit(text)
+    assert view.problem
+    assert not button(view, "Find nodes").isEnabled()
+    view.start()
+    assert Script.made == []
+
+
+def test_search_goes_on_without_its_session(window, qtbot, view) -> None:
+    view.start()
+    window.desk.close(window.store.state.current)
+    assert view.bisecting.running
+    end(qtbot, view, finding("found", CONV))
+    view.show_state(window.store.state)
+    assert "Keep these off" not in buttons(view)
+
+
+def test_panel_says_what_it_needs(window) -> None:
+    view = panel(window)
+    view.show_state(window.store.state)
+    assert view.problem == ""
+    assert not {"Find nodes", "Go on", "Begin anew", "Cancel"} & buttons(view)
+
+
+def test_every_wish_is_a_bound() -> None:
+    for one in WISHES:
+        found = parse_bound(bound_text(one.metric, one.value))
+        assert (found.metric == one.metric) or one.metric == OTHER
+    assert bound_text(LOADS, "whatever") == LOADS
