@@ -13,7 +13,7 @@ from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.external import NamedDataMap
 from runtime.registry import KernelRegistry
 from runtime.stepping import DelegateSteps
-from runtime.tracer import EventTracer, clock
+from runtime.tracer import DelegateRow, EventTracer, clock
 from runtime.values import ValueTable
 
 
@@ -77,6 +77,14 @@ class DelegateTracer:
         """Log a scope whose times are known."""
         if self._tracer is not None:
             self._tracer.profile_delegate(identity, start, end, metadata, self._place)
+
+    def log_row(
+        self, names: Sequence[str], start: int, micros: Sequence[int], metadata: bytes | None = None
+    ) -> None:
+        """Log scopes that follow each other, each with its microseconds."""
+        if self._tracer is not None and names:
+            row = DelegateRow(names, start, micros, metadata, self._place)
+            self._tracer.profile_delegates(row)
 
     def log_value(self, identity: int | str, value: Any) -> None:  # noqa: ANN401 - tensor or number
         """Log an intermediate value."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import IntEnum
@@ -64,6 +64,35 @@ class DebugFilter:
         return pattern is None or re.fullmatch(pattern, str(identity)) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class DelegateRow:
+    """Scopes inside of a delegate that follow each other without a gap.
+
+    A library that times its own operators has the times of all of them when it is done; they
+    become events when the trace is asked for, not between two runs.
+
+    Attributes:
+        names: of the scopes
+        start: of the first, nanoseconds
+        times: how long each took, microseconds
+        metadata: of each of them
+        place: chain and instruction of the delegate
+    """
+
+    names: Sequence[str]
+    start: int
+    times: Sequence[int]
+    metadata: bytes | None
+    place: tuple[int, int]
+
+    def events(self) -> Iterator[ProfileEvent]:
+        """Yield the scopes."""
+        end = self.start
+        for name, micros in zip(self.names, self.times, strict=True):
+            start, end = end, end + 1000 * micros
+            yield _delegate_event(name, start, end, self.metadata, self.place)
+
+
 class EventTracer:
     """Collects the events of a program's runs.
 
@@ -121,6 +150,10 @@ class EventTracer:
     ) -> None:
         """Log a scope inside of a delegate, named by an id of the delegate's own."""
         self.rows.append([identity, start, end, metadata, place])
+
+    def profile_delegates(self, row: DelegateRow) -> None:
+        """Log scopes inside of a delegate that follow each other, together."""
+        self.rows.append(row)
 
     def log_value(
         self,
@@ -223,6 +256,8 @@ class _Scope:
 def _events(row: Any) -> list[etdump.AnyEvent]:  # noqa: ANN401 - tuples and lists are times
     if isinstance(row, list):
         return [_delegate_event(*cast("list[Any]", row))]
+    if isinstance(row, DelegateRow):
+        return [*row.events()]
     if not isinstance(row, tuple):
         return [row]
     *names, chain, instruction, start, end = cast("tuple[Any, ...]", row)

@@ -99,11 +99,7 @@ class NativeEngine(Engine):
         times = answer["times"]
         if len(self._named) != len(times):
             self._named = _numbered(self._runtime.names()[: len(times)])
-        at, note = int(answer["start"]), self.measured.value.encode()
-        for name, micros in zip(self._named, times, strict=True):
-            end = at + micros * 1000
-            tracer.log(name, at, end, note)
-            at = end
+        tracer.log_row(self._named, int(answer["start"]), times, self.measured.value.encode())
 
     @property
     def steps(self) -> StepEngine:
