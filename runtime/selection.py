@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from runtime.errors import invalid_argument
+from runtime.kernel_yaml import KernelLibrary
 from runtime.kernels import TABLE
 from schema.program import Program
 from schema.program import model as m
@@ -41,6 +42,7 @@ def selected(
     *,
     operators: Iterable[str] | None = None,
     programs: Iterable[Program] | None = None,
+    libraries: Iterable[KernelLibrary] | None = None,
     every: bool = False,
     with_dtypes: bool = False,
 ) -> Selection:
@@ -49,16 +51,22 @@ def selected(
     Args:
         operators: full names
         programs: programs whose operators are needed
+        libraries: what `read_kernel_yaml` returned, whose operators are needed
         every: all built-in kernels
         with_dtypes: element types too, of programs only
 
     Raises: ExecutionError InvalidArgument if not exactly one is given, or element types are
         asked of anything but programs
     """
-    if sum((operators is not None, programs is not None, every)) != 1:
-        raise invalid_argument("select by operators, by programs or all of them: exactly one")
+    ways = (operators is not None, programs is not None, libraries is not None, every)
+    if sum(ways) != 1:
+        raise invalid_argument(
+            "select by operators, by programs, by libraries or all of them: exactly one"
+        )
     if with_dtypes and programs is None:
         raise invalid_argument("element types are known of programs only")
+    if libraries is not None:
+        operators = [name for library in libraries for name in library.names]
     if operators is not None:
         return Selection(tuple(sorted({*operators})), MappingProxyType({}))
     if programs is None:
