@@ -10,20 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
 
 from inspector.api.numerical_comparator import IntermediateOutputMapping, comparator, compared
 from inspector.api.pandas_bridge import DataFrame, load_pandas
 from inspector.api.torch_bridge import load_torch
 from inspector.numerics.event_pairs import event_pairs
-from inspector.numerics.recorded_values import Recorded, recorded_values
+from inspector.numerics.recorded_values import (
+    Recorded,
+    copied,
+    recorded_bytes,
+    recorded_values,
+)
 
 if TYPE_CHECKING:
+    from inspector.api.etrecord import ETRecord
     from inspector.api.event import Event
     from inspector.api.inspector import Inspector
 
 Handles = tuple[int, ...]
 _CALL, _SCOPE = "DELEGATE_CALL", "OPERATOR_CALL"
 _FORWARD = "forward"
+_MOST_BYTES = 1 << 28  # of what is kept for the next distance
+_KNOWN: WeakKeyDictionary[Inspector, dict[Any, Recorded]] = WeakKeyDictionary()
 
 
 @dataclass(slots=True)
@@ -59,13 +68,28 @@ def numeric_gap(
         )
     rows: list[dict[str, Any]] = []
     for method, events in _by_method(inspector).items():
-        found = recorded_values(
-            inspector.session, record, method, reference_graph, best_effort=best_effort
-        )
+        found = _recorded(inspector, record, method, reference_graph, best_effort=best_effort)
         rows += _rows(inspector, method, measure, found, events)
     frame = load_pandas().DataFrame(rows)
     frame.attrs["reference_graph"] = reference_graph or ""
     return frame
+
+
+def _recorded(
+    inspector: Inspector, record: ETRecord, method: str, wanted: str | None, *, best_effort: bool
+) -> Recorded:
+    """Return what the recorded program makes; it is run once for all distances, if there is room.
+
+    The tensors are the caller's own: comparators and users may change them.
+    """
+    known = _KNOWN.setdefault(inspector, {})
+    key = (record, method, wanted, best_effort)
+    if key not in known:
+        found = recorded_values(inspector.session, record, method, wanted, best_effort=best_effort)
+        if sum(map(recorded_bytes, (found, *known.values()))) > _MOST_BYTES:
+            return found
+        known[key] = found
+    return copied(known[key])
 
 
 def _by_method(inspector: Inspector) -> dict[str, list[Event]]:

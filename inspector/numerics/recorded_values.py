@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from inspector import record_maps
 from inspector.api.etrecord import ETRecord
@@ -51,6 +51,26 @@ class Recorded:
 
     name: str
     nodes: Mapping[int, Sequence[NodeValue]]
+
+
+def recorded_bytes(found: Recorded) -> int:
+    """Return the bytes of all values."""
+    return sum(_bytes(node.value) for nodes in found.nodes.values() for node in nodes)
+
+
+def copied(found: Recorded) -> Recorded:
+    """Return the same with tensors of its own."""
+    nodes = {
+        handle: [replace(node, value=_own(node.value)) for node in each]
+        for handle, each in found.nodes.items()
+    }
+    return replace(found, nodes=nodes)
+
+
+def _bytes(value: Any) -> int:  # noqa: ANN401
+    if isinstance(value, (tuple, list)):
+        return sum(map(_bytes, cast("Sequence[Any]", value)))
+    return int(getattr(value, "nbytes", 0))
 
 
 def handles_of_exported(record: ETRecord, method: str, *, best_effort: bool) -> dict[str, int]:

@@ -12,6 +12,7 @@ from tests.bench.compare_cases import COMPARE_CASES
 from tests.bench.compile_cases import COMPILE_CASES
 from tests.bench.delegate_cases import DELEGATE_CASES
 from tests.bench.gui_cases import GUI_CASES
+from tests.bench.loop_cases import LOOP_CASES
 from tests.bench.result import Result
 from tests.bench.run_cases import RUN_CASES
 from tests.bench.studio_cases import STUDIO_CASES
@@ -124,6 +125,7 @@ CASES: tuple[Case, ...] = (
     *RUN_CASES,
     *DELEGATE_CASES,
     *STUDIO_CASES,
+    *LOOP_CASES,
     *COMPARE_CASES,
     *SWEEP_CASES,
     dataframe,

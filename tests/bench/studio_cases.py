@@ -15,8 +15,8 @@ from inspector.jobs.studio import Studio
 from tests.bench.child import ROOT
 from tests.bench.result import Result
 
-_SOURCE = """import sys
-sys.path.insert(0, {root!r})
+SOURCE = f"""import sys
+sys.path.insert(0, {str(ROOT)!r})
 import torch
 from tests.bench.compile_nets import NETS
 
@@ -32,7 +32,7 @@ def changing(_folder: Path) -> Iterable[Result]:
     """A change previewed, and compiled again, by a worker that knows the program."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "net.py"
-        path.write_text(_SOURCE.format(root=str(ROOT)))
+        path.write_text(SOURCE)
         job = CompileJob(Source(str(path), "net"), partitioners=("xnnpack",))
         studio = Studio()
         try:
@@ -40,15 +40,15 @@ def changing(_folder: Path) -> Iterable[Result]:
             base = studio.preview(job).methods["forward"]
             first = time.perf_counter() - start
             nodes = [node.name for node in base.nodes if node.partition is not None]
-            jobs = [_without(job, nodes[at]) for at in range(0, len(nodes), len(nodes) // _TIMES)]
-            seen = [_seconds(lambda one=one: studio.preview(one)) for one in jobs]
+            jobs = [without(job, nodes[at]) for at in range(0, len(nodes), len(nodes) // _TIMES)]
+            seen = [seconds_of(lambda one=one: studio.preview(one)) for one in jobs]
             detail = f"first, with export, {first:.2f} s; {len(base.nodes)} nodes"
             value = 1e3 * statistics.median(seen)
             yield Result("preview of a change, MobileNetV2", value, "ms", 200.0, detail=detail)
             places = [(one, Path(folder) / str(at)) for at, one in enumerate(jobs)]
-            made = [_seconds(lambda p=p: studio.compile(*p, guard="off")) for p in places]
+            made = [seconds_of(lambda p=p: studio.compile(*p, guard="off")) for p in places]
             changed = replace(job, memory_planner="greedy")
-            planned = _seconds(lambda: studio.compile(changed, Path(folder) / "planned"))
+            planned = seconds_of(lambda: studio.compile(changed, Path(folder) / "planned"))
             detail = f"another planner only: {planned:.2f} s"
             value = statistics.median(made)
             yield Result("compile of a change, MobileNetV2", value, "s", None, detail=detail)
@@ -56,11 +56,13 @@ def changing(_folder: Path) -> Iterable[Result]:
             studio.close()
 
 
-def _without(job: CompileJob, node: str) -> CompileJob:
+def without(job: CompileJob, node: str) -> CompileJob:
+    """Return a recipe that keeps one more node off its delegate."""
     return edit_named("keep-off").apply(job, Target(TargetKind.NODE, node))
 
 
-def _seconds(call: Callable[[], object]) -> float:
+def seconds_of(call: Callable[[], object]) -> float:
+    """Return how long a call takes."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
