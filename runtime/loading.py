@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from runtime.errors import ErrorCode, ExecutionError
+from runtime.giving_back import known_file
 from schema import bundled, flat_tensor
 from schema import program as pte
 from schema.errors import FormatError
@@ -45,7 +46,7 @@ def _file(path: Path) -> Buffer:
             if size < _MAPPED_FROM:
                 return file.read()
             # Copy on write: no kernel can reach the file, whatever a program makes it do.
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+            return known_file(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
     except OSError as error:
         reason = f"{path} cannot be read: {error.strerror or error}"
         raise ExecutionError(ErrorCode.AccessFailed, reason) from None

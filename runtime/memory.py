@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 
 from runtime.errors import ErrorCode, ExecutionError
+from runtime.giving_back import known_arena
 from runtime.platform import current
 from schema.program import model as m
 
@@ -23,7 +24,7 @@ def new_arena(size: int) -> mmap.mmap | None:
     if size > _machine_bytes():
         raise _failed(size)
     try:
-        return current().allocate(size)
+        return known_arena(current().allocate(size))
     except (OSError, ValueError, OverflowError, MemoryError):
         raise _failed(size) from None
 

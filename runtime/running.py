@@ -49,6 +49,7 @@ class Runner:
         self._lean: LeanRun | None = None
         self._traced = self._calls
         self._moved = False
+        self._gave_back = False
         self._prepared = False
 
     def run(self, tracer: EventTracer | None, outputs: Callable[[], list[Any]]) -> None:
@@ -94,12 +95,15 @@ class Runner:
     def _go_home(self) -> None:
         if self._moved and self._lean is not None:
             self._lean.restore()
-        self._moved = False
+        self._moved = self._gave_back = False
 
     def _run_lean(self, lean: LeanRun) -> None:
         if not self._moved:
             lean.move()
         self._moved = True
+        if not self._gave_back:
+            lean.give_back()
+        self._gave_back = True
         self._spend(self.budget, len(self._calls[0]), 0, 0)
         left = iter(lean.calls)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -220,6 +220,23 @@ class Flow:
             events.sort()
         return _disjoint(sorted(starts), self.tensors)
 
+    def idle(self, elsewhere: Callable[[Slot], bool]) -> list[tuple[int, int]]:
+        """Return address and bytes of the method's own memory that only some tensors were in.
+
+        Args:
+            elsewhere: says which are no longer there
+        """
+        gone: list[tuple[int, int]] = []
+        used: list[tuple[int, int]] = []
+        for tensor in self.tensors.values():
+            place, base = self.range_of(tensor), tensor.slot.base
+            if place is None or base is None or place[0] >= _SHARED_FROM:
+                continue
+            start = base.data_ptr()
+            kept = used if not elsewhere(tensor.slot) else gone
+            kept.append((start, start + place[2] - place[1]))
+        return _without(gone, used)
+
     def untouched(self, place: Range, after: int, until: int) -> bool:
         """Return whether nothing writes to memory behind one instruction and until another."""
         number, low, high = place
@@ -231,6 +248,21 @@ class Flow:
             if start < high and low < end:
                 return False
         return at + _LOOKED_AT >= len(events)
+
+
+def _without(
+    spans: Sequence[tuple[int, int]], taken: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return start and length of what is in some spans and in none of others."""
+    edges = [(at, 1, 0) for at, _ in spans] + [(at, -1, 0) for _, at in spans]
+    edges += [(at, 0, 1) for at, _ in taken] + [(at, 0, -1) for _, at in taken]
+    found: list[tuple[int, int]] = []
+    inside = over = begin = 0
+    for at, span, other in sorted(edges):
+        if inside and not over and at > begin:
+            found.append((begin, at - begin))
+        inside, over, begin = inside + span, over + other, at
+    return found
 
 
 def _plain(slot: Slot) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, cast
 import torch
 
 from runtime.binding import Parts
+from runtime.giving_back import give_back_constant
 from runtime.lean.flow import Flow, Tensor
 from runtime.lean.products import PackedBudget
 from runtime.values import ValueTable
@@ -244,6 +245,7 @@ class Fuser:
                     weight, padding, stride, dilation, groups, shape
                 ),
             )
+            give_back_constant(layer.weight)
         bias = None if layer.bias is None else layer.bias.contiguous()
         values, other, after = layer.values, layer.other, layer.after
         where = (padding, stride, dilation, groups)

@@ -11,6 +11,7 @@ import torch
 from torch._ops import OpOverload
 
 from runtime.binding import Call, Parts, Step
+from runtime.giving_back import give_back_idle
 from runtime.kernels import built_in
 from runtime.kernels.growth import GROWING
 from runtime.kernels.rule import Style
@@ -38,6 +39,7 @@ class LeanRun:
         direct: calls that a traced run may make too: they write their result to its slot
         homes: tensors that are pointed elsewhere by the calls, and what they were
         always: tensors that are the same in every run, and what they are
+        idle: address and bytes of planned memory that these calls never touch
     """
 
     calls: list[Call] = field(default_factory=list[Call])
@@ -45,6 +47,7 @@ class LeanRun:
     direct: dict[int, Call] = field(default_factory=dict[int, Call])
     homes: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=_pairs)
     always: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=_pairs)
+    idle: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     def add(self, place: int, call: Call) -> None:
         """Append a call."""
@@ -55,6 +58,11 @@ class LeanRun:
         """Let every tensor be its planned memory again."""
         for tensor, home in self.homes:
             tensor.data = home
+
+    def give_back(self) -> None:
+        """Let the machine have the memory that only a run with a trace would touch."""
+        for address, nbytes in self.idle:
+            give_back_idle(address, nbytes)
 
     def move(self) -> None:
         """Let those tensors that are the same in every run be that again."""
@@ -97,6 +105,8 @@ class Planner:
         place = 0
         while place < len(steps):
             place = self._placed(place, steps[place])
+        homes = {id(held) for held, _ in self._run.homes}
+        self._run.idle = self._flow.idle(lambda slot: id(slot.tensor) in homes)
         return self._run
 
     def undo(self) -> None:

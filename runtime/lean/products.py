@@ -9,6 +9,7 @@ from typing import Any, cast
 import torch
 
 from runtime.binding import Parts
+from runtime.giving_back import give_back_constant
 from runtime.lean.flow import Flow
 from runtime.values import ValueTable
 
@@ -62,6 +63,7 @@ class _Packed:
             with torch.no_grad():
                 plain = self._weight.contiguous()
                 self._made = cast("torch.Tensor", _mkldnn._reorder_linear_weight(plain, self._rows))
+            give_back_constant(self._weight)  # what the file holds is not read again
         return self._made
 
 
