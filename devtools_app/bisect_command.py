@@ -36,7 +36,7 @@ class BisectCommand:
         one = self._window.workbench.variant
         if one is None:
             return
-        self._recipes.when_agreed(one, "Looking", lambda: self._begin(one, request))
+        self._recipes.when_agreed(one, "The bisection", lambda: self._begin(one, request))
 
     def _begin(self, one: Variant, request: Bisect) -> None:
         window = self._window

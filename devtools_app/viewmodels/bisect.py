@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from devtools_app.state import Selection, SelectionKind
 from devtools_app.viewmodels.node_text import operator_title
@@ -72,7 +73,7 @@ def trial_table(state: State, bound: Bound, trying: Trying | None = None) -> Tab
     total = len(state.candidates)
     counts = [one.count for one in trials]
     words = ["holds" if one.holds else "does not hold" for one in trials]
-    values = [value_of(one, bound) for one in trials]
+    values = [value_of(one, bound).removeprefix(f"{bound.metric} ") for one in trials]
     times: list[float | None] = [one.seconds * 1e9 for one in trials]
     if trying is not None:
         counts.append(len(numbers_of(trying.removed)))
@@ -85,7 +86,7 @@ def trial_table(state: State, bound: Bound, trying: Trying | None = None) -> Tab
             number_column("trial", numbers, Quantity.COUNT),
             text_column("kept off", [_out(one, total) for one in counts], width=12),
             badge_column("verdict", words, tone=lambda value: _TONES.get(str(value), "muted")),
-            text_column("value", values, width=26),
+            text_column(bound.metric if bound.requirement is not None else "partitions", values),
             number_column("time", times, Quantity.TIME, missing=""),
         ),
         len(numbers),
@@ -107,7 +108,7 @@ def node_table(nodes: Sequence[Node], session: Session | None) -> Table:
             text_column("node", [one.name for one in nodes], mono=True),
             text_column("operator", [operator_title(one.operator) for one in nodes]),
             text_column("rule", [one.rule for one in nodes], mono=True),
-            text_column("source", [one.source for one in nodes], mono=True),
+            text_column("source", [PurePath(one.source).name for one in nodes], mono=True),
             text_column("method", [one.method for one in nodes]),
         ),
         len(nodes),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from devtools_app.viewmodels.node_text import operator_title
 from devtools_app.viewmodels.table import (
     Column,
     Table,
@@ -38,7 +39,7 @@ def gap_table(run: RunGap) -> Table:
         (
             number_column("#", [row.instruction for row in rows], Quantity.COUNT),
             text_column("operator", [_operator(row) for row in rows], width=20),
-            text_column("node", [row.node or None for row in rows], width=24),
+            text_column("node", [row.node or None for row in rows]),
             badge_column("state", [_state(row) for row in rows], tone=_tone),
             _numbers("max abs", [_of(row.total, "max_abs") for row in rows]),
             _numbers("own", [_of(row.own, "max_abs") for row in rows]),
@@ -62,7 +63,8 @@ def _numbers(title: str, values: list[float | None]) -> Column:
 
 
 def _operator(row: Row) -> str:
-    return f"  {row.operator}" if row.place == INSIDE else row.operator
+    title = operator_title(row.operator).removeprefix("aten.")  # as of nearly all: it says nothing
+    return f"  {title}" if row.place == INSIDE else title
 
 
 def _of(metrics: Metrics | None, name: str) -> float | None:

@@ -214,6 +214,7 @@ class BisectView(QWidget):
 
     def _refresh(self) -> None:
         found, job = self._shown(), self._job()
+        pressed = any(one.hasFocus() for one in (self._go, self._anew, self._cancel))
         self._pages.setCurrentIndex(0 if found is None and job is None else 1)
         busy = self.bisecting.running
         wrong = "" if busy else self._wrong(job)
@@ -232,6 +233,9 @@ class BisectView(QWidget):
         self._go.setToolTip(f"Find the smallest set of nodes to keep off the delegate, {tip}")
         self._go.setAccessibleName(self._go.toolTip())
         self._anew.setVisible(again)
+        shown = (one for one in (self._cancel, self._go, self._anew) if one.isVisible())
+        if pressed and (first := next(shown, None)) is not None:
+            first.setFocus(Qt.FocusReason.OtherFocusReason)  # the keyboard stays where it was
         self._title.setText(_title(found))
         self._title.setToolTip(found.folder if found is not None else "")
         self._error.show_outcome(None if found is None else found.outcome)

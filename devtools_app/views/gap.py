@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.gapping import Gap, Gapping
@@ -120,7 +120,10 @@ class GapPane(Pane):
         files = tuple(file.path for file in session.files if not file.error)
         reference = str(self.references.currentData() or "edge")
         wanted = "" if reference == "edge" else reference  # the best there is, else that one
+        here = self.isAncestorOf(QApplication.focusWidget() or self.window())
         self.gapping.start(GapJob(files, reference=wanted))
+        if here and self._cancel.isVisible():  # the keyboard stays where it was
+            self._cancel.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _refresh(self) -> None:
         found = self.gapping.current if self._shown is not None else None
@@ -141,7 +144,8 @@ class GapPane(Pane):
         elif found.report is None or not found.report.runs:
             self._begin.show()
             notes = " ".join(found.report.notes) if found.report is not None else ""
-            self.show_need(Need("No comparison", found.error or notes or "There is no run."))
+            why = found.error or notes or "There is no run."
+            self.show_need(Need("No comparison", f"{why[:1].upper()}{why[1:]}".rstrip(".") + "."))
         else:
             self._show_runs(found)
 

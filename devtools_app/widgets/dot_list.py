@@ -181,6 +181,11 @@ class DotList(QListView):
         finally:
             self._quiet = False
 
+    def height_of(self, count: int) -> int:
+        """Return the height in which the first entries can be seen whole, in pixels."""
+        rows = range(min(count, len(self._model.entries)))
+        return sum(self.sizeHintForRow(row) for row in rows) + 2 * self.frameWidth()
+
     def _moved(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if not self._quiet and current.isValid():
             self.chosen.emit(current.row())

@@ -292,7 +292,7 @@ EDITS: tuple[Edit, ...] = (
         "A partition of its own",
         (TargetKind.NODE, TargetKind.PARTITION, TargetKind.OPERATOR),
         _alone,
-        "every node of {0} is a partition of its own",
+        "{0} shares a partition with no other node",
     ),
     Edit(
         "join",

@@ -17,7 +17,7 @@ from inspector.load import load_session
 from inspector.model_graph import COMPILED, model_graph
 from inspector.session import Session
 
-pytestmark = pytest.mark.gui
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
 
 CORPUS = Path(__file__).parents[1] / "data/corpus/v1.5.1"
 PATIENCE = 20_000  # ms
