@@ -36,6 +36,7 @@ _EXTENTS = {
 }
 _HEIGHTS = {"sessions": 92, "files": 142}  # of the left column; the others share the rest
 _REST = 230
+_TWO_SESSIONS = 150
 LAYOUT_VERSION = 2
 
 
@@ -209,6 +210,13 @@ class Docks:
         for area, docks in sides.items():
             self._size(area, docks)
         self._room.make_soon()
+
+    def show_two_sessions(self) -> None:
+        """Make room for the two that are compared, where there is less."""
+        dock = self.by_name.get("sessions")
+        if dock is None or dock.isFloating() or dock.isHidden() or dock.height() >= _TWO_SESSIONS:
+            return
+        self._window.resizeDocks([dock], [_TWO_SESSIONS], Qt.Orientation.Vertical)
 
     def stow(self) -> None:
         """Hide all panels, as long as there is nothing to show in them."""

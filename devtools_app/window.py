@@ -266,6 +266,8 @@ class MainWindow(QMainWindow):
         self.menus.show_state(new)
         self.centre.show_views(new.view, new.split_view)
         self._show_page()
+        if len(old.sessions) < 2 <= len(new.sessions):
+            self.docks.show_two_sessions()
         for host in self.hosts:
             host.refresh()
         self.sync_actions()

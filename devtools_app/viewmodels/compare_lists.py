@@ -82,7 +82,7 @@ def _owners(rows: Sequence[OwnerChange], letters: Sequence[str]) -> Table:
         text_column("node", [one.new_node or one.old_node for one in rows], mono=True, width=24),
         text_column("operator", [one.operator for one in rows]),
         badge_column("was", [_owner(one.old_owner, one.old_delegate) for one in rows], tone=_by),
-        badge_column("is", [_owner(one.new_owner, one.new_delegate) for one in rows], tone=_by),
+        badge_column("is", [_new_owner(one, letters) for one in rows], tone=_by),
         text_column("why", [one.reason or None for one in rows], missing="", width=40),
         text_column("module", [one.module for one in rows], mono=True),
     ]
@@ -103,8 +103,15 @@ def _owner(name: str, delegate: int | None) -> str:
     return name if delegate is None else f"{name} {delegate}"
 
 
+def _new_owner(one: OwnerChange, letters: Sequence[str]) -> str:
+    """Return the owner now; another delegate that happens to have the same number says whose."""
+    found = _owner(one.new_owner, one.new_delegate)
+    same = found == _owner(one.old_owner, one.old_delegate)
+    return f"{found} (of {letters[one.session]})" if same else found
+
+
 def _by(value: object) -> str:
-    name = str(value).rpartition(" ")[0]
+    name = str(value).partition(" (")[0].rpartition(" ")[0]
     return f"backend:{_IDS.get(name, f'{name}Backend')}" if name else "muted"
 
 

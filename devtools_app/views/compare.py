@@ -103,7 +103,7 @@ class ComparePane(Pane):
         upper = QSplitter(Qt.Orientation.Horizontal)
         upper.addWidget(self.summary)
         upper.addWidget(self.tree)
-        upper.setSizes([800, 190])
+        upper.setSizes([780, 210])
         upper.setStretchFactor(0, 1)
         lower = QSplitter(Qt.Orientation.Horizontal)
         lower.addWidget(self.details)

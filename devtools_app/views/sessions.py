@@ -12,8 +12,6 @@ from devtools_app.viewmodels.session_list import session_entries
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.dot_list import DotList
 
-_SEEN = 2  # entries there is always room for: what is compared
-
 
 class SessionsView(QWidget):
     """A list; Return shows a session, Delete closes it."""
@@ -40,7 +38,6 @@ class SessionsView(QWidget):
         ids = [one.id for one in state.sessions]
         current = ids.index(state.current) if state.current in ids else -1
         self._list.show_entries(entries, current)
-        self._list.setMinimumHeight(self._list.height_of(_SEEN))
 
     def _show(self, index: int) -> None:
         sessions = self._context.store.state.sessions

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from devtools_app.theme import set_role
+from devtools_app.widgets.elided_label import ElidedLabel
 
 QUIET_MS = 100  # below this nothing moves
 TALK_MS = 1000  # from here on: what, how long, Cancel
@@ -30,7 +31,7 @@ class Busy(QWidget):
         self._what = ""
         self._share = -1.0
         self._since = 0.0
-        self._text = QLabel()
+        self._text = ElidedLabel()
         set_role(self._text, "role", "muted")
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
@@ -45,6 +46,7 @@ class Busy(QWidget):
         for part in (self._text, self._bar, self._cancel):
             layout.addWidget(part)
         policy = QSizePolicy.Policy
+        self._text.setSizePolicy(policy.Preferred, policy.Preferred)
         self._cancel.setSizePolicy(policy.Fixed, policy.Fixed)
         self.setSizePolicy(policy.Maximum, policy.Preferred)
         self._timer = QTimer(self)

@@ -36,6 +36,7 @@ _TOOLTIP = int(Qt.ItemDataRole.ToolTipRole)
 _LEFT, _RIGHT, _PAD, _DOT = 30, 12, 5, 8
 _INDENT, _DEEPEST = 14, 8
 _WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignTop)
+_BREAKABLE = "_\u200b"  # long names go on in the next line
 _ROOT = QModelIndex()
 
 
@@ -76,7 +77,8 @@ class _Painter(QStyledItemDelegate):
         self._theme = theme
 
     def _title(self, entry: Entry) -> str:
-        return f"{entry.mark}  {entry.title}" if entry.mark else entry.title
+        title = entry.title.replace("_", _BREAKABLE)
+        return f"{entry.mark}  {title}" if entry.mark else title
 
     def _boxes(self, entry: Entry, width: int) -> tuple[int, int]:
         left = _LEFT + _indent(entry)
@@ -180,11 +182,6 @@ class DotList(QListView):
                 self.clearSelection()
         finally:
             self._quiet = False
-
-    def height_of(self, count: int) -> int:
-        """Return the height in which the first entries can be seen whole, in pixels."""
-        rows = range(min(count, len(self._model.entries)))
-        return sum(self.sizeHintForRow(row) for row in rows) + 2 * self.frameWidth()
 
     def _moved(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if not self._quiet and current.isValid():
