@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -12,15 +14,16 @@ from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandErr
 from inspector.cli.gate_subject import Subject, gap_of, measured, opened
 from inspector.cli.job_runs import add_timeout, check_there, count
 from inspector.cli.options import FORMATS, add_reading
-from inspector.cli.output import refuse_inputs, write_text
+from inspector.cli.output import refuse_existing, refuse_inputs, write_text
 from inspector.gates.evidence import Evidence, MissingError
 from inspector.gates.judging import Judgement, judge_requirement
-from inspector.gates.junit import junit_text
+from inspector.gates.junit import error_text, junit_text
 from inspector.gates.requirement import Kind, Requirement, RequirementError, parse_requirement
 from inspector.jobs.executing import ENGINES, MADE_INPUTS
 from inspector.jobs.output_folder import HIDDEN
+from schema.errors import FormatError
 
-JUNIT = "junit"
+JUNIT, XML = "junit", b"<?xml"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -81,7 +84,36 @@ def _add_running(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Judge; exit code 1 when a requirement is not met."""
+    """Judge; exit code 1 when a requirement is not met.
+
+    Where nothing can be judged, the JUnit documents that were asked for say so as errors.
+    """
+    if options.junit is not None:
+        refuse_existing(Path(options.junit), force=options.force)
+    try:
+        return _run(options)
+    except OSError as error:
+        _tell_of_error(f"{error.filename}: {error.strerror}", options)
+        raise
+    except (CommandError, FormatError) as error:
+        _tell_of_error(str(error), options)
+        raise
+
+
+def _tell_of_error(sentence: str, options: Namespace) -> None:
+    """Write JUnit documents about a gate that cannot judge; never over what is read."""
+    document = error_text(options.require, " ".join(options.files), sentence)
+    if options.format == JUNIT and options.output is None:
+        sys.stdout.write(document)
+    targets = [options.junit, options.output if options.format == JUNIT else None]
+    for path in (Path(one) for one in targets if one is not None):
+        with contextlib.suppress(CommandError, OSError):  # the sentence counts, not a second one
+            if path.exists() and not path.read_bytes().startswith(XML):
+                continue
+            write_text(path, [document], force=options.force)
+
+
+def _run(options: Namespace) -> Answer:
     asked = _asked(options)
     if options.run_inputs and options.run_inputs not in MADE_INPUTS:
         check_there(options.run_inputs)

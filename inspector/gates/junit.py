@@ -17,19 +17,46 @@ def junit_text(judgements: Sequence[Judgement], subject: str) -> str:
         judgements: what was judged
         subject: what the requirements are of, the class of all cases
     """
-    failures = str(sum(not one.met for one in judgements))
-    counts = {"tests": str(len(judgements)), "failures": failures, "errors": "0", "skipped": "0"}
-    suites = Xml.Element("testsuites", {"name": SUITE, **counts})
-    suite = Xml.SubElement(suites, "testsuite", {"name": SUITE, **counts})
+    suites, suite = _suite(len(judgements), failures=sum(not one.met for one in judgements))
     for one in judgements:
-        name = {"classname": _text(subject), "name": _text(one.requirement.text)}
-        case = Xml.SubElement(suite, "testcase", name)
+        case = _case(suite, subject, one.requirement.text)
         line = _text(f"{one.value_text()}{one.details()}")
         if one.met:
             Xml.SubElement(case, "system-out").text = line
         else:
             failure = {"type": "requirement", "message": _text(one.value_text())}
             Xml.SubElement(case, "failure", failure).text = line
+    return _document(suites)
+
+
+def error_text(requirements: Sequence[str], subject: str, sentence: str) -> str:
+    """Return a test suite in which each case is an error: nothing could be judged.
+
+    Args:
+        requirements: what was asked for; of none there is one case for the gate itself
+        subject: what they are of
+        sentence: why not
+    """
+    names = list(requirements) or [SUITE]
+    suites, suite = _suite(len(names), errors=len(names))
+    for name in names:
+        error = {"type": "error", "message": _text(sentence)}
+        Xml.SubElement(_case(suite, subject, name), "error", error).text = _text(sentence)
+    return _document(suites)
+
+
+def _suite(tests: int, failures: int = 0, errors: int = 0) -> tuple[Xml.Element, Xml.Element]:
+    counts = {"tests": tests, "failures": failures, "errors": errors, "skipped": 0}
+    facts = {"name": SUITE, **{name: str(count) for name, count in counts.items()}}
+    suites = Xml.Element("testsuites", facts)
+    return suites, Xml.SubElement(suites, "testsuite", facts)
+
+
+def _case(suite: Xml.Element, subject: str, name: str) -> Xml.Element:
+    return Xml.SubElement(suite, "testcase", {"classname": _text(subject), "name": _text(name)})
+
+
+def _document(suites: Xml.Element) -> str:
     Xml.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(suites, "unicode")}\n'
 

@@ -255,6 +255,39 @@ def test_junit_never_replaces_a_file_that_is_read(tmp_path: Path) -> None:
     assert program.read_bytes() == (CONVNET / "model.pte").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("content", "require", "code"),
+    [
+        (b"no program", STATIC, 3),
+        (b"", STATIC[:1], 3),
+        (None, STATIC, 3),
+        (CONVNET, ("gap.max_abs<=1",), 2),
+        (CONVNET, ("latency<=1s", "size<=1MiB"), 2),
+        (CONVNET, ("nonsense<=1",), 2),
+        (CONVNET, ("size<=1x baseline",), 2),
+        (CONVNET, (), 2),
+    ],
+)
+def test_junit_of_a_gate_that_cannot_judge_has_an_error_for_each_requirement(
+    content: Any, require: tuple[str, ...], code: int, tmp_path: Path
+) -> None:
+    program, target = tmp_path / "model.pte", tmp_path / "gate.xml"
+    if content is not None:
+        data = (content / "model.pte").read_bytes() if isinstance(content, Path) else content
+        program.write_bytes(data)
+    answer = gate(program, "--format", "junit", "--junit", target, require=require)
+    assert (answer.code, answer.err.count("\n")) == (code, 1)
+    assert target.read_text("utf-8") == answer.out
+    (suite,) = Xml.fromstring(answer.out.split("\n", 1)[1])
+    count = str(max(len(require), 1))
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == (count, "0", count)
+    assert [case.get("name") for case in suite] == list(require or ("etscope gate",))
+    for case in suite:
+        assert case[0].tag == "error"
+        assert case[0].text is not None
+        assert case[0].text in answer.err
+
+
 def test_unreadable_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "model.pte").write_bytes(b"no program")
     answer = gate(tmp_path / "model.pte", require=STATIC)
