@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from runtime.api import Runtime, Verification
-from runtime.delegates import BackendInterface, Measurement
+from runtime.delegates import BackendInterface, BackendRegistry, Measurement
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.meta import MethodMeta, TensorInfo
 from runtime.method import Method
 from runtime.program import Program
+from runtime.registry import KernelRegistry as OperatorRegistry
 from runtime.stepping import DelegateSteps, InnerNode
 from runtime.tracer import (
     DebugFilter,
@@ -18,6 +19,7 @@ from runtime.tracer import (
 
 __all__ = [
     "BackendInterface",
+    "BackendRegistry",
     "DebugFilter",
     "DebugLevel",
     "DelegateSteps",
@@ -28,6 +30,7 @@ __all__ = [
     "Measurement",
     "Method",
     "MethodMeta",
+    "OperatorRegistry",
     "ProfilingLevel",
     "Program",
     "Runtime",

@@ -77,21 +77,24 @@ class Method:
         """Return what the program says about the method."""
         return self._meta
 
-    def execute(self, inputs: Sequence[Any] = ()) -> list[Any]:
+    def execute(self, inputs: Sequence[Any] | None = None) -> list[Any]:
         """Run the method and return its outputs, which are the caller's own.
 
         Args:
-            inputs: flat sequence of tensors and numbers
+            inputs: flat sequence of tensors and numbers; those that are set where None are given
 
         Raises: ExecutionError with the documented code
         """
-        self.set_inputs(inputs)
+        if inputs is not None:
+            self.set_inputs(inputs)
         self.run()
         return self.get_outputs()
 
-    def __call__(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
-        """Run the method and return its outputs."""
-        self.set_inputs(inputs)
+    def __call__(
+        self, inputs: Sequence[Any] | torch.Tensor = (), clone_outputs: bool = True
+    ) -> list[Any]:
+        """Run the method on a flat sequence of inputs, or on one tensor, and return its outputs."""
+        self.set_inputs((inputs,) if isinstance(inputs, torch.Tensor) else inputs)
         self.run()
         return self.get_outputs(clone_outputs)
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import torch
+
 from runtime.api import Runtime, Verification
 from runtime.errors import invalid_argument
 from runtime.loading import Data
@@ -39,6 +41,8 @@ __all__ = [
     "_load_for_executorch_from_bundled_program",
     "_load_program",
     "_load_program_from_buffer",
+    "_threadpool_get_thread_count",
+    "_unsafe_reset_threadpool",
 ]
 
 
@@ -51,6 +55,19 @@ class BundledModule:
 
     def __init__(self, file: bundled.BundledProgram) -> None:
         self.file = file
+
+    def verify_result_with_bundled_expected_output(
+        self, method_name: str, testset_idx: int, rtol: float = RTOL, atol: float = ATOL
+    ) -> list[Any]:
+        """Run a case on a program loaded anew, compare the outputs and return them.
+
+        Raises: ExecutionError if an element is outside of the tolerance
+        """
+        module = ExecuTorchModule(_loaded(bytes(self.file.program), None, False, 0))
+        module.verify_result_with_bundled_expected_output(
+            self, method_name, testset_idx, rtol, atol
+        )
+        return module.outputs_of(method_name)
 
 
 class ExecuTorchModule:
@@ -65,7 +82,7 @@ class ExecuTorchModule:
         given = cast("Sequence[Any]", inputs) if several else [inputs]
         return self.run_method("forward", given, clone_outputs)
 
-    def forward(self, inputs: Sequence[Any], clone_outputs: bool = True) -> list[Any]:
+    def forward(self, inputs: Sequence[Any] = (), clone_outputs: bool = True) -> list[Any]:
         """Run `forward`."""
         return self.run_method("forward", inputs, clone_outputs)
 
@@ -83,6 +100,10 @@ class ExecuTorchModule:
         method = self._method(method_name)
         method.run()
         return method.get_outputs(clone_outputs)
+
+    def outputs_of(self, method_name: str) -> list[Any]:
+        """Return the outputs of a method's last run."""
+        return self._method(method_name).get_outputs()
 
     def _method(self, name: str) -> ExecuTorchMethod:
         try:
@@ -216,10 +237,11 @@ def _load_program_from_buffer(
     enable_etdump: bool = False,
     debug_buffer_size: int = 0,
     program_verification: Verification = Verification.Minimal,
+    data_path: str | Path | None = None,
 ) -> ExecuTorchProgram:
     """Load a program from bytes, whose methods are loaded one by one."""
     del program_verification
-    return _loaded(buffer, None, enable_etdump, debug_buffer_size)
+    return _loaded(buffer, data_path, enable_etdump, debug_buffer_size)
 
 
 def _get_operator_names() -> list[str]:
@@ -235,3 +257,16 @@ def _get_registered_backend_names() -> list[str]:
 def _is_available(backend_name: str) -> bool:
     """Return whether a backend is registered and can run here."""
     return Runtime.get().backend_registry.is_available(backend_name)
+
+
+def _threadpool_get_thread_count() -> int:
+    """Return how many threads a kernel takes: those of torch."""
+    return torch.get_num_threads()
+
+
+def _unsafe_reset_threadpool(num_threads: int) -> None:
+    """Let kernels take so many threads.
+
+    Raises: RuntimeError for less than one
+    """
+    torch.set_num_threads(num_threads)
