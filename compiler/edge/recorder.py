@@ -141,7 +141,7 @@ class Recorder(DispatchMode):
         # Fake *_copy kernels fail for symbolic sizes; their result is contiguous anyway.
         out = walk(_fresh, op(*args, **kwargs))
         first = args[0]
-        if op is aten.slice.Tensor and out.shape == first.shape:
+        if op is aten.slice.Tensor and _sizes(out) == _sizes(first):
             return self._alias(first)
         self._sharing.view(first, tensors_in(out))
         return self.add(copy_twin(op), args, kwargs, out)
@@ -231,6 +231,11 @@ class Recorder(DispatchMode):
         dtype = dtype or _SYMBOL_DTYPES[type(value)]
         fake = aten.empty.memory_format((), dtype=dtype)
         return self.name_of(self.add(aten.scalar_tensor.default, (value,), {"dtype": dtype}, fake))
+
+
+def _sizes(tensor: torch.Tensor) -> list[str]:
+    """Return sizes as they are written: comparing what depends on data is not possible."""
+    return [str(size) for size in tensor.shape]
 
 
 def _fresh(leaf: Any) -> Any:  # noqa: ANN401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import operator
 from typing import Any
 
@@ -67,7 +68,8 @@ def _ranges(program: ExportedProgram) -> Json:
     given = ranges_of(program)
     for symbol, values in given.items():
         if values.lower.is_Integer:  # a number read from a tensor has no bounds
-            largest_value = largest(symbol, given)
+            bound = largest(symbol, given)
+            largest_value = math.inf if bound is None else bound  # null is no number
             ranges[str(symbol)] = {"min_val": int(values.lower), "max_val": largest_value}
     return ranges
 

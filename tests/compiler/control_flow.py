@@ -63,6 +63,11 @@ def _while_number(x: torch.Tensor) -> Any:
     return while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a + i), (0, x))
 
 
+def _while_until(x: torch.Tensor, n: torch.Tensor) -> Any:
+    start = torch.zeros((), dtype=torch.int64)
+    return while_loop(lambda i, _: i < n.sum(), lambda i, a: (i + 1, a * 0.5 + i), (start, x))
+
+
 def _while_swap(x: torch.Tensor) -> Any:
     start = torch.zeros((), dtype=torch.int64)
     swap = lambda i, a, b: (i + 1, b.clone(), a + 1)  # noqa: E731
@@ -103,5 +108,8 @@ SAMPLES: dict[str, Sample] = {
     "scan": of(_scan, X, X[0].clone(), further=((UP, X[1].clone()),)),
     "while_loop": of(_while, X, further=((UP,),)),
     "while_loop_number": of(_while_number, X, further=((UP,),)),
+    "while_loop_until": of(
+        _while_until, X, torch.tensor([1, 2]), further=((UP, torch.tensor([3, 1])),)
+    ),
     "while_loop_swap": of(_while_swap, X, further=((UP,),)),
 }

@@ -106,7 +106,7 @@ def _joined(stock: Stock, emitted: Any, inputs: Any, folder: Path) -> dict[str, 
 
 
 @pytest.mark.interop
-@pytest.mark.parametrize("name", ["cond", "map_two", "scan", "while_loop"])
+@pytest.mark.parametrize("name", ["cond", "map_two", "scan", "while_loop", "while_loop_until"])
 def test_record_of_control_flow_and_constant_methods_joins_with_stock(
     name: str, stock: Stock, tmp_path: Path
 ) -> None:

@@ -178,9 +178,17 @@ def _losses(x: torch.Tensor, at: torch.Tensor) -> tuple[torch.Tensor, ...]:
     )
 
 
+def _first_rows(x: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    count = n.item()
+    torch._check(count >= 1)
+    torch._check(count <= x.shape[0])
+    return x[:count] * 2, x[:, : x.shape[1]], torch.zeros(count)
+
+
 FAMILIES: dict[str, Sample] = {
     "cells": Sample(Cells, (_random(5, 2, 4), *_random(2, 4, 2, 3)), tolerance=1e-4),
     "circular": of(_circular, X),
+    "first_rows": of(_first_rows, X, torch.tensor(2), further=((X + 1, torch.tensor(3)),)),
     "losses": of(_losses, _random(4, 5), torch.tensor([0, 4, 2, 1]), tolerance=1e-4),
     "masked_encoder": Sample(
         MaskedEncoder,
