@@ -77,7 +77,7 @@ def _partly(session: Session, entry: MethodDelegation) -> Finding:
     share = entry.compute_delegated / computing if computing else 0.0
     whose = f" of {entry.method}" if len(session.methods) > 1 else ""
     text = (
-        f"{entry.compute_delegated} of {plural(computing, 'computing node')}{whose} are in"
+        f"{entry.compute_delegated:,} of {plural(computing, 'computing node')}{whose} are in"
         f" {plural(entry.num_delegated_subgraphs, 'delegate')}"
     )
     backends = Counter(one.backend_id for one in entry.delegates)

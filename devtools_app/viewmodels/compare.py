@@ -23,6 +23,7 @@ from inspector.comparing.model import (
 from inspector.comparing.statistics import FASTER, SLOWER, TimeVerdict
 
 MS = 1e6  # nanoseconds
+_DELEGATES = "delegates"
 _MANY = 2.0  # times as long; a share says little beyond
 
 
@@ -210,6 +211,8 @@ def tone_of(one: Delta, number: int) -> str:
     difference = one.difference(number)
     if not difference or not one.better:
         return "muted"
+    if one.what == _DELEGATES and not one.values[0]:
+        return "muted"  # the first delegate is no loss
     if one.unit == "ms":
         verdict = one.verdicts[number] if number < len(one.verdicts) else None
         if verdict is None or not verdict.real:

@@ -199,3 +199,11 @@ def test_colours_of_changes_tell_who_took_what(sessions: tuple[Session, ...]) ->
     nothing = change_overlay(made, NodeChanges(), ())
     assert nothing.categories is None
     assert "nothing to compare with" in nothing.legend[-1].label
+
+
+def test_first_delegate_is_no_loss() -> None:
+    first, more = (
+        Delta("delegation", "delegates", "", counts, LESS) for counts in ((0, 1), (1, 2))
+    )
+    assert tone_of(first, 1) == "muted"
+    assert tone_of(more, 1) == "bad"

@@ -1,0 +1,85 @@
+"""What is chosen to be compared is measured, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devtools_app.measuring import Measurer, session_keys
+from devtools_app.transitions import add_session, close_session
+from devtools_app.variant_steps import compared_sessions
+from devtools_app.views.compare import ComparePane
+from devtools_app.window import MainWindow
+from inspector.jobs.executing import MeasureJob
+from inspector.jobs.measure import Measurement
+from inspector.load import load_session
+
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
+
+CORPUS = Path(__file__).parents[1] / "data/corpus/v1.5.1"
+NAMES = ("convnet_portable", "convnet_xnnpack", "mm_xnnpack")
+
+
+@pytest.fixture
+def started(monkeypatch) -> list[MeasureJob]:
+    """The measurements that were wished for; none is made."""
+    found: list[MeasureJob] = []
+
+    def start(self: Measurer, job: MeasureJob, sessions: tuple[tuple[str, int], ...]) -> None:
+        found.append(job)
+        self._known[sessions] = Measurement(())
+
+    monkeypatch.setattr(Measurer, "start", start)
+    return found
+
+
+@pytest.fixture
+def pane(make_window, started) -> ComparePane:
+    window: MainWindow = make_window()
+    for name in NAMES:
+        files = [str(CORPUS / name / file) for file in ("model.pte", "model.etrecord")]
+        session = load_session(files)
+        window.store.put(add_session(window.store.state, session, tuple(files)))
+    window.show_view("compare")
+    found = window.centre.current.view
+    assert isinstance(found, ComparePane)
+    window.store.update(compared=("A", "B"))
+    return found
+
+
+def choose(pane: ComparePane, newer: str) -> None:
+    pane.newer.setCurrentIndex(pane.newer.findData(newer))
+    pane.newer.activated.emit(pane.newer.currentIndex())
+
+
+def test_all_sessions_against_one_are_measured_at_once_and_once(pane, started) -> None:
+    assert started == []
+    choose(pane, "*")
+    assert [len(job.programs) for job in started] == [3]
+    choose(pane, "B")
+    assert [len(job.programs) for job in started] == [3, 2]
+    choose(pane, "*")
+    assert len(started) == 2
+    assert pane.measurer.known(compared_sessions(pane.state)) is not None
+
+
+def test_session_without_a_program_is_named_and_not_measured(pane, started) -> None:
+    record = load_session([str(CORPUS / NAMES[0] / "model.etrecord")])
+    pane.store.put(add_session(pane.state, record, ("record",)))
+    choose(pane, "D")
+    assert started == []
+    assert not pane._measure.isEnabled()
+    assert "D" in pane._measure.toolTip()
+    choose(pane, "C")
+    assert pane._measure.isEnabled()
+
+
+def test_what_was_measured_is_that_of_these_sessions_only(pane, started) -> None:
+    choose(pane, "B")
+    shown = compared_sessions(pane.state)
+    assert pane.measurer.known(shown) is not None
+    assert pane.measurer.known(shown[::-1]) is None
+    assert session_keys(shown) == (("A", 0), ("B", 0))
+    pane.store.put(close_session(pane.state, "C"))
+    assert pane.measurer.known(compared_sessions(pane.state)) is not None
