@@ -40,7 +40,7 @@ def tensors_against(program: Program, plan: m.ExecutionPlan, record: ETRecord) -
     if graph is None:
         return 0, ""
     handles = record_maps.handles(record, plan.name)
-    nodes = nodes_by_handle(graph)
+    nodes = _outer_nodes(graph)
     saved = saved_tensors(record, record.roles.edge.get(plan.name) or "")
     agree = 0
     for step, (_, _, instruction) in enumerate(instructions(plan)):
@@ -62,6 +62,13 @@ def tensors_against(program: Program, plan: m.ExecutionPlan, record: ETRecord) -
             return 0, f"instruction {step}: {found[1]}"
         agree += found[0]
     return agree, ""
+
+
+def _outer_nodes(graph: Graph) -> dict[int, tuple[GraphNode, ...]]:
+    """Return the nodes by debug handle; those of nested graphs have values with the same names."""
+    outer = {id(node) for node in graph.nodes}
+    found = nodes_by_handle(graph).items()
+    return {handle: tuple(one for one in nodes if id(one) in outer) for handle, nodes in found}
 
 
 @identity_cache

@@ -300,29 +300,36 @@ def _block_events(
         return _Events(events + start, steps, np.zeros_like(steps), inner, ((),))
     codes, first = ranks(pack(found.codes[events], steps, inner))
     names: list[tuple[str, ...]] = []
+    known: dict[tuple[int, int], tuple[str, ...]] = {}  # events of a call often share their link
+    longer: dict[int, dict[str, str]] = {}
     for place in first.tolist():
-        step = int(steps[place])
-        link, of_step = found.links[int(found.codes[events[place]])], by_step.get(step, ())
-        own = _event_nodes(graph, link, step, of_step)
+        step, code = int(steps[place]), int(found.codes[events[place]])
+        of_step = by_step.get(step, ())
+        if (step, code) not in known:
+            if step not in longer:
+                longer[step] = _nested_names(of_step)
+            known[step, code] = _event_nodes(graph, found.links[code], step, longer[step])
+        own = known[step, code]
         names.append(own if own or inner[place] else of_step)
     return _Events(events + start, steps, codes, inner, tuple(names))
 
 
 def _event_nodes(
-    graph: ModelGraph | None, link: Link, number: int, of_step: tuple[str, ...]
+    graph: ModelGraph, link: Link, number: int, longer: Mapping[str, str]
 ) -> tuple[str, ...]:
-    if graph is None:
-        return ()
     if graph.source == "program":
-        names = (f"{link.backend}_{number}/{name}" for name in link.payload_nodes)
+        names = [f"{link.backend}_{number}/{name}" for name in link.payload_nodes]
     else:
-        # A node of a nested graph has a longer name, which its instruction leads to.
-        longer = {name: _nested_name(name, of_step) for name in (link.node, *link.nodes)}
-        names = (longer[name] for name in ((link.node,) if link.node else link.nodes))
+        names = [longer.get(name, name) for name in ((link.node,) if link.node else link.nodes)]
     return tuple(name for name in names if name in graph.by_name)
 
 
-def _nested_name(name: str, of_step: tuple[str, ...]) -> str:
-    """Return the one node of an instruction that has a name in its own graph, else the name."""
-    found = [full for full in of_step if full.rsplit("/", 1)[-1] == name]
-    return found[0] if len(found) == 1 else name
+def _nested_names(of_step: tuple[str, ...]) -> dict[str, str]:
+    """Return own name -> longer name of the nodes of an instruction; none where two have it.
+
+    A node of a nested graph has a longer name, which its instruction leads to.
+    """
+    found: dict[str, list[str]] = {}
+    for full in of_step:
+        found.setdefault(full.rsplit("/", 1)[-1], []).append(full)
+    return {name: one[0] for name, one in found.items() if len(one) == 1}

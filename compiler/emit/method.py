@@ -323,18 +323,23 @@ class _Emission:
     def _write_back(self, target: torch.fx.Node, value: Any) -> None:  # noqa: ANN401
         to = self._index_of(target)
         args = [to, self.table.literal(value), self.table.literal(False), to]
-        self._instruction("aten::copy_", "", args, value)
+        place = self.operators.setdefault(("aten::copy_", ""), len(self.operators))
+        self._add(m.KernelCall(place, tuple(args)), value)
 
     def _instruction(self, name: str, overload: str, args: list[int], node: torch.fx.Node) -> None:
+        self._is_node(node)
         place = self.operators.setdefault((name, overload), len(self.operators))
         self._add(m.KernelCall(place, tuple(args)), node)
 
     def _add(self, call: m.InstructionArgs, node: torch.fx.Node) -> None:
+        self.instructions.append(m.Instruction(call))
+        self.sources.append(node)
+
+    def _is_node(self, node: torch.fx.Node) -> None:
+        """Note that the next instruction is a node; jumps, moves and writing back state are not."""
         handle = node.meta.get("debug_handle", 0)
         if handle:
             self.debug_handles[len(self.instructions)] = handle
-        self.instructions.append(m.Instruction(call))
-        self.sources.append(node)
 
 
 def _extra(name: str, location: int) -> m.ExtraTensorInfo:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from inspector.numerics.flat_graph import FlatNode
 from schema.etdump import DebugTensor
+from schema.scalar_type import numel
 
 # payload kind -> operators that become it, where the names do not say so
 _BECOMES: dict[str, tuple[str, ...]] = {
@@ -38,10 +39,12 @@ class Event:
 
     Attributes:
         name: identifier the backend gave it
-        nodes: recorded nodes of its debug handles, in graph order
+        nodes: recorded nodes of its debug handles; told apart they are in graph order
         inferred: whether it was joined by order
         passes: logged tensors, one a pass
         kind: of the payload node, empty when it is not known
+        reads: values of the payload it reads
+        makes: values of the payload it makes
     """
 
     name: str
@@ -49,6 +52,8 @@ class Event:
     inferred: bool
     passes: tuple[tuple[DebugTensor, ...], ...]
     kind: str = ""
+    reads: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
 
 
 def told_apart(
@@ -60,10 +65,10 @@ def told_apart(
         members: nodes of the delegate, in graph order
         events: of one call, in order
     """
-    names = {node.node.name for node in members}
+    place = {node.node.name: number for number, node in enumerate(members)}
     groups: dict[tuple[str, ...], list[Event]] = {}
-    for event in events:
-        own = tuple(name for name in event.nodes if name in names)
+    for event in events:  # the order of handles is not that of the nodes: quantise, relu
+        own = tuple(sorted({name for name in event.nodes if name in place}, key=place.__getitem__))
         if own:
             groups.setdefault(own, []).append(replace(event, nodes=own))
     found: dict[str, Event] = {}
@@ -73,7 +78,9 @@ def told_apart(
             found.update(dict.fromkeys(own, several[0]))
             continue
         matched = _by_kind([node for node in members if node.node.name in own], several)
-        found.update(matched)
+        known = {event.makes for event in matched.values()}
+        parts = [event for event in several if event.makes not in known]
+        found.update({name: _whole(event, parts, events) for name, event in matched.items()})
         shared.update(set(own) - set(matched))
     return found, shared
 
@@ -91,6 +98,31 @@ def _by_kind(nodes: Sequence[FlatNode], events: Sequence[Event]) -> dict[str, Ev
                 name = node.node.name
                 found[name] = replace(event, nodes=(name,), inferred=True)
     return found
+
+
+def _whole(event: Event, parts: Sequence[Event], events: Sequence[Event]) -> Event:
+    """Return the event with the value of a node that became several: what goes on from the first.
+
+    A product, and the sum with a bias behind it: the node's value is the sum.
+
+    Args:
+        event: the first
+        parts: events of its handles that are no node's
+        events: of one call
+    """
+    last = event
+    for _ in parts:
+        readers = [one for one in events if set(last.makes) & set(one.reads)]
+        if len(readers) != 1 or readers[0].makes not in [part.makes for part in parts]:
+            break
+        if [_form(each) for each in readers[0].passes] != [_form(each) for each in last.passes]:
+            break
+        last = readers[0]
+    return replace(event, name=last.name, passes=last.passes)
+
+
+def _form(tensors: Sequence[DebugTensor]) -> list[tuple[int, int]]:
+    return [(tensor.scalar_type, numel(tensor.sizes)) for tensor in tensors]
 
 
 def _is(operator: str, kind: str) -> bool:

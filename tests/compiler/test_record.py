@@ -8,8 +8,11 @@ import pytest
 
 import inspector
 from compiler import EdgeProgramManager, ExecutorchProgramManager, to_edge
+from inspector.check_pairs import program_and_record
 from schema import etrecord
+from schema.program import decode
 from tests.compiler.compare import exported, module_of
+from tests.compiler.control_flow import SAMPLES
 from tests.compiler.programs import EVERY
 from tests.compiler.stock import Stock
 
@@ -17,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 def _compiled(name: str) -> tuple[EdgeProgramManager, ExecutorchProgramManager]:
-    sample = EVERY[name]
+    sample = (EVERY | SAMPLES)[name]
     edge = to_edge(exported(sample, module_of(sample)), generate_etrecord=True)
     return edge, edge.to_executorch()
 
@@ -40,6 +43,18 @@ def test_record_read_by_our_reader_has_no_issues_and_all_nodes(name: str, tmp_pa
     assert {place: given[0] for place, given in handles["forward"].items()} == (
         program.debug_handle_map["forward"]
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["kv_cache", "counter", "cond", "map_two", "nested_loops", "while_loop"]
+)
+def test_record_of_state_and_control_flow_belongs_to_its_program(name: str, tmp_path: Path) -> None:
+    _, program = _compiled(name)
+    path = tmp_path / "model.etrecord"
+    program.get_etrecord().save(path)
+    found = program_and_record(decode(program.buffer), etrecord.decode(path.read_bytes()))
+    assert found.mismatch == ""
+    assert found.matched
 
 
 def test_record_names_the_users_lines_and_modules(tmp_path: Path) -> None:
