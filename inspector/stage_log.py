@@ -17,6 +17,7 @@ from schema.errors import FormatError
 from schema.identity_cache import identity_cache
 
 STAGES, EDGE = "stages.json", "edge"
+CALL_DELEGATE = "call_delegate"
 VERSION = 1
 MOST_NODES = 400_000
 """Nodes that are kept of all graphs together."""
@@ -80,6 +81,24 @@ class Change:
         """Return the nodes that come from a node before; its own name where nothing is noted."""
         gone = name in self.lineage or name in _removed(self)
         return _heirs(self).get(name) or (() if gone else (name,))
+
+
+def delegated(group: Group, operators: Mapping[str, str]) -> tuple[Group, ...]:
+    """Return a group in which nodes went into delegates as one group for each of them.
+
+    Args:
+        group: nodes before and those that stand for them
+        operators: of the nodes behind the stage, by name
+
+    Returns: each node with the calls it is in, then the results of those; none where there is no
+        delegate in the group
+    """
+    before, after = group
+    calls = tuple(name for name in after if operators.get(name) == CALL_DELEGATE)
+    if not calls:
+        return ()
+    results = [((), (name,)) for name in after if name not in calls]
+    return (*(((name,), calls) for name in before), *results)
 
 
 @identity_cache

@@ -17,7 +17,7 @@ from devtools_app.viewmodels.units import Quantity
 from inspector.model_graph import COMPILED, model_graph
 from inspector.session import Session
 from inspector.stage_files import session_stages
-from inspector.stage_log import StageLog, StageNode, Step
+from inspector.stage_log import StageLog, StageNode, Step, delegated
 
 CHANGED, ALL = "changed", "all"
 _SHOWN_NAMES = 4
@@ -136,9 +136,12 @@ def _rows(step: Step, new: dict[str, StageNode], which: str) -> Iterator[_Row]:
     if change is None:
         yield from (_Row("", (), (name,)) for name in new)
         return
-    for before, after in change.replaced:
-        inside = any(new[name].operator == "call_delegate" for name in after if name in new)
-        yield _Row("delegated" if inside else "replaced", before, after)
+    operators = {name: node.operator for name, node in new.items()}
+    for group in change.replaced:
+        inside = delegated(group, operators)
+        yield from (_Row("delegated" if own else "added", own, calls) for own, calls in inside)
+        if not inside:
+            yield _Row("replaced", *group)
     yield from (_Row("added", (), (name,)) for name in change.added)
     yield from (_Row("removed", (name,), ()) for name in change.removed)
     if which == ALL:
@@ -174,6 +177,11 @@ def _key(steps: Steps, number: int, row: _Row) -> Selection | None:
     recorded, known = log.lowered(method), steps.names.get(method, {})
     if recorded is None:
         return None
+    if row.what == "delegated" and log.steps[number].before == log.steps[recorded].after:
+        name = row.before[0]
+        return (
+            Selection(SelectionKind.NODE, method, COMPILED, known[name]) if name in known else None
+        )
     for name in row.after:
         found = next((n for n in log.traced(number, name, recorded) if n in known), None)
         if found is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from inspector.cli.answer import UNREADABLE, USAGE, Answer, Column, CommandError, Table
 from inspector.session import Session
 from inspector.stage_files import session_stages
-from inspector.stage_log import Change, StageLog, StageNode, Step
+from inspector.stage_log import Change, StageLog, StageNode, Step, delegated
 
 _SHOWN_NAMES = 4
 
@@ -142,7 +142,14 @@ def _change_rows(log: StageLog, step: Step) -> Iterator[tuple[str, ...]]:
     change = step.change
     assert change is not None
     old, new = _operators(log, step.before), _operators(log, step.after)
-    for before, after in change.replaced:
+    for group in change.replaced:
+        before, after = group
+        inside = delegated(group, new)
+        for own, calls in inside:
+            what = "delegated" if own else "added"
+            yield what, _names(own), _names(calls), _of(own, old), _of(calls, new)
+        if inside:
+            continue
         yield "replaced", _names(before), _names(after), _of(before, old), _of(after, new)
     for name in change.added:
         yield "added", "", name, "", _of((name,), new)

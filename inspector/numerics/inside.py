@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from inspector.blocks import Block
-from inspector.delegate_inside import inside_delegate
+from inspector.delegate_inside import InsideNode, inside_delegate
 from inspector.links import BlockLinks, Grade, Link, link_block
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.join_facts import HANDLE, ORDER, Join, Target, delegate_members
@@ -93,23 +93,27 @@ def _logged(session: Session, links: BlockLinks, block: Block, run: int) -> dict
             continue
         passes = tuple(value.all_tensors() for value in values)
         inferred = link.grade is Grade.ORDER
-        kind = _kind(session, links.method or "", link, block.event_name(event))
-        told = Event(block.event_name(event), link.nodes, inferred, passes, kind)
+        own = _payload_node(session, links.method or "", link, block.event_name(event))
+        told = Event(block.event_name(event), link.nodes, inferred, passes)
+        if own is not None:
+            made = [one.value.name for one in own.values if one.role.startswith("output")]
+            read = [one.value.name for one in own.values if one.value.name not in made]
+            kind = own.node.target
+            told = replace(told, kind=kind, reads=tuple(read), makes=tuple(made))
         found.setdefault(number, []).append(told)
     return found
 
 
-def _kind(session: Session, method: str, link: Link, name: str) -> str:
-    """Return the kind of the payload node an event is of, empty when it is not known."""
+def _payload_node(session: Session, method: str, link: Link, name: str) -> InsideNode | None:
+    """Return the payload node an event is of, None when it is not known."""
     if link.delegate is None:
-        return ""
+        return None
     inside = inside_delegate(session, method, link.delegate)
     if link.payload_nodes:
-        node = inside.by_name.get(link.payload_nodes[0])
-        return "" if node is None else node.node.target
+        return inside.by_name.get(link.payload_nodes[0])
     if name.isdecimal() and int(name) < len(inside.nodes):  # as traces of our engines have it
-        return inside.nodes[int(name)].node.target
-    return ""
+        return inside.nodes[int(name)]
+    return None
 
 
 def _with_fused(

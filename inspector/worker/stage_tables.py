@@ -13,7 +13,16 @@ from compiler.managers import EdgeProgramManager
 from compiler.partition.reasons import operator_of
 from compiler.partition.rules import ancestors
 from compiler.stages import StageEvent
-from inspector.stage_log import EDGE, MOST_NODES, Change, StageLog, StageNode, Step, changed
+from inspector.stage_log import (
+    CALL_DELEGATE,
+    EDGE,
+    MOST_NODES,
+    Change,
+    StageLog,
+    StageNode,
+    Step,
+    changed,
+)
 
 DELEGATE, QUANTIZE = "delegate", "quantize"
 _GETITEM = "getitem"
@@ -152,7 +161,7 @@ def _values(value: Any) -> str:  # noqa: ANN401 - of a node
 
 
 def _operator(node: torch.fx.Node) -> str:
-    return "call_delegate" if node.target is executorch_call_delegate else operator_of(node)
+    return CALL_DELEGATE if node.target is executorch_call_delegate else operator_of(node)
 
 
 def _exported(calls: list[tuple[torch.fx.Node, str]], before: Graph) -> dict[str, tuple[str, ...]]:

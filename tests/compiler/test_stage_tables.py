@@ -140,7 +140,9 @@ def test_verb_lists_stages_and_shows_one(tmp_path: Path) -> None:
     assert delegates
     assert all(len(one["from"]) > 1 for one in delegates)
     assert len(stage["graph"]) == stage["nodes"] == stage["kept"] + stage["new"]
-    assert "replaced" in run("graph", tmp_path, "--stage", "delegate").out
+    lines = run("graph", tmp_path, "--stage", "delegate").out.splitlines()
+    inside = [name for one in delegates for name in one["from"]]  # each in a row of its own
+    assert [line.split()[1] for line in lines if line.startswith("delegated")] == inside
     wrong = run("graph", tmp_path, "--stage", "nothing")
     assert (wrong.code, "no stage 'nothing'; there are" in wrong.err) == (2, True)
 
