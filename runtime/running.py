@@ -11,7 +11,7 @@ import torch
 
 from runtime.binding import Step
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.lean import LeanRun, lean_run
+from runtime.lean import LeanRun, lean_run, settled_calls
 from runtime.partition import Place
 from runtime.platform import LogLevel, clock, current, log
 from runtime.stepping import DelegateSteps
@@ -43,6 +43,7 @@ class Runner:
         self._table = table
         self._at = [0, 0]
         self._calls = [[step.call for step in chain] for chain in chains]
+        self._settled = self._calls
         self._jumps = [any(step.event == "JF_CALL" for step in chain) for chain in chains]
         self._names = [[(step.inner, step.event) for step in chain] for chain in chains]
         self._ran = False
@@ -91,6 +92,8 @@ class Runner:
                 calls[index] = call
             self._traced = [calls]
             self._moved = True
+        else:
+            self._settled = settled_calls(self._plan, self._chains, self._table)
 
     def _go_home(self) -> None:
         if self._moved and self._lean is not None:
@@ -116,7 +119,7 @@ class Runner:
 
     def _run_plain(self) -> None:
         left = self.budget
-        for number, calls in enumerate(self._calls):
+        for number, calls in enumerate(self._settled):
             self._place.chain = number
             if self._jumps[number]:
                 left = self._run_jumping(number, left)
@@ -135,7 +138,7 @@ class Runner:
             raise self._failed(error, number, index) from error
 
     def _run_jumping(self, number: int, left: int) -> int:
-        calls, place = self._calls[number], self._place
+        calls, place = self._settled[number], self._place
         index = 0
         try:
             while index < len(calls) and left > 0:

@@ -8,10 +8,11 @@ from runtime.binding import Step
 from runtime.errors import ExecutionError
 from runtime.lean.flow import Flow
 from runtime.lean.plan import LeanRun, Planner
+from runtime.lean.settled import settled_calls
 from runtime.values import ValueTable
 from schema.program import model as m
 
-__all__ = ["LeanRun", "lean_run"]
+__all__ = ["LeanRun", "lean_run", "settled_calls"]
 
 
 def lean_run(

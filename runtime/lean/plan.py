@@ -213,23 +213,23 @@ class Planner:
         assert parts.function is not None
         assert parts.make is not None
         name = parts.kernel.name
-        if name not in DIRECT or name.endswith("softmax.out") or not _is_plain(parts):
+        if name not in DIRECT or name.endswith("softmax.out") or not is_plain(parts):
             return parts.function
         return _bound(DIRECT[name], parts)
 
     def _direct(self, parts: Parts, outs: list[int], ins: list[int]) -> Call | None:
         """Return the call of a native out variant, None where it might leave its slot."""
-        make, run = parts.make, DIRECT.get(parts.kernel.name)
-        if run is None or make is None or not make.fixed or len(outs) != 1:
+        make = parts.make
+        if parts.kernel.name not in DIRECT or make is None or not make.fixed or len(outs) != 1:
             return None
-        if not _is_plain(parts):
+        if not is_plain(parts):
             return None
         out = self._flow.tensors[outs[0]]
         if out.reused or out.state or out.writes != out.writes[:1]:
             return None
         if not all(self._flow.static(index) for index in (*outs, *ins)):
             return None
-        return _bound(run, parts, out=out.slot.tensor)
+        return bound_direct(parts, out.slot.tensor)
 
     def _keepable(self, outs: Sequence[int]) -> bool:
         for index in outs:
@@ -364,7 +364,7 @@ class Planner:
                 self._run.add(at, calls.drop(dead))
 
 
-def _is_plain(parts: Parts) -> bool:
+def is_plain(parts: Parts) -> bool:
     """Return whether a kernel is torch's own and nothing more, on numbers that do not change."""
     make = parts.make
     if make is None or not make.fixed or not isinstance(parts.kernel.rule.run, OpOverload):
@@ -374,6 +374,11 @@ def _is_plain(parts: Parts) -> bool:
 
 def _is_one(value: object) -> bool:
     return value == 1 and not isinstance(value, bool)
+
+
+def bound_direct(parts: Parts, out: torch.Tensor) -> Call:
+    """Return the call of a native out variant that writes into a tensor of the right sizes."""
+    return _bound(DIRECT[parts.kernel.name], parts, out=out)
 
 
 def _bound(run: Callable[..., Any], parts: Parts, **more: Any) -> Callable[[], Any]:  # noqa: ANN401
