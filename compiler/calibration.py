@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ def calibrate(
     prepared: torch.nn.Module,
     inputs: Sequence[tuple[Any, ...]],
     progress: Progress | None = None,
+    *,
+    example: tuple[Any, ...] | None = None,
 ) -> None:
     """Run a prepared graph over inputs.
 
@@ -29,6 +32,7 @@ def calibrate(
         prepared: what ``prepare_pt2e`` returned
         inputs: arguments of each call
         progress: called with the number of calls made and of all
+        example: arguments that fit, to tell what is wrong with others
 
     Raises: CalibrationError naming the call whose inputs the graph refuses
     """
@@ -39,11 +43,30 @@ def calibrate(
             try:
                 prepared(*given)
             except Exception as error:
+                why = _unlike(given, example) or error
                 raise CalibrationError(
-                    f"calibration input {place + 1} of {len(inputs)}: {error}"
+                    f"calibration input {place + 1} of {len(inputs)}: {why}"
                 ) from error
     if progress is not None:
         progress(len(inputs), len(inputs))
+
+
+def _unlike(given: tuple[Any, ...], example: tuple[Any, ...] | None) -> str:
+    """Return what arguments that were refused have that no example has, empty for nothing."""
+    if example is not None and len(given) != len(example):
+        return f"expected {len(example)} arguments, found {len(given)}"
+    for place, one in enumerate(given):
+        like = one if example is None else example[place]
+        if not isinstance(one, torch.Tensor) or not isinstance(like, torch.Tensor):
+            continue
+        if one.dtype is not like.dtype:
+            return f"argument {place + 1} is {one.dtype}, expected {like.dtype}"
+        if one.is_floating_point() and not bool(one.isfinite().all()):
+            return f"argument {place + 1} holds numbers that are NaN or infinite"
+        if one.shape != like.shape:
+            sizes = f"{list(one.shape)}, where the example has {list(like.shape)}"
+            return f"argument {place + 1} has the sizes {sizes}"
+    return ""
 
 
 def unobserved(prepared: torch.fx.GraphModule) -> list[str]:
@@ -92,8 +115,13 @@ def inputs_from_file(path: str | Path, method: str = "forward") -> list[tuple[An
     """
     try:
         found: Any = torch.load(path, weights_only=True)
+    except OSError as error:
+        raise CalibrationError(f"{path}: no calibration inputs: {error.strerror}") from error
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        saved = zipfile.is_zipfile(path)
+        reason = (
+            "it holds more than tensors and numbers" if saved else "torch.save has not written it"
+        )
         raise CalibrationError(f"{path}: no calibration inputs: {reason}") from error
     if _kind(found) == "dict":
         if method not in found:
@@ -103,8 +131,9 @@ def inputs_from_file(path: str | Path, method: str = "forward") -> list[tuple[An
     alone = isinstance(found, (tuple, torch.Tensor))
     calls: Any = [found] if alone else found
     if _kind(calls) != "list" or not calls:
+        what = "an empty list" if _kind(calls) == "list" else _kind(found)
         raise CalibrationError(
-            f"{path}: expected a list of the arguments of each call, found {_kind(found)}"
+            f"{path}: expected a list of the arguments of each call, found {what}"
         )
     return [_arguments(path, place, one) for place, one in enumerate(_each(calls))]
 

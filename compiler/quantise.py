@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from compiler.calibration import CalibrationError, Progress, calibrate, require_observed
 from compiler.errors import CompileError
+from compiler.quiet import import_quietly
 
 MODES = ("static", "dynamic", "weight-only")
 NONE = "none"  # a part that stays as it is
@@ -70,7 +71,7 @@ def quantise(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torchao, about itself
         prepared: Any = steps.prepare_pt2e(program.module(), chosen)
-        calibrate(prepared, inputs, progress)
+        calibrate(prepared, inputs, progress, example=_example(program))
         require_observed(prepared)
         converted = steps.convert_pt2e(prepared)
         return _exported(program, converted, inputs[0])
@@ -78,7 +79,7 @@ def quantise(
 
 def _torchao(name: str) -> Any:  # noqa: ANN401 - a module
     try:
-        return importlib.import_module(name)
+        return import_quietly(name)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "quantising needs torchao, which is not installed: pip install torchao", name="torchao"
@@ -153,6 +154,12 @@ def _examples(program: ExportedProgram) -> list[tuple[Any, ...]]:
     if kwargs:
         raise QuantiseError("the program takes arguments by name, which cannot be calibrated with")
     return [tuple(args)]
+
+
+def _example(program: ExportedProgram) -> tuple[Any, ...] | None:
+    """Return arguments that fit, None where none are known by their place."""
+    found = program.example_inputs
+    return None if found is None or found[1] else tuple(found[0])
 
 
 def _exported(

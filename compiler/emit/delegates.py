@@ -174,11 +174,9 @@ def place_delegates(
             places.append(m.BackendDelegateDataReference(INLINE, len(inline)))
             inline.append(m.BackendDelegateInlineData(memoryview(payload)))
     homes: dict[int, int] = {}
-    for entry in data.pte_data.values():
-        if entry.buffer_index not in homes:
-            homes[entry.buffer_index] = len(parts)
-            own = entry.buffer_index not in shared
-            parts.append((data.buffers[entry.buffer_index],) if own else ())
+    for index in _wasting_last(data, whole):
+        homes[index] = len(parts)
+        parts.append(() if index in shared else (data.buffers[index],))
     return PlacedDelegates(
         tuple(_placed(plan, places) for plan in plans),
         tuple(inline),
@@ -191,6 +189,13 @@ def place_delegates(
         },
         {homes[buffer]: place for buffer, place in shared.items()},
     )
+
+
+def _wasting_last(data: NamedDataStoreOutput, step: int) -> list[int]:
+    """Return the buffers, the one that needs most padding last: there it needs none."""
+    used = list(dict.fromkeys(entry.buffer_index for entry in data.pte_data.values()))
+    last = max(used, key=lambda index: -len(data.buffers[index]) % step, default=None)
+    return [index for index in used if index != last] + ([] if last is None else [last])
 
 
 def _shared(data: NamedDataStoreOutput, constants: Segment, step: int) -> dict[int, m.DataSegment]:

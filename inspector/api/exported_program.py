@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from inspector.api import dim_order_ops
 from inspector.api.lowered_programs import MOST_DEPTH, hold, register, take_delegates
 from inspector.api.serde_rewrite import HANDLE, Json, RebuildError, nodes, rewrite
-from inspector.api.torch_bridge import Torch, load_torch
+from inspector.api.torch_bridge import Torch, load_packages, load_torch
 from schema.errors import FormatError
 from schema.etrecord import ETRecord
 from schema.etrecord.members import SIDE_FILES
@@ -76,7 +76,9 @@ def _deserialised(
 ) -> ExportedProgram:
     dim_order_ops.register()
     __import__(_QUANTIZED)
-    tree = json.loads(bytes(record.read(member)))
+    text = bytes(record.read(member))
+    load_packages(text)
+    tree = json.loads(text)
     sides = [
         _loaded(torch, record.read(name) if name in record.archive else b"", name)
         for name in (member + suffix for suffix in SIDE_FILES)
@@ -152,6 +154,7 @@ def _dtype_numbers(serialize: Torch) -> dict[str, int]:
 def _loaded(torch: Torch, data: bytes | memoryview, name: str) -> Torch:
     if not len(data):
         return {}
+    load_packages(data)
     safe = [(_fake_tensor, _FAKE_TENSOR)]
     try:
         with torch.serialization.safe_globals(safe):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,6 +11,8 @@ import numpy as np
 from schema.scalar_type import scalar_type
 
 Torch: TypeAlias = Any  # the module, or what is made with it
+_PACKAGES = {"torchao": "torchao.quantization"}
+_NAMED = 64 << 20  # bytes
 _ALIASES = {
     "bits16": "uint16",
     "bits8": "uint8",
@@ -23,6 +27,21 @@ def load_torch() -> Torch:
     import torch
 
     return torch
+
+
+def load_packages(data: bytes | memoryview) -> None:
+    """Import the packages of operators and tensors that recorded bytes name, where installed.
+
+    Args:
+        data: a recorded program, or saved tensors, which name their classes at the beginning
+    """
+    for name, module in _PACKAGES.items():
+        if re.search(name.encode() + rb"\W", data[:_NAMED]) is None:
+            continue
+        from compiler.quiet import import_quietly
+
+        with contextlib.suppress(ImportError):
+            import_quietly(module)
 
 
 def torch_dtype(code: int) -> Torch | None:

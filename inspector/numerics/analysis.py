@@ -6,7 +6,6 @@ values of the run. Their distances say what an instruction adds and what it has 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +38,6 @@ from schema.errors import FormatError
 from schema.program import Program
 
 EDGE, EXPORTED = "edge", "exported"
-_OPERATORS = {"torchao": "torchao.quantization.quant_primitives"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +190,6 @@ class _Analysis:
         from inspector.api.exported_program import rebuilt
 
         assert self._record is not None
-        try:
-            return rebuilt(self._record.artifact, name, delegates=True)
-        except RebuildError as error:
-            if not _import_operators(str(error)):
-                raise
         return rebuilt(self._record.artifact, name, delegates=True)
 
     # ---- one run
@@ -277,18 +270,6 @@ def _both(value: Any) -> Pair:  # noqa: ANN401 - a tensor or a number
     if hasattr(value, "clone"):
         return value.detach().clone(), value.detach().clone()
     return value, value
-
-
-def _import_operators(refusal: str) -> bool:
-    """Import the package that defines operators a program calls, where it is installed."""
-    for namespace, module in _OPERATORS.items():
-        if f"{namespace}::" in refusal:
-            try:
-                importlib.import_module(module)
-            except ImportError:
-                return False
-            return True
-    return False
 
 
 def _fitting(program: Program, block: Block) -> list[str]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
-import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 from compiler.calibration import inputs_from_file
 from compiler.errors import CompileError
 from compiler.quantise import OVERRIDES, Quantisation, parts_of, quantise
+from compiler.quiet import import_quietly
 from inspector.jobs.description import Quantising
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 
@@ -89,7 +88,6 @@ def load_operators() -> bool:
     """Load the libraries of quantised operators; return whether something was loaded by that."""
     before = len(sys.modules)
     for name in _OPERATORS:
-        with contextlib.suppress(ImportError), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the library itself
-            importlib.import_module(name)
+        with contextlib.suppress(ImportError):
+            import_quietly(name)
     return len(sys.modules) > before

@@ -18,6 +18,7 @@ from compiler.backends.xnnpack.facts import (
     bounds_of,
     is_symbolic,
     is_tensor,
+    is_transposition,
     op_of,
     rank_of,
     shape_of,
@@ -140,6 +141,7 @@ def _layer(node: Node, facts: Facts) -> Pattern:
     if scales is None or weight is None or not _bias_is_known(node, facts):
         return PLAIN
     between = [n for n in (args[place], weight) if n is not weight] + [weight]
+    between += [n for n in weight.args[:1] if isinstance(n, Node) and is_transposition(n)]
     chain = dynamic_chain(given)
     if chain:
         return _dynamic(node, chain, scales, between, facts)

@@ -12,7 +12,15 @@ from typing import Any
 
 import torch
 
-from compiler.backends.xnnpack.facts import Facts, is_transposition, op_of, shape_of
+from compiler.backends.xnnpack.facts import (
+    Facts,
+    is_transposition,
+    op_of,
+    shape_of,
+    value_of,
+)
+from compiler.edge.dim_order import TO_DIM_ORDER_COPY
+from compiler.untyped import aten
 
 Node = torch.fx.Node
 QUANTISE, DEQUANTISE = "quantize_", "dequantize_"
@@ -27,6 +35,8 @@ _PARAMETERS = frozenset(
 _STATIC_Q, _STATIC_DQ = "quantize_per_tensor.default", "dequantize_per_tensor.default"
 _BYTE = range(-128, 128)
 _NIBBLE = range(-8, 8)
+_PLAIN = (torch.float32, torch.float16)
+_WIDENS = frozenset((aten._to_copy.default, TO_DIM_ORDER_COPY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +166,7 @@ def quantising_name_of_choice(node: object) -> str:
 def home_of(node: object, facts: Facts) -> Node | None:
     """Return the constant of a weight argument: behind a transposition and a dequantisation."""
     node = dequantised_weight(node) or node
-    if isinstance(node, Node) and is_dequantise(node):
+    if isinstance(node, Node) and (is_dequantise(node) or is_widened(node)):
         node = node.args[0]
         if isinstance(node, Node) and is_quantise(node):
             node = node.args[0]
@@ -167,13 +177,27 @@ def dequantised_weight(node: object) -> Node | None:
     """Return the dequantise node behind a weight argument, None for plain numbers."""
     if isinstance(node, Node) and is_transposition(node):
         node = node.args[0]
-    return node if isinstance(node, Node) and is_dequantise(node) else None
+    found = is_dequantise(node) or is_widened(node)
+    return node if isinstance(node, Node) and found else None
+
+
+def is_widened(node: object) -> bool:
+    """Return whether a node makes plain numbers of a matrix of int8: its scale is one."""
+    if not isinstance(node, Node) or op_of(node) not in _WIDENS:
+        return False
+    source: Any = node.args[0]
+    made, given = value_of(node), value_of(source)
+    home = source.args[0] if is_transposition(source) else source
+    whole = given.dtype is torch.int8 and given.dim() == 2
+    return home.op == "placeholder" and whole and made.dtype in _PLAIN
 
 
 def scales_of(node: Node, facts: Facts) -> Scales | str:
     """Return how a dequantise node of a weight scales, or why kernels cannot do the same."""
     name, weight = quantising_name(node), node.args[0]
     assert isinstance(weight, Node)
+    if is_widened(node):
+        return Scales(torch.ones(1), -1, 0, 8)
     args: Any = list(node.args)
     if name == _STATIC_DQ:
         _, scale, zero, low, high, dtype = args[:6]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from torch import nn
 
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import ConfigPrecisionType, XnnpackPartitioner
+from inspector.load import load_session
 from schema.etrecord.verdicts import Outcome
 from schema.payloads.xnnpack import XNNGraph, decode
 from schema.payloads.xnnpack.graph import node_kind
@@ -19,6 +22,7 @@ from tests.compiler.stock import Stock
 from tests.compiler.xnnpack import quantising as q
 
 pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[3]
 OUTSIDE = {"plain_between": {"aten.cumsum.default"}}
 
 
@@ -121,6 +125,7 @@ class Shared(nn.Module):
 def test_weights_of_torchao_are_written_as_whole_numbers(stock: Stock) -> None:
     from torchao.quantization import (
         Int8DynamicActivationIntxWeightConfig,
+        Int8WeightOnlyConfig,
         IntxWeightOnlyConfig,
         quantize_,
     )
@@ -135,6 +140,7 @@ def test_weights_of_torchao_are_written_as_whole_numbers(stock: Stock) -> None:
         (alone(weight_dtype=eight, granularity=PerAxis(0)), {6}, 1e-5),
         (alone(weight_dtype=four, granularity=PerAxis(0)), {8}, 1e-5),
         (alone(weight_dtype=four, granularity=PerGroup(32)), {1}, 1e-5),
+        (Int8WeightOnlyConfig(), {6}, 1e-5),
     ]
     runs, wanted = [], []
     x = (torch.randn(3, 64),)
@@ -151,6 +157,48 @@ def test_weights_of_torchao_are_written_as_whole_numbers(stock: Stock) -> None:
     ):
         assert not isinstance(found, str), found
         assert (found[0] - right).abs().max() <= tolerance * right.abs().max(), config
+
+
+_REBUILDING = """
+import sys, torch
+from inspector import parse_etrecord
+record = parse_etrecord(sys.argv[1])
+x, wanted = torch.load(sys.argv[2])
+for program in (record.exported_program, record.edge_dialect_program):
+    found = program.module()(x)
+    assert (found - wanted).abs().max() <= 0.02 * wanted.abs().max(), (found, wanted)
+"""
+
+
+@pytest.mark.parametrize("name", ["Int8DynamicActivationIntxWeightConfig", "Int8WeightOnlyConfig"])
+def test_record_of_torchao_weights_is_rebuilt_where_nobody_imported_torchao(
+    tmp_path: Path, name: str
+) -> None:
+    from torchao import quantization
+
+    module, x = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)).eval(), torch.ones(64)
+    quantization.quantize_(module, getattr(quantization, name)())
+    exported = torch.export.export(module, (x[None],))
+    manager = to_edge_transform_and_lower(
+        exported, partitioner=XnnpackPartitioner(), generate_etrecord=True
+    )
+    delegates = manager.to_executorch().get_etrecord()
+    delegates.save(tmp_path / "model.etrecord")
+    torch.save((x[None], module(x[None]).detach()), tmp_path / "x.pt")
+    command = [sys.executable, "-c", _REBUILDING, tmp_path / "model.etrecord", tmp_path / "x.pt"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    handles = manager_maps(tmp_path / "model.etrecord")
+    # what a node makes is what the last of its operators makes
+    assert handles
+    assert all(list(found) == sorted(found) for found in handles)
+
+
+def manager_maps(path: Path) -> list[tuple[int, ...]]:
+    record = load_session([path], strict=True).record
+    assert record is not None
+    maps = record.delegate_map["forward"].values()
+    return [tuple(found) for each in maps for found in each.handles.values()]
 
 
 @pytest.mark.interop

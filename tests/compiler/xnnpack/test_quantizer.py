@@ -16,6 +16,7 @@ from compiler.calibration import (
     require_observed,
     unobserved,
 )
+from compiler.quantise import quantise
 from tests.compiler.xnnpack import quantising as q
 
 pytestmark = pytest.mark.slow
@@ -125,6 +126,27 @@ def test_calibration_names_the_call_that_a_graph_refuses() -> None:
     graph = q.prepared(Net(), (q.ROW,), q.quantizer(q.STATIC))
     with pytest.raises(CalibrationError, match="input 2 of 2"):
         calibrate(graph, [(q.ROW,), (q.ROW[:, :3],)])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            (torch.ones(1, 4, dtype=torch.int64),),
+            "argument 1 is torch.int64, expected torch.float32",
+        ),
+        ((torch.full((1, 4), float("nan")),), "argument 1 holds numbers that are NaN or infinite"),
+        ((torch.ones(1, 5),), "argument 1 has the sizes [1, 5], where the example has [1, 4]"),
+        ((torch.ones(1, 4), torch.ones(1)), "expected 1 arguments, found 2"),
+    ],
+)
+def test_calibration_inputs_that_do_not_fit_are_told_from_the_example(
+    given: tuple[torch.Tensor, ...], words: str
+) -> None:
+    program = torch.export.export(torch.nn.Linear(4, 2), (torch.ones(1, 4),))
+    with pytest.raises(CalibrationError) as caught:
+        quantise(program, "static", [(torch.rand(1, 4),), given])
+    assert str(caught.value) == f"calibration input 2 of 2: {words}"
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
+from compiler.quiet import import_quietly
+
 try:
-    _pt2e: Any = importlib.import_module("torchao.quantization.pt2e")
-    _home: Any = importlib.import_module("torchao.quantization.pt2e.quantizer")
+    _pt2e: Any = import_quietly("torchao.quantization.pt2e")
+    _home: Any = import_quietly("torchao.quantization.pt2e.quantizer")
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "quantising needs torchao, which is not installed: pip install torchao", name="torchao"
