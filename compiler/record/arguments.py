@@ -70,7 +70,8 @@ def _list(items: list[Any], kind: str) -> Json:
     for kind_of_item, tag in tags:
         if all(isinstance(item, kind_of_item) for item in items):
             return {tag: items}
-    raise UnsupportedError(f"{items!r} cannot be written into a record")
+    remedy = "; give a tensor for each number, such as torch.tensor(0)" if nodes else ""
+    raise UnsupportedError(f"the list {items!r} cannot be written into a record{remedy}")
 
 
 def _sym_int(item: Any) -> Json:  # noqa: ANN401

@@ -150,7 +150,8 @@ class Comparison:
         self.tell(self._done, len(self._wanted))
         goes_on: list[tuple[int, Any]] = []
         for each in wanted:
-            time = times if scope and len(each.passes) > 1 else 0
+            # A value from outside of a loop that is logged in it is what the last pass carries on.
+            time = times if scope else len(each.passes) - 1
             if time >= len(each.passes):
                 continue
             found = self._found(each, time, pair)

@@ -7,7 +7,7 @@ instruction reads. What cannot be told is left out, with a reason; nothing is gu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from inspector import record_maps
 from inspector.numerics.flat_graph import FlatNode, Value, one_spelling
@@ -20,6 +20,7 @@ from inspector.numerics.join_facts import (
     Target,
     delegate_members,
 )
+from inspector.numerics.payload_flow import outputs_by_flow
 from inspector.numerics.traced import COPY_INDEX, VIEW, Output, instruction_outputs
 from inspector.session import Session
 from schema.identity_cache import identity_cache
@@ -242,8 +243,13 @@ class _Joining:
         nodes = self.facts.calls.get(step, ())
         names = tuple(node.node.name for node in delegate_members(self.flat, nodes))
         handles = tuple(self.handles.get(step, ()))
+        flowing = self._flowing(step)
         for output in self.outputs.get(step, ()):
-            told = self.boundaries.get((step, output.slot)) or self._sole(step, output)
+            told = (
+                flowing.get(output.value)
+                or self.boundaries.get((step, output.slot))
+                or self._sole(step, output)
+            )
             if told is None:
                 self._define(output, None)
                 continue
@@ -253,6 +259,22 @@ class _Joining:
             name = maker[0].node.name if maker is not None else value[1]
             target = Target(value, name, names or (name,), handles, grade)
             self._define(output, target, flow)
+
+    def _flowing(self, step: int) -> Mapping[int, tuple[Value, str]]:
+        """Return the outputs of a call that its payload tells, where handles leave them open."""
+        members, own = self.facts.calls.get(step, ()), self.handles.get(step, ())
+        several = len(self.outputs.get(step, ())) > 1 and len(set(own)) < len(members)
+        args = instructions(self.plan)[step][2].instr_args
+        if not several or not isinstance(args, m.DelegateCall):
+            return {}
+        facts = self.facts
+        found = outputs_by_flow(facts.session, facts.method, args, members, self.known)
+        alike = {output.value: output for output in self.outputs[step]}
+        return {
+            index: (value, FLOW)
+            for index, value in found.items()
+            if index in alike and facts.alike(alike[index], value)
+        }
 
     def _sole(self, step: int, output: Output) -> tuple[Value, str] | None:
         """Return the value that leaves a delegate of one output."""
@@ -288,9 +310,17 @@ class _Joining:
         for step, outputs in self.outputs.items():
             for output in outputs:
                 place = (step, output.slot)
-                wanted = set(self.uses.get(place, ()))
-                if place in self.targets or place in self.boundaries or len(wanted) != 1:
+                if place in self.targets or place in self.boundaries:
                     continue
-                value = wanted.pop()
-                if self.facts.alike(output, value):
+                value = _one_value(set(self.uses.get(place, ())))
+                if value is not None and self.facts.alike(output, value):
                     self.boundaries[place] = value, FLOW
+
+
+def _one_value(wanted: set[Value]) -> Value | None:
+    """Return the value that is read, also where both graphs of a loop take it, None for several."""
+    asked = min(wanted, default=None)
+    if asked is None or len(wanted) == 1:
+        return asked
+    inner = {(scope[:-1], scope[-1].rpartition("/")[0], name) for scope, name in wanted if scope}
+    return asked if len(inner) == 1 and all(scope for scope, _ in wanted) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.inside import AT_BOUNDARY, FUSED, SHARED
 from inspector.numerics.join import join_method
 from inspector.numerics.report import Row
+from tests.compiler.control_flow import SAMPLES
 from tests.compiler.programs import EVERY
 from tests.inspector.gap_sessions import Made, made
 
@@ -27,6 +29,7 @@ DELEGATED = (
     *("attention", "channels_last", "conv_bn", "depthwise_two_heads", "elementwise", "gru"),
     *("half_net", "multi_head", "pools", "softmax"),
 )
+LOOPS = ("cond_nested", "scan", "while_loop", "while_loop_swap")
 DECOMPOSED = ("gru",)  # whose exported nodes are whole layers
 TOLD = (FUSED, SHARED, AT_BOUNDARY)
 CASES = [*((name, False) for name in PORTABLE), *((name, True) for name in DELEGATED)]
@@ -78,6 +81,19 @@ def test_gap_of_a_program_made_here_covers_all_and_finds_nothing(
         assert cover["compared"] + cover["stated_reasons"] == cover["instruction_outputs"]
         assert cover["compared"] >= 0.9 * cover["instruction_outputs"]
         assert run.first_divergence() is None
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_gap_of_branches_and_loops_compares_each_pass_with_its_own(
+    name: str, tmp_path: Path
+) -> None:
+    found = made(SAMPLES[name], tmp_path)
+    report = analyse_gap(found.session, Options())
+    run = report.runs[0]  # whose inputs are the example inputs
+    cover = report.coverage([run])
+    assert cover["compared"] >= 0.9 * cover["instruction_outputs"]
+    assert run.first_divergence() is None
+    assert not any(row.total and row.total.max_abs for row in run.rows)
 
 
 @pytest.mark.parametrize("name", DELEGATED)
