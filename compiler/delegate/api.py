@@ -20,16 +20,14 @@ from compiler.delegate.interface import (
 )
 from compiler.delegate.module import LoweredBackendModule, lowered_module
 from compiler.delegate.preprocess import preprocess_all, preprocess_one
+from compiler.partition.asking import answer_of
 from compiler.partition.interface import (
     DelegationSpec,
     Partitioner,
-    PartitionResult,
-    name_of,
 )
 from compiler.partition.reasons import collecting
 from compiler.partition.tags import (
     Data,
-    PartitionContractError,
     PartitionError,
     check_cycles,
     check_tags,
@@ -185,7 +183,7 @@ def tagged(program: ExportedProgram, partitioner: Partitioner) -> Tagged:
     """
     copied = copied_program(program)
     with collecting() as reasons:
-        result = _partitioned(partitioner, copied)
+        result = answer_of(partitioner, copied)
     made = result.tagged_exported_program
     check_unchanged(partitioner, program, made)
     verdicts = judge(made, partitioner, result.partition_tags, reasons)
@@ -207,25 +205,6 @@ def parted_by(found: Tagged) -> Parted:
     """
     graph = _parted(found.program, found.program.graph_module, found.tags, outermost=True)
     return Parted(found.program, graph, found.verdicts)
-
-
-def _partitioned(partitioner: Partitioner, program: ExportedProgram) -> PartitionResult:
-    result = partitioner(program) if callable(partitioner) else partitioner.partition(program)
-    tags = getattr(result, "partition_tags", None)
-    if not isinstance(getattr(result, "tagged_exported_program", None), ExportedProgram):
-        raise PartitionError(f"{name_of(partitioner)} returned {result!r}, not a PartitionResult")
-    if not isinstance(tags, Mapping):
-        raise PartitionContractError(
-            f"Partitioner {name_of(partitioner)} needs a `partition_tags` field containing a "
-            "mapping of tags to delegate spec"
-        )
-    for tag, spec in tags.items():  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(tag, str) or not isinstance(spec, DelegationSpec):
-            raise PartitionError(
-                f"partition_tags of {name_of(partitioner)} has {tag!r}: {spec!r}, not a tag and a "
-                "DelegationSpec"
-            )
-    return result
 
 
 def _parted(

@@ -10,6 +10,7 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.edge.parts import operators_inside
+from compiler.partition.asking import answer_of, wishes_as_said
 from compiler.partition.cutting import cut
 from compiler.partition.forcing import with_forced
 from compiler.partition.interface import (
@@ -57,7 +58,7 @@ class SteeredPartitioner(Partitioner):
         """Return the wrapped partitioner's operators without those the rules keep out."""
         steering = Steering(lambda _: False, self.rules.turns_off)
         with steered_by(steering):
-            ops, wanted = self.inner.ops_to_not_decompose(ep)
+            ops, wanted = wishes_as_said(self.inner, ep)
         kept = [op for op in ops if self._may_keep(op)]
         inside = operators_inside(ep)
 
@@ -79,7 +80,7 @@ class SteeredPartitioner(Partitioner):
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tag what the wrapped partitioner tags and the rules allow."""
         with self._steering():
-            result = self.inner(exported_program)
+            result = answer_of(self.inner, exported_program)
         tagged: ExportedProgram = result.tagged_exported_program
         tags: dict[str, DelegationSpec] = {}
         self._steer(tagged.graph_module, self._forced_in(result), tags)

@@ -13,9 +13,9 @@ from compiler.edge.ops import EdgeOp
 from compiler.edge.templates import walk
 from compiler.edge.twins import is_view, returns_alias
 from compiler.errors import source_line
+from compiler.partition.asking import wishes_as_said
 from compiler.partition.interface import NodeFilter, name_of
 from compiler.partition.reasons import operator_of
-from compiler.partition.tags import PartitionError
 from compiler.untyped import OpOverload
 from schema.etrecord.verdicts import Outcome, Verdict
 
@@ -117,18 +117,8 @@ def wishes_of(partitioners: Sequence[Any], program: ExportedProgram) -> Wishes:
     """
     found: list[Wish] = []
     for partitioner in partitioners:
-        ask = getattr(partitioner, "ops_to_not_decompose", None)
-        answer: Any = ask(program) if ask is not None else ([], None)
-        try:
-            ops: Any
-            wanted: Any
-            ops, wanted = answer
-            given: list[Any] = [op.op if isinstance(op, EdgeOp) else op for op in ops]
-        except (TypeError, ValueError) as error:
-            raise PartitionError(
-                f"ops_to_not_decompose of {name_of(partitioner)} returned {answer!r}, not a list "
-                "of operators and a filter"
-            ) from error
+        ops, wanted = wishes_as_said(partitioner, program)
+        given = [op.op if isinstance(op, EdgeOp) else op for op in ops]
         kept = frozenset(op for op in given if isinstance(op, OpOverload) and _may_stay(op))
         if kept:
             found.append(Wish(name_of(partitioner), kept, wanted))

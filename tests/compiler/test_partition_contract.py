@@ -16,6 +16,8 @@ from compiler import (
     DelegationSpec,
     Partitioner,
     PartitionResult,
+    PartitionRules,
+    SteeredPartitioner,
     to_backend,
     to_edge_transform_and_lower,
 )
@@ -147,8 +149,9 @@ RESULTS = {
 }
 
 
+@pytest.mark.parametrize("steered", [False, True])
 @pytest.mark.parametrize("kind", RESULTS)
-def test_partitioner_that_returns_no_result_is_one_error(kind: str) -> None:
+def test_partitioner_that_returns_no_result_is_one_error(kind: str, steered: bool) -> None:
     act, message = RESULTS[kind]
 
     class Wrong(Partitioner):
@@ -156,7 +159,12 @@ def test_partitioner_that_returns_no_result_is_one_error(kind: str) -> None:
             return act(exported_program)
 
     with pytest.raises(compiler.PartitionError, match=message):
-        edge(torch.relu, torch.ones(2)).to_backend(Wrong())
+        edge(torch.relu, torch.ones(2)).to_backend(_steered(Wrong(), steered))
+
+
+def _steered(partitioner: Partitioner, steered: bool) -> Partitioner:
+    """Return a partitioner as a command line has it, below rules, or as it is."""
+    return SteeredPartitioner(partitioner, PartitionRules()) if steered else partitioner
 
 
 def test_partitioner_that_raises_is_not_hidden() -> None:
@@ -179,6 +187,8 @@ def test_what_is_no_partitioner_is_refused() -> None:
 
     with pytest.raises(compiler.PartitionError, match="not a list of operators and a filter"):
         to_edge_transform_and_lower(program, partitioner=Wrong(lambda _: None))
+    with pytest.raises(compiler.PartitionError, match=r"Wrong returned .*not a list of operators"):
+        to_edge_transform_and_lower(program, partitioner=_steered(Wrong(lambda _: None), True))
 
 
 def test_backend_that_is_not_there_is_named() -> None:
