@@ -98,6 +98,20 @@ def test_nodes_are_quantised_by_the_first_setting_about_them(
     assert found == {"block": block, "head": head, "sum": summed}
 
 
+class Numbers(nn.Module):
+    def forward(self, x: torch.Tensor, count: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x * 2 + 1, (count + 1) * 3
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.float64, torch.float16])
+def test_sums_with_numbers_in_other_types_than_float32_keep_theirs(dtype: torch.dtype) -> None:
+    inputs = (torch.linspace(-1, 1, 6), torch.arange(5).to(dtype))
+    first, second = q.reference(q.quantised(Numbers().eval(), inputs, q.STATIC), inputs)
+    assert second.dtype == dtype
+    assert torch.equal(second, Numbers()(*inputs)[1])
+    assert not torch.equal(first, Numbers()(*inputs)[0])
+
+
 def test_setters_chain_and_supported_configurations_are_listed() -> None:
     known = q.XNNPACKQuantizer.get_supported_quantization_configs()
     assert len(known) == 4

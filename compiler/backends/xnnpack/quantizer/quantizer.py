@@ -133,8 +133,11 @@ class XNNPACKQuantizer(Quantizer):
         return self
 
     def transform_for_annotation(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
-        """Turn numbers in sums and products into tensors, which then are quantised too."""
-        for node in [n for n in model.graph.nodes if n.target in _SCALED]:
+        """Turn numbers in sums and products into tensors, which then are quantised too.
+
+        Only in those of float32: a whole number as a float would make the result one.
+        """
+        for node in [n for n in model.graph.nodes if n.target in _SCALED and _is_float32(n)]:
             node.args = tuple(
                 arg if isinstance(arg, Node) else _as_tensor(model, node, arg) for arg in node.args
             )
@@ -185,6 +188,11 @@ def _in_type(kind: Callable[..., Any]) -> NodeFilter:
         )
 
     return is_inside
+
+
+def _is_float32(node: Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dtype is torch.float32
 
 
 def _as_tensor(model: torch.fx.GraphModule, node: Node, number: float) -> Node:
