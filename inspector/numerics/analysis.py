@@ -46,6 +46,7 @@ class Options:
 
     Attributes:
         method: only this one; empty for all
+        assumed: of a run whose method the trace leaves open; empty for unknown
         reference: ``edge``, ``exported`` or a recorded graph; empty for the best there is
         tolerance: when an element counts as different
         inputs: flat inputs of the user's, in place of those in the files
@@ -55,6 +56,7 @@ class Options:
     """
 
     method: str = ""
+    assumed: str = ""
     reference: str = ""
     tolerance: Tolerance = field(default_factory=Tolerance)
     inputs: Any = None
@@ -133,9 +135,9 @@ class _Analysis:
     def _method(self, program: Program, block: Block) -> str | None:
         """Return the method of a block; of several that fit, the one that the user names."""
         method = method_of(block, self._session.record, program)
-        if method is None and is_execution(block) and self._options.method:
-            fits = self._options.method in _fitting(program, block)
-            return self._options.method if fits else None
+        asked = self._options.method or self._options.assumed
+        if method is None and is_execution(block) and asked:
+            return asked if asked in _fitting(program, block) else None
         return method
 
     def _wanted(self, program: Program) -> list[tuple[int, Block, int, str]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from inspector.blocks import Block
 from inspector.delegate_inside import InsideNode, inside_delegate
 from inspector.links import BlockLinks, Grade, Link, link_block
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.join_facts import HANDLE, ORDER, Join, Target, delegate_members
+from inspector.numerics.payload_flow import border_values, by_flow, payload_event
 from inspector.numerics.shared_handles import Event, told_apart
 from inspector.session import Session
 from schema.etdump import DebugTensor
@@ -58,10 +60,13 @@ def inside_outputs(
         return ()
     logged = _logged(session, link_block(session, block), block, run)
     found: list[InsideOutput] = []
+    borders = border_values(session, method, join)
     for step, taken in join.calls.items():
         nodes = delegate_members(join.graph, taken)
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
-        told, shared = told_apart(nodes, logged.get(step, ()))
+        told, shared = told_apart(
+            nodes, logged.get(step, ()), partial(_flow, join.graph, borders.get(step, {}))
+        )
         own = _with_fused(join.graph, nodes, told)
         found += [
             replace(
@@ -74,6 +79,15 @@ def inside_outputs(
             if node.operator != _GETITEM
         ]
     return tuple(found)
+
+
+def _flow(
+    graph: FlatGraph,
+    border: Mapping[str, Value],
+    nodes: Sequence[FlatNode],
+    events: Sequence[Event],
+) -> dict[str, Event]:
+    return by_flow(graph, nodes, events, border)
 
 
 def _logged(session: Session, links: BlockLinks, block: Block, run: int) -> dict[int, list[Event]]:
@@ -96,10 +110,10 @@ def _logged(session: Session, links: BlockLinks, block: Block, run: int) -> dict
         own = _payload_node(session, links.method or "", link, block.event_name(event))
         told = Event(block.event_name(event), link.nodes, inferred, passes)
         if own is not None:
-            made = [one.value.name for one in own.values if one.role.startswith("output")]
-            read = [one.value.name for one in own.values if one.value.name not in made]
-            kind = own.node.target
-            told = replace(told, kind=kind, reads=tuple(read), makes=tuple(made))
+            facts = payload_event(own)
+            told = replace(
+                told, kind=facts.kind, reads=facts.reads, makes=facts.makes, fused=facts.fused
+            )
         found.setdefault(number, []).append(told)
     return found
 

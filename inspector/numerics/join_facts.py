@@ -79,6 +79,8 @@ class MethodFacts:
     """The instructions of a method, its recorded graph, and what the maps of the record say.
 
     Attributes:
+        session: the files
+        method: name
         plan: of the program
         operands: what each instruction reads and writes
         flat: the recorded graph
@@ -93,6 +95,7 @@ class MethodFacts:
     def __init__(self, session: Session, method: str, graph: Graph) -> None:
         assert session.program is not None
         assert session.record is not None
+        self.session, self.method = session, method
         self.plan = session.program.plan(method)
         counts = delegate_output_counts(session.program, self.plan)
         self.operands = plan_operands(self.plan, counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from inspector.numerics.flat_graph import FlatNode
@@ -45,6 +45,7 @@ class Event:
         kind: of the payload node, empty when it is not known
         reads: values of the payload it reads
         makes: values of the payload it makes
+        fused: whether an activation is part of it
     """
 
     name: str
@@ -54,16 +55,21 @@ class Event:
     kind: str = ""
     reads: tuple[str, ...] = ()
     makes: tuple[str, ...] = ()
+    fused: bool = False
+
+
+Flow = Callable[[Sequence[FlatNode], Sequence[Event]], dict[str, Event]]
 
 
 def told_apart(
-    members: Sequence[FlatNode], events: Sequence[Event]
+    members: Sequence[FlatNode], events: Sequence[Event], flow: Flow = lambda _n, _e: {}
 ) -> tuple[dict[str, Event], set[str]]:
     """Return node -> the event it is in, and the nodes of which that is not known.
 
     Args:
         members: nodes of the delegate, in graph order
         events: of one call, in order
+        flow: returns node -> event of nodes that share handles, as far as what they read tells
     """
     place = {node.node.name: number for number, node in enumerate(members)}
     groups: dict[tuple[str, ...], list[Event]] = {}
@@ -77,7 +83,8 @@ def told_apart(
         if len(several) == 1:
             found.update(dict.fromkeys(own, several[0]))
             continue
-        matched = _by_kind([node for node in members if node.node.name in own], several)
+        sharing = [node for node in members if node.node.name in own]
+        matched = {**_by_kind(sharing, several), **flow(sharing, several)}
         known = {event.makes for event in matched.values()}
         parts = [event for event in several if event.makes not in known]
         found.update({name: _whole(event, parts, events) for name, event in matched.items()})
@@ -92,7 +99,7 @@ def _by_kind(nodes: Sequence[FlatNode], events: Sequence[Event]) -> dict[str, Ev
         by_kind.setdefault(event.kind, []).append(event)
     found: dict[str, Event] = {}
     for kind, own in by_kind.items():
-        fitting = [node for node in nodes if kind and _is(node.operator, kind)]
+        fitting = [node for node in nodes if kind and becomes(node.operator, kind)]
         if len(fitting) == len(own):
             for node, event in zip(fitting, own, strict=True):
                 name = node.node.name
@@ -125,7 +132,8 @@ def _form(tensors: Sequence[DebugTensor]) -> list[tuple[int, int]]:
     return [(tensor.scalar_type, numel(tensor.sizes)) for tensor in tensors]
 
 
-def _is(operator: str, kind: str) -> bool:
+def becomes(operator: str, kind: str) -> bool:
+    """Return whether an operator becomes a payload node of a kind."""
     stem = operator.rpartition("::")[2].split(".")[0]
     if kind in _BECOMES:
         return stem in _BECOMES[kind]

@@ -39,6 +39,7 @@ def compare(job: GapJob, folder: Path, say: Say) -> dict[str, Any]:
     inputs = job.inputs or _kept(session)
     options = Options(
         method=job.method,
+        assumed=_method(session),
         reference=job.reference,
         tolerance=Tolerance(job.relative, job.absolute),
         inputs=_inputs(inputs) if inputs else None,
@@ -76,14 +77,30 @@ def failure(error: BaseException) -> dict[str, Any]:
     return found
 
 
+def _run_folder(session: Session) -> Path | None:
+    """Return the folder that ``etscope run`` wrote the only trace into, None for other traces."""
+    traces = [Path(file.path) for file in session.files if file.kind == "etdump"]
+    made_here = len(traces) == 1 and traces[0].name == TRACE
+    return traces[0].parent if made_here and traces[0].with_name(RUN).is_file() else None
+
+
 def _kept(session: Session) -> str:
     """Return the inputs that ``etscope run`` kept beside the only trace, empty for none."""
-    traces = [Path(file.path) for file in session.files if file.kind == "etdump"]
-    if len(traces) != 1:
+    folder = _run_folder(session)
+    return str(folder / INPUTS) if folder is not None and (folder / INPUTS).is_file() else ""
+
+
+def _method(session: Session) -> str:
+    """Return the method that ``etscope run`` says it ran, empty where it says nothing."""
+    folder = _run_folder(session)
+    if folder is None:
         return ""
-    found = traces[0].with_name(INPUTS)
-    made_here = traces[0].name == TRACE and traces[0].with_name(RUN).is_file()
-    return str(found) if made_here and found.is_file() else ""
+    try:
+        report: Any = json.loads((folder / RUN).read_bytes())
+        found = report["method"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return found if isinstance(found, str) else ""
 
 
 def _inputs(path: str) -> Any:  # noqa: ANN401 - a tree of tensors

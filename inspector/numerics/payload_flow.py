@@ -1,0 +1,212 @@
+"""Which nodes of a delegate the nodes of its payload are, by what they read and make.
+
+Payloads are ordered by their compiler: of two chains that do not touch, the second may come first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from inspector.delegate_inside import InsideNode, inside_delegate
+from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
+from inspector.numerics.join_facts import Join
+from inspector.numerics.shared_handles import Event, becomes
+from inspector.numerics.traced import instruction_outputs
+from inspector.operands import delegate_output_counts, plan_operands
+from inspector.payloads import delegate_payload
+from inspector.record_maps import edge_graph
+from inspector.session import Session
+from schema.program import instructions
+from schema.program import model as m
+from schema.scalar_type import numel
+
+_MOST_EVENTS = 400  # of a payload; each choice looks at all that are left
+
+
+def border_values(session: Session, method: str, join: Join) -> Mapping[int, Mapping[str, Value]]:
+    """Return call -> value of its payload -> recorded value, for what goes in and comes out."""
+    program = session.program
+    assert program is not None
+    plan = program.plan(method)
+    operands = plan_operands(plan, delegate_output_counts(program, plan))
+    slots = {(one.instruction, one.value): one.slot for one in instruction_outputs(program, method)}
+    at: dict[int, Value] = {index: ((), name) for index, name in join.inputs.items()}
+    found: dict[int, Mapping[str, Value]] = {}
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        before = dict(at) if step in join.calls else {}
+        for index in operands[step].writes:
+            target = join.targets.get((step, slots.get((step, index), -1)))
+            at.pop(index, None)
+            if target is not None:
+                at[index] = target.value
+        args = instruction.instr_args
+        if step in join.calls and isinstance(args, m.DelegateCall):
+            graph = delegate_payload(
+                program, plan, args.delegate_index, tuple(session.external)
+            ).graph
+            names = (*graph.inputs, *graph.outputs) if graph is not None else ()
+            if graph is None or len(names) != len(args.args):
+                continue
+            split = len(graph.inputs)
+            sides = [(before, *pair) for pair in zip(names[:split], args.args[:split], strict=True)]
+            sides += [(at, *pair) for pair in zip(names[split:], args.args[split:], strict=True)]
+            found[step] = {name: side[index] for side, name, index in sides if index in side}
+    return found
+
+
+def outputs_by_flow(
+    session: Session,
+    method: str,
+    call: m.DelegateCall,
+    nodes: Sequence[FlatNode],
+    known: Mapping[int, Value],
+) -> dict[int, Value]:
+    """Return index of a value that a call writes -> recorded value, as far as the payload tells.
+
+    Args:
+        session: with the program
+        method: of the call
+        call: of a delegate
+        nodes: that it took, in graph order
+        known: index of a value -> recorded value, of what is known before the call
+    """
+    assert session.program is not None
+    record = session.record
+    edge = edge_graph(record, method) if record is not None else None
+    plan = session.program.plan(method)
+    if edge is None or not 0 <= call.delegate_index < len(plan.delegates):
+        return {}
+    payload = delegate_payload(
+        session.program, plan, call.delegate_index, tuple(session.external)
+    ).graph
+    if payload is None or len(payload.inputs) + len(payload.outputs) != len(call.args):
+        return {}
+    split = len(payload.inputs)
+    given = zip(payload.inputs, call.args[:split], strict=True)
+    border = {name: known[index] for name, index in given if index in known}
+    inside = inside_delegate(session, method, call.delegate_index)
+    events = [payload_event(one) for one in inside.nodes]
+    if len(events) > _MOST_EVENTS:
+        return {}
+    graph = flat_graph(edge)
+    told = by_flow(graph, nodes, events, border)
+    made = {
+        name: node.writes[0]
+        for node in nodes
+        if (event := told.get(node.node.name)) is not None and not event.fused and node.writes
+        for name in event.makes[:1]
+    }
+    results = zip(payload.outputs, call.args[split:], strict=True)
+    return {index: made[name] for name, index in results if name in made}
+
+
+def payload_event(node: InsideNode) -> Event:
+    """Return a node of a payload as an event that logged nothing."""
+    makes = tuple(one.value.name for one in node.values if one.role.startswith("output"))
+    reads = tuple(one.value.name for one in node.values if one.value.name not in makes)
+    return Event(
+        node.node.name, (), True, (), node.node.target, reads, makes, bool(node.activation)
+    )
+
+
+def by_flow(
+    graph: FlatGraph,
+    nodes: Sequence[FlatNode],
+    events: Sequence[Event],
+    border: Mapping[str, Value],
+) -> dict[str, Event]:
+    """Return node -> event for each kind of which all events can be told; the rest is left out.
+
+    Args:
+        graph: the recorded graph
+        nodes: that share handles, in graph order
+        events: of those handles, in payload order
+        border: recorded values of what enters and leaves the payload
+    """
+    return _Flow(graph, nodes, events, border).told()
+
+
+class _Flow:
+    """Takes the nodes that nothing speaks against, those first that leave no choice."""
+
+    def __init__(
+        self,
+        graph: FlatGraph,
+        nodes: Sequence[FlatNode],
+        events: Sequence[Event],
+        border: Mapping[str, Value],
+    ) -> None:
+        self._graph = graph
+        self._values = dict(border)
+        self._told: dict[int, FlatNode] = {}
+        self._events = list(events)
+        self._open: dict[int, list[FlatNode]] = {}
+        kinds = Counter(event.kind for event in events)
+        fitting = {
+            kind: [node for node in nodes if kind and becomes(node.operator, kind)]
+            for kind in kinds
+        }
+        for number, event in enumerate(events):
+            if len(fitting[event.kind]) == kinds[event.kind]:
+                self._open[number] = fitting[event.kind]
+
+    def told(self) -> dict[str, Event]:
+        """Return what is told."""
+        kinds = {self._events[number].kind for number in self._open}
+        while self._open:
+            number = self._next()
+            left = self._open.pop(number)
+            if left:
+                self._take(number, left[0])
+        told = {self._events[number].kind: 0 for number in self._told}
+        for number in self._told:
+            told[self._events[number].kind] += 1
+        every = Counter(event.kind for event in self._events)
+        whole = {kind for kind in kinds if told.get(kind) == every[kind]}
+        return {
+            node.node.name: replace(event, nodes=(node.node.name,), inferred=True)
+            for number, node in self._told.items()
+            if (event := self._events[number]).kind in whole
+        }
+
+    def _next(self) -> int:
+        """Return the event with the least choice, of several the first, and narrow all choices."""
+        used = {node.place for node in self._told.values()}
+        for number, left in self._open.items():
+            event = self._events[number]
+            self._open[number] = [
+                node for node in left if node.place not in used and self._fits(event, node)
+            ]
+        return min(self._open, key=lambda number: (len(self._open[number]) != 1, number))
+
+    def _take(self, number: int, node: FlatNode) -> None:
+        self._told[number] = node
+        if self._events[number].fused:
+            return  # it makes the value of a node behind this one
+        for name, value in zip(self._events[number].makes, node.writes, strict=False):
+            self._values.setdefault(name, value)
+
+    def _fits(self, event: Event, node: FlatNode) -> bool:
+        return (
+            self._agree(event.reads, node.reads)
+            and self._agree(event.makes, node.writes)
+            and self._is_as_large(event, node)
+        )
+
+    def _agree(self, names: Iterable[str], values: Iterable[Value]) -> bool:
+        """Return whether the payload values that are known are among those of a node."""
+        known = Counter(
+            self._graph.root(self._values[name]) for name in names if name in self._values
+        )
+        return not known - Counter(map(self._graph.root, values))
+
+    def _is_as_large(self, event: Event, node: FlatNode) -> bool:
+        meta = self._graph.meta.get(node.writes[0]) if node.writes else None
+        if meta is None or meta.tensor is None or not event.passes or not event.passes[0]:
+            return True
+        sizes = meta.tensor.sizes
+        return not all(isinstance(size, int) for size in sizes) or numel(
+            tuple(int(size) for size in sizes)
+        ) == numel(event.passes[0][0].sizes)
