@@ -101,8 +101,8 @@ class EventTracer:
         profiling_level: which times are logged
         sink: where the bytes of tensors go; memory when it is None
         only: which intermediate values are logged
-        allocations: whether the memory of methods is logged; the stock Inspector reads no more
-            than times and values
+        allocations: whether the memory of methods is logged; the stock reader takes such events,
+            the stock Inspector refuses traces that have any
     """
 
     def __init__(
