@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 
 from compiler.delegate.copies import copied_root
 from compiler.delegate.whole import argument_of
+from compiler.edge.handed_out import is_handed_out
 from compiler.edge.templates import nodes_in
 from compiler.partition.interface import TAG, DelegationSpec
 from compiler.partition.tags import Data, PartitionError
@@ -79,7 +80,7 @@ def owner_of(program: ExportedProgram, data: Data) -> Owner:
     ends: set[Node] = set()
     results: Any = program.graph.output_node().args[0]
     for value, spec in zip(results, signature.output_specs, strict=True):
-        if spec.kind == OutputKind.USER_OUTPUT:
+        if is_handed_out(spec):
             ends |= {value} if isinstance(value, Node) else set()
         elif spec.target in buffers:
             updates[buffers[spec.target]] = spec.arg.name

@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ExportGraphSignature, OutputKind, OutputSpec
+from torch.export.graph_signature import ExportGraphSignature, OutputSpec
 
 from compiler.delegate.call import NAME, executorch_call_delegate
 from compiler.delegate.copies import copied_root, rebuilt
 from compiler.delegate.extract import Region
 from compiler.delegate.whole import argument_of
+from compiler.edge.handed_out import is_handed_out
 from compiler.partition.interface import TAG
 from compiler.partition.regions import contracted
 
@@ -180,7 +181,7 @@ def _results(program: ExportedProgram, gone: set[str]) -> list[tuple[Any, Output
     return [
         (value, spec)
         for value, spec in zip(results, signature.output_specs, strict=True)
-        if spec.kind == OutputKind.USER_OUTPUT or buffers.get(spec.target or "") not in gone
+        if is_handed_out(spec) or buffers.get(spec.target or "") not in gone
     ]
 
 

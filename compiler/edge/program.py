@@ -23,6 +23,7 @@ from torch.export.graph_signature import (
 from compiler.config import EdgeCompileConfig
 from compiler.edge.decompositions import torchs_rule
 from compiler.edge.functional import functionalised, without_hard_writes
+from compiler.edge.handed_out import GRADIENT, is_handed_out
 from compiler.edge.lower import LoweredGraph, lower
 from compiler.edge.tracing import KeepsWhole
 from compiler.edge.verifier import verifier_for
@@ -99,8 +100,12 @@ def _signature(source: ExportedProgram, lowered: LoweredGraph) -> ExportGraphSig
         if node.op == "placeholder"
     ]
     written = [_written_spec(given[name], value) for name, value in lowered.written.items()]
+    kinds = [spec for spec in source.graph_signature.output_specs if is_handed_out(spec)]
     outputs = [
-        OutputSpec(OutputKind.USER_OUTPUT, _argument(value), None) for value in lowered.outputs
+        OutputSpec(GRADIENT, _argument(value), kind.target)
+        if kind.kind == GRADIENT
+        else OutputSpec(OutputKind.USER_OUTPUT, _argument(value), None)
+        for value, kind in zip(lowered.outputs, kinds, strict=True)
     ]
     return ExportGraphSignature(inputs, [*written, *outputs])
 

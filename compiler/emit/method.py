@@ -163,7 +163,8 @@ class _Emission:
             node = step.name[0] if isinstance(step, Label) else step.node
             self._told(node, act[type(step)], step)
         for target, value in self.steps.written.items():
-            self._write_back(target, value)
+            if value is not target:
+                self._write_back(target, value)
         self.outputs += [self.table.literal(value) for value in self.steps.outputs]
         for place, label in self.jumps:
             jump = self.instructions[place].instr_args
@@ -244,6 +245,12 @@ class _Emission:
 
     def _state(self, node: torch.fx.Node, name: str, data: torch.Tensor) -> None:
         planned = self._place((node, 0)) is not None
+        tag = self.options.tags.get(node.name)
+        trained = self.specs[node.name].kind == InputKind.PARAMETER
+        if tag is not None and planned and trained:
+            self.stores.external.add(tag, name, data)
+            self._tensor((node, 0), 0, _extra(name, _EXTERNAL))
+            return
         named = self.options.buffer_names or not planned
         buffer = self.stores.states.add(data, share=False) if planned else 0
         self._tensor((node, 0), buffer, _extra(name, _SEGMENT) if named else None)

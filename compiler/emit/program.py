@@ -19,6 +19,7 @@ from compiler.emit.delegates import DelegateMaps, PlacedDelegates, place_delegat
 from compiler.emit.external import external_tags, file_parts
 from compiler.emit.method import EmitOptions, EmittedMethod, Stores, emit_method
 from compiler.emit.out_variants import check_out_variants
+from compiler.emit.training import training_methods, with_trained_weights
 from compiler.emit.values import ValueTable
 from compiler.errors import UnsupportedError
 from compiler.memory.methods import PlannedMethod, plan_methods
@@ -98,6 +99,8 @@ def emit_program(
         CompileError: a shape cannot be planned, or a value cannot be written
     """
     check_out_variants(_nodes(programs))
+    constant_methods = {**training_methods(programs), **constant_methods}
+    programs = {name: with_trained_weights(program) for name, program in programs.items()}
     stores = Stores(Segment(config.constant_tensor_alignment or 16), Segment(1))
     emitted: dict[str, EmittedMethod] = {}
     tags = {

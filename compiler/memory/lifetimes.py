@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import InputKind
 
+from compiler.edge.handed_out import TRAINED, is_handed_out
 from compiler.edge.ops import edge_op
 from compiler.edge.templates import nodes_in
 from compiler.errors import CompileError, at
@@ -335,8 +336,10 @@ def _results(
     written: dict[torch.fx.Node, Any] = {}
     outputs: list[Any] = []
     for value, spec in zip(results, signature.output_specs, strict=True):
-        if spec.kind == OutputKind.USER_OUTPUT:
+        if is_handed_out(spec):
             outputs.append(value)
+            if spec.kind == TRAINED:  # state that somebody else changes
+                written[value] = value
         else:
             written[by_name[placeholders[spec.target or ""]]] = value
     return written, tuple(outputs)

@@ -58,6 +58,8 @@ class OutGraph:
         for node in owner.graph.nodes:
             if node.op == "output":
                 for target, value in (written or {}).items():
+                    if value is target:
+                        continue
                     self._write_back(graph, made[target], made.get(value, value))
             made[node] = self._node(graph, node, made)
             made[node].name = node.name

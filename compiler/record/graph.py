@@ -13,6 +13,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from compiler.containers import containers_text
 from compiler.delegate.call import is_lowered_module
+from compiler.edge.handed_out import GRADIENT
 from compiler.edge.ops import EdgeOp
 from compiler.errors import UnsupportedError, at
 from compiler.record.arguments import MAJOR, MINOR, Json, argument, size, tensor_meta
@@ -273,6 +274,8 @@ def _output_spec(spec: Any, value: Any) -> Json:  # noqa: ANN401
     if spec.kind == OutputKind.USER_OUTPUT:
         return {"user_output": {"arg": argument(value)}}
     arg = {"name": value.name}
+    if spec.kind == GRADIENT:
+        return {"gradient_to_parameter": {"arg": arg, "parameter_name": spec.target}}
     if spec.kind == OutputKind.USER_INPUT_MUTATION:
         return {"user_input_mutation": {"arg": arg, "user_input_name": spec.target}}
     return {"buffer_mutation": {"arg": arg, "buffer_name": spec.target}}
