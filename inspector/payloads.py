@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import RLock
+
 from schema import payloads
 from schema.errors import FormatError, Issue, Severity
 from schema.identity_cache import identity_cache
@@ -10,7 +12,6 @@ from schema.program import Program
 from schema.program import model as m
 
 
-@identity_cache
 def delegate_payload(
     program: Program, plan: m.ExecutionPlan, index: int, external: tuple[object, ...] = ()
 ) -> Payload:
@@ -24,6 +25,34 @@ def delegate_payload(
 
     Raises: IndexError if the method has no such delegate
     """
+    delegate = plan.delegates[index]
+    decoded = _decoded(program, external)
+    with decoded.lock:  # of several threads one decodes it and the others wait
+        found = decoded.payloads.get(id(delegate))
+        if found is None:
+            found = delegate, _decode(program, plan, index, external)
+            decoded.payloads[id(delegate)] = found
+        return found[1]
+
+
+class _Decoded:
+    """The payloads of one program: it may have thousands, more than a cache of results keeps."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        # by the address of the delegate, which is kept so that no other one has it
+        self.payloads: dict[int, tuple[m.BackendDelegate, Payload]] = {}
+
+
+@identity_cache
+def _decoded(program: Program, external: tuple[object, ...]) -> _Decoded:
+    del program, external  # are the key
+    return _Decoded()
+
+
+def _decode(
+    program: Program, plan: m.ExecutionPlan, index: int, external: tuple[object, ...]
+) -> Payload:
     delegate = plan.delegates[index]
     specs = tuple((spec.key, bytes(spec.value)) for spec in delegate.compile_specs)
     try:
