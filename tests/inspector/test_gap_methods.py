@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ import torch
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from inspector.blocks import trace_blocks
+from inspector.jobs.gap import REPORT, GapJob
 from inspector.load import load_session
 from inspector.methods import block_method, is_execution
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import GapReport
+from inspector.worker.gap_job import compare
 from runtime import DebugLevel, EventTracer, Runtime
 from tests.inspector.cli_runs import run
 
@@ -84,6 +87,33 @@ def test_methods_alike_are_named_and_the_user_chooses(tmp_path: Path) -> None:
     told = _gap(folder, "other")
     assert [run.method for run in told.runs] == ["other"]
     assert _gap(folder, "third").notes == ("the trace has no run of third",)
+
+
+@pytest.mark.parametrize(
+    ("report", "found"),
+    [
+        ('{"method": "other"}', "other"),
+        ("{}", ""),
+        ("[1]", ""),
+        ("no JSON", ""),
+        ('{"method": 3}', ""),
+        (None, ""),
+    ],
+)
+def test_method_that_a_run_wrote_down_is_taken_where_the_trace_leaves_it_open(
+    report: str | None, found: str, tmp_path: Path
+) -> None:
+    folder = _made(tmp_path, {"one": _Two(), "other": _Two()}, delegated=False)
+    _run(folder, "other")
+    if report is not None:
+        (folder / "run.json").write_text(report, "utf-8")
+    names = ("model.pte", "model.etrecord", "run.etdp", "run.debug")
+    job = GapJob(tuple(str(folder / name) for name in names))
+    out = tmp_path / "gap"
+    out.mkdir()
+    compare(job, out, lambda *_, **__: None)
+    told = json.loads((out / REPORT).read_text("utf-8"))
+    assert [run["method"] for run in told["runs"]] == ([found] if found else [])
 
 
 def test_trace_that_only_loads_has_nothing_to_compare(tmp_path: Path) -> None:
