@@ -46,8 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE.pt",
-        help="outputs of the cases of one --inputs, in their order; default: what the module"
-        " gives",
+        help="outputs of the cases of one --inputs, in their order; default: what the module gives",
     )
     parser.add_argument(
         "--module",
