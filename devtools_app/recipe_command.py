@@ -70,6 +70,7 @@ class RecipeCommand:
 
         def agreed() -> None:
             self._trusted.update(code)
+            self._window.previews.ask(one.draft.present, one.recipe.job)
             then()
 
         text = f"{what} runs the Python code in {' and '.join(code)}, with your rights."

@@ -243,9 +243,12 @@ class RecipeView(QWidget):
         layout = QVBoxLayout(page)
         layout.setContentsMargins(12, 8, 8, 8)
         layout.setSpacing(6)
-        for widget in (self._title, self._unknown, self._changes, self._effect, self._runs):
+        for widget in (self._title, self._unknown):
             layout.addWidget(widget)
         layout.addWidget(self._tabs, 1)
+        # what an edit brings comes below: the fields do not move away from under the pointer
+        for widget in (self._changes, self._effect, self._runs):
+            layout.addWidget(widget)
         for row in ((self._undo, self._redo, self._go), (self._python, self._command)):
             line = QHBoxLayout()
             line.setSpacing(6)

@@ -68,7 +68,8 @@ class Badge(QWidget):
         self._text, self._tone = text, tone
         self.setToolTip(reason)
         self.setAccessibleName(f"{text}: {reason}" if reason else text)
-        self.setVisible(bool(text))
+        if not text or self.parentWidget() is not None:  # alone it would be a window for a moment
+            self.setVisible(bool(text))
         self.updateGeometry()
         self.update()
 

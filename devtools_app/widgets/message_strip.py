@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
+from shiboken6 import isValid
 
 from devtools_app.theme import Theme, set_role
 
@@ -21,6 +30,7 @@ class MessageStrip(QFrame):
         self._theme = theme
         self._details = ""
         self._tone = ""
+        self._before: QWidget | None = None  # that had the keyboard
         self.setObjectName("notice")
         self._icon = QLabel()
         self._text = QLabel()
@@ -34,7 +44,7 @@ class MessageStrip(QFrame):
         self._close = QToolButton()
         self._close.setAccessibleName("Put the message away")
         self._close.setToolTip("Put the message away")
-        self._close.clicked.connect(self.hide)
+        self._close.clicked.connect(self.put_away)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 6, 8, 6)
         layout.addWidget(self._icon)
@@ -73,7 +83,19 @@ class MessageStrip(QFrame):
         for label, pressed in offers:
             self._offers.addWidget(self._button(label, pressed))
         self._restyle()
+        focus = QApplication.focusWidget()
+        if focus is not None and not self.isAncestorOf(focus):
+            self._before = focus
         self.show()
+
+    def put_away(self) -> None:
+        """Hide, and give the keyboard back to who had it before a button here was pressed."""
+        focus, before = QApplication.focusWidget(), self._before
+        mine = focus is not None and self.isAncestorOf(focus)
+        self._before = None
+        self.hide()
+        if mine and before is not None and isValid(before) and before.isVisible():
+            before.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def copy(self) -> None:
         """Put message and details on the clipboard."""
@@ -83,7 +105,7 @@ class MessageStrip(QFrame):
     def _button(self, label: str, pressed: Callable[[], object]) -> QWidget:
         button = QPushButton(label)
         button.setAccessibleName(label)
-        button.clicked.connect(lambda: (self.hide(), pressed()))
+        button.clicked.connect(lambda: (self.put_away(), pressed()))
         return button
 
     def _restyle(self) -> None:

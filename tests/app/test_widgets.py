@@ -9,7 +9,15 @@ import pytest
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QtMsgType
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QPixmap
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QHeaderView, QMenu, QPushButton, QTableView, QTreeView
+from PySide6.QtWidgets import (
+    QHeaderView,
+    QMenu,
+    QPushButton,
+    QTableView,
+    QTreeView,
+    QVBoxLayout,
+    QWidget,
+)
 
 from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
@@ -558,3 +566,18 @@ def test_filter_box_down_leaves_it(qtbot):
     box.show()
     with qtbot.waitSignal(box.left):
         qtbot.keyClick(box, Qt.Key.Key_Down)
+
+
+def test_badge_that_has_no_place_yet_is_no_window(theme, qtbot) -> None:
+    badge = Badge(theme, "exact", "good", "")
+    qtbot.addWidget(badge)
+    assert not badge.isVisible()
+    page = QWidget()
+    qtbot.addWidget(page)
+    QVBoxLayout(page).addWidget(badge)
+    page.show()
+    assert badge.isVisible()
+    badge.set_badge("")
+    assert not badge.isVisible()
+    badge.set_badge("again")
+    assert badge.isVisible()
