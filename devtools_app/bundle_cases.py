@@ -88,7 +88,7 @@ class CaseList(QWidget):
         self._cases = list(cases)
         self._rows.clear()
         for case in self._cases:
-            words = (_named(case.inputs), _named(case.expected) or "what the module gives")
+            words = (_named(case.inputs), _named(case.expected) or "what the module gives, if any")
             item = QTreeWidgetItem(words)
             item.setToolTip(0, case.inputs)
             item.setToolTip(1, case.expected)

@@ -44,9 +44,9 @@ _LEVELS = {
 }
 _RUNTIMES = {"": "ETScope's own", EXECUTORCH: "ExecuTorch, as an interpreter has it"}
 _ENGINES = {
-    "auto": "XNNPACK by its real kernels where there are any",
-    "native": "XNNPACK by its real kernels",
-    "torch": "XNNPACK by torch's kernels",
+    "auto": "XNNPACK: real kernels, else torch's",
+    "native": "XNNPACK: real kernels",
+    "torch": "XNNPACK: torch's kernels",
 }
 _HINTS = {
     "ones": "every element is 1",
