@@ -191,3 +191,21 @@ def test_other_files_are_refused_by_name(tmp_path: Path, content: Any) -> None:
         torch.save(content, path)
     with pytest.raises(CalibrationError, match=r"inputs\.pt"):
         inputs_from_file(path)
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        (nn.Conv2d(8, 6, 3, bias=False), nn.BatchNorm2d(6)),
+        (nn.Conv2d(8, 6, 3), nn.BatchNorm2d(6), nn.ReLU()),
+        (nn.Conv2d(8, 8, 3, groups=8), nn.BatchNorm2d(8), nn.Conv2d(8, 4, 1)),
+    ],
+    ids=["alone", "relu", "depthwise"],
+)
+def test_training_quantises_weights_and_not_what_they_meet_by_channel(
+    layers: tuple[nn.Module, ...],
+) -> None:
+    program = q.trained(nn.Sequential(*layers), (q.IMAGE,), q.STATIC)
+    made = {str(node.target) for node in program.graph.nodes}
+    assert not any("quantize_per_channel" in name and "dequantize" not in name for name in made)
+    assert any("dequantize_per_channel" in name for name in made)

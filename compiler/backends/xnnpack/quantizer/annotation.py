@@ -85,9 +85,9 @@ def _annotate_layer(node: Node, config: Config) -> None:
     activation = config.input_activation
     if activation is not None and activation.is_dynamic and not _runs_dynamically(node):
         return
-    specs: dict[Node, Any] = {args[1]: _weight_spec(node, config)}
-    if activation is not None:
-        specs[args[0]] = activation
+    # torchao takes the first for the activation when it folds a batch norm for training.
+    specs: dict[Node, Any] = {} if activation is None else {args[0]: activation}
+    specs[args[1]] = _weight_spec(node, config)
     if len(args) > 2 and isinstance(args[2], Node) and config.bias is not None:
         specs[args[2]] = config.bias
     *inner, last = _with_followers(node)
