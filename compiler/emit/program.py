@@ -115,10 +115,8 @@ def emit_program(
             options = EmitOptions(
                 config.emit_stacktrace, tags[name], config.emit_mutable_buffer_names
             )
-            steps = planned[name].steps
-            emitted[name] = emit_method(
-                name, programs[name], steps, planned[name].plan, stores, options
-            )
+            one = planned[name]
+            emitted[name] = emit_method(name, programs[name], one.steps, one.plan, stores, options)
     plans = [method.plan for method in emitted.values()]
     check_devices(
         [delegate for plan in plans for delegate in plan.delegates],
