@@ -100,14 +100,17 @@ def end(qtbot, view: BisectView, outcome: Outcome) -> None:
     qtbot.waitUntil(lambda: not view.bisecting.running, timeout=PATIENCE)
 
 
+def trials_of(view: BisectView) -> int:
+    found = view.bisecting.current
+    return 0 if found is None else len(found.state.trials)
+
+
 def say(qtbot, view: BisectView, *said: Message) -> None:
     Script.made[-1].said.extend(said)
     trials = sum(isinstance(one, Tried) for one in said)
-    before = len(view.bisecting.current.state.trials)
+    before = trials_of(view)
     qtbot.waitUntil(
-        lambda: (
-            not Script.made[-1].said and len(view.bisecting.current.state.trials) == before + trials
-        ),
+        lambda: not Script.made[-1].said and trials_of(view) == before + trials,
         timeout=PATIENCE,
     )
 

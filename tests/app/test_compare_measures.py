@@ -42,7 +42,8 @@ def pane(make_window, started) -> ComparePane:
         session = load_session(files)
         window.store.put(add_session(window.store.state, session, tuple(files)))
     window.show_view("compare")
-    found = window.centre.current.view
+    host = window.centre.current
+    found = None if host is None else host.view
     assert isinstance(found, ComparePane)
     window.store.update(compared=("A", "B"))
     return found

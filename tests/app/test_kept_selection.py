@@ -103,6 +103,7 @@ def test_variant_that_is_shown_has_the_selection_of_the_former(variants, qtbot) 
     store = variants.store
     store.put(show_session(store.state, "A"))
     graph = model_graph(store.state.session, "forward")
+    assert graph is not None
     chosen = next(one.name for one in graph.nodes if "convolution" in one.name)
     store.put(select(store.state, node(chosen)))
     store.put(show_session(store.state, "B"))
