@@ -22,6 +22,8 @@ FUSED = "it is part of a fused operator; the last node of that is compared"
 SHARED = (
     "several operators of this delegate share its debug handle, and no event is known to be its"
 )
+HELD_QUANTISED = "what the trace has of it is quantised, or was, and no recorded node is that"
+_QUANTISED, _FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # element types
 _GETITEM = "_operator::getitem"
 
 
@@ -147,9 +149,48 @@ def _with_fused(
             if last is None or last.node.name in logged:
                 break
             more.append(last.node.name)
-        whole = replace(event, nodes=(*event.nodes, *more))
+        whole = _in_its_type(graph, by_name, replace(event, nodes=(*event.nodes, *more)))
         found.update((name, whole) for name in whole.nodes if name in by_name)
     return found
+
+
+def _in_its_type(graph: FlatGraph, members: Mapping[str, FlatNode], event: Event) -> Event:
+    """Return the event with the node last whose value it logged: a delegate may hold it quantised.
+
+    Or it logged the real numbers of what is recorded as integers. It has no passes where none of
+    its nodes is of the type that it logged.
+    """
+    logged = next((each[0].scalar_type for each in event.passes if each), -1)
+    types = {name: _type(graph, members[name]) for name in event.nodes if name in members}
+    recorded = types.get(event.nodes[-1], -1)
+    if {_is_quantised(logged), _is_quantised(recorded)} != {True, False}:
+        return event
+    fitting = [name for name, code in types.items() if code == logged]
+    if not fitting:
+        behind = _quantiser(graph, members, members[event.nodes[-1]], logged)
+        if not behind:
+            return replace(event, passes=())
+        return replace(event, nodes=(*event.nodes, behind))
+    others = [name for name in event.nodes if name != fitting[-1]]
+    return replace(event, nodes=(*others, fitting[-1]))
+
+
+def _quantiser(graph: FlatGraph, members: Mapping[str, FlatNode], node: FlatNode, code: int) -> str:
+    """Return the one node of the delegate that reads a node and makes such a type of it."""
+    users = {user.place: user for user in graph.users.get(node.writes[0], ())}
+    found = [user for user in users.values() if _type(graph, user) == code]
+    own = [user for user in found if members.get(user.node.name) is user]
+    return own[0].node.name if len(own) == len(users) == 1 else ""
+
+
+def _is_quantised(code: int) -> bool | None:
+    """Return whether an element type is that of quantised values, None for neither."""
+    return True if code in _QUANTISED else False if code in _FLOATS else None
+
+
+def _type(graph: FlatGraph, node: FlatNode) -> int:
+    meta = graph.meta.get(node.writes[0]) if node.writes else None
+    return meta.tensor.scalar_type if meta is not None and meta.tensor is not None else -1
 
 
 def _follower(graph: FlatGraph, node: FlatNode, members: Mapping[str, FlatNode]) -> FlatNode | None:
@@ -184,6 +225,8 @@ def _inside(
         return InsideOutput(step, place, operator, "", name, "", None, (), reason)
     if event.nodes[-1] != name:
         return InsideOutput(step, place, operator, event.name, name, "", None, (), FUSED)
+    if not event.passes:
+        return InsideOutput(step, place, operator, event.name, name, "", None, (), HELD_QUANTISED)
     handle = node.node.debug_handle
     grade = ORDER if event.inferred else HANDLE
     handles = (handle,) if handle else ()

@@ -24,6 +24,7 @@ from runtime.registry import KernelRegistry
 from schema import etrecord
 from schema import program as pte
 from tests.inspector.sessions import DATA
+from tests.runtime.samples import inputs_of
 
 pytestmark = pytest.mark.slow
 
@@ -176,3 +177,24 @@ def test_program_recorded_after_delegation_is_run_with_what_is_inside_its_delega
     assert calls[0].inherited is not None
     assert calls[0].inherited.max_abs == 0
     assert all(found.first_divergence() is None for found in report.runs)
+
+
+@pytest.mark.parametrize(
+    "name", ["corpus/special/xnnpack_int8_static", "corpus/v1.5.1/tinygpt_xnnpack"]
+)
+def test_programs_of_the_stock_compiler_run_here_have_no_divergence_inside(
+    name: str, tmp_path: Path
+) -> None:
+    for own in ("model.pte", "model.etrecord"):
+        (tmp_path / own).write_bytes((DATA / name / own).read_bytes())
+    program = Runtime.get().load_program(
+        str(tmp_path / "model.pte"), enable_etdump=True, debug_buffer_size=1
+    )
+    method = program.load_method("forward", engine="torch")
+    method.execute(inputs_of(method.metadata))
+    program.write_etdump_result_to_file(str(tmp_path / "run.etdp"), str(tmp_path / "run.debug"))
+    inputs = inputs_of(method.metadata)
+    (found,) = analyse_gap(load_session([str(tmp_path)]), Options(inputs=inputs)).runs
+    inside = [row for row in found.rows if row.place == "inside"]
+    assert any(row.total is not None for row in inside)
+    assert [row.node for row in found.rows if row.diverges] == []
