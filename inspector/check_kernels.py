@@ -15,6 +15,7 @@ from inspector.node_index import base_operator
 from inspector.payloads import delegate_payload
 from schema.graph import Graph, GraphNode
 from schema.payloads import Payload
+from schema.payloads.xnnpack.identity import named_node
 from schema.program import Program, instructions
 from schema.program import model as m
 
@@ -104,8 +105,9 @@ def _logged_nodes(block: Block) -> dict[int, set[int]]:
     found: dict[int, set[int]] = {}
     for event in range(len(block)):
         identifier, number = block.delegate_id(event), block.instruction(event)
-        if isinstance(identifier, int) and number is not None and number >= 0:
-            found.setdefault(number, set()).add(identifier)
+        node = None if identifier is None else named_node(identifier)
+        if node is not None and number is not None and number >= 0:
+            found.setdefault(number, set()).add(node)
     return found
 
 
@@ -114,7 +116,9 @@ def inner_events(block: Block) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for event in range(len(block)):
         identifier, number = block.delegate_id(event), block.instruction(event)
-        if isinstance(identifier, str) and number is not None and number >= 0:
+        if not isinstance(identifier, str) or named_node(identifier) is not None:
+            continue
+        if number is not None and number >= 0:
             found.setdefault(number, []).append(identifier)
     return found
 

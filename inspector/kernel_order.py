@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from schema.identity_cache import identity_cache
 from schema.payloads import Payload, join_by_order
+from schema.payloads.xnnpack.identity import named_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,10 @@ def _match(payload: Payload, names: tuple[str, ...]) -> tuple[PayloadMatch | Non
     nothing: tuple[PayloadMatch | None, ...] = (None,) * len(names)
     if not payload.operators or not names:
         return nothing
-    if all(name.isdecimal() and int(name) < len(payload.operators) for name in names):
-        places = [payload.operators[int(name)].node for name in names]
-        return tuple(replace(_made(payload, (node,)), exact=True) for node in places)
+    places = [named_node(name) for name in names]
+    if all(place is not None and place < len(payload.operators) for place in places):
+        nodes = [payload.operators[place].node for place in places if place is not None]
+        return tuple(replace(_made(payload, (node,)), exact=True) for node in nodes)
     joined = join_by_order(payload.operators, names)
     if joined is None:
         return nothing

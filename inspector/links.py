@@ -26,6 +26,7 @@ from inspector.session import Session
 from schema.etrecord import DelegateMap
 from schema.graph import Graph, GraphNode
 from schema.identity_cache import identity_cache
+from schema.payloads.xnnpack.identity import named_node
 from schema.program import Program, backend_id, instructions, operator_name
 from schema.program import model as m
 
@@ -73,7 +74,7 @@ NO_LINK = Link(Grade.NONE)
 
 def inner_label(link: Link, name: str) -> str:
     """Return what to call an event inside a delegate: its payload node where it is a number."""
-    return link.payload_nodes[0] if name.isdecimal() and link.payload_nodes else name
+    return link.payload_nodes[0] if link.payload_nodes and named_node(name) is not None else name
 
 
 @identity_cache

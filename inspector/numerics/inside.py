@@ -15,6 +15,7 @@ from inspector.numerics.payload_flow import border_values, by_flow, payload_even
 from inspector.numerics.shared_handles import Event, told_apart
 from inspector.session import Session
 from schema.etdump import DebugTensor
+from schema.payloads.xnnpack.identity import named_node
 
 NO_TENSORS = "the trace has no tensors inside this delegate"
 AT_BOUNDARY = "it is compared as output of the delegate"
@@ -127,9 +128,8 @@ def _payload_node(session: Session, method: str, link: Link, name: str) -> Insid
     inside = inside_delegate(session, method, link.delegate)
     if link.payload_nodes:
         return inside.by_name.get(link.payload_nodes[0])
-    if name.isdecimal() and int(name) < len(inside.nodes):  # as traces of our engines have it
-        return inside.nodes[int(name)]
-    return None
+    place = named_node(name)  # as traces of our engines have it
+    return inside.nodes[place] if place is not None and place < len(inside.nodes) else None
 
 
 def _with_fused(

@@ -16,6 +16,7 @@ from compiler.delegate.interface import PreprocessResult
 from compiler.errors import UnsupportedError, at
 from compiler.partition.reasons import operator_of
 from compiler.untyped import aten
+from schema.payloads.xnnpack.identity import node_identity
 
 EMITTERS = MappingProxyType(
     {
@@ -72,4 +73,5 @@ def written(program: ExportedProgram) -> PreprocessResult:
         emit(lowering, step)
     lowering.finish()
     payload, handles, blobs = lowering.writer.finish()
-    return PreprocessResult(payload, handles, blobs)
+    known = {node_identity(place): found for place, found in handles.items()}
+    return PreprocessResult(payload, known, blobs)

@@ -13,6 +13,7 @@ from runtime.backends.xnnpack.engine import Engine, Measured, at_node
 from runtime.backends.xnnpack.kinds import BINDERS
 from runtime.backends.xnnpack.model import WEIGHT_ONLY, Node, Plan, Value
 from runtime.delegates import DelegateTracer
+from schema.payloads.xnnpack.identity import node_identity
 
 Tensor = torch.Tensor
 
@@ -85,10 +86,10 @@ class HostEngine(Engine):
         for node in self.plan.nodes:
             started = tracer.start()
             self.run_node(node.index)
-            tracer.end(node.index, started, note)
+            tracer.end(node_identity(node.index), started, note)
             if tracer.logs_values:
                 for ident in node.outputs:
-                    tracer.log_value(node.index, self.value(ident))
+                    tracer.log_value(node_identity(node.index), self.value(ident))
             for place in self._dropped[node.index]:
                 self._held[place] = None
 

@@ -74,18 +74,18 @@ def test_inner_values_are_those_of_the_real_kernels(name: str, buffers: dict[str
         assert gap(ours[place], tensor) <= max(EVERY[name].tolerance, 2e-5), place
 
 
-def inner(buffer: bytes, given: tuple[Any, ...], engine: str) -> dict[tuple[int, int], Any]:
+def inner(buffer: bytes, given: tuple[Any, ...], engine: str) -> dict[tuple[int, str], Any]:
     """Return the inner values of all partitions, by instruction and node."""
     sink = Kept()
     tracer = EventTracer(DebugLevel.INTERMEDIATE, sink=sink)
     method = Runtime().load_program(buffer, tracer=tracer).load_method("forward", engine=engine)
     method.execute(given)
-    found: dict[tuple[int, int], Any] = {}
+    found: dict[tuple[int, str], Any] = {}
     for event in tracer.trace().run_data[-1].events:
-        if isinstance(event, DebugEvent) and event.delegate_id_int >= 0:
+        if isinstance(event, DebugEvent) and event.delegate_id_str:
             assert event.value is not None
             assert event.value.tensor is not None
-            place = (event.instruction_id, event.delegate_id_int)
+            place = (event.instruction_id, event.delegate_id_str)
             found[place] = sink.tensors[event.value.tensor.offset]
     return found
 

@@ -16,6 +16,7 @@ from inspector.load import load_session
 from runtime import DebugLevel, EventTracer, Program, Runtime
 from runtime.backends.xnnpack.engine import Measured
 from schema.etdump import DebugEvent, ProfileEvent
+from schema.payloads.xnnpack.identity import named_node
 from tests.runtime.samples import inputs_of
 from tests.runtime.xnnpack.sessions import DATA
 
@@ -45,7 +46,9 @@ def test_torch_engine_logs_every_node_by_its_place() -> None:
     program, events = traced(NET, "torch", DebugLevel.NONE)
     found = inner(events)
     counts = spans_of(program)
-    assert [e.delegate_id_int for e in found] == [n for count in counts for n in range(count)]
+    places = [n for count in counts for n in range(count)]
+    assert [named_node(e.delegate_id_str or "") for e in found] == places
+    assert {e.delegate_id_int for e in found} == {-1}
     assert {bytes(e.metadata or b"") for e in found} == {b"host emulation"}
     assert all(0 < e.start_time <= e.end_time for e in found)
     calls = [e for e in events if isinstance(e, ProfileEvent) and e.name == "DELEGATE_CALL"]
@@ -58,7 +61,7 @@ def test_torch_engine_logs_every_node_by_its_place() -> None:
 
 def test_inner_values_are_logged_with_shape_and_place() -> None:
     program, events = traced(NET, "torch", DebugLevel.INTERMEDIATE)
-    values = [e for e in events if isinstance(e, DebugEvent) and e.delegate_id_int >= 0]
+    values = [e for e in events if isinstance(e, DebugEvent) and e.delegate_id_str]
     plans = [p.handle.plan for p in program.load_method("forward")._partitions]
     wanted = [plan.values[node.outputs[0]].dims for plan in plans for node in plan.nodes]
     found = [e.value.tensor for e in values if e.value is not None]
@@ -82,8 +85,8 @@ def test_native_engine_node_by_node_gives_the_values_of_the_torch_engine() -> No
     notes = {bytes(e.metadata or b"").decode() for e in found}
     assert notes == {Measured.STEPS.value}
     assert len(found) == sum(spans_of(program))
-    places = [(e.instruction_id, e.delegate_id_int) for e in inner(ours)]
-    assert [(e.instruction_id, e.delegate_id_int) for e in found] == places
+    places = [(e.instruction_id, e.delegate_id_str) for e in inner(ours)]
+    assert [(e.instruction_id, e.delegate_id_str) for e in found] == places
 
 
 @pytest.mark.interop

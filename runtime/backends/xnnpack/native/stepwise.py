@@ -16,6 +16,7 @@ from runtime.backends.xnnpack.native.store import ConstantStore
 from runtime.delegates import DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.tensors import fill
+from schema.payloads.xnnpack.identity import node_identity
 
 Tensor = torch.Tensor
 
@@ -88,10 +89,10 @@ class StepEngine(Engine):
         for node in self.plan.nodes:
             span = self._run(node)
             if span is not None:
-                tracer.log(node.index, *span, note)
+                tracer.log(node_identity(node.index), *span, note)
             if tracer.logs_values:
                 for ident in node.outputs:
-                    tracer.log_value(node.index, self.value(ident))
+                    tracer.log_value(node_identity(node.index), self.value(ident))
         return [self._shared.held[value.ident].tensor for value in self.plan.outputs]
 
     def begin(self, inputs: Sequence[Tensor]) -> None:

@@ -1,0 +1,30 @@
+"""How traces and debug maps of ours name the node of a payload.
+
+The stock Inspector takes a key of a map for the name of an event when it is anywhere inside of
+that name. Its own kernels are called ``Convolution (NHWC, F32) IGEMM #1``: a bare ``1`` would be
+the node of that event, and of most others.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAMED = re.compile(r"node (\d{1,9})")
+
+
+def node_identity(index: int) -> str:
+    """Return what the node at a place of a payload is called."""
+    return f"node {index}"
+
+
+def named_node(identity: int | str) -> int | None:
+    """Return the place of the node that is called so, None for a name of something else.
+
+    Traces made before had the bare number.
+    """
+    if isinstance(identity, int):
+        return identity if identity >= 0 else None
+    if identity.isascii() and identity.isdecimal():
+        return int(identity[:9])
+    found = _NAMED.fullmatch(identity)
+    return int(found[1]) if found else None
