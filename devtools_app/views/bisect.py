@@ -37,6 +37,7 @@ from devtools_app.viewmodels.table import Table
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.job_page import job_page, set_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
@@ -320,19 +321,8 @@ class BisectView(QWidget):
         split.addWidget(self.trials)
         split.addWidget(found)
         split.setSizes([540, 500])
-        page = QWidget()
-        inside = QVBoxLayout(page)
-        inside.setContentsMargins(0, 0, 0, 0)
-        inside.setSpacing(0)
-        inside.addLayout(bar)
-        inside.addWidget(self._problem)
-        inside.addWidget(self._error)
-        inside.addWidget(split, 1)
-        self._pages.addWidget(self._empty)
-        self._pages.addWidget(page)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._pages)
+        page = job_page(bar, self._problem, self._error, split)
+        set_job_page(self, self._pages, self._empty, page)
 
 
 def _changes(job: CompileJob, found: Finding) -> bool:

@@ -23,6 +23,7 @@ from inspector.stage_log import STAGES
 from inspector.worker import exporter
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 from inspector.worker.guarding import MOST_ROUNDS, delegates_to_xnnpack, guard_file
+from inspector.worker.kernels import kernels_missing
 from inspector.worker.lowering import backend_config, rules_without_effect
 from inspector.worker.made import Made, report, save, write_program, write_record
 from inspector.worker.quantising import load_operators
@@ -126,7 +127,8 @@ def compile_into(
         _note_exported(heard, (QUANTIZE,), source)
     done = _made(job, source, folder, heard, guarding, warm)
     job = done.job
-    for text in rules_without_effect(job, source.programs, done.edge):
+    noted = rules_without_effect(job, source.programs, done.edge)
+    for text in filter(None, (*noted, kernels_missing(done.program))):
         heard("warning", text=text, file="", line=0)
     with told(heard, "record"):
         write_record(done, folder, replace(recipe, job=replace(recipe.job, rules=job.rules)))

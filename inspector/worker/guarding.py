@@ -26,6 +26,7 @@ from schema.errors import FormatError
 from schema.etrecord.guard import Refusal
 from schema.etrecord.verdicts import Outcome, Verdict
 from schema.flat_tensor import FlatTensor
+from schema.payloads.xnnpack.identity import node_identity
 from schema.program import Program, instructions
 from schema.program import model as m
 
@@ -189,7 +190,7 @@ def _explained(
         at, kind = getattr(error, "node", None), getattr(error, "kind", "")
         told: list[int] = [
             *_own_handle(error),
-            *(handles.get(str(at), ()) if at is not None else ()),
+            *(handles.get(node_identity(at), ()) if at is not None else ()),
         ]
         nodes = _nodes_of(told, verdicts)
         if _BOUNDS in error.reason:  # those of an activation that became a part of its operand

@@ -13,10 +13,10 @@ from devtools_app.viewmodels.operator_columns import OUTER, UNATTRIBUTED, delega
 from devtools_app.viewmodels.operator_rows import OperatorRow
 from devtools_app.viewmodels.operators import JOIN_WORDS, backend_words
 from inspector.blocks import trace_blocks
-from inspector.join_index import _event_nodes, _instruction_nodes
+from inspector.join_index import _instruction_nodes
 from inspector.links import NO_LINK, Link, link_block
 from inspector.memory import instruction_label
-from inspector.model_graph import model_graph
+from inspector.model_graph import ModelGraph, model_graph
 from inspector.profile import analyse_profile
 from inspector.profile_rows import EXECUTE
 from inspector.session import Session
@@ -195,6 +195,24 @@ def _event(source, event: int, label: str) -> dict[str, object]:
         "backend": backend_words(link.backend, inside=inside),
         "p50": source.percentiles[1, event] * 1e6 if source.is_time(event) else None,
     }
+
+
+def _event_nodes(
+    graph: ModelGraph | None, link: Link, number: int, of_step: tuple[str, ...]
+) -> tuple[str, ...]:
+    if graph is None:
+        return ()
+    if graph.source == "program":
+        names = [f"{link.backend}_{number}/{name}" for name in link.payload_nodes]
+    else:
+        names = [_full_name(name, of_step) for name in ([link.node] if link.node else link.nodes)]
+    return tuple(name for name in names if name in graph.by_name)
+
+
+def _full_name(name: str, of_step: tuple[str, ...]) -> str:
+    """Return the one node of an instruction that has a name in its own graph, else the name."""
+    found = [full for full in of_step if full.rsplit("/", 1)[-1] == name]
+    return found[0] if len(found) == 1 else name
 
 
 def joined_events(session: Session, method: str) -> dict[int, tuple[int, tuple[str, ...], bool]]:

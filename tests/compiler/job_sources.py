@@ -53,6 +53,15 @@ def good():
     return Net().eval(), INPUTS
 
 
+class Sorted(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sort(x).values + 1
+
+
+def sorts():
+    return Sorted(), INPUTS
+
+
 def products():
     return Products(), (torch.ones(3, 3), torch.ones(3, 3))
 

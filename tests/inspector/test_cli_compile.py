@@ -40,6 +40,17 @@ def test_compile_answers_as_the_contract_says(tmp_path: Path) -> None:
     assert (checked.code, checked.json["data"]["verdict"]) == (0, "belong")
 
 
+@pytest.mark.parametrize(("function", "named"), [("good", ""), ("sorts", "aten::sort.values")])
+def test_operator_that_no_runtime_has_a_kernel_for_is_warned_of(
+    function: str, named: str, tmp_path: Path
+) -> None:
+    assert compile_(function, tmp_path / "out").code == 0
+    report = json.loads((tmp_path / "out" / "compile.json").read_text("utf-8"))
+    texts = [one["text"] for one in report["warnings"] if "no kernel" in one["text"]]
+    assert len(texts) == bool(named)
+    assert all(named in text for text in texts)
+
+
 def test_compile_in_text_names_files_and_stages_and_prints_only_what_the_code_prints(
     tmp_path: Path,
 ) -> None:

@@ -16,6 +16,7 @@ from compiler.managers import EdgeProgramManager
 from schema.etrecord.verdicts import Outcome
 from schema.payloads.xnnpack import XNNGraph, decode
 from schema.payloads.xnnpack.graph import node_kind
+from schema.payloads.xnnpack.identity import node_identity
 from tests.compiler.compare import (
     assert_equal,
     calls_of,
@@ -117,7 +118,7 @@ def test_every_operator_is_in_the_map_of_its_payload_once() -> None:
     quiet = {v.debug_handle or 0 for v in manager.verdicts["forward"] if v.operator in silent}
     assert sorted(found) == sorted(inside - quiet)
     for place, node in enumerate(graph.table.xnodes):
-        assert node.debug_handle == handles.get(place, (65535,))[0]
+        assert node.debug_handle == handles.get(node_identity(place), (65535,))[0]
 
 
 def test_weights_are_named_by_content_and_shared_by_partitions_and_methods() -> None:

@@ -1,0 +1,27 @@
+"""The page of a view about a job: a bar, what is wrong, and what the job says, below each other."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QLayout, QStackedWidget, QVBoxLayout, QWidget
+
+
+def set_job_page(view: QWidget, pages: QStackedWidget, empty: QWidget, page: QWidget) -> None:
+    """Fill a view with two pages: the one without a job, and the one with it."""
+    pages.addWidget(empty)
+    pages.addWidget(page)
+    layout = QVBoxLayout(view)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.addWidget(pages)
+
+
+def job_page(bar: QLayout, *rows: QWidget) -> QWidget:
+    """Return a page of a bar and rows; the last row takes the room that is left."""
+    page = QWidget()
+    inside = QVBoxLayout(page)
+    inside.setContentsMargins(0, 0, 0, 0)
+    inside.setSpacing(0)
+    inside.addLayout(bar)
+    for row in rows[:-1]:
+        inside.addWidget(row)
+    inside.addWidget(rows[-1], 1)
+    return page
