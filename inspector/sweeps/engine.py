@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from typing import Protocol
 
 from inspector.jobs.description import CompileJob
 from inspector.jobs.output_file import MADE, prepare_file
-from inspector.jobs.output_folder import FolderError, refused
+from inspector.jobs.output_folder import HIDDEN, FolderError, refused
 from inspector.jobs.studio import Studio
 from inspector.sweeps.grid import Point
 from inspector.sweeps.results import (
@@ -84,7 +85,9 @@ class LocalRunner:
 
     def start(self, point: Point, known: PointResult | None) -> None:
         """Begin a point; what its worker has exported for another one is not exported again."""
-        studio = self._free.pop()
+        studio = self._free[
+            -1
+        ]  # it stays there until the point has begun: Ctrl+C may come meanwhile
 
         def compiling(job: CompileJob, folder: Path) -> Running:
             return studio.start_compile(job, folder, force=True)
@@ -92,6 +95,7 @@ class LocalRunner:
         folder = self._folder / POINTS / point.key
         task = PointTask(point, folder, self._settings, known, compiling)
         self._tasks[task] = studio
+        self._free.remove(studio)
 
     def finished(self) -> list[tuple[PointResult, bool]]:
         """Return what has ended since the last call, waiting for news a little."""
@@ -115,6 +119,8 @@ class LocalRunner:
             studio.close()
         self._tasks.clear()
         self._free.clear()
+        for left in (self._folder / POINTS).glob(f"{HIDDEN}*"):  # of a point that had just begun
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

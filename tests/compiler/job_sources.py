@@ -53,15 +53,6 @@ def good():
     return Net().eval(), INPUTS
 
 
-class Sorted(torch.nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.sort(x).values + 1
-
-
-def sorts():
-    return Sorted(), INPUTS
-
-
 def products():
     return Products(), (torch.ones(3, 3), torch.ones(3, 3))
 
@@ -204,3 +195,12 @@ def returns_no_inputs():
 
 def needs_arguments(width):
     return Net().eval(), (torch.ones(2, width),)
+
+
+class Sorted(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sort(x).values + 1
+
+
+def sorts():
+    return Sorted(), INPUTS

@@ -18,9 +18,9 @@ from inspector.jobs.description import CompileJob, Source
 from inspector.jobs.messages import Ended, Outcome
 from inspector.jobs.output_folder import HIDDEN
 from inspector.sweeps import engine
-from inspector.sweeps.engine import Plan, Sweep, run_to_end
+from inspector.sweeps.engine import LocalRunner, Plan, Sweep, run_to_end
 from inspector.sweeps.grid import Point, parse_grid, points_of
-from inspector.sweeps.results import PointResult, Results, Status, read_results
+from inspector.sweeps.results import POINTS, PointResult, Results, Status, read_results
 from inspector.sweeps.task import PointTask, Settings
 from tests.inspector.cli_runs import Run, run, valid
 
@@ -377,6 +377,15 @@ def test_ctrl_c_keeps_what_is_done(interrupted: tuple[int, str, Path], recipe: P
     assert kept.points[0].status is Status.DONE
     assert kept.points[1].status is Status.WAITING
     assert left_behind(folder) == []
+
+
+def test_what_a_point_had_begun_to_write_goes_with_its_runner(tmp_path: Path) -> None:
+    begun = tmp_path / POINTS / f"{HIDDEN}half" / "model.pte"
+    begun.parent.mkdir(parents=True)
+    begun.write_bytes(b"half")
+    LocalRunner(tmp_path, Settings(), 1).close()
+    assert left_behind(tmp_path) == []
+    assert begun.parents[1].is_dir()
 
 
 @pytest.mark.parametrize(
