@@ -20,8 +20,9 @@ from PySide6.QtWidgets import (
 
 from devtools_app.bundle_cases import CaseList
 from devtools_app.compile_dialog import AsksForPaths, Notice, beside, line
-from devtools_app.theme import Theme, set_role
+from devtools_app.theme import Theme
 from devtools_app.widgets.dialog_buttons import dialog_buttons
+from devtools_app.widgets.problem_label import problem_label
 from inspector.jobs.executing import BundleJob
 from inspector.jobs.python_file import functions_of
 
@@ -73,9 +74,7 @@ class BundleDialog(QDialog):
         self._replace = QCheckBox("Replace the file")
         self._replace.setAccessibleName(self._replace.text())
         self._runs = Notice(theme)
-        self._problem = QLabel()
-        self._problem.setWordWrap(True)
-        set_role(self._problem, "role", "bad")
+        self._problem = problem_label()
         self._lay_out()
         self._wire()
         self._changed()

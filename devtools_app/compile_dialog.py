@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 from devtools_app.compile_form import EXECUTORCH, MODES, CompileForm
 from devtools_app.theme import Theme, set_role
 from devtools_app.widgets.dialog_buttons import dialog_buttons
+from devtools_app.widgets.problem_label import problem_label
 from inspector.jobs.messages import Ready
 from inspector.jobs.python_file import functions_of
 
@@ -104,9 +105,7 @@ class CompileDialog(QDialog):
         for box in (self._external, self._per_tensor, self._replace):
             box.setAccessibleName(box.text())
         self._runs = Notice(theme)
-        self._problem = QLabel()
-        self._problem.setWordWrap(True)
-        set_role(self._problem, "role", "bad")
+        self._problem = problem_label()
         self._lay_out()
         self._fill(form)
         self._wire()

@@ -39,6 +39,7 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.job_page import job_page, set_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
+from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
@@ -89,10 +90,8 @@ class BisectView(QWidget):
         self._title = ElidedLabel()
         self._title.setAccessibleName("How the bisection stands")
         self._make_buttons()
-        self._problem = QLabel()
-        self._problem.setWordWrap(True)
+        self._problem = problem_label()
         self._problem.setContentsMargins(12, 0, 12, 6)
-        set_role(self._problem, "role", "bad")
         self._error = OutcomeLine(context.theme, context.ask)
         self.trials = TableView(context.theme, "programs that were tried")
         self.trials.hide_tools()

@@ -30,6 +30,7 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.job_page import job_page, set_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
+from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from inspector.jobs.executing import BundleJob, RunJob, VerifyJob
@@ -66,10 +67,8 @@ class RunView(QWidget):
         )
         self._cancel = push_button("Cancel", "Cancel the run", self._running.cancel)
         self._fields = RunFields(context.theme, context.running.form)
-        self._problem = QLabel()
-        self._problem.setWordWrap(True)
+        self._problem = problem_label()
         self._problem.setContentsMargins(12, 0, 12, 6)
-        set_role(self._problem, "role", "bad")
         self._error = OutcomeLine(context.theme, context.ask)
         self._table = TableView(context.theme, "results of the run")
         self._table.hide_tools()

@@ -9,7 +9,6 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QSplitter,
     QStackedWidget,
@@ -38,6 +37,7 @@ from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.job_page import job_page, set_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
+from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
@@ -79,9 +79,7 @@ class StepView(QWidget):
         self._title.setAccessibleName("Where the call stands")
         self._make_buttons()
         self._error = OutcomeLine(context.theme, context.ask)
-        self._refused = QLabel()
-        self._refused.setWordWrap(True)
-        set_role(self._refused, "role", "bad")
+        self._refused = problem_label()
         self.nodes = TableView(context.theme, "nodes of the call")
         self.nodes.set_need(_NOT_BEGUN)
         self.values = TableView(context.theme, "values of the call")

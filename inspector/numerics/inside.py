@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -68,7 +68,7 @@ def inside_outputs(
         nodes = delegate_members(join.graph, taken)
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
         told, shared = told_apart(
-            nodes, logged.get(step, ()), partial(_flow, join.graph, borders.get(step, {}))
+            nodes, logged.get(step, ()), partial(by_flow, join.graph, border=borders.get(step, {}))
         )
         own = _with_fused(join.graph, nodes, told)
         found += [
@@ -82,15 +82,6 @@ def inside_outputs(
             if node.operator != _GETITEM
         ]
     return tuple(found)
-
-
-def _flow(
-    graph: FlatGraph,
-    border: Mapping[str, Value],
-    nodes: Sequence[FlatNode],
-    events: Sequence[Event],
-) -> dict[str, Event]:
-    return by_flow(graph, nodes, events, border)
 
 
 def _logged(session: Session, links: BlockLinks, block: Block, run: int) -> dict[int, list[Event]]:

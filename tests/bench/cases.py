@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.bench import files
-from tests.bench.child import ask, wall_seconds
+from tests.bench.child import DATA, INSPECTOR, ask, wall_seconds
 from tests.bench.compare_cases import COMPARE_CASES
 from tests.bench.compile_cases import COMPILE_CASES
 from tests.bench.delegate_cases import DELEGATE_CASES
@@ -19,29 +19,16 @@ from tests.bench.studio_cases import STUDIO_CASES
 from tests.bench.sweep_cases import SWEEP_CASES
 
 Case = Callable[[Path], Iterable[Result]]
-DATA = Path(__file__).resolve().parents[1] / "data"
-
-# Both sides in one process would share torch's caches; one process each, imports left out.
-_INSPECTOR = """
-import json, sys, time, warnings, logging
-warnings.simplefilter("ignore"); logging.disable(logging.CRITICAL)
-folder, stock = sys.argv[1], sys.argv[2] == "stock"
-if stock:
-    from executorch.devtools import Inspector
-else:
-    from inspector import Inspector
-    import pandas
-samples = []
+_INSPECTOR = (
+    INSPECTOR
+    + """
 for _ in range(int(sys.argv[3])):
     start = time.perf_counter()
-    frame = Inspector(
-        etdump_path=folder + "/run.etdp",
-        etrecord=folder + "/model.etrecord",
-        debug_buffer_path=folder + "/run.debug",
-    ).to_dataframe()
+    frame = opened().to_dataframe()
     samples.append(time.perf_counter() - start)
 print(json.dumps([samples, len(frame)]))
 """
+)
 
 
 def dataframe(folder: Path) -> Iterable[Result]:

@@ -12,6 +12,27 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(__file__).resolve().parents[1] / "data"
+# The Inspector of one side: both in one process would share torch's caches; imports are left out.
+INSPECTOR = """
+import json, sys, time, warnings, logging
+warnings.simplefilter("ignore"); logging.disable(logging.CRITICAL)
+folder, stock = sys.argv[1], sys.argv[2] == "stock"
+if stock:
+    from executorch.devtools import Inspector
+else:
+    from inspector import Inspector
+    import pandas
+
+def opened():
+    return Inspector(
+        etdump_path=folder + "/run.etdp",
+        etrecord=folder + "/model.etrecord",
+        debug_buffer_path=folder + "/run.debug",
+    )
+
+samples = []
+"""
 ENVIRONMENT = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(ROOT)}
 
 

@@ -17,44 +17,35 @@ from inspector.jobs.run import ExecutingRun
 from inspector.jobs.studio import Studio
 from inspector.load import load_session
 from inspector.session import Session
-from tests.bench.child import ask, ask_module
+from tests.bench.child import DATA, INSPECTOR, ask, ask_module
 from tests.bench.result import Result
 from tests.bench.studio_cases import SOURCE, seconds_of, without
 
 _MODEL = "MobileNetV2"
 _CHANGES = 3
 _RUNS, _WARMUP = 3, 1  # as the window runs a variant
-DATA = Path(__file__).resolve().parents[1] / "data"
 
-_GAP = """
-import json, sys, time, warnings, logging
-warnings.simplefilter("ignore"); logging.disable(logging.CRITICAL)
-folder, stock = sys.argv[1], sys.argv[2] == "stock"
-if stock:
-    from executorch.devtools import Inspector
-else:
-    from inspector import Inspector
-    import pandas, torch
-samples = []
+_GAP = (
+    INSPECTOR
+    + """
+if not stock:
+    import torch
 for _ in range(int(sys.argv[3])):
     start = time.perf_counter()
-    opened = Inspector(
-        etdump_path=folder + "/run.etdp",
-        etrecord=folder + "/model.etrecord",
-        debug_buffer_path=folder + "/run.debug",
-    )
+    one = opened()
     try:
-        frame = opened.calculate_numeric_gap("MSE")
+        frame = one.calculate_numeric_gap("MSE")
     except Exception as error:
         print(json.dumps(f"{type(error).__name__}: {error}"))
         sys.exit()
     first = time.perf_counter()
-    opened.calculate_numeric_gap("L1")
-    opened.calculate_numeric_gap("SNR")
+    one.calculate_numeric_gap("L1")
+    one.calculate_numeric_gap("SNR")
     samples.append([first - start, (time.perf_counter() - first) / 2])
 each = [1e3 * sorted(column)[len(samples) // 2] / len(frame) for column in zip(*samples)]
 print(json.dumps([each, len(frame)]))
 """
+)
 _SESSIONS = ("convnet_portable", "convnet_xnnpack", "mm_portable", "mm_xnnpack")
 _FURTHER = ("tinygpt_portable", "tinygpt_xnnpack")  # of which the stock tool makes nothing
 

@@ -94,17 +94,15 @@ def _filter(
     lowering: Lowering, step: Step, kind: str, data: torch.Tensor, bias: torch.Tensor | None
 ) -> tuple[int, int]:
     """Add filter and bias of a convolution and return the ids of their values."""
-    if data.dtype is not torch.int8:
-        with filed_as_weight(lowering, step, 1):
-            ident = lowering.fixed(data)
-        with filed_as_bias(lowering, step, 2):
-            return ident, NO_VALUE if bias is None else lowering.fixed(bias)
+    plain = data.dtype is not torch.int8
     channels = 3 if kind == "DepthwiseConv2d" else 0
-    whole = Filter(data, channels, data.shape[channels])
     source: Any = step.node.args[0]
     with filed_as_weight(lowering, step, 1):
-        ident = filter_of(lowering, step, whole)
+        whole = Filter(data, channels, data.shape[channels])
+        ident = lowering.fixed(data) if plain else filter_of(lowering, step, whole)
     with filed_as_bias(lowering, step, 2):
+        if plain:
+            return ident, NO_VALUE if bias is None else lowering.fixed(bias)
         return ident, bias_of(lowering, step, bias, source)
 
 
