@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
-from pathlib import Path
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from inspector.jobs.description import (
@@ -15,9 +14,9 @@ from inspector.jobs.description import (
     QUANTISING_MODES,
     TOOLCHAINS,
     CompileJob,
-    Source,
     job_from,
 )
+from inspector.jobs.recipe_paths import placed
 
 RECIPE = "recipe.json"
 VERSION = 1
@@ -71,15 +70,12 @@ class Recipe:
 
 
 def recipe_of(job: CompileJob, made_with: Mapping[str, str]) -> Recipe:
-    """Return the recipe of a job that is being done; its source becomes an absolute path.
+    """Return the recipe of a job that is being done; its files become absolute paths.
 
     Raises: OSError if the source cannot be read
     """
-    path = str(Path(job.source.path).absolute())
-    inputs = job.quantising.calibration
-    quantising = replace(job.quantising, calibration=str(Path(inputs).absolute()) if inputs else "")
-    placed = replace(job, source=Source(path, job.source.function), quantising=quantising)
-    return Recipe(placed, sha256_of(path), made_with)
+    job = placed(job)
+    return Recipe(job, sha256_of(job.source.path), made_with)
 
 
 def sha256_of(path: str) -> str:
@@ -101,16 +97,16 @@ def parse_recipe(data: bytes, place: str) -> Recipe:
     Raises: RecipeError
     """
     content = _content(data, place)
-    if content.get("recipe") != VERSION:
-        found = content.get("recipe", "nothing")
-        raise RecipeError(f"{place}: recipe: expected version {VERSION}, found {found!r}")
+    _check_version(content, place)
     _known(content, _TOP, place)
-    job = content.get("job")
+    if "job" not in content:
+        raise RecipeError(f"{place}: job is missing")
+    job = content["job"]
     _check(CompileJob, job, f"{place}: job")
     sha256, made_with = content.get("source_sha256", ""), content.get("made_with", {})
     _check(str, sha256, f"{place}: source_sha256")
     if not isinstance(made_with, dict):
-        raise RecipeError(f"{place}: made_with: expected an object, found {made_with!r}")
+        raise RecipeError(f"{place}: made_with: expected an object, found {_shown(made_with)}")
     versions = cast("dict[str, Any]", made_with)
     for name, version in versions.items():
         _check(str, version, f"{place}: made_with.{name}")
@@ -127,6 +123,21 @@ def parse_recipe(data: bytes, place: str) -> Recipe:
         there = ", ".join(TOOLCHAINS)
         raise RecipeError(f"{place}: job.toolchain: expected {there}, found {found.toolchain!r}")
     return Recipe(found, sha256, versions)
+
+
+def _check_version(content: Mapping[str, Any], place: str) -> None:
+    """Raise RecipeError for a recipe that another release wrote, naming it where it says so."""
+    found = content.get("recipe")
+    if type(found) is int and found == VERSION:
+        return
+    if "recipe" not in content:
+        raise RecipeError(f"{place}: recipe: expected version {VERSION}, found nothing")
+    made_with: Any = content.get("made_with")
+    wrote: Any = (
+        cast("dict[str, Any]", made_with).get("etscope") if isinstance(made_with, dict) else ""
+    )
+    by = f", which etscope {wrote:.40} wrote" if isinstance(wrote, str) and wrote else ""
+    raise RecipeError(f"{place}: recipe: expected version {VERSION}, found {_shown(found)}{by}")
 
 
 def _check_precision(job: CompileJob, place: str) -> None:
@@ -152,6 +163,13 @@ def _content(data: bytes, place: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
+def _shown(value: object) -> str:
+    """Return the beginning of a value, with the words that JSON has."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return f"{value!r:.60}"
+
+
 def _known(content: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
     for name in content:
         if name not in names:
@@ -164,19 +182,19 @@ def _check(kind: Any, value: object, place: str) -> None:  # noqa: ANN401 - any 
         _check_members(cast("type", kind), value, place)
     elif get_origin(kind) is tuple:
         if not isinstance(value, list):
-            raise RecipeError(f"{place}: expected a list, found {value!r:.60}")
+            raise RecipeError(f"{place}: expected a list, found {_shown(value)}")
         for at, one in enumerate(cast("list[object]", value)):
             _check(get_args(kind)[0], one, f"{place}[{at}]")
     else:
         plain = get_args(kind) or (kind,)
         if type(value) not in plain and not (float in plain and type(value) is int):
             words = " or ".join(_WORDS[one] for one in plain)
-            raise RecipeError(f"{place}: expected {words}, found {value!r:.60}")
+            raise RecipeError(f"{place}: expected {words}, found {_shown(value)}")
 
 
 def _check_members(kind: type, value: object, place: str) -> None:
     if not isinstance(value, dict):
-        raise RecipeError(f"{place}: expected an object, found {value!r:.60}")
+        raise RecipeError(f"{place}: expected an object, found {_shown(value)}")
     content = cast("dict[str, Any]", value)
     hints = get_type_hints(kind)
     _known(content, tuple(hints), place)

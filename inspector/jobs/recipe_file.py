@@ -8,6 +8,7 @@ from pathlib import Path
 
 from inspector.jobs.description import CompileJob, Source
 from inspector.jobs.recipe import LARGEST, Recipe, RecipeError, parse_recipe
+from inspector.jobs.recipe_paths import found_beside
 from schema import etrecord
 from schema.etrecord.recipe import MEMBER
 
@@ -63,12 +64,8 @@ def recipe_of_record(record: etrecord.ETRecord, path: str) -> FoundRecipe:
 
 
 def _beside(recipe: Recipe, path: str) -> Recipe:
-    """Take the source beside the recipe when it is not where it was."""
-    source = recipe.job.source
-    here = Path(path).absolute().parent / Path(source.path.replace("\\", "/")).name
-    if Path(source.path).exists() or not here.is_file():
-        return recipe
-    return replace(recipe, job=replace(recipe.job, source=Source(str(here), source.function)))
+    """Find the files of a recipe, from the folder it lies in."""
+    return replace(recipe, job=found_beside(recipe.job, Path(path).absolute().parent))
 
 
 def _rebuilt(record: etrecord.ETRecord, path: str) -> FoundRecipe:

@@ -8,6 +8,7 @@ from pathlib import Path
 from inspector.jobs.description import Quantising, Source
 from inspector.jobs.recipe import LARGEST, RECIPE, Recipe, RecipeError, parse_recipe
 from inspector.jobs.recipe_file import FoundRecipe, recipe_of_record
+from inspector.jobs.recipe_paths import found_beside
 from inspector.session import LoadedFile, Session
 from schema.errors import FormatError
 from schema.etrecord import ETRecord
@@ -45,9 +46,10 @@ def _of_record(record: ETRecord, path: str) -> FoundRecipe:
 def _beside(path: Path) -> Recipe:
     try:
         with path.open("rb") as stream:
-            return parse_recipe(stream.read(LARGEST + 1), str(path))
+            found = parse_recipe(stream.read(LARGEST + 1), str(path))
     except OSError as error:
         raise RecipeError(f"{path} cannot be read: {error.strerror or error}") from error
+    return replace(found, job=found_beside(found.job, path.parent))
 
 
 def _with_source(found: FoundRecipe, file: LoadedFile) -> FoundRecipe:

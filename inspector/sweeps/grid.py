@@ -13,6 +13,7 @@ from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
 from inspector.jobs.description import CompileJob, job_content
 from inspector.jobs.recipe import LARGEST, VERSION, RecipeError, parse_recipe
+from inspector.jobs.recipe_paths import placed
 
 MOST_POINTS = 10_000
 _KEY_LETTERS = 12
@@ -241,7 +242,7 @@ def _checked(content: Mapping[str, Any], changes: Changes) -> CompileJob:
     data = json.dumps({"recipe": VERSION, "job": content}).encode()
     label = ", ".join(f"{field}={value_text(value)}" for field, value in changes)
     try:
-        return parse_recipe(data, f"grid point {label}").job
+        return placed(parse_recipe(data, f"grid point {label}").job)
     except RecipeError as error:
         raise GridError(str(error)) from error
 

@@ -100,10 +100,17 @@ def _job(**changes: Any) -> dict[str, Any]:
         (b"[" * 100_000, "r.json: expected a recipe as JSON"),
         (b" " * (LARGEST + 1), "r.json: expected a recipe, found 1,048,577 bytes"),
         ([], "r.json: expected an object, found a list"),
-        ({}, "r.json: recipe: expected version 1, found 'nothing'"),
+        ({}, "r.json: recipe: expected version 1, found nothing"),
+        (_content(recipe=True), "r.json: recipe: expected version 1, found true"),
+        (
+            _content(recipe=2, made_with={"etscope": "9.9"}),
+            "recipe: expected version 1, found 2, which etscope 9.9 wrote",
+        ),
+        (_content(recipe=[2], made_with=[]), "r.json: recipe: expected version 1, found [2]"),
+        ({"recipe": 1}, "r.json: job is missing"),
         (_content(recipe=2), "r.json: recipe: expected version 1, found 2"),
         (_content(colour="red"), "r.json: colour is unknown here; there is recipe, job"),
-        (_content(job=None), "r.json: job: expected an object, found None"),
+        (_content(job=None), "r.json: job: expected an object, found null"),
         (_content(job={}), "r.json: job: source is missing"),
         (_content(source_sha256=1), "r.json: source_sha256: expected text, found 1"),
         (_content(made_with=[]), "r.json: made_with: expected an object, found []"),
@@ -112,9 +119,9 @@ def _job(**changes: Any) -> dict[str, Any]:
         (_job(source={}), "r.json: job.source: path is missing"),
         (_job(source={"path": 1}), "r.json: job.source.path: expected text, found 1"),
         (_job(methods="forward"), "r.json: job.methods: expected a list, found 'forward'"),
-        (_job(partitioners=["a", None]), "r.json: job.partitioners[1]: expected text, found None"),
+        (_job(partitioners=["a", None]), "r.json: job.partitioners[1]: expected text, found null"),
         (_job(external_constants=1), "external_constants: expected true or false, found 1"),
-        (_job(rules={"min_nodes": True}), "job.rules.min_nodes: expected a whole number, found T"),
+        (_job(rules={"min_nodes": True}), "job.rules.min_nodes: expected a whole number, found t"),
         (_job(rules={"max_partitions": "1"}), "expected a whole number or null, found '1'"),
         (_job(rules={"granularity": "fine"}), "expected maximal, module, operator, found 'fine'"),
         (
@@ -154,6 +161,49 @@ def test_recipe_moved_with_its_source_finds_it(tmp_path: Path) -> None:
         (tmp_path / "recipe.json").write_text(text)
         found = read_recipe(str(tmp_path / "recipe.json")).recipe
         assert found.job.source == Source(str(tmp_path / "a.py"), "f")
+
+
+_RELATIVE = CompileJob(
+    Source("a.py", "f"),
+    python="env/bin/python",
+    partitioners=("xnnpack:x=1", "mine/own.py:Own:level=2"),
+    quantising=Quantising("static", calibration="data.pt"),
+)
+
+
+def _files(folder: Path) -> CompileJob:
+    return replace(
+        _RELATIVE,
+        source=Source(str(folder / "a.py"), "f"),
+        python=str(folder / "env/bin/python"),
+        partitioners=("xnnpack:x=1", f"{folder / 'mine/own.py'}:Own:level=2"),
+        quantising=Quantising("static", calibration=str(folder / "data.pt")),
+    )
+
+
+def test_recipe_of_a_job_names_files_that_no_other_folder_changes(tmp_path, monkeypatch) -> None:
+    (tmp_path / "a.py").write_text("1")
+    monkeypatch.chdir(tmp_path)
+    assert recipe_of(_RELATIVE, {}).job == _files(tmp_path)
+    named = replace(_RELATIVE, python="python3")
+    assert recipe_of(named, {}).job.python == "python3", "looked for on the path of programs"
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_recipe_with_relative_files_counts_them_from_its_own_folder(
+    here: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("recipes", "elsewhere"):
+        for name in ("a.py", "env/bin/python", "mine/own.py", "data.pt"):
+            path = tmp_path / folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("1")
+    (tmp_path / "recipes" / "recipe.json").write_text(Recipe(_RELATIVE).text)
+    monkeypatch.chdir(tmp_path / ("recipes" if here else "elsewhere"))
+    path = "recipe.json" if here else "../recipes/recipe.json"
+    assert read_recipe(path).recipe.job == _files(
+        tmp_path / "recipes" if here else tmp_path / "elsewhere" / ".." / "recipes"
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.jobs.description import CompileJob, Rules, Source
+from inspector.jobs.recipe_paths import placed
 from inspector.sweeps.grid import GridError, grid_of_file, parse_grid, points_of, value_text
 from inspector.sweeps.pareto import front
 from inspector.sweeps.results import (
@@ -65,7 +66,7 @@ def test_points_are_all_combinations_in_order() -> None:
     assert [(one.job.rules.min_nodes, one.job.memory_planner) for one in points] == wanted
     assert [one.number for one in points] == list(range(6))
     assert points[1].label == "rules.min_nodes=1, memory_planner=greedy"
-    assert points[0].job == replace(JOB, rules=Rules(min_nodes=1), memory_planner="naive")
+    assert points[0].job == placed(replace(JOB, rules=Rules(min_nodes=1), memory_planner="naive"))
 
 
 def test_equal_recipes_come_once_and_have_the_key_of_their_source() -> None:
