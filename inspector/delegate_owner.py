@@ -8,7 +8,7 @@ that are left in the program say which ones it left.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inspector import record_maps
@@ -67,7 +67,7 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
     taken = [Counter(handles.get(number, ())) for number in calls]
     delegates = _delegate_indices(session.program, method, calls)
     backends = tuple(entries[number].name for number in calls)
-    told = _told_owners(record, method, nodes, taken)
+    told = _told_owners(record, method, nodes, dict(zip(calls, taken, strict=True)))
     if told is not None:
         return Ownership(nodes, told, calls, delegates, backends)
     left = _operators_left(session.program, method, handles)
@@ -81,11 +81,11 @@ def ownership(session: Session, graph: Graph, method: str) -> Ownership:
 
 
 def _told_owners(
-    record: ETRecord, method: str, nodes: Sequence[ListedNode], taken: Sequence[Counter[int]]
+    record: ETRecord, method: str, nodes: Sequence[ListedNode], taken: Mapping[int, Counter[int]]
 ) -> tuple[int | None, ...] | None:
     """Return the owners as the record's verdicts tell them; None where they do not say it all.
 
-    A partition is the call that lists its handles; of several alike, in order.
+    A partition is the call that lists its nodes, or else its handles; of several alike, in order.
     """
     partitions = {
         verdict.node: verdict.partition
@@ -98,13 +98,18 @@ def _told_owners(
             members.setdefault(partitions[node.source], []).append(place)
     if not members or len(members) != len(taken):
         return None
-    waiting: dict[frozenset[tuple[int, int]], list[int]] = {}
-    for call, counts in enumerate(taken):
-        waiting.setdefault(frozenset(counts.items()), []).append(call)
+    listed = record_maps.taken(record, method)
+    named = listed.keys() == taken.keys()
+    waiting: dict[frozenset[object], list[int]] = {}
+    for call, (number, counts) in enumerate(taken.items()):
+        key = frozenset(listed[number]) if named else frozenset(counts.items())
+        waiting.setdefault(key, []).append(call)
     owners: list[int | None] = [None] * len(nodes)
     for places in members.values():  # in the order of their first nodes
-        own = Counter(nodes[place].debug_handle or 0 for place in places)
-        calls = waiting.get(frozenset(own.items()))
+        own = [nodes[place] for place in places]
+        counts = Counter(node.debug_handle or 0 for node in own)
+        names = (node.source.rpartition("/")[2] for node in own)
+        calls = waiting.get(frozenset(names) if named else frozenset(counts.items()))
         if not calls:
             return None
         call = calls.pop(0)

@@ -36,6 +36,14 @@ def verdicts(record: ETRecord, method: str) -> tuple[Verdict, ...]:
         return ()
 
 
+def taken(record: ETRecord, method: str) -> Mapping[int, tuple[str, ...]]:
+    """Return instruction -> names of the nodes it took; empty when missing or unreadable."""
+    try:
+        return record.taken().get(method, {})
+    except FormatError:
+        return {}
+
+
 def refusals(record: ETRecord) -> tuple[Refusal, ...]:
     """Return the partitions that their engine refused; empty when missing or unreadable."""
     try:

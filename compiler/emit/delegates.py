@@ -78,11 +78,13 @@ class DelegateMaps:
         maps: backend id as ``name`` and its map from identifiers to handles as ``delegate_map``
         handles: debug handles of the nodes inside
         results: how many values each returns
+        members: names of the nodes inside, those of the recorded edge program
     """
 
     maps: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
     handles: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     results: dict[int, int] = field(default_factory=dict[int, int])
+    members: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
 
     def note(self, instruction: int, call: torch.fx.Node, module: Any, results: int) -> None:  # noqa: ANN401
         """Note a delegate call.
@@ -100,6 +102,7 @@ class DelegateMaps:
             handles, known = [own], dict.fromkeys(known, (own,))
         self.handles[instruction] = handles
         self.results[instruction] = results
+        self.members[instruction] = tuple(node.name for node in inside)
         self.maps[instruction] = {
             "name": module.backend_id,
             "delegate_map": {key: _tuple(value) for key, value in known.items()},

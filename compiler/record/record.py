@@ -110,7 +110,8 @@ class ETRecord:
         yield Content(m.DELEGATES, _json({method: found.maps for method, found in maps.items()}))
         yield Content(m.COUNTS, _json({method: found.results for method, found in maps.items()}))
         if any(self._verdicts.values()):
-            yield Content(VERDICTS, encode_verdicts(self._verdicts))
+            members = {method: found.members for method, found in maps.items()}
+            yield Content(VERDICTS, encode_verdicts(self._verdicts, members))
         if self._recipe is not None:
             yield Content(RECIPE, self._recipe)
         if self._refusals:

@@ -11,7 +11,7 @@ from inspector.delegate_inside import InsideNode, inside_delegate
 from inspector.links import BlockLinks, Grade, Link, link_block
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
 from inspector.numerics.join_facts import HANDLE, ORDER, Join, Target, delegate_members
-from inspector.numerics.payload_flow import border_values, by_flow, payload_event
+from inspector.numerics.payload_flow import border_values, by_flow, is_as_large, payload_event
 from inspector.numerics.shared_handles import Event, told_apart
 from inspector.session import Session
 from schema.etdump import DebugTensor
@@ -68,7 +68,10 @@ def inside_outputs(
         nodes = delegate_members(join.graph, taken)
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
         told, shared = told_apart(
-            nodes, logged.get(step, ()), partial(by_flow, join.graph, border=borders.get(step, {}))
+            nodes,
+            logged.get(step, ()),
+            partial(by_flow, join.graph, border=borders.get(step, {})),
+            partial(is_as_large, join.graph),
         )
         own = _with_fused(join.graph, nodes, told)
         found += [

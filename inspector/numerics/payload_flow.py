@@ -192,7 +192,7 @@ class _Flow:
         return (
             self._agree(event.reads, node.reads)
             and self._agree(event.makes, node.writes)
-            and self._is_as_large(event, node)
+            and is_as_large(self._graph, event, node)
         )
 
     def _agree(self, names: Iterable[str], values: Iterable[Value]) -> bool:
@@ -202,11 +202,16 @@ class _Flow:
         )
         return not known - Counter(map(self._graph.root, values))
 
-    def _is_as_large(self, event: Event, node: FlatNode) -> bool:
-        meta = self._graph.meta.get(node.writes[0]) if node.writes else None
-        if meta is None or meta.tensor is None or not event.passes or not event.passes[0]:
-            return True
-        sizes = meta.tensor.sizes
-        return not all(isinstance(size, int) for size in sizes) or numel(
-            tuple(int(size) for size in sizes)
-        ) == numel(event.passes[0][0].sizes)
+
+def is_as_large(graph: FlatGraph, event: Event, node: FlatNode) -> bool:
+    """Return whether what an event logged has as many elements as what a node makes.
+
+    Where one of them is not known, nothing speaks against it.
+    """
+    meta = graph.meta.get(node.writes[0]) if node.writes else None
+    if meta is None or meta.tensor is None or not event.passes or not event.passes[0]:
+        return True
+    sizes = meta.tensor.sizes
+    return not all(isinstance(size, int) for size in sizes) or numel(
+        tuple(int(size) for size in sizes)
+    ) == numel(event.passes[0][0].sizes)

@@ -59,10 +59,14 @@ class Event:
 
 
 Flow = Callable[[Sequence[FlatNode], Sequence[Event]], dict[str, Event]]
+Fits = Callable[[Event, FlatNode], bool]
 
 
 def told_apart(
-    members: Sequence[FlatNode], events: Sequence[Event], flow: Flow = lambda _n, _e: {}
+    members: Sequence[FlatNode],
+    events: Sequence[Event],
+    flow: Flow = lambda _n, _e: {},
+    fits: Fits = lambda _e, _n: True,
 ) -> tuple[dict[str, Event], set[str]]:
     """Return node -> the event it is in, and the nodes of which that is not known.
 
@@ -70,6 +74,7 @@ def told_apart(
         members: nodes of the delegate, in graph order
         events: of one call, in order
         flow: returns node -> event of nodes that share handles, as far as what they read tells
+        fits: whether an event may be a node: of a kind one of which is not, order tells nothing
     """
     place = {node.node.name: number for number, node in enumerate(members)}
     groups: dict[tuple[str, ...], list[Event]] = {}
@@ -84,7 +89,7 @@ def told_apart(
             found.update(dict.fromkeys(own, several[0]))
             continue
         sharing = [node for node in members if node.node.name in own]
-        matched = {**_by_kind(sharing, several), **flow(sharing, several)}
+        matched = {**_by_kind(sharing, several, fits), **flow(sharing, several)}
         known = {event.makes for event in matched.values()}
         parts = [event for event in several if event.makes not in known]
         found.update({name: _whole(event, parts, events) for name, event in matched.items()})
@@ -92,7 +97,7 @@ def told_apart(
     return found, shared
 
 
-def _by_kind(nodes: Sequence[FlatNode], events: Sequence[Event]) -> dict[str, Event]:
+def _by_kind(nodes: Sequence[FlatNode], events: Sequence[Event], fits: Fits) -> dict[str, Event]:
     """Return node -> event where there are as many events of a kind as nodes that become it."""
     by_kind: dict[str, list[Event]] = {}
     for event in events:
@@ -100,7 +105,7 @@ def _by_kind(nodes: Sequence[FlatNode], events: Sequence[Event]) -> dict[str, Ev
     found: dict[str, Event] = {}
     for kind, own in by_kind.items():
         fitting = [node for node in nodes if kind and becomes(node.operator, kind)]
-        if len(fitting) == len(own):
+        if len(fitting) == len(own) and all(map(fits, own, fitting)):
             for node, event in zip(fitting, own, strict=True):
                 name = node.node.name
                 found[name] = replace(event, nodes=(name,), inferred=True)

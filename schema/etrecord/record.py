@@ -25,7 +25,7 @@ from schema.etrecord.members import Roles
 from schema.etrecord.tensor_data import TensorData
 from schema.etrecord.torch_save import SavedTree, Tree, read_torch_save
 from schema.etrecord.verdicts import MEMBER as VERDICTS
-from schema.etrecord.verdicts import Verdicts, decode_verdicts
+from schema.etrecord.verdicts import Members, Verdicts, decode_members, decode_verdicts
 from schema.etrecord.zip_index import Member
 from schema.garbage import uncollected
 from schema.graph import Graph
@@ -201,6 +201,15 @@ class ETRecord:
             return {}
         return self._once("verdicts", lambda: decode_verdicts(self._parse(VERDICTS), self.file))
 
+    def taken(self) -> Members:
+        """Return by method and delegate call the nodes it took; empty when nobody noted it.
+
+        Raises: FormatError if they cannot be read
+        """
+        if VERDICTS not in self.archive:
+            return {}
+        return self._once("taken", lambda: decode_members(self._parse(VERDICTS), self.file))
+
     def refusals(self) -> tuple[Refusal, ...]:
         """Return the partitions that their engine does not load; empty when nobody found any.
 
@@ -221,6 +230,7 @@ class ETRecord:
                 found.append(Issue(Severity.ERROR, error.field or self.file, str(error)))
         own: tuple[tuple[str, Callable[[], object]], ...] = (
             (VERDICTS, self.verdicts),
+            (VERDICTS, self.taken),
             (REFUSALS, self.refusals),
         )
         for name, read in own:

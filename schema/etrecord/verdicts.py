@@ -61,16 +61,25 @@ class Verdict:
 
 
 Verdicts = Mapping[str, tuple[Verdict, ...]]
+Members = Mapping[str, Mapping[int, tuple[str, ...]]]
+"""By method and instruction that calls a delegate: the nodes it took, as their graph names them."""
 _TEXTS = ("node", "operator", "partitioner", "rule", "reason", "source", "backend", "partition")
 
 
-def encode_verdicts(verdicts: Mapping[str, Sequence[Verdict]]) -> bytes:
-    """Return verdicts by method as JSON."""
+def encode_verdicts(verdicts: Mapping[str, Sequence[Verdict]], members: Members) -> bytes:
+    """Return verdicts by method as JSON.
+
+    Args:
+        verdicts: on each node
+        members: which nodes are in which call; empty when that is not known
+    """
     methods = {
         method: [{**asdict(verdict), "outcome": verdict.outcome.value} for verdict in found]
         for method, found in verdicts.items()
     }
-    return json.dumps({"version": VERSION, "methods": methods}).encode()
+    calls = {method: found for method, found in members.items() if found}
+    content = {"version": VERSION, "methods": methods, **({"calls": calls} if calls else {})}
+    return json.dumps(content).encode()
 
 
 def decode_verdicts(tree: Any, file: str = "") -> Verdicts:  # noqa: ANN401 - parsed JSON
@@ -88,6 +97,21 @@ def decode_verdicts(tree: Any, file: str = "") -> Verdicts:  # noqa: ANN401 - pa
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FormatError("verdicts by method", str(error), field=MEMBER, file=file) from None
+
+
+def decode_members(tree: Any, file: str = "") -> Members:  # noqa: ANN401 - parsed JSON
+    """Return which nodes are in which call of a delegate; empty where that was not written.
+
+    Raises: FormatError if the JSON is of another shape
+    """
+    try:
+        methods: dict[str, dict[str, list[Any]]] = tree.get("calls", {})
+        return {
+            method: {int(step): tuple(map(str, names)) for step, names in calls.items()}
+            for method, calls in methods.items()
+        }
+    except (TypeError, ValueError, AttributeError) as error:
+        raise FormatError("nodes by call", str(error), field=MEMBER, file=file) from None
 
 
 def _verdict(entry: dict[str, Any]) -> Verdict:

@@ -28,7 +28,14 @@ from inspector.delegation import analyse_delegation
 from inspector.load import load_session
 from schema import etrecord
 from schema.errors import FormatError
-from schema.etrecord.verdicts import MEMBER, Outcome, Verdict, decode_verdicts, encode_verdicts
+from schema.etrecord.verdicts import (
+    MEMBER,
+    Outcome,
+    Verdict,
+    decode_members,
+    decode_verdicts,
+    encode_verdicts,
+)
 from tests.compiler.delegation import ByNode, Only, aten, edge, exported
 from tests.compiler.stock import Stock
 
@@ -203,7 +210,17 @@ def test_encoded_verdicts_decode_to_the_same() -> None:
     one = Verdict("n", "aten.add.Tensor", 3, "P", "r", Outcome.CYCLE, "why", "f.py:1", "b", "t")
     other = Verdict("m", "aten.add.Tensor", None, "P", "r", Outcome.DECOMPOSED, "ü")
     given = {"forward": (one, other), "empty": ()}
-    assert decode_verdicts(json.loads(encode_verdicts(given))) == given
+    taken = {"forward": {3: ("n", "ü"), 7: ()}, "empty": {}}
+    written = json.loads(encode_verdicts(given, taken))
+    assert decode_verdicts(written) == given
+    assert decode_members(written) == {"forward": taken["forward"]}
+    assert decode_members(json.loads(encode_verdicts(given, {}))) == {}
+
+
+@pytest.mark.parametrize("calls", [[], 3, {"forward": []}, {"forward": {"a": []}}, {"f": {"1": 2}}])
+def test_nodes_of_calls_of_another_shape_are_one_error(calls: Any) -> None:
+    with pytest.raises(FormatError):
+        decode_members({"version": 1, "methods": {}, "calls": calls})
 
 
 def test_damaged_verdicts_leave_the_record_readable(record: Path) -> None:
