@@ -18,6 +18,7 @@ from inspector.numerics.traced import Logged, Output
 from inspector.numerics.unknown import UNKNOWN, Pair
 from inspector.source import user_frame
 from schema.debug_buffer import DebugBuffer
+from schema.payloads.xnnpack.identity import tells_order
 
 NOT_LOGGED = "the trace has no tensor of it"
 ODD_LOG = "what the trace has of it does not fit its outputs"
@@ -60,6 +61,7 @@ class _Wanted:
     index: int
     passes: Sequence[Any]
     quantised: bool
+    ordered: bool  # whether the trace has it with the dimensions of the program
 
 
 class Comparison:
@@ -115,7 +117,13 @@ class Comparison:
                 self._attach(key, target, passes, values)
         for number, inner in enumerate(self._inside):
             if inner.target is not None and inner.passes:
-                self._attach((INSIDE, number, 0), inner.target, inner.passes, values)
+                self._attach(
+                    (INSIDE, number, 0),
+                    inner.target,
+                    inner.passes,
+                    values,
+                    ordered=tells_order(inner.name),
+                )
 
     def _attach(
         self,
@@ -123,6 +131,8 @@ class Comparison:
         target: Target,
         passes: Sequence[Any],
         values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None,
+        *,
+        ordered: bool = False,
     ) -> None:
         place = self._place(target.value) if values is None else values.get(target.value)
         if place is None:
@@ -130,7 +140,7 @@ class Comparison:
             return
         scope, name, index = place
         quantised = any("quantize" in node or "qparams" in node for node in target.covers)
-        wanted = _Wanted(key, target, index, passes, quantised)
+        wanted = _Wanted(key, target, index, passes, quantised, ordered)
         self._wanted.setdefault((scope, name), []).append(wanted)
 
     def _place(self, value: tuple[Scope, str]) -> tuple[Scope, str, int]:
@@ -193,14 +203,14 @@ class Comparison:
         if each.key[0] == INSTRUCTION:
             numel = load_torch().Size(shape).numel()
             return found if same else found.reshape(shape) if found.numel() == numel else None
-        if found.dim() == _PICTURES:
+        if found.dim() == _PICTURES and not (same and each.ordered):
             moved = found.permute(0, 3, 1, 2)
             fits = tuple(moved.shape) == shape
             last = not same or self._is_channels_last(each.target)
             if fits and last is not False:
                 self._channels_last.add(each.target.value)
                 return moved if last else None
-        return found if same else None
+        return found if same else _without_ones(found, shape)
 
     def _is_channels_last(self, target: Target) -> bool | None:
         """Return whether a backend keeps channels last for a node; None when it may do so."""
@@ -309,6 +319,22 @@ class Comparison:
     def _error(self, row: Row) -> str:
         text = next((why for (_, name), why in self.errors.items() if name == row.node), "")
         return f"the reference failed: {text}" if text else ""
+
+
+def _without_ones(found: Any, shape: tuple[int, ...]) -> Any:  # noqa: ANN401 - tensors
+    """Return a tensor of a delegate in a shape that differs from its own by sizes of one.
+
+    A mean may keep the sizes it goes over, a convolution of sequences is one of pictures of height
+    one. None where it is no such tensor, or could be one in two ways.
+    """
+    wanted = [size for size in shape if size != 1]
+    orders = [found]
+    if found.dim() == _PICTURES and len(shape) < _PICTURES:
+        orders.append(found.permute(0, 3, 1, 2))
+    fitting = [each for each in orders if [size for size in each.shape if size != 1] == wanted]
+    if not fitting or (len(fitting) > 1 and sum(size != 1 for size in found.shape[1:]) > 1):
+        return None
+    return fitting[0].reshape(shape)
 
 
 def _element(value: Any, index: int) -> Any:  # noqa: ANN401 - a tensor, a number or unknown

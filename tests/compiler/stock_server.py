@@ -159,7 +159,7 @@ def record(etrecord: str, trace: str, gap: str = "") -> dict[str, Any]:
         for block in inspector.event_blocks
         for event in block.events
     ]
-    gaps = inspector.calculate_numeric_gap("MSE")["gap"] if gap else []
+    table = inspector.calculate_numeric_gap("MSE") if gap else None
     return {
         "rows": rows,
         "edge_nodes": [
@@ -167,9 +167,18 @@ def record(etrecord: str, trace: str, gap: str = "") -> dict[str, Any]:
             for node in parsed.edge_dialect_program.graph.nodes
             if hasattr(node.target, "_schema")
         ],
-        "gaps": [float(value[0]) for value in gaps],
+        "gaps": [] if table is None else [float(value[0]) for value in table["gap"]],
+        "gap_shapes": [] if table is None else _shapes(table),
         "nodes": len(list(parsed.exported_program.graph.nodes)),
     }
+
+
+def _shapes(table: Any) -> list[list[list[int]]]:
+    columns = ("aot_intermediate_output", "runtime_intermediate_output")
+    return [
+        [list(getattr(value, "shape", ())) for value in pair]
+        for pair in zip(*(table[column] for column in columns), strict=True)
+    ]
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from runtime.backends.xnnpack.bound import Bound
 from runtime.backends.xnnpack.engine import Engine, Measured, at_node
 from runtime.backends.xnnpack.kinds import BINDERS
 from runtime.backends.xnnpack.model import WEIGHT_ONLY, Node, Plan, Value
+from runtime.backends.xnnpack.orders import Orders
 from runtime.delegates import DelegateTracer
 from schema.payloads.xnnpack.identity import node_identity
 
@@ -31,6 +32,7 @@ class HostEngine(Engine):
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self._orders = Orders(plan)
         self._places = {ident: place for place, ident in enumerate(plan.values)}
         self._fixed: list[Any] = [_fixed(value) for value in plan.values.values()]
         self._held: list[Any] = list(self._fixed)
@@ -89,7 +91,8 @@ class HostEngine(Engine):
             tracer.end(node_identity(node.index), started, note)
             if tracer.logs_values:
                 for ident in node.outputs:
-                    tracer.log_value(node_identity(node.index), self.value(ident))
+                    value = self._orders.logical(ident, self.value(ident))
+                    tracer.log_value(node_identity(node.index), value)
             for place in self._dropped[node.index]:
                 self._held[place] = None
 

@@ -28,3 +28,11 @@ def named_node(identity: int | str) -> int | None:
         return int(identity[:9])
     found = _NAMED.fullmatch(identity)
     return int(found[1]) if found else None
+
+
+def tells_order(identity: int | str) -> bool:
+    """Return whether the tensors of a node called so have the dimensions of the program.
+
+    Those of nodes with other names may lie as the delegate keeps them.
+    """
+    return isinstance(identity, str) and _NAMED.fullmatch(identity) is not None

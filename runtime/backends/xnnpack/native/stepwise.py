@@ -13,6 +13,7 @@ from runtime.backends.xnnpack.model import Datatype, Node, Plan, Value
 from runtime.backends.xnnpack.native.process import Kernels, RefusedError
 from runtime.backends.xnnpack.native.shared import INPUT, OUTPUT, KernelRuntime, SharedValues
 from runtime.backends.xnnpack.native.store import ConstantStore
+from runtime.backends.xnnpack.orders import Orders
 from runtime.delegates import DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.tensors import fill
@@ -47,6 +48,7 @@ class StepEngine(Engine):
         refused: list[PartitionError] | None = None,
     ) -> None:
         self.plan = plan
+        self._orders = Orders(plan)
         self._process = process
         self._shared = SharedValues(process)
         self._made: set[int] = set()
@@ -92,7 +94,8 @@ class StepEngine(Engine):
                 tracer.log(node_identity(node.index), *span, note)
             if tracer.logs_values:
                 for ident in node.outputs:
-                    tracer.log_value(node_identity(node.index), self.value(ident))
+                    value = self._orders.logical(ident, self.value(ident))
+                    tracer.log_value(node_identity(node.index), value)
         return [self._shared.held[value.ident].tensor for value in self.plan.outputs]
 
     def begin(self, inputs: Sequence[Tensor]) -> None:

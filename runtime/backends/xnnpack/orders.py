@@ -1,0 +1,187 @@
+"""How the dimensions of values in a payload lie in memory, as far as its nodes tell.
+
+Nodes over images want their channels last, and the compiler brings values there and back by nodes
+that stand for no operator of the program: they have no debug handle. Where such a node starts from
+a value of the program's own order, or ends in one, the order of what is at its other side is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from runtime.backends.xnnpack.model import Node, Plan
+from schema.payloads.xnnpack import nodes as n
+
+UNIT = -1
+Labels = tuple[int, ...]
+"""For each dimension in memory the program's dimension, UNIT for one that only memory has."""
+
+_IMAGES = frozenset(
+    (
+        "ArgMaxPooling2d",
+        "AvgPooling2d",
+        "Conv2d",
+        "ConvTranspose2d",
+        "DepthwiseConv2d",
+        "GlobalAvgPooling2d",
+        "MaxPooling2d",
+        "PReLU",
+        "StaticResizeBilinear2D",
+    )
+)
+_OTHER_ORDER = frozenset(("BatchMatrixMultiply", "FullyConnected", "GlobalAvgPooling2d"))
+_MOVES = ("StaticTranspose", "StaticReshape")
+_IMAGE = 4  # dimensions
+_TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+
+
+class Orders:
+    """Gives the values of a payload the dimensions that the program has of them.
+
+    Args:
+        plan: the payload; it is looked at when the first value is asked for
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._found: Mapping[int, Labels] | None = None
+
+    def logical(self, ident: int, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a value, given in the order of memory, with the dimensions of the program.
+
+        It comes back as it is where that order is not known.
+        """
+        if self._found is None:
+            self._found = orders_of(self._plan)
+        labels = self._found.get(ident)
+        if labels is None or len(labels) != tensor.dim():
+            return tensor
+        units = [axis for axis, label in enumerate(labels) if label == UNIT]
+        if any(tensor.shape[axis] != 1 for axis in units):
+            return tensor
+        axes = [axis for axis in range(len(labels)) if axis not in units]
+        moved = tensor.permute(sorted(axes, key=labels.__getitem__) + units)
+        return moved.reshape(moved.shape[: len(axes)]).contiguous()
+
+
+def orders_of(plan: Plan) -> dict[int, Labels]:
+    """Return the order of every value that lies as images do.
+
+    There are none in payloads without debug handles: what was inserted is not known there.
+    """
+    if all(node.handle is None for node in plan.nodes):
+        return {}
+    regions = _Regions(plan)
+    known = regions.labels()
+    return {
+        ident: known.get(regions.root(ident), _TO_LAST)
+        for ident, value in plan.values.items()
+        if len(value.dims) == _IMAGE and regions.is_image(ident)
+    }
+
+
+class _Regions:
+    """Values that lie in one order, because a node that reads and makes them keeps it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._parent = {ident: ident for ident in plan.values}
+        self._moves: list[Node] = []
+        self._own: set[int] = {value.ident for value in (*plan.inputs, *plan.outputs)}
+        images: set[int] = set()
+        for node in plan.nodes:
+            if node.kind in _MOVES:
+                self._moves += [node] if node.handle is None else []
+                self._own.update(() if node.handle is None else self._ends(node))
+                continue
+            ends = self._ends(node)
+            self._own.update(ends)
+            if node.kind in _IMAGES:
+                ends = [node.inputs[0], *node.outputs]
+                images.update(ends)
+            if node.kind not in _OTHER_ORDER:
+                for ident in ends:
+                    if self._rank(ident) == self._rank(ends[-1]):
+                        self._parent[self.root(ident)] = self.root(ends[-1])
+        self._images = {self.root(ident) for ident in images if self._rank(ident) == _IMAGE}
+
+    def _ends(self, node: Node) -> list[int]:
+        values = self._plan.values
+        return [ident for ident in (*node.read, *node.outputs) if values[ident].data is None]
+
+    def _rank(self, ident: int) -> int:
+        return len(self._plan.values[ident].dims)
+
+    def root(self, ident: int) -> int:
+        """Return the value that stands for a region."""
+        while self._parent[ident] != ident:
+            self._parent[ident] = self._parent[self._parent[ident]]
+            ident = self._parent[ident]
+        return ident
+
+    def is_image(self, ident: int) -> bool:
+        """Return whether a node over images is in the region of a value."""
+        return self.root(ident) in self._images
+
+    def labels(self) -> dict[int, Labels]:
+        """Return the order of regions that inserted nodes connect with one of the program's."""
+        known = {
+            self.root(ident): tuple(range(self._rank(ident)))
+            for ident in sorted(self._own)
+            if not self.is_image(ident)
+        }
+        beside: dict[int, list[tuple[Node, int, int]]] = {}
+        for node in self._moves:
+            source, target = node.inputs[0], node.outputs[0]
+            beside.setdefault(self.root(source), []).append((node, source, target))
+            beside.setdefault(self.root(target), []).append((node, target, source))
+        waiting = list(known)
+        while waiting:
+            region = waiting.pop()
+            for node, near, far in beside.get(region, ()):
+                if self.root(far) in known:
+                    continue
+                found = self._carried(node, near, far, known[region])
+                if found is not None:
+                    known[self.root(far)] = found
+                    waiting.append(self.root(far))
+        return known
+
+    def _carried(self, node: Node, near: int, far: int, labels: Labels) -> Labels | None:
+        """Return the order at the far side of an inserted node, None where it is not clear."""
+        given, wanted = (self._plan.values[ident].dims for ident in (near, far))
+        if len(labels) != len(given):
+            return None
+        if isinstance(node.form, n.StaticTranspose):
+            order = node.form.perm
+            forwards = near == node.inputs[0]
+            order = order if forwards else [order.index(axis) for axis in range(len(order))]
+            return tuple(labels[axis] for axis in order)
+        order = _TO_LAST if self.is_image(far) else _TO_FIRST
+        if len(given) == len(wanted) == _IMAGE and given != wanted:
+            return (
+                tuple(labels[axis] for axis in order) if _is_moved(given, wanted, order) else None
+            )
+        return _with_units(labels, given, wanted)
+
+
+def _is_moved(given: Sequence[int], wanted: Sequence[int], order: Sequence[int]) -> bool:
+    return [given[axis] for axis in order] == list(wanted)
+
+
+def _with_units(labels: Labels, given: Sequence[int], wanted: Sequence[int]) -> Labels | None:
+    """Return the labels of a shape that differs by dimensions of size 1 only."""
+    left = list(zip(labels, given, strict=True))
+    found: list[int] = []
+    for size in wanted:
+        while left and left[0][1] != size and left[0][0] == UNIT:
+            left.pop(0)
+        if left and left[0][1] == size:
+            found.append(left.pop(0)[0])
+        elif size == 1:
+            found.append(UNIT)
+        else:
+            return None
+    return None if any(label != UNIT for label, _ in left) else tuple(found)
