@@ -14,7 +14,8 @@ from runtime.delegates import (
     BackendInterface,
     DelegateTracer,
 )
-from runtime.emulation import EmulatedBackend, Emulation
+from runtime.emulation.backend import EmulatedBackend
+from runtime.emulation.find import Emulation
 from runtime.errors import ErrorCode, ExecutionError, invalid_program
 from runtime.stepping import DelegateSteps
 from runtime.tracer import EventTracer

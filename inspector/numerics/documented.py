@@ -7,10 +7,13 @@ instead, as far as it is known what it is. Results of several tensors are compar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from inspector.api.numerical_comparator import IntermediateOutputMapping, comparator, compared
 from inspector.api.pandas_bridge import DataFrame, load_pandas
@@ -289,10 +292,11 @@ def _same_elements(recorded: Any, value: Any) -> bool:  # noqa: ANN401
     if recorded.numel() != value.numel():
         return False
     try:
-        shape = load_torch().broadcast_shapes(recorded.shape, value.shape)
-    except RuntimeError:
+        shape = np.broadcast_shapes(tuple(recorded.shape), tuple(value.shape))  # torch's own
+        # imports sympy at its first call, which takes half a second
+    except ValueError:
         return False
-    return shape.numel() == recorded.numel()
+    return math.prod(shape) == recorded.numel()
 
 
 def _is_tensor(value: Any) -> bool:  # noqa: ANN401

@@ -97,7 +97,7 @@ def run_inputs(
     if found is not None:
         return Inputs(tuple(_bundled(value.val) for value in found.inputs), TEST_CASE, certain=True)
     wanted = len(program.graph_signature.user_inputs)
-    recorded = _recorded(record, method)
+    recorded = recorded_inputs(record, method)
     if recorded is not None and len(recorded) == wanted:
         return Inputs(recorded, RECORDED, certain=False)
     example = _leaves(program.example_inputs) if program.example_inputs else ()
@@ -122,7 +122,8 @@ def _test_case(session: Session, method: str, case: int) -> TestCase | None:
     return None
 
 
-def _recorded(record: ETRecord | None, method: str) -> tuple[Any, ...] | None:
+def recorded_inputs(record: ETRecord | None, method: str) -> tuple[Any, ...] | None:
+    """Return the representative inputs of a record, None where it has none of this method."""
     if record is None:
         return None
     names = record.artifact.methods

@@ -13,7 +13,8 @@ from inspector.api.exported_program import rebuilt
 from inspector.api.serde_rewrite import RebuildError
 from inspector.numerics.flat_graph import Scope
 from inspector.numerics.graph_run import GraphRun, State
-from inspector.numerics.inputs import run_inputs
+from inspector.numerics.inputs import recorded_inputs, run_inputs
+from inspector.numerics.plain_run import plain_graph, plain_run
 from inspector.numerics.unknown import UNKNOWN
 from inspector.session import Session
 from schema.graph import Graph, GraphNode, NodeKind
@@ -199,6 +200,36 @@ def _run(
     name: str,
     handles: Mapping[str, int],
 ) -> Recorded:
+    found = _plain(record, method, member, handles)
+    if found is None:
+        found = _rebuilt(session, record, method, member, handles)
+    return Recorded(name, found)
+
+
+def _plain(
+    record: ETRecord, method: str, member: str, handles: Mapping[str, int]
+) -> dict[int, list[NodeValue]] | None:
+    """Return what the nodes make, None if the graph or its inputs are not plain."""
+    graph = plain_graph(record.artifact, member)
+    inputs = recorded_inputs(record, method)
+    if graph is None or inputs is None or any(value is None for value in inputs):
+        return None
+    nodes: dict[str, tuple[int, str, str | None]] = {}
+    for call in graph.calls:
+        node = call.node
+        handle = handles.get(node.name, 0) if handles else node.debug_handle
+        if handle and "getitem" not in node.name:
+            nodes[node.name] = (handle, node.target, node.stack_trace or None)
+    keeper = _Keeper(nodes)
+    own = [_own(value) for value in inputs]  # where an input lies decides on last bits
+    done = plain_run(graph, own, lambda node, value: keeper.made((), node.name, [value], 0))
+    return keeper.found if done else None
+
+
+def _rebuilt(
+    session: Session, record: ETRecord, method: str, member: str, handles: Mapping[str, int]
+) -> dict[int, list[NodeValue]]:
+    """Return what the nodes make of a program that torch reads."""
     program = rebuilt(record.artifact, member, delegates=True)
     inputs = run_inputs(session, method, -1, record, program, None)
     if inputs.source == "" or not inputs.recorded:
@@ -218,4 +249,4 @@ def _run(
     if going.errors:
         (_, where), why = next(iter(going.errors.items()))
         raise RebuildError(f"the recorded program failed at {where}: {why}")
-    return Recorded(name, keeper.found)
+    return keeper.found

@@ -18,7 +18,7 @@ from schema.graph import Argument, GraphNode, NodeKind
 from schema.scalar_type import numel
 
 _ops: Any = torch.ops
-_IGNORED = ("Device", "Layout", "MemoryFormat")
+_IGNORED = ("Device", "Layout")
 # Operators that torch knows once these modules are imported, by namespace.
 _LISTED_IN = {
     "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
@@ -66,13 +66,26 @@ class Subgraph:
         """
         values: dict[str, Any] = dict(self.constants)
         values.update(zip(self.inputs, inputs, strict=True))
-        for call in self.calls:
+        for call, done in zip(self.calls, self._done(), strict=True):
             results = _called(call, values)
             made(call.node, results)
             several = isinstance(results, tuple | list)
             found: Sequence[Any] = cast("Sequence[Any]", results) if several else (results,)
             values.update(zip(call.node.outputs, found, strict=False))
+            for name in done:
+                values.pop(name, None)
         return [values[name] for name in self.outputs]
+
+    def _done(self) -> list[list[str]]:
+        """Return for each call what nobody reads after it."""
+        done: list[list[str]] = [[] for _ in self.calls]
+        seen = set(self.outputs)
+        for place in range(len(self.calls) - 1, -1, -1):
+            node = self.calls[place].node
+            fresh = {*node.outputs, *node.inputs} - seen
+            done[place] += fresh
+            seen |= fresh
+        return done
 
 
 def bound(node: GraphNode) -> Call:
@@ -127,13 +140,23 @@ def _value(argument: Argument, kind: str, values: Mapping[str, Any]) -> Any:  # 
     if argument.values:
         found = [values[name] for name in argument.values]
         return found if "List" in kind else found[0]
-    if "ScalarType" in kind and isinstance(literal, str):
-        return dtype_named(literal.removeprefix("torch."))
+    if isinstance(literal, str) and ("ScalarType" in kind or "MemoryFormat" in kind):
+        return _named(literal.removeprefix("torch."), kind)
+    if literal is None and kind.startswith("List"):
+        return []  # a list of values without any
     if isinstance(literal, tuple):
         return list(cast("tuple[Any, ...]", literal))
     if isinstance(literal, str) and ("float" in kind or "number" in kind):
         return float(literal)
     return literal
+
+
+def _named(word: str, kind: str) -> Any:  # noqa: ANN401 - of torch
+    """Return the element type or memory format of this name."""
+    found = dtype_named(word) if "ScalarType" in kind else getattr(torch, word, None)
+    if found is None:
+        raise _refused(f"torch has no {word}")
+    return found
 
 
 def tensor_of(saved: TensorData) -> torch.Tensor:
