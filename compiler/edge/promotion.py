@@ -1,4 +1,8 @@
-"""One dtype for the operands of arithmetic, as the edge dialect asks for."""
+"""One dtype for operands: of arithmetic, as the edge dialect asks for, and where kernels need it.
+
+The stock kernels that join tensors copy bytes where the element types differ but their sizes do
+not, and those that write a part of a boolean tensor cut fractions off.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ _KINDS = {
     aten.div.Tensor: Kind.INT_TO_FLOAT,
     aten.div.Tensor_mode: Kind.DEFAULT,
 }
+_PARTS_OF_FIRST = (aten.slice_scatter.default, aten.select_scatter.default)
 
 
 def promoted_dtype(
@@ -31,6 +36,21 @@ def promoted_dtype(
     if op is aten.div.Tensor_mode and kwargs.get("rounding_mode") is None:
         kind = Kind.INT_TO_FLOAT
     return elementwise_dtypes(*args[:2], type_promotion_kind=kind)[1]
+
+
+def joined_dtype(op: Any, args: tuple[Any, ...]) -> torch.dtype | None:  # noqa: ANN401
+    """Return the dtype that all tensors which a result is put together of must have.
+
+    None where they have it, and for operators that put nothing together.
+    """
+    if op in _PARTS_OF_FIRST:
+        given, dtype = args[:2], args[0].dtype
+    elif op is aten.cat.default:
+        given = args[0]
+        dtype = op(*args).dtype if len({t.dtype for t in given}) > 1 else given[0].dtype
+    else:
+        return None
+    return None if all(tensor.dtype == dtype for tensor in given) else dtype
 
 
 def promotes(op: Any) -> bool:  # noqa: ANN401

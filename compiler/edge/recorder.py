@@ -17,7 +17,7 @@ from compiler.edge.dim_order import (
     dim_order_of,
     is_contiguous,
 )
-from compiler.edge.promotion import promoted_dtype, promotes
+from compiler.edge.promotion import joined_dtype, promoted_dtype, promotes
 from compiler.edge.results import result_of
 from compiler.edge.sharing import Sharing
 from compiler.edge.templates import Made, Scalar, Step, tensors_in, walk
@@ -180,6 +180,9 @@ class Recorder(DispatchMode):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> tuple[Any, ...]:
+        joined = joined_dtype(op, args)
+        if joined is not None:
+            return walk(lambda leaf: self._as_dtype(leaf, joined), args)
         dtype = promoted_dtype(op, args, kwargs)
         if dtype is None:
             return args

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -167,6 +168,22 @@ def _outside_core(x: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return *moments, *whole, pooled, torch.addmv(x[:, 0], x, x[0], beta=0.5)
 
 
+def _joined(*parts: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Return parts of every two element types put together, and written into a boolean one."""
+    together = [torch.cat([a, b, a]) for a, b in itertools.combinations(parts, 2)]
+    into, row = parts[-1], [part[0] for part in parts]
+    inside = [torch.slice_scatter(into, part[:1], 0, 1, 2) for part in parts]
+    selected = [torch.select_scatter(into, one, 0, 0) for one in row]
+    return *together, torch.stack([parts[0], parts[5]], 1), *inside, *selected
+
+
+def _of_every_type() -> list[torch.Tensor]:
+    floats = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+    wholes = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
+    values = torch.tensor([[0.25, 3.0, 0.0], [1.0, 2.5, 5.0]])
+    return [values.to(dtype) for dtype in (*floats, *wholes)]
+
+
 def _losses(x: torch.Tensor, at: torch.Tensor) -> tuple[torch.Tensor, ...]:
     soft = F.softmax(x.flip(0), 1)
     return (
@@ -189,6 +206,7 @@ FAMILIES: dict[str, Sample] = {
     "cells": Sample(Cells, (_random(5, 2, 4), *_random(2, 4, 2, 3)), tolerance=1e-4),
     "circular": of(_circular, X),
     "first_rows": of(_first_rows, X, torch.tensor(2), further=((X + 1, torch.tensor(3)),)),
+    "joined": of(_joined, *_of_every_type()),
     "losses": of(_losses, _random(4, 5), torch.tensor([0, 4, 2, 1]), tolerance=1e-4),
     "masked_encoder": Sample(
         MaskedEncoder,
