@@ -13,6 +13,7 @@ from devtools_app.run_form import RunForm
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.jobs.executing import ExecutingJob
+    from inspector.jobs.process import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +42,16 @@ class Running(Follower[Execution]):
         super().__init__(parent)
         self.form = RunForm()
 
-    def start(self, job: ExecutingJob, session: str, target: str = "") -> str:
+    def start(
+        self, job: ExecutingJob, session: str, target: str = "", *, worker: Worker | None = None
+    ) -> str:
         """Do a job; return one sentence if it cannot be started.
 
         Args:
             job: what to do
             session: id of the session it is about
             target: folder or file, whose content is replaced
+            worker: one that was started ahead and has no job yet
         """
         from inspector.jobs.output_folder import FolderError
         from inspector.jobs.run import ExecutingRun
@@ -56,7 +60,7 @@ class Running(Follower[Execution]):
             return "Something runs already; cancel it first."
         place = Path(target) if target else None
         try:
-            run = ExecutingRun(job, place, force=True)
+            run = ExecutingRun(job, place, force=True, worker=worker)
         except FolderError as error:
             return f"{error}."
         self._follow(run, Execution(job, session, target))

@@ -15,7 +15,9 @@ from inspector.jobs.guard import AUTO
 from inspector.jobs.messages import Ended, Outcome
 from inspector.jobs.output_folder import prepare_folder
 from inspector.jobs.preview import Preview
+from inspector.jobs.process import EXECUTES
 from inspector.jobs.run import CompileRun
+from inspector.jobs.spare import SpareWorker
 from inspector.jobs.studio_run import (
     PreviewRun,
     StudioCompileRun,
@@ -51,6 +53,9 @@ class Studio:
 
     A new preview takes the place of one that has not been answered, and so does a new compile. A
     worker that dies is replaced at the next request.
+
+    Attributes:
+        runner: a worker that runs programs, ready when what was compiled is to be run
     """
 
     def __init__(self, *, threads: int = 0) -> None:
@@ -64,6 +69,7 @@ class Studio:
         self._worker: WarmWorker | None = None
         self._key: Any = None
         self._running: dict[str, StudioRun] = {}
+        self.runner = SpareWorker(EXECUTES)
 
     @property
     def pid(self) -> int | None:
@@ -166,7 +172,8 @@ class Studio:
         return outcome
 
     def close(self) -> None:
-        """End the worker."""
+        """End the workers."""
+        self.runner.close()
         with self._lock:
             worker, self._worker, self._key = self._worker, None, None
         if worker is not None:
@@ -198,6 +205,8 @@ class Studio:
         if worker is None:
             worker = WarmWorker(self._stale, threads=self._threads)
             self._worker, self._key = worker, key
+        else:  # somebody goes on: what is compiled will be run
+            self.runner.start()
         return worker
 
     def _stale(self, worker: WarmWorker, waiting: list[StudioRun]) -> None:
