@@ -71,7 +71,8 @@ def parse_bound(text: str) -> Bound:
         found = parse_requirement(f"{GAP}{plain.removeprefix(OUTPUT)}" if outputs else plain)
     except RequirementError as error:
         more = f", or {LOADS}, or {OUTPUT}max_abs and the like for the outputs alone"
-        raise RequirementError(f"{error}{more}") from None
+        told = str(error).replace(GAP, OUTPUT) if outputs else str(error)
+        raise RequirementError(f"{told}{more}") from None
     if found.relative:
         raise RequirementError(f"{text!r}: expected a number; a bisection has no baseline")
     if outputs and (found.metric.count(".") != 1 or found.metric == "gap.coverage"):

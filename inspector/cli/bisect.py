@@ -222,12 +222,16 @@ def _answer(
     }
     lines = [
         sentence,
-        f"{len(state.trials):,} programs were tried, of {done.candidates:,} nodes",
+        f"{_count(len(state.trials), 'program')} tried, of {_count(done.candidates, 'node')}",
     ]
     if recipe:
         lines.append(f"{recipe} keeps them out")
     code = JUDGED if done.result is Result.ELSEWHERE else FINE
     return Answer(data, lines=lines, tables=(_table(done.nodes),), issues=issues, code=code)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _table(nodes: Sequence[Node]) -> Table:

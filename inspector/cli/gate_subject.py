@@ -177,7 +177,7 @@ def _check_gap_files(subject: Subject) -> None:
     )
     for kinds, words in needed:
         if not subject.file(*kinds):
-            raise CommandError(f"gap needs {words}; {subject.what} has none", USAGE)
+            raise CommandError(f"gap needs {words}, which is not among {subject.what}", USAGE)
 
 
 def _gap_of_run(subject: Subject, method: str, options: Namespace) -> GapReport:

@@ -16,6 +16,7 @@ from inspector.source import find_source, user_frame
 from schema.errors import Issue, Severity
 
 _HIDDEN = ("OPERATOR_CALL",)
+_MOST_NODES = 64  # that share a handle; a recurrent layer of many steps has thousands in each row
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -76,12 +77,14 @@ def row_json(row: ProfileRow, session: Session) -> dict[str, Any]:
     found = find_source(frame.file, session) if frame is not None else None
     stats = row.statistics
     timed = row.raw_ms is not None and stats is not None
+    nodes = _told_nodes(row)
+    whole = len(nodes) == len(row.stack_traces)
     values = (stats.avg, stats.p10, stats.p50, stats.p90, stats.min, stats.max) if stats else ()
     names = ("avg_ms", "p10_ms", "p50_ms", "p90_ms", "min_ms", "max_ms")
     return {
         "event_name": row.event_name,
         "block": row.block_name,
-        "op_types": list(row.op_types),
+        "op_types": list(row.op_types if whole else dict.fromkeys(row.op_types)),
         "instruction_id": row.instruction_id,
         "delegate_debug_id": row.delegate_debug_id,
         "is_delegated_op": row.is_delegated_op,
@@ -90,8 +93,9 @@ def row_json(row: ProfileRow, session: Session) -> dict[str, Any]:
         "raw_ms": row.raw_ms.tolist() if row.raw_ms is not None else None,
         **dict(zip(names, values if timed else [None] * 6, strict=True)),
         "share": row.share,
-        "stack_traces": row.stack_traces,
-        "module_hierarchy": row.module_hierarchy,
+        "stack_traces": {name: row.stack_traces[name] for name in nodes},
+        "module_hierarchy": {name: row.module_hierarchy[name] for name in nodes},
+        "nodes_left_out": len(row.stack_traces) - len(nodes),
         "raw_ticks": row.raw_ticks.tolist() if stats is not None else None,
         "occurrences": row.occurrences,
         "total_ms": row.total_ms,
@@ -103,6 +107,16 @@ def row_json(row: ProfileRow, session: Session) -> dict[str, Any]:
         "source": frame.label if frame is not None else None,
         "source_file": str(found) if found is not None else None,
     }
+
+
+def _told_nodes(row: ProfileRow) -> list[str]:
+    """Return the nodes of an event: of very many its own, and one for each place in the code."""
+    nodes = list(row.stack_traces)
+    if len(nodes) <= _MOST_NODES:
+        return nodes
+    places = {(row.stack_traces[name], row.module_hierarchy[name]): name for name in nodes[::-1]}
+    kept = {*list(places.values())[-_MOST_NODES:], row.link.node}
+    return [name for name in nodes if name in kept]
 
 
 def method_json(time: MethodTime) -> dict[str, Any]:

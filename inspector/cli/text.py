@@ -16,6 +16,9 @@ from schema.errors import Issue, Severity
 
 _TIME = (("ns", 1e-6), ("µs", 1e-3), ("ms", 1.0), ("s", 1e3))
 _BYTES = (("B", 1.0), ("KiB", 1024.0), ("MiB", 1024.0**2), ("GiB", 1024.0**3))
+_DIGITS = 3  # after the point
+_LEAST = 10**-_DIGITS
+_MOST = 1e6  # in a column: beyond it a larger unit is read more easily
 _NARROWEST = 12
 _READABLE = 18  # columns are left out before text is cut below this
 _BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
@@ -84,7 +87,7 @@ def _cells(column: Column, index: int, table: Table) -> tuple[str, list[str]]:
     units = _TIME if column.kind == "time" else _BYTES
     unit, factor = _choose(units, values)
     digits = 0 if unit == "B" else _decimals(values, factor)
-    return f"{column.title} / {unit}", [_number(value, factor, digits) for value in values]
+    return f"{column.title} / {unit}", [_measure(value, factor, digits) for value in values]
 
 
 def printable(text: str) -> str:
@@ -97,15 +100,30 @@ def _finite(values: Sequence[Any]) -> list[float]:
 
 
 def _choose(units: Sequence[tuple[str, float]], values: Sequence[Any]) -> tuple[str, float]:
-    largest = max(_finite(values), default=0.0)
-    fitting = [unit for unit in units if largest >= unit[1]]
-    return fitting[-1] if fitting else units[0]
+    """Return the unit of the largest value, a smaller one where others would not show in it."""
+    finite = _finite(values)
+    largest, smallest = max(finite, default=0.0), min(filter(None, finite), default=0.0)
+    index = max((at for at, (_, factor) in enumerate(units) if largest >= factor), default=0)
+    while index and smallest < _LEAST * units[index][1] and largest < _MOST * units[index - 1][1]:
+        index -= 1
+    return units[index]
 
 
 def _decimals(values: Sequence[Any], factor: float) -> int:
-    largest = max(_finite(values), default=0.0) / factor
+    finite = [value / factor for value in _finite(values)]
+    largest, smallest = max(finite, default=0.0), min(filter(None, finite), default=1.0)
     before = 1 if largest < 10 else math.floor(math.log10(largest)) + 1
-    return max(0, min(3, 4 - before))
+    after = 0 if smallest >= 1 else -math.floor(math.log10(smallest))
+    return max(0, min(_DIGITS, max(4 - before, after)))
+
+
+def _measure(value: Any, factor: float, digits: int) -> str:  # noqa: ANN401 - any cell
+    """Return a number; one too small for its digits is not shown as zero."""
+    text = _number(value, factor, digits)
+    if value and text.strip("-0.,") == "":
+        least = f"{10**-digits:.{digits}f}"
+        return f"<{least}" if value > 0 else f">-{least}"
+    return text
 
 
 def _number(value: Any, factor: float, digits: int) -> str:  # noqa: ANN401 - any cell

@@ -125,7 +125,7 @@ def _times(evidence: Evidence) -> Mapping[str, Blocks]:
         of = f" of {evidence.method}" if evidence.method else ""
         raise MissingError(
             f"latency needs the ETDump of runs{of}, or --measure N to run here;"
-            f" {evidence.what} has none"
+            f" there is none among {evidence.what}"
         )
     return chosen
 
