@@ -29,7 +29,7 @@ def lower_control_flow(outer: GraphLowering, node: torch.fx.Node, args: Any) -> 
     extra: list[torch.fx.Node] = []
     sources = [a for a in node.args if isinstance(a, torch.fx.Node) and a.op == "get_attr"]
     if name not in ("cond", "map_impl", "scan", "while_loop"):
-        raise UnsupportedError(f"control flow ({name}) cannot be compiled")
+        raise UnsupportedError(_why_not(name, node))
     bodies = [_BodyLowering(outer, source, extra) for source in sources]
     for body in bodies:
         body.run()
@@ -44,6 +44,15 @@ def lower_control_flow(outer: GraphLowering, node: torch.fx.Node, args: Any) -> 
     return tuple(
         value if isinstance(value, SYMBOLIC) else result
         for value, result in zip(values, results, strict=True)
+    )
+
+
+def _why_not(name: str, node: torch.fx.Node) -> str:
+    if not name.startswith("auto_functionalized"):
+        return f"control flow ({name}) cannot be compiled"
+    return (
+        f"{node.args[0]} writes to its arguments, and there is no functional form of it; register "
+        "one that returns what it computes, with a variant that has an out argument"
     )
 
 

@@ -235,7 +235,7 @@ class _Emission:
             return  # such as the count of batches in a batch norm
         data = self._data(spec)
         tag = self.options.tags.get(node.name)
-        if node in self.steps.written:
+        if self.steps.is_state(node):
             self._state(node, spec.target, data)
         elif tag is not None:
             self.stores.external.add(tag, spec.target, data)

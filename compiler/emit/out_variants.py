@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 from compiler.edge import quantized
 from compiler.edge.ops import EdgeOp, edge_op
 from compiler.errors import MissingOutVariantsError, source_line
+from compiler.untyped import native
 
 # Arguments that only a call without `out` needs: the result's own type and place.
 _OPTIONS = {"dtype", "layout", "device", "pin_memory"}
@@ -37,9 +37,18 @@ class OutVariant:
     op: Any
 
 
-@functools.cache
 def find_out_variant(op: EdgeOp) -> OutVariant | None:
     """Return the overload whose other arguments are the operator's own, in order."""
+    known = _found.get(op) or _search(op)
+    if known is not None:  # one that is missing may be registered later
+        _found[op] = known
+    return known
+
+
+_found: dict[EdgeOp, OutVariant] = {}
+
+
+def _search(op: EdgeOp) -> OutVariant | None:
     wanted = {a.name: str(a.type) for a in op.op._schema.arguments}
     for found in _overloads(op):
         formals = tuple(
@@ -57,7 +66,9 @@ def _overloads(op: EdgeOp) -> Iterator[Any]:
         packets.append(getattr(quantized.own_packets, op.op._schema.name.split("::")[1], None))
     for packet in packets:
         if packet is not None:
-            yield from (getattr(packet, overload) for overload in packet.overloads())
+            # A packet lists the overloads there were when it was first used.
+            for schema in native._jit_get_schemas_for_operator(packet._qualified_op_name):
+                yield getattr(packet, schema.overload_name or "default")
 
 
 def _fits(formals: tuple[Formal, ...], wanted: dict[str, str]) -> bool:

@@ -72,6 +72,13 @@ class Schedule:
         """Return the slot a node stands for, through inputs of bodies; other leaves as they are."""
         return _resolve(self.stands_for, leaf)
 
+    def is_state(self, node: torch.fx.Node) -> bool:
+        """Return whether a placeholder is a buffer that this or another method writes."""
+        block = self.block_of.get((node, 0))
+        return node in self.written or (
+            block is not None and self.blocks[block].role is Role.BUFFER
+        )
+
 
 @uncollected()
 def schedule(
@@ -80,6 +87,7 @@ def schedule(
     *,
     elide_views: bool = True,
     not_viewed: frozenset[str] = frozenset(),
+    state: frozenset[str] = frozenset(),
     hints: bool = False,
 ) -> Schedule:
     """Return the instructions and blocks of an edge program.
@@ -89,6 +97,7 @@ def schedule(
         options: which values get a place
         elide_views: let static views share memory instead of copying it
         not_viewed: placeholders whose bytes no other shape may share
+        state: buffers that are state though this method only reads them
         hints: take the sizes of the example inputs as upper bounds
 
     Raises: CompileError naming the node whose shape cannot be planned
@@ -96,6 +105,7 @@ def schedule(
     scheduling = Scheduling(program, options)
     scheduling.elide_views = elide_views
     scheduling.not_viewed = not_viewed
+    scheduling.state = state
     if hints:
         scheduling.ranges |= hinted_ranges(program)
     return scheduling.run()
@@ -113,6 +123,7 @@ class Scheduling:
 
     elide_views = True
     not_viewed: frozenset[str] = frozenset()
+    state: frozenset[str] = frozenset()
 
     def __init__(self, program: ExportedProgram, options: Any) -> None:  # noqa: ANN401
         self.program = program
@@ -131,10 +142,10 @@ class Scheduling:
 
     def run(self) -> Schedule:
         """Return the whole schedule."""
-        kinds = {s.arg.name: s.kind for s in self.program.graph_signature.input_specs}
+        inputs = {s.arg.name: s for s in self.program.graph_signature.input_specs}
         for node in self.nodes:
             if node.op == "placeholder":
-                self._told(node, self._placeholder, kinds[node.name])
+                self._told(node, self._placeholder, inputs[node.name])
         self.calls(self.program.graph_module)
         self._keep_to_the_end()
         return Schedule(
@@ -227,15 +238,15 @@ class Scheduling:
                 raise
             raise type(error)(f"{error}: {at(node)}") from error
 
-    def _placeholder(self, node: torch.fx.Node, kind: InputKind) -> None:
+    def _placeholder(self, node: torch.fx.Node, given: Any) -> None:  # noqa: ANN401
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor):
             return
         spec = self._spec((node, 0), value)
-        if kind == InputKind.USER_INPUT:
+        if given.kind == InputKind.USER_INPUT:
             planned = bool(getattr(self.options, "alloc_graph_input", True))
             self._block((node, 0), spec, Role.INPUT, planned=planned, at=0)
-        elif node in self.written:
+        elif node in self.written or (node.users and given.target in self.state):
             planned = bool(getattr(self.options, "alloc_mutable_buffers", True))
             self._block((node, 0), spec, Role.BUFFER, planned=planned, at=0)
 

@@ -48,6 +48,7 @@ def plan_methods(
     """
     schedules: dict[str, Schedule] = {}
     plans: dict[str, MemoryPlan] = {}
+    state = _shared_state(programs, config)
     for name in sorted(programs):
         options = config.planning_of(name)
         with stages.stage("plan", name):
@@ -56,6 +57,7 @@ def plan_methods(
                 options,
                 elide_views=config.remove_view_copy,
                 not_viewed=frozenset(tags[name]),
+                state=state if _shares(options) else frozenset(),
                 hints=config.takes_hints(name),
             )
             alone = without_shared(steps) if _shares(options) else steps
@@ -68,6 +70,16 @@ def plan_methods(
 
 def _shares(options: Any) -> bool:  # noqa: ANN401
     return bool(getattr(options, "share_mutable_buffers", False))
+
+
+def _shared_state(
+    programs: Mapping[str, ExportedProgram], config: ExecutorchBackendConfig
+) -> frozenset[str]:
+    """Return the buffers that any method which shares its buffers writes."""
+    sharing = [one for name, one in programs.items() if _shares(config.planning_of(name))]
+    return frozenset(
+        target for one in sharing for target in one.graph_signature.buffers_to_mutate.values()
+    )
 
 
 def _shared(

@@ -184,9 +184,31 @@ def test_missing_out_variants_are_named_together() -> None:
         assert ops.edge.etscope_test.twice.default in {n.target for n in _nodes(edge)}
         with pytest.raises(compiler.MissingOutVariantsError, match="Missing out variants") as found:
             edge.to_executorch()
+        for name in ("thrice", "twice"):  # what the error asks for, in the same session
+            library.define(f"{name}.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+        plan = pte.decode(edge.to_executorch().buffer).table.execution_plan[0]
+        kernels = {(one.name, one.overload) for one in plan.operators}
+        assert {("etscope_test::thrice", "out"), ("etscope_test::twice", "out")} < kernels
     assert found.value.operators == ("etscope_test::thrice", "etscope_test::twice")
     assert "used at" in str(found.value)
     assert ".py:" in str(found.value)
+
+
+def test_custom_operator_that_writes_to_its_arguments_is_refused_with_a_way_out() -> None:
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        y = x.neg()
+        torch.ops.etscope_test.fill(y)
+        return y
+
+    with torch.library._scoped_library("etscope_test", "FRAGMENT") as library:
+        library.define("fill(Tensor(a!) x) -> ()")
+        library.impl("fill", lambda x: x.fill_(1), "CPU")
+        library.impl("fill", lambda _: None, "Meta")
+        program = _program(twice, torch.ones(2))
+        with pytest.raises(
+            compiler.UnsupportedError, match=r"test\.fill\.default writes.*no functional form.*py:"
+        ):
+            to_edge(program)
 
 
 @pytest.mark.parametrize(

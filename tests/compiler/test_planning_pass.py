@@ -11,6 +11,7 @@ from torch import nn
 from compiler import (
     EdgeProgramManager,
     ExecutorchBackendConfig,
+    ExecutorchProgramManager,
     MemoryAlgoResult,
     MemoryPlanningAlgorithmSuite,
     MemoryPlanningPass,
@@ -21,6 +22,7 @@ from compiler import (
     to_edge,
 )
 from compiler.errors import PlanError
+from runtime import Runtime
 from schema import program as pte
 from schema.program import model as m
 from tests.compiler.compare import assert_equal, eager_outputs, exported, module_of
@@ -173,30 +175,44 @@ def test_values_start_at_the_alignment(alignment: int) -> None:
 
 
 class Count(nn.Module):
-    """Adds to a buffer, or tells what it holds."""
+    """Adds to a buffer, or only tells what it holds."""
 
     total: torch.Tensor
 
-    def __init__(self, *, adds: bool) -> None:
+    def __init__(self, *, adds: bool, writes: bool = True) -> None:
         super().__init__()
-        self.adds = adds
+        self.adds, self.writes = adds, writes
         self.register_buffer("total", torch.full((3,), 5.0))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.total.add_(x if self.adds else x * 0)
+        if self.writes:
+            self.total.add_(x if self.adds else x * 0)
         return self.total + 0
 
 
-def test_shared_buffers_have_one_place_in_a_second_arena_of_all_methods() -> None:
+def _sharing(**tells: bool) -> ExecutorchProgramManager:
     x = torch.ones(3)
     methods = {
         "add": torch.export.export(Count(adds=True), (x,)),
-        "tell": torch.export.export(Count(adds=False), (x,)),
+        "tell": torch.export.export(Count(adds=False, **tells), (x,)),
     }
     sharing = MemoryPlanningPass(share_mutable_buffers=True)
-    program = to_edge(methods).to_executorch(
+    return to_edge(methods).to_executorch(
         ExecutorchBackendConfig(memory_planning_pass=sharing, emit_mutable_buffer_names=True)
     )
+
+
+def test_method_that_only_reads_a_shared_buffer_sees_what_others_wrote() -> None:
+    program = Runtime.get().load_program(_sharing(writes=False).buffer)
+    add, tell = program.load_method("add"), program.load_method("tell")
+    x = torch.ones(3)
+    for _ in range(3):
+        assert torch.equal(add.execute((x,))[0], tell.execute((x,))[0])
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_shared_buffers_have_one_place_in_a_second_arena_of_all_methods(writes: bool) -> None:
+    program = _sharing(writes=writes)
     places: list[Any] = []
     for plan in pte.decode(program.buffer).table.execution_plan:
         assert plan.non_const_buffer_sizes[2:] == (16,)
