@@ -52,6 +52,15 @@ def _given_back(kind: WeakSet[mmap.mmap], address: int, nbytes: int, named: str)
     advice = getattr(mmap, named, None)
     if advice is None or sys.platform != "linux":  # elsewhere a hint, or another meaning
         return 0
+    found = _around(kind, address, nbytes)
+    if found is None:
+        return 0
+    region, start = found
+    return _advised(region, start, start + nbytes, advice)
+
+
+def _around(kind: WeakSet[mmap.mmap], address: int, nbytes: int) -> tuple[mmap.mmap, int] | None:
+    """Return the map in which some bytes are, and where in it."""
     with _LOCK:
         regions = list(kind)
     for region in regions:
@@ -60,8 +69,21 @@ def _given_back(kind: WeakSet[mmap.mmap], address: int, nbytes: int, named: str)
         except ValueError:  # it is closed
             continue
         if start >= 0 and start + nbytes <= len(region):
-            return _advised(region, start, start + nbytes, advice)
-    return 0
+            return region, start
+    return None
+
+
+def may_be_read(address: int, nbytes: int, further: int) -> bool:
+    """Return whether what follows some readable bytes can be read as well.
+
+    Args:
+        address: of the first byte
+        nbytes: how many there are
+        further: how many follow
+    """
+    end = address + nbytes
+    same_page = (end - 1) // mmap.PAGESIZE == (end + further - 1) // mmap.PAGESIZE
+    return same_page or _around(_ARENAS, address, nbytes + further) is not None
 
 
 def _advised(region: mmap.mmap, start: int, end: int, advice: int) -> int:

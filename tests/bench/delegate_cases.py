@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,7 @@ _NETS = (
     ("ResNet18", 1.05, 2.0),
     ("MobileNetV3-small", None, None),
 )
-_ROUNDS = 5
-_SIDES = ("stock", "native", "traced", "torch")
+_ROUNDS = 3
 
 
 def delegates(folder: Path) -> Iterable[Result]:
@@ -25,26 +25,26 @@ def delegates(folder: Path) -> Iterable[Result]:
         path = folder / f"{net}-xnnpack.pte"
         if not path.exists():
             _child("make", path, net)
-        taken: dict[str, list[float]] = {side: [] for side in _SIDES}
-        for _ in range(_ROUNDS):  # in turn, so that all see the same machine
-            for side in _SIDES:
-                taken[side].append(_child(side, path, net)["seconds"])
-        # The best round: threads that wait for each other double their time on a busy machine.
-        found = {side: min(times) for side, times in taken.items()}
-        stock = found["stock"]
-        detail = f"ours {1e3 * found['native']:.2f} ms, stock {1e3 * stock:.2f} ms"
+        taken = [_child("beside", path, net)["seconds"] for _ in range(_ROUNDS)]
         name = f"run delegated {net}, of stock's time"
-        part = found["native"] / stock
-        yield Result(f"{name}, real kernels", part, "x", native_limit, detail=detail)
-        detail = f"ours {1e3 * found['torch']:.2f} ms"
-        part = found["torch"] / stock
-        yield Result(f"{name}, torch", part, "x", torch_limit, detail=detail)
-        more = found["traced"] / found["native"]
-        yield Result(f"run delegated {net}, of the time without a trace", more, "x", 1.1)
+        yield _part(f"{name}, real kernels", taken, ("native", "stock"), native_limit)
+        yield _part(f"{name}, torch", taken, ("torch", "stock"), torch_limit)
+        name = f"run delegated {net}, of the time without a trace"
+        yield _part(name, taken, ("traced", "native"), 1.1)
 
 
-def _child(side: str, path: Path, net: str) -> Any:
-    return ask_module("tests.bench.delegate_child", side, str(path), net)
+def _part(
+    name: str, taken: list[dict[str, float]], sides: tuple[str, str], limit: float | None
+) -> Result:
+    """Return how much one side takes of the time of another: the median of the processes."""
+    parts = [round_[sides[0]] / round_[sides[1]] for round_ in taken]
+    one, other = (1e3 * statistics.median(round_[side] for round_ in taken) for side in sides)
+    detail = f"{sides[0]} {one:.2f} ms, {sides[1]} {other:.2f} ms"
+    return Result(name, statistics.median(parts), "x", limit, detail=detail)
+
+
+def _child(verb: str, path: Path, net: str) -> Any:
+    return ask_module("tests.bench.delegate_child", verb, str(path), net)
 
 
 DELEGATE_CASES = (delegates,)

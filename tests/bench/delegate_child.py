@@ -1,4 +1,4 @@
-"""One measurement of a delegated net: python -m tests.bench.delegate_child SIDE FILE NET."""
+"""Measurements of a delegated net: python -m tests.bench.delegate_child make|beside FILE NET."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from torch.utils import _pytree as pytree
 
 from tests.bench.compile_nets import NETS
 
-_SECONDS, _MOST = 2.0, 100
+_SECONDS, _BLOCK, _SETTLING = 12.0, 12, 2
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("side", choices=("make", "stock", "native", "traced", "torch"))
+    parser.add_argument("verb", choices=("make", "beside"))
     parser.add_argument("path", type=Path)
     parser.add_argument("net")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.manual_seed(0)
-    if options.side == "make":
+    if options.verb == "make":
         _make(options.path, options.net)
         answer: dict[str, Any] = {}
     else:
         inputs = pytree.tree_leaves(NETS[options.net]()[1])
-        run = _stock(options.path) if options.side == "stock" else _ours(options)
-        answer = {"seconds": _median(lambda: run(inputs))}
+        answer = {"seconds": _medians(_sides(options.path), inputs)}
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
     return 0
 
@@ -50,33 +49,41 @@ def _make(path: Path, net: str) -> None:
         manager.to_executorch().write_to_file(stream)
 
 
-def _stock(path: Path) -> Callable[[list[Any]], Any]:
+def _sides(path: Path) -> dict[str, Callable[[list[Any]], Any]]:
+    """Return what runs the net: the stock runtime, the real kernels twice, torch.
+
+    All in one process: from one process to the next the same kernels differ by a third.
+    """
     from executorch.extension.pybindings import portable_lib
 
-    return portable_lib._load_for_executorch(str(path)).forward
-
-
-def _ours(options: argparse.Namespace) -> Callable[[list[Any]], Any]:
     from runtime import EventTracer, Runtime
     from runtime.backends.xnnpack.engines import run_kernels_here
 
+    def ours(engine: str, tracer: EventTracer | None = None) -> Callable[[list[Any]], Any]:
+        program = Runtime.get().load_program(path, tracer=tracer)
+        return program.load_method("forward", engine=engine).execute
+
     run_kernels_here()
-    engine = "torch" if options.side == "torch" else "native"
-    tracer = EventTracer() if options.side == "traced" else None
-    program = Runtime.get().load_program(options.path, tracer=tracer)
-    return program.load_method("forward", engine=engine).execute
+    return {
+        "stock": portable_lib._load_for_executorch(str(path)).forward,
+        "native": ours("native"),
+        "traced": ours("native", EventTracer()),
+        "torch": ours("torch"),
+    }
 
 
-def _median(act: Callable[[], Any]) -> float:
-    for _ in range(3):
-        act()
-    samples: list[float] = []
+def _medians(sides: dict[str, Callable[[list[Any]], Any]], inputs: list[Any]) -> dict[str, float]:
+    """Return the median of each side, run in blocks in turn; the first runs of a block settle."""
+    taken: dict[str, list[float]] = {side: [] for side in sides}
     end = time.perf_counter() + _SECONDS
-    while len(samples) < 5 or (time.perf_counter() < end and len(samples) < _MOST):
-        start = time.perf_counter()
-        act()
-        samples.append(time.perf_counter() - start)
-    return statistics.median(samples)
+    while time.perf_counter() < end:
+        for side, run in sides.items():
+            for number in range(_BLOCK):
+                start = time.perf_counter()
+                run(inputs)
+                if number >= _SETTLING:
+                    taken[side].append(time.perf_counter() - start)
+    return {side: statistics.median(times) for side, times in taken.items()}
 
 
 if __name__ == "__main__":

@@ -11,7 +11,14 @@ import torch
 
 from compiler import to_edge
 from runtime import DebugLevel, EventTracer, Runtime, loading
-from runtime.giving_back import give_back_constant, give_back_idle, known_arena, known_file
+from runtime.giving_back import (
+    give_back_constant,
+    give_back_idle,
+    known_arena,
+    known_file,
+    may_be_read,
+)
+from runtime.memory import new_arena
 from runtime.untyped import from_buffer
 from tests.runtime.samples import assert_close
 
@@ -102,3 +109,28 @@ def test_idle_pages_of_an_arena_are_zeros_afterwards(flags: int) -> None:
     assert give_back_idle(held.data_ptr() + 1, 3 * PAGE) == 2 * PAGE
     assert held.view(4, -1).amax(1).tolist() == [7, 0, 0, 7]
     assert give_back_constant(held) == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "nbytes", "further", "readable"),
+    [
+        (0, 100, 128, True),
+        (PAGE - 200, 100, 100, True),
+        (PAGE - 200, 100, 101, False),
+        (0, PAGE, 1, False),
+    ],
+)
+def test_what_follows_is_readable_in_the_same_page_only(
+    address: int, nbytes: int, further: int, readable: bool
+) -> None:
+    page = 1000 * PAGE  # an address that is nobody's arena
+    assert may_be_read(page + address, nbytes, further) is readable
+
+
+def test_what_follows_is_readable_within_an_arena() -> None:
+    arena = new_arena(3 * PAGE)
+    assert arena is not None
+    start = from_buffer(arena, torch.uint8, 1).data_ptr()
+    assert may_be_read(start, PAGE, 128)
+    assert may_be_read(start + PAGE, 2 * PAGE - 128, 128)
+    assert not may_be_read(start + PAGE, 2 * PAGE, 128)

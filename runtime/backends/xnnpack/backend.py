@@ -25,6 +25,7 @@ from runtime.delegates import (
 from runtime.errors import invalid_argument
 
 _DTYPES = STORED
+_IN_ORDER = tuple(range(16))  # more dimensions than any payload has
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,8 @@ def _given(value: Value, args: Sequence[Any], context: BackendExecutionContext) 
             f"argument {value.argument} of the delegate call is {argument.dtype}, the payload "
             f"was made for {wanted}"
         )
-    return argument.permute(context.dim_order(argument))
+    order = context.dim_order(argument)
+    return argument if order == _IN_ORDER[: len(order)] else argument.permute(order)
 
 
 def _store(
@@ -127,5 +129,6 @@ def _store(
             f"argument {value.argument} of the delegate call has {len(order)} dimensions, the "
             f"result has {result.dim()}"
         )
-    places = sorted(range(len(order)), key=order.__getitem__)
-    context.store(argument, result.permute(places))
+    if order != _IN_ORDER[: len(order)]:
+        result = result.permute(sorted(range(len(order)), key=order.__getitem__))
+    context.store(argument, result)

@@ -155,6 +155,7 @@ WORKER = """
 import sys, torch
 from runtime import Runtime
 from runtime.backends.xnnpack.engines import run_kernels_here
+from runtime.backends.xnnpack.native import engine
 mapped = lambda: any("xnnpack" in line for line in open("/proc/self/maps"))
 Runtime().load_program(sys.argv[1]).load_method("forward", engine="native")
 assert not mapped(), "in this process"
@@ -162,7 +163,9 @@ run_kernels_here()
 method = Runtime().load_program(sys.argv[1]).load_method("forward", engine="native")
 print(method.measurements[0].source)
 given = torch.load(sys.argv[2])
-torch.save([method.execute(given), method.execute(given)], sys.argv[3])
+engine.fill = None  # inputs are read where they are
+doubled = [2 * each for each in given]
+torch.save([method.execute(given), method.execute(doubled), method.execute(given)], sys.argv[3])
 assert mapped(), "not in this process"
 """
 
@@ -179,5 +182,7 @@ def test_worker_runs_the_kernels_in_its_own_process(tmp_path: Path) -> None:
         command, capture_output=True, text=True, check=False, timeout=120, cwd=ROOT
     )
     assert (done.returncode, done.stdout.strip()) == (0, "measured on real kernels"), done.stderr
-    for found in torch.load(tmp_path / "out.pt"):
-        assert torch.equal(found[0], wanted[0])
+    doubled = method.execute([2 * each for each in given])
+    found = torch.load(tmp_path / "out.pt")
+    for one, other in zip(found, (wanted, doubled, wanted), strict=True):
+        assert torch.equal(one[0], other[0])

@@ -200,7 +200,10 @@ class Model:
             library.call("xnn_delete_subgraph", graph)
 
     def _address(self, place: list[int] | None) -> int | None:
-        return None if place is None else address(self._regions[place[0]]) + place[1]
+        """Return where a place in a region is; region 0 is all memory, for callers in here."""
+        if place is None:
+            return None
+        return (address(self._regions[place[0]]) if place[0] else 0) + place[1]
 
     def _value(self, graph: Any, ident: int, name: str, args: list[Any]) -> None:  # noqa: ANN401
         """Define a value: places in memory are lists of region and offset, sizes lists in Z."""

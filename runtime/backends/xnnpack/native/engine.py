@@ -12,11 +12,12 @@ from runtime.backends.xnnpack.carriers import STORED
 from runtime.backends.xnnpack.engine import Engine, Measured
 from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.model import Plan
-from runtime.backends.xnnpack.native.process import Kernels, RefusedError
+from runtime.backends.xnnpack.native.process import SPARE, Kernels, RefusedError
 from runtime.backends.xnnpack.native.shared import INPUT, OUTPUT, KernelRuntime, SharedValues
 from runtime.backends.xnnpack.native.stepwise import StepEngine, blamed
 from runtime.backends.xnnpack.native.store import ConstantStore
 from runtime.delegates import DelegateTracer
+from runtime.giving_back import may_be_read
 from runtime.tensors import fill
 
 Tensor = torch.Tensor
@@ -40,6 +41,8 @@ class NativeEngine(Engine):
         self._store = ConstantStore(process, plan)
         self._shared = SharedValues(process)
         self._steps: StepEngine | None = None
+        self._seen: list[tuple[int, int, bool]] = []
+        self._direct: dict[int, int] = {}
         self._named: list[str] = []  # operators; the library is asked once, not with each run
         ends = {
             value.ident: (value.argument or 0, INPUT if value.is_input else OUTPUT)
@@ -74,17 +77,33 @@ class NativeEngine(Engine):
         """Run the partition as a whole, or node by node where values are to be logged."""
         if tracer.logs_values:
             return self.steps.run(inputs, tracer)
-        held = self._shared.held
+        held, elsewhere = self._shared.held, self._readable(inputs)
         try:
-            self._runtime.prepare(self._shared, [tuple(given.shape) for given in inputs])
+            shapes = [tuple(given.shape) for given in inputs]
+            self._runtime.prepare(self._shared, shapes, elsewhere)
             for value, given in zip(self.plan.inputs, inputs, strict=True):
-                fill(held[value.ident].tensor, given)
+                if value.ident not in elsewhere:
+                    fill(held[value.ident].tensor, given)
             answer = self._runtime.invoke(profile=tracer.records)
         except RefusedError as error:
             raise self._refused_at(inputs, error) from None
         if tracer.records:
             self._log(answer, tracer)
         return [held[value.ident].tensor for value in self.plan.outputs]
+
+    def _readable(self, inputs: Sequence[Tensor]) -> dict[int, int]:
+        """Return value -> address of the inputs that the kernels can read where they are."""
+        if not self._process.direct:
+            return {}
+        places = [(given.data_ptr(), given.nbytes, given.is_contiguous()) for given in inputs]
+        if places != self._seen:
+            self._seen = places
+            self._direct = {
+                value.ident: address
+                for value, (address, nbytes, dense) in zip(self.plan.inputs, places, strict=True)
+                if dense and nbytes and may_be_read(address, nbytes, SPARE)
+            }
+        return self._direct
 
     def _refused_at(self, inputs: Sequence[Tensor], error: RefusedError) -> PartitionError:
         """Return an error with the node whose kernel refuses the shapes."""

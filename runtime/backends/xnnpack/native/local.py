@@ -21,6 +21,7 @@ class LocalKernels:
     """
 
     alive = True
+    direct = True
 
     def __init__(self, folder: Path, threads: int) -> None:
         self._server = Server()

@@ -100,6 +100,11 @@ class Kernels(Protocol):
         """Return whether they can still be asked."""
         ...
 
+    @property
+    def direct(self) -> bool:
+        """Return whether they see all memory of this process."""
+        ...
+
     def number(self) -> int:
         """Return a number that nothing has yet."""
         ...
@@ -129,6 +134,8 @@ class KernelProcess:
 
     Raises: ExecutionError NotSupported if the process does not come up
     """
+
+    direct = False
 
     def __init__(self, folder: Path, threads: int) -> None:
         self._next = 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -109,8 +110,18 @@ class KernelRuntime:
         self._shapes: list[tuple[int, ...]] | None = None
         self._places: list[Any] = []
 
-    def prepare(self, shared: SharedValues, shapes: list[tuple[int, ...]]) -> None:
+    def prepare(
+        self,
+        shared: SharedValues,
+        shapes: list[tuple[int, ...]],
+        elsewhere: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
         """Bring it to the shapes of its inputs, and its arguments to their places.
+
+        Args:
+            shared: where they are
+            shapes: of the inputs
+            elsewhere: addresses by value, of those that are not there
 
         Raises: RefusedError for shapes that the kernels refuse
         """
@@ -126,9 +137,8 @@ class KernelRuntime:
             shared.reserve(zip(ends, [*shapes, *made], strict=True))
             self._shapes, self._places = shapes, []
         places = [
-            (n, [held.region.number, held.offset])
+            (n, _place(shared.held[value.ident], elsewhere.get(value.ident)))
             for n, value in (*self._inputs, *self._outputs)
-            for held in (shared.held[value.ident],)
         ]
         if places != self._places:
             self._process.ask("setup", handle=self.handle, places=places)
@@ -146,3 +156,7 @@ class KernelRuntime:
     def names(self) -> list[str]:
         """Return the library's name of each operator, in the order of their times."""
         return self._process.ask("names", handle=self.handle)["names"]
+
+
+def _place(held: Held, address: int | None) -> list[int]:
+    return [held.region.number, held.offset] if address is None else [0, address]
