@@ -62,7 +62,8 @@ def _worst(metric: str, rows: list[tuple[RunGap, Row]], judged: str) -> Found:
     choose = min if name in _SMALLER_IS_WORSE else max
     value, row = choose(numbers, key=lambda pair: pair[0])
     place = row.node or row.operator
-    words = f"worst of {len(numbers):,} outputs and nodes, at {place}"
+    several = "outputs and nodes" if len(numbers) != 1 else "output or node"
+    words = f"worst of {len(numbers):,} {several}, at {place}"
     return Found(value, words, judged, refused=_odd([found for _, _, found in known]))
 
 

@@ -38,6 +38,10 @@ from schema.errors import FormatError
 from schema.program import Program
 
 EDGE, EXPORTED = "edge", "exported"
+ONLY_OUTPUTS = (
+    "the run recorded nothing between its inputs and its outputs;"
+    " etscope run --debug-level intermediate does"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,14 +204,15 @@ class _Analysis:
         found = Comparison(left, self._options.tolerance, self._kept)
         case = block.bundled_input_index
         reference = self._reference(method)
+        recorded = () if left.logged.inner else (ONLY_OUTPUTS,)
         if isinstance(reference, str):
             rows = found.rows(reference)
-            return RunGap(method, number, run, case, "", "", rows, (reference,))
+            return RunGap(method, number, run, case, "", "", rows, (*recorded, reference))
         inputs = self._inputs(program, method, case, reference, left.logged)
         before = dict(self._state.values)
         prefix = f"{number}-{run}"
         self._compare(found, reference, inputs, prefix)
-        notes = list(inputs.notes)
+        notes = [*recorded, *inputs.notes]
         if found.other_shapes and not inputs.certain:
             notes.append(f"the run had other inputs than the {inputs.source}: other shapes")
             inputs = inputs.only_traced()

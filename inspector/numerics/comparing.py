@@ -9,7 +9,7 @@ from typing import Any, cast
 from inspector.api.torch_bridge import load_torch
 from inspector.numerics.flat_graph import FlatNode, Scope
 from inspector.numerics.inputs import logged_tensor
-from inspector.numerics.inside import InsideOutput
+from inspector.numerics.inside import AT_BOUNDARY, NO_TENSORS, InsideOutput
 from inspector.numerics.join_facts import Join, Target
 from inspector.numerics.measuring import Kept, Measuring, Values
 from inspector.numerics.metrics import Tolerance
@@ -240,7 +240,13 @@ class Comparison:
         for output in self._outputs:
             found += by_call.pop(output.instruction, ())
             found.append(self._row(output, refusal))
-        return tuple(replace(row, order=place) for place, row in enumerate(found))
+        told = {row.instruction for row in found if row.place == INSTRUCTION and row.compared}
+        return tuple(
+            replace(row, order=place, reason=NO_TENSORS)
+            if row.reason == AT_BOUNDARY and row.instruction not in told
+            else replace(row, order=place)
+            for place, row in enumerate(found)
+        )
 
     def _row(self, output: Output, refusal: str) -> Row:
         key = (INSTRUCTION, output.instruction, output.slot)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from inspector.blocks import Block
 from inspector.operands import delegate_output_counts, plan_operands
-from schema.etdump import DebugTensor
+from schema.etdump import DebugTensor, DebugValue
 from schema.identity_cache import identity_cache
 from schema.program import Program, backend_id, instructions, operator_name
 from schema.program import model as m
@@ -58,6 +58,7 @@ class Logged:
             loops, which are not logged, that of what they were made of
         arguments: instruction of a delegate -> its passes, each value -> tensor that went in
         odd: instructions whose logged values do not fit their outputs
+        inner: whether anything is there but the outputs of the method
     """
 
     executed: frozenset[int] | None
@@ -66,6 +67,7 @@ class Logged:
         default_factory=dict[int, tuple[Mapping[int, DebugTensor], ...]]
     )
     odd: frozenset[int] = frozenset()
+    inner: bool = True
 
 
 @identity_cache
@@ -125,7 +127,8 @@ def logged_run(program: Program, method: str, block: Block, run: int) -> Logged:
     found: dict[int, tuple[Mapping[int, Bytes], ...]] = {}
     went_in: dict[int, tuple[Mapping[int, DebugTensor], ...]] = {}
     odd: set[int] = set()
-    for step, tensors in _by_instruction(block, run).items():
+    by_instruction = _by_instruction(block, run)
+    for step, tensors in by_instruction.items():
         outputs = by_step.get(step, [])
         args = steps[step][2].instr_args if 0 <= step < len(steps) else None
         if not outputs or not tensors:
@@ -146,8 +149,37 @@ def logged_run(program: Program, method: str, block: Block, run: int) -> Logged:
                 for each in passes
             )
     executed = _executed(plan, block, run)
+    _add_results(plan, by_step, block.outputs(run), found, odd)
     _derive(plan, by_step, executed, found)
-    return Logged(executed, found, went_in, frozenset(odd))
+    inner = any(by_instruction.values())
+    return Logged(executed, found, went_in, frozenset(odd), inner)
+
+
+def _add_results(
+    plan: m.ExecutionPlan,
+    outputs: Mapping[int, Sequence[Output]],
+    logged: Sequence[DebugValue | None],
+    found: dict[int, tuple[Mapping[int, Bytes], ...]],
+    odd: Collection[int],
+) -> None:
+    """Add the outputs of the method, where the instructions that made them have logged nothing.
+
+    In a program with jumps the last pass would have to be told from those before: it is left out.
+    """
+    if any(isinstance(each[2].instr_args, m.JumpFalseCall) for each in instructions(plan)):
+        return
+    tensors = [tensor for value in logged if value is not None for tensor in value.all_tensors()]
+    wanted = [index for index in plan.outputs if tensor_of(plan, index) is not None]
+    passes = _passes(plan, wanted, tensors) or []
+    if len(passes) != 1:
+        return
+    makers = {output.value: output for step in sorted(outputs) for output in outputs[step]}
+    made: dict[int, dict[int, Bytes]] = {}
+    for index, tensor in passes[0].items():
+        maker = makers.get(index)
+        if maker is not None and maker.instruction not in found and maker.instruction not in odd:
+            made.setdefault(maker.instruction, {})[maker.slot] = tensor
+    found.update((step, (slots,)) for step, slots in made.items())
 
 
 def _derive(
