@@ -75,6 +75,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
     ActionSpec(
         "recompile", "Recompile, run and compare", "Recipe", ("Ctrl+R",), "play", group="make"
     ),
+    ActionSpec("change", "Change the recipe here…", "Recipe", ("Ctrl+.",), group="edit"),
     ActionSpec("undo", "Undo edit of the recipe", "Recipe", ("Ctrl+Z",), "undo", group="edit"),
     ActionSpec(
         "redo",

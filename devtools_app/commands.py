@@ -126,6 +126,7 @@ class Commands:
             "recompile": self.recipes.recompile,
             "undo": self._window.workbench.undo,
             "redo": self._window.workbench.redo,
+            "change": self.recipes.show_offer,
             "recipe": lambda: self._window.show_view("recipe"),
             "compare": lambda: self._window.show_view("compare"),
             "step": lambda: self._window.show_view("step"),

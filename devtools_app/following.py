@@ -46,7 +46,7 @@ class Progress:
     @property
     def stage(self) -> str:
         """Return the name of the stage that runs or ran last."""
-        return self.stages[-1].stage if self.stages else "start"
+        return self.stages[-1].stage if self.stages else "starting"
 
 
 class Followed(Protocol):
@@ -134,7 +134,7 @@ class Follower(QObject, Generic[_Job]):
         self._run = run
         self._began = self._stage_began = time.monotonic()
         self.lines.clear()
-        self._current = replace(current, stages=(Stage("start"),))
+        self._current = replace(current, stages=(Stage("starting"),))
         self._watch()
         self.changed.emit()
 

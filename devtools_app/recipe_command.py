@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QMenu
 
 from devtools_app.desk import Notice
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from inspector.jobs.recipe import Recipe
 
 COMPARE, PANEL = "compare", "recipe"
+_OFFER_BELOW = 60  # pixels below the tabs of the views
 _NOTHING = (
     "Nothing tells how this program was made: open its ETRecord with it, or a program that was"
     " compiled here."
@@ -123,6 +125,18 @@ class RecipeCommand:
         what = "a Python script that makes" if as_python else "commands that make"
         self._window.status.say(f"Copied {what} this program")
 
+    def show_offer(self) -> None:
+        """Show the changes that can be made on what is selected, without a mouse."""
+        window = self._window
+        selection = window.store.state.selection
+        if not selection:
+            window.status.say("Choose a node, an operator or a partition first: Ctrl+P finds one")
+            return
+        from devtools_app.views.editing import show_edits
+
+        at = QPoint(window.centre.width() // 3, _OFFER_BELOW)
+        show_edits(window.centre, at, selection, window.router)
+
     def _refusal(self, job: CompileJob) -> str:
         """Return why a recipe may not be looked at: that would run code nobody agreed to."""
         from inspector.jobs.description import EXECUTORCH
@@ -161,6 +175,7 @@ class RecipeCommand:
             return
         base = self._base(one)
         first = base.program or (one.files[0] if one.files else one.recipe.job.source.path)
+        window.rounds.give_up()  # the newer wish takes the number of the one at work
         folder = variant_folder(first, _title(window.store.state, one))
         wish = Round(one.id, one.draft.present, folder, window.running.form, base)
         sentence = window.rounds.start(wish)

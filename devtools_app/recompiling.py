@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -129,10 +131,12 @@ class Recompiling(QObject):
 
     def give_up(self) -> None:
         """End the round at work, if there is one; it leaves nothing behind."""
-        if self.busy:
+        one = self._current
+        if one is not None and self.busy:
             self._current = None
             self.compiling.end_run()
             self.running.end_run()
+            _remove(Path(one.folder))
             self.changed.emit()
 
     def cancel(self) -> None:
@@ -166,7 +170,8 @@ class Recompiling(QObject):
             return
         one = replace(one, phase=Phase.RUN, files=files)
         self._current = one
-        sentence = self.running.start(run_job(one), "", str(Path(one.folder) / "run"))
+        target, worker = str(Path(one.folder) / "run"), self._studio().runner.take()
+        sentence = self.running.start(run_job(one), "", target, worker=worker)
         if sentence:
             self._without_run(sentence)
         else:
@@ -197,9 +202,17 @@ class Recompiling(QObject):
 
     def _end(self, outcome: Outcome | None) -> None:
         assert self._current is not None
+        self._studio().runner.start()  # for the next one: not before, it would disturb this run
         self._current = replace(self._current, phase=Phase.DONE, outcome=outcome)
         self.changed.emit()
         self.made.emit(self._current)
+
+
+def _remove(folder: Path) -> None:
+    """Remove what a round has made: nobody will ever open it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):  # not empty: there are other variants
+        folder.parent.rmdir()
 
 
 def run_job(one: Round) -> RunJob:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStatusBar, QWidget
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QStatusBar, QWidget
 
 from devtools_app.computed import Computed
 from devtools_app.state import State
@@ -14,6 +14,7 @@ from devtools_app.theme import FontSize, Theme
 from devtools_app.viewmodels.words import Words
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.busy import Busy
+from devtools_app.widgets.elided_label import ElidedLabel
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the readers is needed
     from devtools_app.viewmodels.status import StatusFacts
@@ -41,27 +42,24 @@ class StatusLine(QStatusBar):
         self._unit = Badge(theme)
         self.busy = Busy()
         self.round = Busy()
+        self._said = ElidedLabel()
+        self._said.setAccessibleName("What was done")
+        # not what a status bar does by itself: it draws its words over parts that show themselves
+        self._left = QStackedWidget()
+        self._left.addWidget(_together(self._time, self._unit))
+        self._left.addWidget(_padded(self._said))
+        self._quiet = QTimer(self)
+        self._quiet.setSingleShot(True)
+        self._quiet.setInterval(_SAY_MS)
+        self._quiet.timeout.connect(self.say_nothing)
         self.setSizeGripEnabled(False)
-        self.addWidget(self._together(self._time, self._unit))
+        self.addWidget(self._left, 1)
         for part in (self.busy, self.round, self._arena, self._job):
             self.addPermanentWidget(part)
         self._computed.ready.connect(self._known)
         self._computed.failed.connect(self._failed)
         theme.changed.connect(self._refresh)
         self._refresh()
-
-    def _together(self, *parts: QWidget) -> QWidget:
-        """Return one widget of several.
-
-        A status bar hides what it holds while it says something; a part of it that shows itself
-        meanwhile would be drawn over the words.
-        """
-        whole = QWidget()
-        line = QHBoxLayout(whole)
-        line.setContentsMargins(0, 0, 0, 0)
-        for part in parts:
-            line.addWidget(part)
-        return whole
 
     def show_state(self, state: State) -> None:
         """Show the numbers of the method of a state."""
@@ -73,8 +71,19 @@ class StatusLine(QStatusBar):
         self._job.setText(self._words([Words("", f"job: {text or 'idle'}")]))
 
     def say(self, text: str) -> None:
-        """Show a sentence for a few seconds."""
-        self.showMessage(text, _SAY_MS)
+        """Show a sentence for a few seconds in the place of the numbers."""
+        self._said.setText(text)
+        self._left.setCurrentIndex(1)
+        self._quiet.start()
+
+    @property
+    def said(self) -> str:
+        """Return the sentence that is shown, empty when there is none."""
+        return self._said.text() if self._left.currentIndex() == 1 else ""
+
+    def say_nothing(self) -> None:
+        """Show the numbers again."""
+        self._left.setCurrentIndex(0)
 
     def shut_down(self) -> None:
         """Stop computing."""
@@ -82,7 +91,7 @@ class StatusLine(QStatusBar):
 
     def _refresh(self) -> None:
         font = self._theme.sans(FontSize.SMALL)
-        for label in (self._time, self._arena, self._job):
+        for label in (self._time, self._arena, self._job, self._said):
             label.setFont(font)
         if not self._job.text():
             self.show_job("")
@@ -139,6 +148,25 @@ def _facts(session: Session, method: str) -> StatusFacts:
     from devtools_app.viewmodels.status import status_facts
 
     return status_facts(session, method)
+
+
+def _together(*parts: QWidget) -> QWidget:
+    """Return one widget of several, from the left."""
+    whole = QWidget()
+    line = QHBoxLayout(whole)
+    line.setContentsMargins(0, 0, 0, 0)
+    for part in parts:
+        line.addWidget(part)
+    line.addStretch(1)
+    return whole
+
+
+def _padded(label: QLabel) -> QWidget:
+    whole = QWidget()
+    line = QHBoxLayout(whole)
+    line.setContentsMargins(8, 3, 8, 3)
+    line.addWidget(label)
+    return whole
 
 
 def _label(name: str) -> QLabel:

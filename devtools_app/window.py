@@ -18,7 +18,9 @@ from devtools_app.compiling import Compiling
 from devtools_app.desk import Desk, Notice
 from devtools_app.docks import Docks
 from devtools_app.dropping import Dropping
+from devtools_app.gapping import Gapping
 from devtools_app.icon_set import app_icon
+from devtools_app.job_line import JobLine
 from devtools_app.keeping import Keeper
 from devtools_app.measuring import Measurer
 from devtools_app.menus import Menus
@@ -100,11 +102,24 @@ class MainWindow(QMainWindow):
         self.stepping = Stepping(self)
         jobs = (self.compiling, self.running, self.measurer, self.previews, self.bisecting)
         logged = log or LogStore()
-        context = ViewContext(self.store, theme, self.router, logged, *jobs, self.stepping)
+        gapping = Gapping(self)
+        context = ViewContext(self.store, theme, self.router, logged, *jobs, self.stepping, gapping)
         self.centre_specs = tuple(view for view in views if view.area is Area.CENTRE)
         self.strip = MessageStrip(theme)
         self.centre = Centre(context, self.centre_specs)
         self.status = StatusLine(theme)
+        self._jobs = JobLine(self.status.show_job, self)
+        for word, job in (
+            ("compiling", self.compiling),
+            ("running", self.running),
+            ("recompiling", self.rounds.compiling),
+            ("running", self.rounds.running),
+            ("measuring", self.measurer),
+            ("bisecting", self.bisecting),
+            ("comparing numbers", gapping),
+        ):
+            self._jobs.watch(word, job)
+        self.rounds.changed.connect(self._jobs.look)
         self.top_bar = TopBar(theme)
         self.palettes = Palettes(self, theme, self.store, self.router.select, self.all_actions)
         self.commands = Commands(self)
@@ -166,10 +181,10 @@ class MainWindow(QMainWindow):
     def _wire_opening(self) -> None:
         opener, busy = self.desk.opener, self.status.busy
         opener.started.connect(busy.start)
-        opener.started.connect(self.status.show_job)
+        opener.started.connect(self._jobs.opening)
         opener.progressed.connect(busy.progress)
         opener.ended.connect(busy.stop)
-        opener.ended.connect(self._job_ended)
+        opener.ended.connect(lambda: self._jobs.opening(""))
         busy.cancelled.connect(opener.cancel)
 
     def _restore(self) -> None:
@@ -248,6 +263,7 @@ class MainWindow(QMainWindow):
         self.bound["forward"].setEnabled(bool(state.future))
         one = shown_variant(state)
         self.bound["recompile"].setEnabled(is_open)
+        self.bound["change"].setEnabled(one is not None)
         self.bound["undo"].setEnabled(one is not None and bool(one.draft.past))
         self.bound["redo"].setEnabled(one is not None and bool(one.draft.future))
         for name in ("copy_python", "copy_command"):
@@ -271,6 +287,7 @@ class MainWindow(QMainWindow):
         for host in self.hosts:
             host.refresh()
         self.sync_actions()
+        self._jobs.look()
         session = new.session
         self.setWindowTitle(f"{session.name} – ETScope" if session is not None else "ETScope")
 
@@ -304,9 +321,6 @@ class MainWindow(QMainWindow):
 
     def _overlay_chosen(self, name: str) -> None:
         self.store.update(overlay=name)
-
-    def _job_ended(self) -> None:
-        self.status.show_job("")
 
     @override
     def showEvent(self, event: QShowEvent) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import threading
@@ -18,6 +19,7 @@ from schema.errors import FormatError, Issue, Severity
 MAP_FROM_BYTES = 32 << 20
 # Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
+_POINT_BYTES = 1 << 16  # more than what is written about a point of a sweep
 _ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
 Progress = Callable[[str, float], None]
 
@@ -222,5 +224,20 @@ def session_name(paths: Sequence[str]) -> str:
     """Return a short name: the folder of a standard file name, else the file's stem."""
     first = Path(paths[0])
     if first.stem in ("model", "run") and first.resolve().parent.name:
-        return first.resolve().parent.name
+        folder = first.resolve().parent
+        return _point_name(folder) or folder.name
     return first.stem
+
+
+def _point_name(folder: Path) -> str:
+    """Return what a point of a sweep is called, whose folder says nothing; empty for others."""
+    from inspector.sweeps.results import POINT, POINTS
+
+    if folder.parent.name != POINTS:
+        return ""
+    try:
+        with open(folder / POINT, encoding="utf-8") as stream:
+            number = int(json.loads(stream.read(_POINT_BYTES))["number"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return f"{folder.parent.parent.name} point {number}"

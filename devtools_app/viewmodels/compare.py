@@ -64,12 +64,23 @@ def headline(found: Comparison, letters: Sequence[str]) -> str:
     if len(letters) > 2:
         return f"{', '.join(letters[1:])} against {letters[0]}: {_best(found, letters)}"
     first, worse = _speed(found, letters), _worse(found)
-    if not first:
-        first = f"{letters[1]} against {letters[0]}"
+    against = f"{letters[1]} against {letters[0]}"
+    if not first and not any_known(found):
+        return f"Nothing of {letters[1]} can be compared with {letters[0]}"
     if not worse:
-        return f"{first}, and nothing else changed for the worse"
+        verdict = _verdict(found, 1)
+        slower = verdict is not None and verdict.word == SLOWER
+        rest = f"nothing {'else ' * slower}changed for the worse"
+        return f"{first}, and {rest}" if first else f"{against}: {rest}"
+    first = first or against
     more = f" and {len(worse) - 2} more" if len(worse) > 2 else ""
     return f"{first}; worse: {', '.join(worse[:2])}{more}"
+
+
+def any_known(found: Comparison) -> bool:
+    """Return whether any number is known of the first session and of another one."""
+    others = range(1, len(found.names))
+    return any(one.difference(each) is not None for one in found.summary for each in others)
 
 
 def _speed(found: Comparison, letters: Sequence[str]) -> str:

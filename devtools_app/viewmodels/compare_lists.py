@@ -80,10 +80,10 @@ def detail_table(found: Comparison, kind: str, letters: Sequence[str]) -> Table:
 def _owners(rows: Sequence[OwnerChange], letters: Sequence[str]) -> Table:
     columns = [
         text_column("node", [one.new_node or one.old_node for one in rows], mono=True, width=24),
-        text_column("operator", [one.operator for one in rows]),
         badge_column("was", [_owner(one.old_owner, one.old_delegate) for one in rows], tone=_by),
         badge_column("is", [_new_owner(one, letters) for one in rows], tone=_by),
         text_column("why", [one.reason or None for one in rows], missing="", width=40),
+        text_column("operator", [one.operator for one in rows], width=18),  # the node tells it
         text_column("module", [one.module for one in rows], mono=True),
     ]
     if len(letters) > 2:

@@ -39,7 +39,7 @@ def gap_table(run: RunGap) -> Table:
         (
             number_column("#", [row.instruction for row in rows], Quantity.COUNT),
             text_column("operator", [_operator(row) for row in rows], width=20),
-            text_column("node", [row.node or None for row in rows]),
+            text_column("node", [row.node or None for row in rows], mono=True),
             badge_column("state", [_state(row) for row in rows], tone=_tone),
             _numbers("max abs", [_of(row.total, "max_abs") for row in rows]),
             _numbers("own", [_of(row.own, "max_abs") for row in rows]),

@@ -103,34 +103,48 @@ class Scatter:
 def sweep_table(results: Results, time_unit: str = "auto", size_unit: str = "auto") -> Table:
     """Return one row a point: its changes, its state, its metrics."""
     points = results.points
+    titles = short_titles(results.fields)
     fields = [
-        text_column(field, [value_text(one.changes.get(field)) for one in points], mono=True)
-        for field in results.fields
+        text_column(title, [value_text(one.changes.get(field)) for one in points], mono=True)
+        for field, title in titles.items()
     ]
+    first = [name for name in results.objectives if name in results.metrics]
+    names = (*first, *(name for name in results.metrics if name not in first))
+    state = badge_column(
+        "state",
+        [one.status.value for one in points],
+        tone=lambda value: _TONES.get(str(value), "muted"),
+    )
+    front = badge_column(
+        "front",
+        [BEST if best else None for best in results.best()],
+        tone=lambda _value: "accent",
+        explain=lambda _value: f"no other point beats it in {', '.join(results.objectives)}",
+    )
+    whole = all(one.status is Status.DONE for one in points)  # then there is nothing to see in it
     return Table(
         (
             number_column("#", [one.number for one in points], Quantity.COUNT),
+            *(() if whole else (state,)),
+            front,
             *fields,
-            badge_column(
-                "state",
-                [one.status.value for one in points],
-                tone=lambda value: _TONES.get(str(value), "muted"),
-            ),
-            badge_column(
-                "front",
-                [BEST if best else None for best in results.best()],
-                tone=lambda _value: "accent",
-                explain=lambda _value: (
-                    f"no other point beats it in {', '.join(results.objectives)}"
-                ),
-            ),
-            *(_metric(points, name, time_unit, size_unit) for name in results.metrics),
+            *(_metric(points, name, time_unit, size_unit) for name in names),
+            *((state,) if whole else ()),
             text_column("why", [one.sentence for one in points], missing=""),
         ),
         len(points),
         keys=[one.key for one in points],
         noun="points",
     )
+
+
+def short_titles(fields: Sequence[str]) -> dict[str, str]:
+    """Return a title for each field: its last word, the whole where two would be the same."""
+    ends = [field.rpartition(".")[2] for field in fields]
+    return {
+        field: field if ends.count(end) > 1 else end
+        for field, end in zip(fields, ends, strict=True)
+    }
 
 
 def _metric(points: Sequence[PointResult], name: str, time_unit: str, size_unit: str) -> Column:

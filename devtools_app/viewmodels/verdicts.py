@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from devtools_app.state import Selection, SelectionKind
 from devtools_app.viewmodels.facts import Fact, FactGroup
 from devtools_app.viewmodels.node_text import operator_title
@@ -23,6 +25,9 @@ OUTCOMES = {
     Outcome.VETOED: "vetoed by the user",
     Outcome.DECOMPOSED: "decomposed away",
 }
+
+_VETO = "vetoed by the user: "
+_DENIED = re.compile(r"(?:\w+ )?(\S+) is denied by \1")  # not a pattern that names it among others
 
 
 def verdict_table(made: Partitions, delegate: int | None) -> Table:
@@ -81,4 +86,11 @@ def verdict_group(session: Session, method: str, node: ModelNode) -> FactGroup |
     notice = OUTCOMES[first.outcome].capitalize()
     if first.outcome is Outcome.DELEGATED:
         notice = f"Delegated to {first.backend}"
-    return FactGroup("", tuple(facts), notice=notice, text=f"{first.reason}.")
+    return FactGroup("", tuple(facts), notice=notice, text=f"{_sentence(first.reason)}.")
+
+
+def _sentence(reason: str) -> str:
+    """Return a reason below its outcome, without saying that once more."""
+    text = reason.removeprefix(_VETO)
+    own = _DENIED.fullmatch(text)
+    return text if own is None else f"the recipe denies {own[1]}"

@@ -18,7 +18,7 @@ from devtools_app.theme import FontSize, set_role
 from devtools_app.variant_steps import compared_sessions
 from devtools_app.variants import Variant, walked
 from devtools_app.viewmodels.change_colours import CHANGE
-from devtools_app.viewmodels.compare import Link, headline, subtitle, summary_table
+from devtools_app.viewmodels.compare import Link, any_known, headline, subtitle, summary_table
 from devtools_app.viewmodels.compare_lists import (
     GAPS,
     LISTS,
@@ -292,6 +292,10 @@ def _nothing(kind: str, made: _Made) -> Need:
     if kind == GAPS and made.unknown:
         where = "The view Numeric gap compares them."
         return Need(f"The numbers of {made.unknown} are not compared yet", where)
+    if not any_known(made.comparison):
+        return Need("Nothing to compare", "No number is known of both sessions.")
+    if kind == OWNERS and not made.comparison.graphs:
+        return Need("Owners are not compared", "A program or an ETRecord of both tells them.")
     return Need(f"No difference: {words_of(kind)}")
 
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.gapping import Gap, Gapping
+from devtools_app.gapping import Gap
 from devtools_app.state import NOTHING, Gaps, OpenSession, Selection, SelectionKind, State
 from devtools_app.viewmodels.gap_rows import (
     FLOOR,
@@ -53,7 +53,7 @@ class GapPane(Pane):
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Numeric gap")
-        self.gapping = Gapping(self)
+        self.gapping = context.gapping
         self.table = TableView(context.theme, "numeric gaps")
         self.growth = GrowthPlot(context.theme, FLOOR)
         self.plot = DifferencePlot(context.theme)
@@ -71,6 +71,7 @@ class GapPane(Pane):
         )
         self._begin = self.empty.add_button("Compare", self.compare)
         self._shown: OpenSession | None = None
+        self._asked: OpenSession | None = None  # whose comparison there is
         self._run: RunGap | None = None
         self._current = -1
         self._own = NOTHING
@@ -101,13 +102,16 @@ class GapPane(Pane):
     @override
     def show_state(self, state: State) -> None:
         """Show the comparison of the session of a state, or what is missing for one."""
+        if self._asked is not None and not any(one is self._asked for one in state.sessions):
+            self._asked = None  # closed, or read again
+            self.gapping.shut_down()
         if state.session is None:
+            self._shown = None
             self._begin.hide()
             self.show_need(NO_SESSION)
             return
         if state.open_session is not self._shown:
             self._shown, self._run = state.open_session, None
-            self.gapping.shut_down()
             self._refresh()
         elif self._run is not None and state.selection:
             self._show_selected(state.selection)
@@ -120,6 +124,7 @@ class GapPane(Pane):
         files = tuple(file.path for file in session.files if not file.error)
         reference = str(self.references.currentData() or "edge")
         wanted = "" if reference == "edge" else reference  # the best there is, else that one
+        self._asked = self.state.open_session
         here = self.isAncestorOf(QApplication.focusWidget() or self.window())
         self.gapping.start(GapJob(files, reference=wanted))
         if here and self._cancel.isVisible():  # the keyboard stays where it was
@@ -127,8 +132,8 @@ class GapPane(Pane):
 
     def _refresh(self) -> None:
         found = self.gapping.current if self._shown is not None else None
-        mine = found is not None and self._is_mine(found)
-        running = bool(mine and found is not None and found.running)
+        mine = self._asked is not None and self._asked is self._shown
+        running = mine and found is not None and found.running
         self._cancel.setVisible(running)
         self._start.setVisible(not running)
         if found is None or not mine:
@@ -148,12 +153,6 @@ class GapPane(Pane):
             self.show_need(Need("No comparison", f"{why[:1].upper()}{why[1:]}".rstrip(".") + "."))
         else:
             self._show_runs(found)
-
-    def _is_mine(self, found: Gap) -> bool:
-        session = self.state.session
-        return session is not None and found.job.files == tuple(
-            file.path for file in session.files if not file.error
-        )
 
     def _show_runs(self, found: Gap) -> None:
         assert found.report is not None

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from devtools_app.bisecting import Bisecting
 from devtools_app.compiling import Compiling
+from devtools_app.gapping import Gapping
 from devtools_app.measuring import Measurer
 from devtools_app.previewing import Previews
 from devtools_app.requests import Ask
@@ -52,6 +53,7 @@ class ViewContext:
         previews: what edits of recipes would do to the partitions
         bisecting: the bisection that runs or ran last
         stepping: the delegate call that is stepped through
+        gapping: the comparison of numbers that runs or ran last
     """
 
     store: Store
@@ -64,6 +66,7 @@ class ViewContext:
     previews: Previews = field(default_factory=Previews)
     bisecting: Bisecting = field(default_factory=Bisecting)
     stepping: Stepping = field(default_factory=Stepping)
+    gapping: Gapping = field(default_factory=Gapping)
 
 
 @runtime_checkable

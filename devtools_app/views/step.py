@@ -51,6 +51,7 @@ _EMPTY = Need(
     "etscope step model.pte --call 0",
 )
 _NOT_BEGUN = Need("Not begun", "Begin runs the method up to the call, with the inputs of Run.")
+_GOING = Need("Running", "The method runs up to the call.")
 _CHOOSE = Need("No value chosen", "Choose a value to read its numbers and to replace it.")
 _ENGINES = {"auto": "the best engine", "native": "real kernels", "torch": "torch kernels"}
 
@@ -245,6 +246,8 @@ class StepView(QWidget):
         self._error.show_outcome(None if walk is None else walk.outcome)
         self._refused.setText("" if walk is None else walk.refused)
         self._refused.setVisible(bool(self._refused.text()))
+        for table in (self.nodes, self.values):
+            table.set_need(_GOING if walk is not None and walk.running else _NOT_BEGUN)
         shown = (walk.facts, walk.position, walk.values, walk.looked) if walk is not None else ()
         if len(shown) != len(self._shown) or any(
             one is not other for one, other in zip(shown, self._shown, strict=True)

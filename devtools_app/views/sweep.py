@@ -56,7 +56,7 @@ class SweepPane(Pane):
         self._made: _Made | None = None
         self._reading = 0
         self._current = ""
-        self.set_content(Beside(self.table, self.plot, 52))
+        self.set_content(Beside(self.table, self.plot, 60))
         self.table.row_chosen.connect(self._row_chosen)
         self.table.row_activated.connect(lambda row: self._open(str(self.table.rows.key(row))))
         self.plot.chosen.connect(self._dot_chosen)
@@ -177,7 +177,7 @@ def _note(results: Results) -> str:
     words = [f"{done:,} of {len(results.points):,} points done"]
     words += [f"{failed:,} failed"] if failed else []
     words += [f"{waiting:,} to come"] if waiting else []
-    words.append(f"best in {', '.join(results.objectives)}: {sum(results.best()):,}")
+    words.append(f"{sum(results.best()):,} on the front of {' and '.join(results.objectives)}")
     return " · ".join(words)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import (
@@ -36,7 +37,7 @@ _TOOLTIP = int(Qt.ItemDataRole.ToolTipRole)
 _LEFT, _RIGHT, _PAD, _DOT = 30, 12, 5, 8
 _INDENT, _DEEPEST = 14, 8
 _WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignTop)
-_BREAKABLE = "_\u200b"  # long names go on in the next line
+_JOINT = re.compile(r"_|\.(?=[A-Za-z])")  # after it a long name goes on in the next line
 _ROOT = QModelIndex()
 
 
@@ -77,7 +78,7 @@ class _Painter(QStyledItemDelegate):
         self._theme = theme
 
     def _title(self, entry: Entry) -> str:
-        title = entry.title.replace("_", _BREAKABLE)
+        title = _JOINT.sub("\\g<0>\u200b", entry.title)
         return f"{entry.mark}  {title}" if entry.mark else title
 
     def _boxes(self, entry: Entry, width: int) -> tuple[int, int]:

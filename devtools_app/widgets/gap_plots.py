@@ -13,6 +13,10 @@ from devtools_app.theme import FontSize, Theme
 
 Floats = NDArray[np.float64]
 _LEFT, _EDGE, _NEAR = 48, 10, 16.0
+_LEGEND = 20  # room for what line and dots mean
+_LINE, _OWN, _BAD = "largest difference", "of it added by the node", "more than the tolerance"
+_COUNTED = "run − reference, elements (log)"
+_WHERE = "where: redder is further apart"
 _ALIGN_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
@@ -33,7 +37,7 @@ class GrowthPlot(QWidget):
         self._own: Floats = np.zeros(0)
         self._bad: frozenset[int] = frozenset()
         self._current = -1
-        self.setMinimumHeight(110)
+        self.setMinimumHeight(130)
         self.setAccessibleName("Error along the program")
         theme.changed.connect(self.update)
 
@@ -61,7 +65,7 @@ class GrowthPlot(QWidget):
 
     @override
     def sizeHint(self) -> QSize:
-        return QSize(600, 130)
+        return QSize(600, 150)
 
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -72,7 +76,8 @@ class GrowthPlot(QWidget):
         self.chosen.emit(max(0, min(len(self._total) - 1, place)))
 
     def _area(self) -> QRectF:
-        return QRectF(_LEFT, 8, max(1, self.width() - _LEFT - _EDGE), max(1, self.height() - 16))
+        wide, high = self.width() - _LEFT - _EDGE, self.height() - _LEGEND - 14
+        return QRectF(_LEFT, _LEGEND + 6, max(1, wide), max(1, high))
 
     def _step(self, area: QRectF) -> float:
         return area.width() / max(1, len(self._total) - 1)
@@ -97,6 +102,27 @@ class GrowthPlot(QWidget):
                 painter.setPen(QPen(QColor(palette.accent), 1.0))
                 painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
             self._paint_errors(painter, area, top)
+            self._paint_legend(painter)
+
+    def _paint_legend(self, painter: QPainter) -> None:
+        """Say in one line what is drawn; red is spoken of only where there is some."""
+        palette = self._theme.palette
+        middle, left = _LEGEND / 2 + 2, float(_LEFT)
+        parts = [(_LINE, palette.muted, 0.0), (_OWN, palette.accent, 2.0)]
+        parts += [(_BAD, palette.bad, 4.0)] if self._bad else []
+        for words, colour, radius in parts:
+            if radius:
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(QColor(colour))
+                painter.drawEllipse(QPointF(left + 6, middle), radius, radius)
+            else:
+                painter.setPen(QPen(QColor(colour), 1.2))
+                painter.drawLine(QPointF(left, middle), QPointF(left + 12, middle))
+            painter.setPen(QColor(palette.muted))
+            wide = painter.fontMetrics().horizontalAdvance(words)
+            box = QRectF(left + 18, middle - 10, wide + 2, 20)
+            painter.drawText(box, int(Qt.AlignmentFlag.AlignVCenter), words)
+            left += wide + 36
 
     def _paint_scale(self, painter: QPainter, area: QRectF, top: float) -> None:
         palette = self._theme.palette
@@ -175,11 +201,14 @@ class DifferencePlot(QWidget):
                 center = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
                 painter.drawText(self.rect().adjusted(12, 12, -12, -12), center, self._words)
                 return
-            half = self.height() / 2
-            self._paint_bars(painter, QRectF(_EDGE, 8, self.width() - 2 * _EDGE, half - 30))
+            half, room = self.height() / 2, self.width() - 2 * _EDGE
+            painter.setPen(QColor(palette.muted))
+            words = painter.fontMetrics().elidedText(_COUNTED, Qt.TextElideMode.ElideRight, room)
+            painter.drawText(QPointF(_EDGE, 16), words)
+            self._paint_bars(painter, QRectF(_EDGE, 24, room, half - 46))
             box = QRectF(_EDGE, half + 18, self.width() - 2 * _EDGE, half - 26)
             painter.setPen(QColor(palette.muted))
-            painter.drawText(QPointF(_EDGE, half + 12), "where: darker is further apart")
+            painter.drawText(QPointF(_EDGE, half + 12), _WHERE)
             self._paint_heat(painter, box)
 
     def _paint_bars(self, painter: QPainter, area: QRectF) -> None:

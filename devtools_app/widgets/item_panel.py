@@ -103,8 +103,9 @@ class ItemPanel(QWidget):
 
     def set_need(self, need: Need) -> None:
         """Say what an empty panel would show and which file fills it."""
-        self._need = need
-        self._refresh()
+        if need != self._need:
+            self._need = need
+            self._refresh()
 
     def hide_tools(self) -> None:
         """Leave the filter line away, for short lists."""

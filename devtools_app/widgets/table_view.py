@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QHeaderView, QMenu, QTableView
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHeaderView,
+    QMenu,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+)
 from typing_extensions import override
 
 from devtools_app.qtmodels.table_model import TableModel
@@ -45,6 +53,17 @@ class _Grid(QTableView):
         super().keyPressEvent(event)
 
 
+class _NameDelegate(QStyledItemDelegate):
+    """Leaves out the middle of a name that is too long: many differ in their ends only."""
+
+    @override
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().initStyleOption(option, index)
+        option.textElideMode = Qt.TextElideMode.ElideMiddle
+
+
 class TableView(ItemPanel):
     """Shows a Table; see ItemPanel for its signals.
 
@@ -60,6 +79,7 @@ class TableView(ItemPanel):
         self._plain = False
         self._fit = ColumnFit(self._grid, self._grid.horizontalHeader())
         super().__init__(theme, name, self._grid, self._model)
+        self._names = _NameDelegate(self._grid)
         keys.update(
             {
                 int(Qt.Key.Key_Return): self._activate_current,
@@ -187,13 +207,11 @@ class TableView(ItemPanel):
 
     def _shape_columns(self) -> None:
         for index, column in enumerate(self.rows.columns):
-            delegate = self._delegate_for(column.kind)
+            names = column.mono and column.kind is ColumnKind.TEXT
+            delegate = self._names if names else self._delegate_for(column.kind)
             self._grid.setItemDelegateForColumn(index, delegate or self._grid.itemDelegate())
         columns = self.rows.columns
         head = self._grid.horizontalHeader()
-        names = bool(columns) and columns[0].mono  # they often differ in their ends only
-        way = Qt.TextElideMode.ElideMiddle if names else Qt.TextElideMode.ElideRight
-        self._grid.setTextElideMode(way)
         # a number far from the others, at the other end of the window, is not read with them
         stretched = bool(columns) and columns[-1].kind is not ColumnKind.NUMBER
         head.setStretchLastSection(stretched and not self._plain)

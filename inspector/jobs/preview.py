@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from inspector.boundaries import Boundary, boundary_from
+from inspector.finding import nbytes_text
 from schema.etrecord.verdicts import Outcome, Verdict
 
 
@@ -111,9 +112,10 @@ class MethodDifference:
         parts = [self._moved(backend) for backend in dict.fromkeys((*self.gained, *self.lost))]
         for count, what in ((self.partitions, "partition"), (self.boundaries, "boundar")):
             if count:
-                parts.append(f"{count:+,} {_plural(what, count)}")
+                parts.append(f"{abs(count):,} {_plural(what, count)} {_more(count)}")
         if self.copied_bytes:
-            parts.append(f"{self.copied_bytes:+,} bytes over boundaries")
+            size = nbytes_text(abs(self.copied_bytes))
+            parts.append(f"{size} {'more' if self.copied_bytes > 0 else 'less'} over boundaries")
         return ", ".join(parts) or "nothing changes"
 
     def _moved(self, backend: str) -> str:
@@ -122,6 +124,10 @@ class MethodDifference:
         both = [(verb, len(found[backend])) for found, verb in counts if backend in found]
         words = [f"{verb} {count:,}" for verb, count in both]
         return f"{backend} {' and '.join(words)} node{'s' * (both[-1][1] != 1)}"
+
+
+def _more(count: int) -> str:
+    return "more" if count > 0 else "fewer"
 
 
 def _plural(what: str, count: int) -> str:

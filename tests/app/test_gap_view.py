@@ -141,6 +141,30 @@ def test_comparison_of_sessions_lists_gaps_once_both_are_known(
     assert "aten_mm_default_1" in {one.node for one in made.comparison.gaps}
 
 
+def test_comparison_stays_while_another_session_is_shown_and_goes_with_its_own(
+    make_window, qtbot, monkeypatch
+) -> None:
+    monkeypatch.setattr(jobs, "Worker", Here)
+    window = make_window()
+    store = window.store
+    found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
+    found.compare()
+    window.desk.open((str(DATA / "corpus/v1.5.1/mm_portable"),))
+    qtbot.waitUntil(lambda: len(store.state.sessions) == 2, timeout=20_000)
+    first, second = (one.id for one in store.state.sessions)
+    qtbot.waitUntil(lambda: not found.gapping.running, timeout=PATIENCE)
+    assert found.empty.isVisible()
+    folder = found.gapping.current.folder
+    window.desk.show(first)
+    qtbot.waitUntil(lambda: not found.empty.isVisible(), timeout=20_000)
+    assert found.table.rows.length == 7
+    assert folder.exists()
+    window.desk.close(first)
+    qtbot.waitUntil(lambda: not folder.exists(), timeout=20_000)
+    assert store.state.current == second
+    assert found.empty.isVisible()
+
+
 def test_session_without_a_record_says_what_is_needed() -> None:
     need = needs(load_session([str(DATA / "extra/scan_rows")]))
     assert need is not None

@@ -138,7 +138,7 @@ def read_and_change(window: MainWindow, qtbot) -> None:
     window.show_view("node")
     node = in_front(window, NodePane)
     qtbot.waitUntil(lambda: "Vetoed by the user" in words(node), timeout=PATIENCE)
-    node.show_changes()
+    window.bound["change"].trigger()
     menu = open_menu()
     edits, chosen = point_at(menu, "let-in", "operator")
     qtbot.waitUntil(lambda: not window.previews.busy, timeout=PATIENCE)

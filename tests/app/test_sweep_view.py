@@ -21,6 +21,7 @@ from devtools_app.viewmodels.sweep import (
     first_axes,
     metric_text,
     scatter,
+    short_titles,
     sweep_table,
 )
 from devtools_app.views.sweep import SweepPane
@@ -87,7 +88,7 @@ def test_sweep_opens_without_a_session_and_a_point_becomes_one(
     assert window.store.state.view == "sweep"
     assert pane.isVisible()
     assert pane.note.text() == (
-        "4 of 6 points done · 1 failed · 1 to come · best in latency, size: 3"
+        "4 of 6 points done · 1 failed · 1 to come · 3 on the front of latency and size"
     )
     assert (pane.across.currentData(), pane.up.currentData()) == ("size", "latency")
     assert not pane.open_button.isEnabled()
@@ -183,13 +184,13 @@ def test_table_has_a_row_a_point_with_units() -> None:
     titles = [column.heading for column in table.columns]
     assert titles == [
         "#",
-        "rules.min_nodes",
-        "partitioners",
         "state",
         "front",
-        "delegated / %",
-        "size / KiB",
+        "min_nodes",
+        "partitioners",
         "latency / ms",
+        "size / KiB",
+        "delegated / %",
         "why",
     ]
     by_title = {column.title: column for column in table.columns}
@@ -200,6 +201,19 @@ def test_table_has_a_row_a_point_with_units() -> None:
     assert cells["front"] == ["best", "best", "best", "", "", ""]
     assert cells["latency"] == ["4.000", "2.000", "1.000", "3.000", "—", "—"]
     assert cells["why"][4] == "no partitioner 'nobody'"
+
+
+def test_state_is_last_where_all_is_done_and_equal_ends_are_told_apart() -> None:
+    done = tuple(one for one in results().points if one.status is Status.DONE)
+    titles = [one.title for one in sweep_table(replace(results(), points=done)).columns]
+    assert titles[:2] == ["#", "front"]
+    assert titles[-2:] == ["state", "why"]
+    assert short_titles(["rules.deny", "quantisation.deny", "rules.min_nodes", "python"]) == {
+        "rules.deny": "rules.deny",
+        "quantisation.deny": "quantisation.deny",
+        "rules.min_nodes": "min_nodes",
+        "python": "python",
+    }
 
 
 def test_front_of_the_plot_is_of_the_two_metrics_shown() -> None:

@@ -9,7 +9,7 @@ import pytest
 from devtools_app.state import Selection, SelectionKind, Units
 from devtools_app.viewmodels.node_facts import node_facts
 from devtools_app.viewmodels.partitions import partitions
-from devtools_app.viewmodels.verdicts import OUTCOMES, verdict_table
+from devtools_app.viewmodels.verdicts import OUTCOMES, _sentence, verdict_table
 from inspector.load import load_session
 from inspector.session import Session
 from schema.etrecord.verdicts import Outcome
@@ -52,7 +52,7 @@ def test_table_lists_every_node_with_its_reason(session: Session) -> None:
     [
         ("aten_add_tensor", "Delegated to BackendWithCompilerDemo", "one of 1 node(s)"),
         ("aten_relu_default", "No rule for this operator", "is not in the table"),
-        ("aten_add_tensor_1", "Vetoed by the user", "is denied by aten_add_tensor_1"),
+        ("aten_add_tensor_1", "Vetoed by the user", "the recipe denies aten_add_tensor_1."),
     ],
 )
 def test_node_says_why(session: Session, node: str, notice: str, words: str) -> None:
@@ -68,6 +68,22 @@ def test_record_of_another_compiler_has_no_verdicts() -> None:
     made = partitions(opened("corpus/v1.5.1/tinygpt_xnnpack"), "forward")
     assert made is not None
     assert verdict_table(made, None).length == 0
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("vetoed by the user: aten.mm.default is denied by aten.mm.default", "the recipe denies"),
+        ("vetoed by the user: module a.b is denied by a.b", "the recipe denies a.b"),
+        ("vetoed by the user: aten.mm.default is denied by aten.*", "aten.mm.default is denied by"),
+        ("vetoed by the user: relu is turned off", "relu is turned off"),
+        ("dim 3 is not 4", "dim 3 is not 4"),
+        ("", ""),
+    ],
+)
+def test_reasons_do_not_say_their_outcome_again(reason: str, said: str) -> None:
+    assert _sentence(reason).startswith(said)
+    assert "vetoed" not in _sentence(reason)
 
 
 def test_every_outcome_has_words() -> None:

@@ -363,7 +363,7 @@ def test_window_notes_belong_to_a_session(opened):
     opened.router(requests.SetNote("A", "slow"))
     assert opened.store.state.notes == {"A": "slow"}
     opened.router(requests.Say("done"))
-    assert opened.status.currentMessage() == "done"
+    assert opened.status.said == "done"
 
 
 def test_window_unknown_request_is_an_error(opened):

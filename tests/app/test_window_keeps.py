@@ -234,7 +234,7 @@ def test_picture_that_cannot_be_written_is_an_error(opened, tmp_path):
 
 def test_window_export_without_table_says_so(opened):
     opened.bound["export_table"].trigger()
-    assert "no table" in opened.status.currentMessage()
+    assert "no table" in opened.status.said
 
 
 # -- keyboard ---------------------------------------------------------------------------------
@@ -264,9 +264,9 @@ def test_status_line_says_a_sentence_alone(opened, qtbot):
     opened.status.say("Ctrl+1 comes back here")
     opened.router.select(node("a"))
     qtbot.wait(20)
-    assert opened.status.currentMessage()
+    assert opened.status.said
     assert not unit.isVisible()
-    opened.status.clearMessage()
+    opened.status.say_nothing()
     assert unit.isVisible()
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.jobs.preview import MethodPreview, NodePreview, PartitionPreview, Preview
+from inspector.jobs.preview import (
+    MethodDifference,
+    MethodPreview,
+    NodePreview,
+    PartitionPreview,
+    Preview,
+)
 
 XNN, OTHER = "XnnpackBackend", "OtherBackend"
 
@@ -60,3 +66,20 @@ def test_node_that_goes_to_another_backend_is_lost_and_gained() -> None:
     assert words(base, found) == (
         "OtherBackend gains 1 and loses 1 node, XnnpackBackend gains 1 and loses 1 node"
     )
+
+
+@pytest.mark.parametrize(
+    ("partitions", "boundaries", "copied", "said"),
+    [
+        (-51, -112, -53_437_440, "51 partitions fewer, 112 boundaries fewer, 50.96 MiB less over"),
+        (1, 1, 1536, "1 partition more, 1 boundary more, 1.5 KiB more over boundaries"),
+        (0, -1, 12, "1 boundary fewer, 12 B more over boundaries"),
+        (2, 0, None, "2 partitions more"),
+        (0, 0, 0, "nothing changes"),
+    ],
+)
+def test_what_changes_is_said_with_units(
+    partitions: int, boundaries: int, copied: int | None, said: str
+) -> None:
+    found = MethodDifference({}, {}, partitions, boundaries, copied, 0)
+    assert found.words.startswith(said)

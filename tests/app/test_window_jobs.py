@@ -1,0 +1,194 @@
+"""Jobs and the window: what is said of them, and what those that were given up leave behind."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QApplication, QStyleOptionViewItem
+
+from devtools_app.job_line import JobLine
+from devtools_app.recompiling import Phase, Recompiling, Round
+from devtools_app.run_form import RunForm, Runnable
+from devtools_app.status_line import StatusLine
+from devtools_app.theme import Mode, Theme
+from devtools_app.viewmodels.table import Table, text_column
+from devtools_app.widgets.dot_list import _JOINT
+from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
+from devtools_app.widgets.table_view import TableView
+from inspector.jobs.description import CompileJob, Source
+from inspector.load import session_name
+
+pytestmark = pytest.mark.gui
+
+BUSY = (Phase.COMPILE, Phase.RUN)
+
+
+@pytest.fixture
+def theme(qapp) -> Theme:
+    return Theme(qapp, Mode.LIGHT)
+
+
+# ---- a round that is given up
+@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("others", [False, True])
+def test_round_that_a_newer_one_replaces_leaves_no_folder(
+    tmp_path: Path, qapp, phase: Phase, others: bool
+) -> None:
+    place = tmp_path / "model_variants"
+    folder = place / "model_2"
+    (folder / "run").mkdir(parents=True)
+    (folder / "model.pte").write_bytes(b"made")
+    if others:
+        (place / "model_1").mkdir()
+    rounds = Recompiling(lambda: pytest.fail("nothing is asked"))
+    job = CompileJob(Source("net.py", "build"))
+    rounds._current = Round(0, job, str(folder), RunForm(), Runnable("A", ""), phase)
+    rounds.give_up()
+    assert folder.exists() == (phase not in BUSY)
+    assert place.exists() == (others or phase not in BUSY)
+    assert not rounds.busy
+    assert tmp_path.exists()
+
+
+# ---- what the status bar says
+class Job(QObject):
+    """A job that runs when it is told to."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running = False
+
+    def run(self, on: bool) -> None:
+        self.running = on
+        self.changed.emit()
+
+
+def test_all_jobs_at_work_are_named_once_and_told_when_they_change(qapp) -> None:
+    said: list[str] = []
+    line = JobLine(said.append)
+    first, second, third = Job(), Job(), Job()
+    for word, job in (("running", first), ("measuring", second), ("running", third)):
+        line.watch(word, job)
+    first.run(True)
+    first.changed.emit()  # it got further: nothing new
+    second.run(True)
+    third.run(True)
+    line.opening("opening a.pte")
+    first.run(False)
+    line.opening("")
+    third.running = False  # let go of, which it does not tell by itself
+    line.look()
+    second.run(False)
+    assert said == [
+        "running",
+        "running, measuring",
+        "opening a.pte, running, measuring",
+        "opening a.pte, measuring, running",
+        "measuring, running",
+        "measuring",
+        "",
+    ]
+
+
+def test_sentence_takes_the_place_of_the_numbers_whatever_shows_itself(qtbot, theme) -> None:
+    line = StatusLine(theme)
+    qtbot.addWidget(line)
+    line.show()
+    assert line.said == ""
+    assert line._time.isVisible()
+    line.say("done")
+    for part in (line.busy, line.round):
+        part.setVisible(True)
+        QApplication.processEvents()
+        assert line.said == "done"
+        assert not line._time.isVisible()
+    line._quiet.timeout.emit()
+    assert line.said == ""
+    assert line._time.isVisible()
+
+
+# ---- words that fit
+@dataclass(frozen=True)
+class _Case:
+    mono: bool
+    way: Qt.TextElideMode
+
+
+@pytest.mark.parametrize(
+    "case",
+    [_Case(True, Qt.TextElideMode.ElideMiddle), _Case(False, Qt.TextElideMode.ElideRight)],
+)
+@pytest.mark.parametrize("place", [0, 1])
+def test_names_lose_their_middle_and_sentences_their_end(
+    qtbot, theme, case: _Case, place: int
+) -> None:
+    other = text_column("other", ["x"], mono=not case.mono)
+    mine = text_column("mine", ["aten_convolution_default_12"], mono=case.mono)
+    table = TableView(theme, "names")
+    qtbot.addWidget(table)
+    table.show_table(Table((mine, other) if place == 0 else (other, mine), 1, keys=[0]))
+    option = QStyleOptionViewItem()
+    option.textElideMode = table._grid.textElideMode()
+    table._grid.itemDelegateForColumn(place).initStyleOption(option, table.model.index(0, place))
+    assert option.textElideMode == case.way
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("aten.convolution.default", ["aten.", "convolution.", "default"]),
+        ("peak 9.188 MiB", ["peak 9.188 MiB"]),
+        ("_native_batch", ["_", "native_", "batch"]),
+    ],
+)
+def test_long_names_go_on_in_the_next_line_and_numbers_do_not(text: str, pieces: list[str]) -> None:
+    assert _JOINT.sub("\\g<0>\u200b", text).split("\u200b") == pieces
+
+
+def test_plots_of_the_gap_leave_room_for_their_words(qtbot, theme) -> None:
+    import numpy as np
+
+    plot = GrowthPlot(theme, 1e-12)
+    qtbot.addWidget(plot)
+    plot.resize(400, plot.minimumHeight())
+    without = plot.grab().toImage()
+    plot.show_errors(np.array([1.0, 4.0]), np.array([1.0, 2.0]), frozenset({1}))
+    with_words = plot.grab().toImage()
+    assert plot._area().top() > 20
+    strip = [with_words.pixel(x, 12) for x in range(400)]
+    assert strip != [without.pixel(x, 12) for x in range(400)]
+    look = DifferencePlot(theme)
+    qtbot.addWidget(look)
+    look.resize(look.minimumSize())
+    look.show_differences(np.array([1, 2, 1]), 0.5, np.zeros((2, 2)))
+    assert not look.grab().isNull()
+
+
+# ---- points of sweeps
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (json.dumps({"number": 6, "key": "abc"}), "grid point 6"),
+        ("{", "abc"),
+        ("[]", "abc"),
+        ('{"number": "x"}', "abc"),
+        ('{"number": null}', "abc"),
+        ("[" * 20_000, "abc"),
+        (None, "abc"),
+    ],
+)
+def test_point_of_a_sweep_is_called_by_its_number(
+    tmp_path: Path, content: str | None, name: str
+) -> None:
+    folder = tmp_path / "grid" / "points" / "abc"
+    folder.mkdir(parents=True)
+    if content is not None:
+        (folder / "point.json").write_text(content)
+    assert session_name([str(folder / "model.pte")]) == name
+    assert session_name([str(folder / "other.pte")]) == "other"
