@@ -23,6 +23,8 @@ FONTS = Path(__file__).parent / "fonts"
 BASE_SIZE = 13  # logical pixels; small is 11 and large 16 at this size
 SMALLEST, LARGEST = 9, 28
 _SANS = ("Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans", "JetBrains Mono")
+_OUTLINED = (b"QCheckBox", b"QAbstractSpinBox")  # by Fusion, not the style sheet
+_FUSION_OUTLINE = 140  # percent by which an outline is darker than the ground
 _MONO = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "DejaVu Sans Mono")
 
 
@@ -133,6 +135,8 @@ class Theme(QObject):
         self.palette = DARK if self._is_dark() else LIGHT
         self._canvas = None
         self._app.setPalette(qt_palette(self.palette))
+        for name in _OUTLINED:
+            self._app.setPalette(_with_outlines(self.palette), name)
         self._app.setFont(self.sans())
         self._app.setStyleSheet(style_sheet(self.palette))
 
@@ -141,6 +145,16 @@ class Theme(QObject):
             scheme = QGuiApplication.styleHints().colorScheme()
             return scheme == Qt.ColorScheme.Dark
         return self._mode is Mode.DARK
+
+
+def _with_outlines(palette: Palette) -> QPalette:
+    """Return the palette of fields that Fusion outlines in a darker tone of the ground.
+
+    Of a dark ground that tone cannot be seen.
+    """
+    found = qt_palette(palette)
+    found.setColor(QPalette.ColorRole.Window, QColor(palette.edge).lighter(_FUSION_OUTLINE))
+    return found
 
 
 def _clamped(size: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtGui import QFontInfo, QPalette, QRawFont
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 
 from devtools_app.icon_set import icon_names, icon_pixmap
 from devtools_app.state import OVERLAYS
@@ -171,3 +171,20 @@ def test_tones_have_colours():
         assert LIGHT.tone(tone) != LIGHT.text
     assert LIGHT.tone("") == LIGHT.text
     assert len({name for name, _ in OVERLAYS}) == len(OVERLAYS)
+
+
+@pytest.mark.parametrize("mode", [Mode.LIGHT, Mode.DARK])
+@pytest.mark.parametrize("kind", [QCheckBox, QSpinBox, QDoubleSpinBox])
+def test_outlines_of_fields_are_seen_on_their_ground(qapp, qtbot, mode, kind):
+    theme = Theme(qapp, mode)
+    ground = QWidget()
+    qtbot.addWidget(ground)
+    field = kind(ground)
+    field.setGeometry(10, 10, 120, 30)
+    ground.setObjectName("panel")
+    ground.resize(140, 50)
+    ground.show()
+    picture = ground.grab().toImage()
+    middle = [picture.pixelColor(x, 25).name() for x in range(8, 30)]
+    seen = max(contrast(colour, theme.palette.raised) for colour in middle)
+    assert seen >= contrast(theme.palette.edge, theme.palette.raised) * 0.9
