@@ -12,7 +12,7 @@ from typing import IO, Any
 from torch.export import ExportedProgram
 
 from compiler.emit.delegates import DelegateMaps
-from compiler.files import write_whole
+from compiler.files import write_behind, write_whole
 from compiler.record.graph import program_json
 from compiler.record.graph_numbers import GraphNumbers
 from compiler.record.saved import SavedStates, torch_save
@@ -85,13 +85,16 @@ class ETRecord:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record, whole or not at all."""
-        write_whole(Path(path), self.write_to_file)
+        write_whole(Path(path), lambda stream: write_behind(stream, self._chunks()))
 
     def write_to_file(self, stream: IO[bytes]) -> None:
         """Write the record to a stream."""
-        saved = SavedStates()
-        for chunk in archive_chunks(self._contents(saved), saved.sums):
+        for chunk in self._chunks():
             stream.write(chunk)
+
+    def _chunks(self) -> Iterator[bytes | memoryview]:
+        saved = SavedStates()
+        return archive_chunks(self._contents(saved), saved.sums)
 
     def _contents(self, saved: SavedStates) -> Iterator[Content]:
         yield Content(m.MARKER, b"")
