@@ -46,6 +46,7 @@ from inspector.jobs.guard import (
     refusal_line,
 )
 from inspector.jobs.output_folder import FolderError
+from inspector.jobs.recipe_paths import placed
 from inspector.jobs.recipe_script import python_script
 from inspector.jobs.run import CompileRun
 from inspector.stage_log import STAGES
@@ -115,7 +116,7 @@ def run(options: Namespace) -> Answer:
     job, issues = _job(options)
     options.inputs = [job.source.path]
     if options.as_python:
-        script = python_script(job)
+        script = python_script(placed(job))
         return Answer({"script": script}, lines=script.splitlines(), issues=issues)
     if options.folder is None:
         raise CommandError("where to? -o DIR names the folder", USAGE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,9 @@ def failure(error: BaseException) -> dict[str, Any]:
         return {**found, "sentence": str(error), "blame": "unreadable"}
     if isinstance(error, RebuildError):
         return {**found, "sentence": str(error), "blame": "failed"}
+    if isinstance(error, OSError) and error.strerror:  # what is full has no name when it is
+        where = error.filename or f"temporary files in {tempfile.gettempdir()}"
+        return {**found, "sentence": f"{where}: {error.strerror}"}
     return found
 
 
