@@ -23,7 +23,7 @@ FONTS = Path(__file__).parent / "fonts"
 BASE_SIZE = 13  # logical pixels; small is 11 and large 16 at this size
 SMALLEST, LARGEST = 9, 28
 _SANS = ("Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans", "JetBrains Mono")
-_OUTLINED = (b"QCheckBox", b"QAbstractSpinBox")  # by Fusion, not the style sheet
+_OUTLINED = ("QCheckBox", "QAbstractSpinBox")  # by Fusion, not the style sheet
 _FUSION_OUTLINE = 140  # percent by which an outline is darker than the ground
 _MONO = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "DejaVu Sans Mono")
 
@@ -136,7 +136,7 @@ class Theme(QObject):
         self._canvas = None
         self._app.setPalette(qt_palette(self.palette))
         for name in _OUTLINED:
-            self._app.setPalette(_with_outlines(self.palette), name)
+            self._app.setPalette(_with_outlines(self.palette), name)  # pyright: ignore[reportArgumentType]  # the stub wants bytes, Qt takes str
         self._app.setFont(self.sans())
         self._app.setStyleSheet(style_sheet(self.palette))
 
