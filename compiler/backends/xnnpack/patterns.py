@@ -216,8 +216,9 @@ def _is_whole_convolution(node: Node, facts: Facts) -> bool:
     weight = home_of(node.args[1], facts)
     if scales is None or scales.group or scales.bits != 8 or weight is None:
         return False
-    depthwise = argument(node, "groups") > 1 and weight.meta["val"].shape[1] == 1
-    return not depthwise and not bool(argument(node, "transposed") or False)
+    if argument(node, "transposed"):
+        return argument(node, "groups") == 1
+    return argument(node, "groups") == 1 or weight.meta["val"].shape[1] != 1
 
 
 def _static(

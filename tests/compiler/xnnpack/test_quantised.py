@@ -94,6 +94,7 @@ def test_dynamic_layers_are_near_the_reference(stock: Stock) -> None:
     cases = {
         "linear": q.CASES["linear"],
         "conv": q.CASES["conv"],
+        **{name: q.CASES[name] for name in ("conv_same", "conv_transposed")},
         "rows": q.CASES["linear_rows"],
         "shared": (Shared(), (q.ROW,)),
     }

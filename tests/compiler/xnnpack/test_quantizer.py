@@ -209,3 +209,10 @@ def test_training_quantises_weights_and_not_what_they_meet_by_channel(
     made = {str(node.target) for node in program.graph.nodes}
     assert not any("quantize_per_channel" in name and "dequantize" not in name for name in made)
     assert any("dequantize_per_channel" in name for name in made)
+
+
+def test_what_would_keep_padding_apart_from_its_layer_is_not_quantised_dynamically() -> None:
+    module, inputs = q.CASES["conv_same_even"]
+    for config, found in ((q.DYNAMIC, False), (q.STATIC, True)):
+        nodes = q.quantised(module, inputs, config).graph.nodes
+        assert any("quantize" in str(node.target) for node in nodes) is found

@@ -17,7 +17,15 @@ from compiler.untyped import aten
 
 Node = torch.fx.Node
 Config = Any  # a QuantizationConfig of torchao
-CONVOLUTIONS = frozenset((aten.conv1d.default, aten.conv2d.default, aten.convolution.default))
+CONVOLUTIONS = frozenset(
+    (
+        aten.conv1d.default,
+        aten.conv1d.padding,
+        aten.conv2d.default,
+        aten.conv2d.padding,
+        aten.convolution.default,
+    )
+)
 TRANSPOSED = frozenset((aten.conv_transpose1d.default, aten.conv_transpose2d.input))
 LAYERS = CONVOLUTIONS | TRANSPOSED | {aten.linear.default}
 _SUMS = frozenset((aten.add.Tensor, aten.add_.Tensor, aten.mul.Tensor, aten.mul_.Tensor))
@@ -82,6 +90,8 @@ def _annotate_layer(node: Node, config: Config) -> None:
     args: Any = node.args
     if is_annotated(args[1]) or not _is_float(args[0]):
         return
+    if node.target in TRANSPOSED and _groups(node) != 1:
+        return  # no kernel takes quantised weights in groups there
     activation = config.input_activation
     if activation is not None and activation.is_dynamic and not _runs_dynamically(node):
         return
@@ -103,9 +113,31 @@ def _runs_dynamically(node: Node) -> bool:
     if node.target is aten.linear.default:
         return True
     args: Any = node.args
-    groups = args[6] if len(args) > 6 else 1
+    if node.target is aten.conv_transpose2d.input:
+        return True
     weight = args[1].meta["val"]
-    return node.target is aten.conv2d.default and not (groups > 1 and weight.shape[1] == 1)
+    if node.target is aten.conv2d.padding and _pads_one_side_more(node):
+        return False  # the padding would stand between the layer and what it quantises
+    image = node.target in (aten.conv2d.default, aten.conv2d.padding)
+    return image and not (_groups(node) > 1 and weight.shape[1] == 1)
+
+
+def _pads_one_side_more(node: Node) -> bool:
+    """Return whether a convolution that keeps sizes pads one side of an image more."""
+    args: Any = node.args
+    named: Any = node.kwargs
+    sizes: list[int] = list(args[1].meta["val"].shape[2:])
+    spread: list[int] = list(args[5] if len(args) > 5 else named.get("dilation", [1]))
+    spread = spread * len(sizes) if len(spread) == 1 else spread
+    reach = [by * (size - 1) for by, size in zip(spread, sizes, strict=True)]
+    return args[4] == "same" and any(size % 2 for size in reach)
+
+
+def _groups(node: Node) -> int:
+    """Return the groups of a convolution, transposed or not."""
+    args: Any = node.args
+    named: Any = node.kwargs
+    return args[6] if len(args) > 6 else named.get("groups", 1)
 
 
 def _weight_spec(node: Node, config: Config) -> Any:  # noqa: ANN401
