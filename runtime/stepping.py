@@ -71,6 +71,14 @@ class DelegateSteps(ABC):
         Raises: ExecutionError for a value that is not there, or that nothing has made yet
         """
 
+    def real(self, ident: int) -> torch.Tensor | None:
+        """Return the numbers that a quantised value stands for, None for any other value.
+
+        Raises: ExecutionError for a value that is not there, or that nothing has made yet
+        """
+        del ident
+        return None
+
     @abstractmethod
     def replace(self, ident: int, tensor: torch.Tensor) -> None:
         """Let a value hold something else, for the nodes that run from now on.
@@ -113,6 +121,11 @@ class EnteredSteps(DelegateSteps):
     def value(self, ident: int) -> torch.Tensor:
         """Return a copy of what a value holds."""
         return self._inside.value(ident)
+
+    @override
+    def real(self, ident: int) -> torch.Tensor | None:
+        """Return the numbers that a quantised value stands for."""
+        return self._inside.real(ident)
 
     @override
     def replace(self, ident: int, tensor: torch.Tensor) -> None:

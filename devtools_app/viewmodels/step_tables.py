@@ -153,17 +153,23 @@ def _note(value: Mapping[str, Any]) -> str:
         for name, word in (("nan", "NaN"), ("inf", "infinite"))
         if value[name]
     ]
+    real = value.get("real")
+    if real is not None and real["min"] is not None:
+        notes.append(f"stands for {real['min']:.4g} to {real['max']:.4g}")
     return ", ".join(notes)
 
 
 def number_table(looked: Mapping[str, Any], shape: Sequence[int]) -> Table:
     """Return the numbers of a value with their places."""
-    numbers = looked["numbers"]
+    numbers, real = looked["numbers"], looked.get("real")
+    columns = [
+        text_column("place", [_place(at, shape) for at in range(len(numbers))], width=14),
+        number_column("number", numbers, Quantity.PLAIN),
+    ]
+    if real is not None:
+        columns.append(number_column("stands for", real, Quantity.PLAIN))
     return Table(
-        (
-            text_column("place", [_place(at, shape) for at in range(len(numbers))], width=14),
-            number_column("number", numbers, Quantity.PLAIN),
-        ),
+        tuple(columns),
         len(numbers),
         keys=list(range(len(numbers))),
         noun="numbers",

@@ -220,6 +220,9 @@ def _value(value: Mapping[str, Any]) -> tuple[Any, ...]:
         for name, word in (("nan", "NaN"), ("inf", "infinite"))
         if value[name]
     ]
+    real = value["real"]
+    if real is not None and real["min"] is not None:
+        notes.append(f"stands for {real['min']:.4g} to {real['max']:.4g}, mean {real['mean']:.4g}")
     shape = "x".join(map(str, value["shape"])) or "scalar"
     head = (value["value"], value["made_by"], value["dtype"], shape)
     return (*head, value["min"], value["mean"], value["max"], ", ".join(notes))

@@ -119,7 +119,14 @@ class LiveWalk(Walk):
         tensor = steps.value(value)
         few = tensor.flatten()[:_NUMBERS]
         numbers: Any = few.double() if few.is_floating_point() else few
-        return {"value": value, "total": tensor.numel(), "numbers": numbers.tolist()}
+        real = steps.real(value)
+        stands_for = None if real is None else real.flatten()[:_NUMBERS].tolist()
+        return {
+            "value": value,
+            "total": tensor.numel(),
+            "numbers": numbers.tolist(),
+            "real": stands_for,
+        }
 
     def _tell(self, steps: DelegateSteps, changed: Sequence[int], **more: Any) -> None:  # noqa: ANN401
         values = [self.values[value] for value in changed]

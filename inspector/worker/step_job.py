@@ -245,6 +245,7 @@ class Walk:
             "made_by": node,
             "replaced": value in self._wanted,
             **statistics(tensor),
+            "real": _real(steps.real(value)),
         }
         asked = self._job.values
         if self._job.save and (value in asked or not asked):
@@ -274,6 +275,13 @@ class Walk:
             "nodes": self.nodes,
             "values": values,
         }
+
+
+def _real(tensor: torch.Tensor | None) -> dict[str, Any] | None:
+    """Return the range of what a quantised value stands for, None for other values."""
+    if tensor is None:
+        return None
+    return {name: statistics(tensor)[name] for name in ("min", "mean", "max")}
 
 
 def statistics(tensor: torch.Tensor) -> dict[str, Any]:

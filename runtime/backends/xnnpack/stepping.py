@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from typing_extensions import override
 
+from runtime.backends.xnnpack import carriers
 from runtime.backends.xnnpack.carriers import STORED
 from runtime.backends.xnnpack.engine import Engine
 from runtime.backends.xnnpack.errors import PartitionError
@@ -58,6 +59,17 @@ class PartitionSteps(DelegateSteps):
         """Return a copy of what a value holds, in the order of memory."""
         self._check(ident)
         return self._engine.value(ident).clone()
+
+    @override
+    def real(self, ident: int) -> torch.Tensor | None:
+        """Return the numbers that a quantised value stands for, None for any other value."""
+        self._check(ident)
+        value = self._engine.plan.values[ident]
+        if value.scaling is None or value.scaling.row_dims:
+            return None  # rows in steps of their own are seen as real numbers
+        if value.data is not None:
+            return carriers.weight(value)
+        return carriers.real(value, carriers.held(value, self._engine.value(ident)))
 
     @override
     def replace(self, ident: int, tensor: torch.Tensor) -> None:

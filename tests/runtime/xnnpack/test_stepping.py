@@ -139,3 +139,27 @@ def test_quantised_value_is_read_in_its_steps() -> None:
     steps = entered(method, inputs_of(method.metadata))
     steps.run_to(1)
     assert steps.value(steps.nodes[0].outputs[0]).dtype is torch.int8
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_quantised_values_say_what_they_stand_for(engine: str) -> None:
+    path = DATA / "corpus/special/xnnpack_int8_static/model.pte"
+    method = Runtime().load_program(path).load_method("forward", engine=engine)
+    steps = entered(method, inputs_of(method.metadata))
+    read: dict[int, torch.Tensor | None] = {}
+    for node in steps.nodes:
+        steps.step()
+        read.update((ident, steps.real(ident)) for ident in (*node.inputs, *node.outputs))
+        if node.kind == "Convert":  # between a number and its steps
+            given, made = (steps.value(ident) for ident in (node.inputs[0], node.outputs[0]))
+            plain, quantised = (given, made) if given.is_floating_point() else (made, given)
+            ident = node.outputs[0] if quantised is made else node.inputs[0]
+            real = steps.real(ident)
+            assert real is not None
+            step = float(real.diff().abs()[quantised.diff() != 0].min())
+            inside = (quantised > -128) & (quantised < 127)  # others are cut off
+            assert (real - plain)[inside].abs().max() <= 0.51 * step
+    assert {real is None for real in read.values()} == {True, False}
+    for ident, real in read.items():
+        assert (real is None) == steps.value(ident).is_floating_point()
+        assert real is None or real.shape == steps.value(ident).shape
