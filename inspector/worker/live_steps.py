@@ -119,7 +119,7 @@ class LiveWalk(Walk):
         tensor = steps.value(value)
         few = tensor.flatten()[:_NUMBERS]
         numbers: Any = few.double() if few.is_floating_point() else few
-        real = steps.real(value)
+        real: Any = steps.real(value)
         stands_for = None if real is None else real.flatten()[:_NUMBERS].tolist()
         return {
             "value": value,
