@@ -1,0 +1,75 @@
+"""Convolutions of single pixels, as in squeeze-and-excite gates, run as products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from compiler import to_edge
+from runtime import DebugLevel, EventTracer, Runtime
+from runtime.lean import fuse
+from tests.runtime.samples import assert_close
+
+pytestmark = pytest.mark.slow
+
+NETS: dict[str, Callable[[], nn.Module]] = {
+    "plain": lambda: nn.Conv2d(6, 10, 1),
+    "no bias": lambda: nn.Conv2d(6, 10, 1, bias=False),
+    "relu": lambda: nn.Sequential(nn.Conv2d(6, 10, 1), nn.ReLU()),
+    "hardswish": lambda: nn.Sequential(nn.Conv2d(6, 10, 1), nn.Hardswish()),
+    "bounds": lambda: nn.Sequential(nn.Conv2d(6, 10, 1), nn.ReLU6()),
+    "norm": lambda: nn.Sequential(nn.Conv2d(6, 10, 1), nn.BatchNorm2d(10), nn.ReLU()),
+    "strides": lambda: nn.Conv2d(6, 10, 1, stride=2),
+    "gate": lambda: nn.Sequential(nn.Conv2d(6, 4, 1), nn.ReLU(), nn.Conv2d(4, 6, 1)),
+}
+OTHERS: dict[str, Callable[[], nn.Module]] = {
+    "padding": lambda: nn.Conv2d(6, 10, 1, padding=1),
+    "groups": lambda: nn.Conv2d(6, 10, 1, groups=2),
+    "window": lambda: nn.Conv2d(6, 10, 3, padding=1),
+}
+
+
+def products_of(make: Callable[[], nn.Module], given: torch.Tensor) -> tuple[int, Any, Any]:
+    """Return how many products there are, what a lean run makes, and what a traced one makes."""
+    torch.manual_seed(0)
+    module = nn.Sequential(make(), nn.Identity()).eval()
+    program = to_edge(torch.export.export(module, (given,))).to_executorch()
+    taken: list[bool] = []
+    known = fuse._is_product
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fuse, "_is_product", lambda layer: taken.append(known(layer)) or taken[-1])
+        lean = Runtime().load_program(program.buffer).load_method("forward")
+        found = [lean.execute([given]) for _ in range(3)][-1]
+    tracer = EventTracer(DebugLevel.INTERMEDIATE)
+    traced = Runtime().load_program(program.buffer, tracer=tracer).load_method("forward")
+    return sum(taken), found, traced.execute([given])
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("name", NETS)
+def test_convolutions_of_single_pixels_are_products(name: str, rows: int) -> None:
+    count, found, wanted = products_of(NETS[name], torch.randn(rows, 6, 1, 1))
+    assert count == (2 if name == "gate" else 1)
+    assert_close(found, wanted, 1e-6)
+    assert found[0].stride() == wanted[0].stride()
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_convolutions_are_none(name: str) -> None:
+    count, found, wanted = products_of(OTHERS[name], torch.randn(2, 6, 1, 1))
+    assert count == 0
+    assert_close(found, wanted, 1e-6)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_products_hand_on_what_is_not_a_number(name: str) -> None:
+    given = torch.randn(2, 6, 1, 1)
+    given[0, 2] = torch.nan
+    given[1, 0] = torch.inf
+    count, (found,), (wanted,) = products_of(NETS[name], given)
+    assert count
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
