@@ -1,4 +1,4 @@
-"""Convolutions of single pixels, as in squeeze-and-excite gates, run as products."""
+"""Convolutions of single pixels, of a picture or of a gate, run as products."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ OTHERS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-def products_of(make: Callable[[], nn.Module], given: torch.Tensor) -> tuple[int, Any, Any]:
+def products_of(
+    make: Callable[[], nn.Module], given: torch.Tensor, kind: str = "_is_product"
+) -> tuple[int, Any, Any]:
     """Return how many products there are, what a lean run makes, and what a traced one makes."""
     torch.manual_seed(0)
     module = nn.Sequential(make(), nn.Identity()).eval()
     program = to_edge(torch.export.export(module, (given,))).to_executorch()
     taken: list[bool] = []
-    known = fuse._is_product
+    known = getattr(fuse, kind)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fuse, "_is_product", lambda layer: taken.append(known(layer)) or taken[-1])
+        patch.setattr(fuse, kind, lambda layer: taken.append(known(layer)) or taken[-1])
         lean = Runtime().load_program(program.buffer).load_method("forward")
         found = [lean.execute([given]) for _ in range(3)][-1]
     tracer = EventTracer(DebugLevel.INTERMEDIATE)
@@ -71,5 +73,27 @@ def test_products_hand_on_what_is_not_a_number(name: str) -> None:
     given[0, 2] = torch.nan
     given[1, 0] = torch.inf
     count, (found,), (wanted,) = products_of(NETS[name], given)
+    assert count
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 5, 7), (3, 6, 4, 4)])
+@pytest.mark.parametrize("name", [name for name in NETS if name != "strides"])
+def test_convolutions_pixel_by_pixel_are_products_of_packed_weights(
+    name: str, shape: tuple[int, ...]
+) -> None:
+    for given in (torch.randn(shape), torch.randn(shape).to(memory_format=torch.channels_last)):
+        count, found, wanted = products_of(NETS[name], given, "_is_pixelwise")
+        assert count == (2 if name == "gate" else 1)
+        assert_close(found, wanted, 1e-6)
+        assert found[0].stride() == wanted[0].stride()
+
+
+@pytest.mark.parametrize("name", [name for name in NETS if name != "strides"])
+def test_products_of_packed_weights_hand_on_what_is_not_a_number(name: str) -> None:
+    given = torch.randn(2, 6, 3, 3)
+    given[0, 2, 1, 1] = torch.nan
+    given[1, 0, 0, 0] = torch.inf
+    count, (found,), (wanted,) = products_of(NETS[name], given, "_is_pixelwise")
     assert count
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
