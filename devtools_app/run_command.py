@@ -129,7 +129,7 @@ class RunCommand:
             self._window.notice(Notice(f"The trace is not whole: {trace['failure']}.", "warning"))
         names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
         folder = Path(execution.target)
-        made = tuple(str(folder / name) for name in names) if trace["recorded"] else ()
+        made = tuple(str(folder / name) for name in names if (folder / name).exists())
         desk, sessions = self._window.desk, self._window.store.state.sessions
         one = next((one for one in sessions if one.id == execution.session), None)
         what = runnable(one.id, one.session) if one is not None else None

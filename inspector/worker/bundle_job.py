@@ -69,9 +69,7 @@ def bundle_into(job: BundleJob, folder: Path, say: Say) -> dict[str, Any]:
         try:
             (folder / MADE).write_bytes(data)
         except OSError as error:
-            raise NotWrittenError(
-                f"the bundled program cannot be written: {error.strerror or error}"
-            ) from error
+            raise NotWrittenError("the bundled program", error) from error
     return _report(job, suites, len(data))
 
 

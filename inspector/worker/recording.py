@@ -23,14 +23,22 @@ _TAIL = bytes(ALIGNMENT)  # zeros at the end, by which a debug buffer is known w
 
 
 class NotWrittenError(Exception):
-    """A disk that refuses."""
+    """A disk that refuses.
+
+    Attributes:
+        reason: in the words of the system
+    """
+
+    def __init__(self, name: str, error: OSError) -> None:
+        self.reason = error.strerror or str(error)
+        super().__init__(f"{name} cannot be written: {self.reason}")
 
 
 class Recording:
     """The trace of a run, whose logged tensors are streamed to the folder.
 
     A disk that fills up ends the logging, not the run; the end of the debug buffer then makes room
-    for the outputs and the trace.
+    for the outputs and the trace. Where the trace finds no room either, the outputs stay alone.
 
     Attributes:
         tracer: to be given to the program; None where nothing is recorded
@@ -44,13 +52,14 @@ class Recording:
         self._folder = folder
         self._buffer = folder / BUFFER
         self._inputs = b""
+        self._failure = ""
         self.tracer: EventTracer | None = None
         if not traced:
             return
         try:
             self._sink = FileSink(self._buffer)
         except OSError as error:
-            raise _not_written(BUFFER, error) from error
+            raise NotWrittenError(BUFFER, error) from error
         chosen = DebugFilter(operators=only or None)
         self.tracer = EventTracer(
             DebugLevel(DEBUG_LEVELS.index(level)), sink=self._sink, only=chosen
@@ -70,15 +79,11 @@ class Recording:
             _write(self._folder / OUTPUTS, saved)
             return {"events": 0, "debug_bytes": 0, "failure": ""}
         self._sink.close()
-        dump = self.tracer.trace()
-        trace = etdump.encode(dump)
-        if self._sink.failure:
-            dump = self._make_room(dump, len(saved) + len(trace) + _SPARE)
-            trace = etdump.encode(dump)
-        _write(self._folder / OUTPUTS, saved)
-        _write(self._folder / TRACE, trace)
+        reason = self._sink.failure.rpartition(": ")[2]
+        self._failure = f"{BUFFER} ends early: {reason}" if reason else ""
+        dump = self._left(saved, self.tracer.trace())
         self._end_with_zeros()
-        if self._inputs and not self._sink.failure:
+        if self._inputs and not self._failure:
             with contextlib.suppress(
                 NotWrittenError
             ):  # everything else is there, and they can be given again
@@ -86,8 +91,49 @@ class Recording:
         return {
             "events": sum(len(run.events) for run in dump.run_data),
             "debug_bytes": self._buffer.stat().st_size,
-            "failure": self._why(),
+            "failure": self._failure,
         }
+
+    def _left(self, saved: bytes, dump: etdump.ETDump) -> etdump.ETDump:
+        """Write outputs and trace; return the trace that there was room for.
+
+        First without cutting the debug buffer, then with some of it, with nothing of it, and at
+        last without the trace.
+        """
+        trace = etdump.encode(dump)
+        wanted = len(saved) + len(trace) + _SPARE
+        if self._failure:
+            dump = self._make_room(dump, wanted)
+        for room in (wanted, self._buffer.stat().st_size):
+            try:
+                self._put(saved, dump)
+            except NotWrittenError as error:
+                self._failure = f"{BUFFER} ends early: {error.reason}"
+                dump = self._make_room(dump, room)
+            else:
+                return dump
+        try:
+            self._put(saved, dump)
+        except NotWrittenError as error:
+            _write(self._folder / OUTPUTS, saved)
+            self._failure = f"{TRACE} is missing: {error.reason}"
+            return etdump.dump(())
+        return dump
+
+    def _put(self, saved: bytes, dump: etdump.ETDump) -> None:
+        try:
+            _write(self._folder / OUTPUTS, saved)
+            _write(self._folder / TRACE, etdump.encode(dump))
+        except NotWrittenError:
+            (self._folder / TRACE).unlink(missing_ok=True)
+            raise
+
+    def drop_trace(self, reason: str) -> dict[str, Any]:
+        """Take the trace away for want of room; return what became of it."""
+        (self._folder / TRACE).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.truncate(self._buffer, 0)
+        return {"events": 0, "debug_bytes": 0, "failure": f"{TRACE} is missing: {reason}"}
 
     def close(self) -> None:
         """Let go of the debug buffer's file."""
@@ -108,10 +154,6 @@ class Recording:
             if self._buffer.stat().st_size:
                 with self._buffer.open("ab") as stream:
                     stream.write(_TAIL)
-
-    def _why(self) -> str:
-        reason = self._sink.failure.rpartition(": ")[2]
-        return f"{BUFFER} ends early: {reason}" if reason else ""
 
 
 def _within(dump: etdump.ETDump, size: int) -> etdump.ETDump:
@@ -147,8 +189,4 @@ def _write(path: Path, data: bytes) -> None:
     try:
         path.write_bytes(data)
     except OSError as error:
-        raise _not_written(path.name, error) from error
-
-
-def _not_written(name: str, error: OSError) -> NotWrittenError:
-    return NotWrittenError(f"{name} cannot be written: {error.strerror or error}")
+        raise NotWrittenError(path.name, error) from error

@@ -89,7 +89,13 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
         trace = recording.write(outputs)
         report = _report(job, method, (inputs, outputs), measured)
         report["trace"] = {"recorded": job.traced, **trace}
-        return _written(report, folder)
+        try:
+            return _written(report, folder)
+        except NotWrittenError as error:
+            if not job.traced:
+                raise
+            report["trace"] |= recording.drop_trace(error.reason)
+            return _written(report, folder)
 
 
 def options_of(job: RunJob) -> dict[str, Any]:
@@ -215,5 +221,5 @@ def _written(report: dict[str, Any], folder: Path) -> dict[str, Any]:
     try:
         (folder / REPORT).write_text(text, "utf-8")
     except OSError as error:
-        raise NotWrittenError(f"{REPORT} cannot be written: {error.strerror or error}") from error
+        raise NotWrittenError(REPORT, error) from error
     return report

@@ -331,6 +331,23 @@ def test_outputs_survive_a_disk_that_takes_nothing_logged(tmp_path: Path) -> Non
     assert not any(isinstance(event, etdump.DebugEvent) for event in dump.events)
 
 
+def test_outputs_survive_a_trace_that_is_larger_than_files_may_be(
+    here: None, tmp_path: Path
+) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, before[1]))
+    try:
+        folder, out = DATA / "corpus/v1.5.1/tinygpt_portable", tmp_path / "out"
+        answer = run("run", folder / "model.pte", "-o", out, "--runs", 20, "--format", "json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert answer.code == 4
+    assert valid(answer, "run")["data"]["trace"]["failure"] == "run.etdp is missing: File too large"
+    assert not (out / "run.etdp").exists()
+    (logits,) = torch.load(out / "outputs.pt", weights_only=True)
+    assert bool(logits.isfinite().all())
+
+
 def test_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "devtools_app", "run", str(STATE), "-v"]
     command += ["-o", str(tmp_path / "out"), "--runs", "999999999", "--no-trace"]
