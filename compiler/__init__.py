@@ -116,6 +116,8 @@ _HOME = {
     "to_edge_transform_and_lower": "managers",
 }
 
+__all__ = [*_HOME]  # pyright: ignore[reportUnsupportedDunderAll] - for tutorials that import *
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
     if name not in _HOME:

@@ -61,9 +61,13 @@ class CancelledError(CompileError):
 def source_line(node: torch.fx.Node) -> str:
     """Return ``file:line`` of the user's code a node comes from, empty when unknown.
 
-    Lines of torch itself, such as those of its layers, count only where there are no others.
+    Lines of torch itself, such as those of its layers, count only where there are no others. An
+    input comes from no line: where it is first read is the next best.
     """
-    frames = _FRAME.findall(str(node.meta.get("stack_trace") or ""))
+    trace = node.meta.get("stack_trace")
+    if not trace and node.op == "placeholder":
+        trace = next(filter(None, (user.meta.get("stack_trace") for user in node.users)), "")
+    frames = _FRAME.findall(str(trace or ""))
     own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
     return ":".join((own or frames)[-1]) if frames else ""
 

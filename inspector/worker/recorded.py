@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 from compiler.edge.dim_order import NAMESPACE
 from inspector.api.etrecord import ETRecord, parse_etrecord
 from inspector.api.serde_rewrite import OWN_NAMESPACE
+from schema.errors import FormatError
 
 FORWARD = "forward"
 
@@ -25,15 +26,17 @@ def recorded_programs(path: str, methods: tuple[str, ...]) -> Mapping[str, Expor
         path: of the record
         methods: only these; empty for all
 
-    Raises: FormatError, OSError if it is no record; RebuildError if torch cannot make a program
-        of it; KeyError naming the methods there are; ValueError if none was recorded
+    Raises: FormatError, OSError if it is no record, or none was recorded; RebuildError if torch
+        cannot make a program of it; KeyError naming the methods there are
     """
     record = parse_etrecord(path)
     names = tuple(record.artifact.roles.edge)
     if record.artifact.roles.exported and FORWARD not in names:
         names = (FORWARD, *names)
     if not names:
-        raise ValueError(f"{path} holds no program; record it with generate_etrecord=True")
+        reason = next((f"{i.where}: {i.message}" for i in record.artifact.issues), "")
+        found = f"none ({reason})" if reason else "none; record it with generate_etrecord=True"
+        raise FormatError("a recorded program", found, file=path)
     missing = [name for name in methods if name not in names]
     if missing:
         raise KeyError(f"no method {missing[0]!r}; there is {', '.join(names)}")

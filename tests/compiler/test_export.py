@@ -192,6 +192,9 @@ def test_every_documented_name_is_there() -> None:
         assert getattr(compiler, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         compiler.nothing  # noqa: B018
+    given: dict[str, Any] = {}
+    exec("from compiler import *", given)
+    assert compiler._HOME.keys() <= given.keys()
 
 
 def test_documented_edge_graphs_of_convolution_and_linear() -> None:

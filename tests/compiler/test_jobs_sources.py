@@ -21,6 +21,7 @@ from inspector.api.etrecord import parse_etrecord
 from inspector.worker import exporter
 from inspector.worker.exporter import AnswerError
 from inspector.worker.recorded import adopt_dim_order, recorded_programs
+from schema.errors import FormatError
 from tests.compiler.test_jobs import SOURCES, line_of
 
 pytestmark = pytest.mark.slow
@@ -196,6 +197,18 @@ def test_recorded_edge_programs_have_the_compilers_operators(path: Path) -> None
     assert set(recorded_programs(str(path), ())) == set(record.artifact.roles.edge)
     with pytest.raises(KeyError, match="no method 'other'"):
         recorded_programs(str(path), ("other",))
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1])
+def test_record_that_was_cut_off_is_refused_with_what_is_wrong_with_it(
+    share: float, tmp_path: Path
+) -> None:
+    whole = RECORDS[0].read_bytes()
+    cut = tmp_path / "cut.etrecord"
+    cut.write_bytes(whole[: int(len(whole) * share)])
+    with pytest.raises(FormatError, match="zip") as found:
+        recorded_programs(str(cut), ())
+    assert found.value.file == str(cut)
 
 
 @pytest.mark.parametrize(
