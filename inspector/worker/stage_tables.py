@@ -86,9 +86,20 @@ class StageTables:
     def complete(self, edge: EdgeProgramManager) -> None:
         """Note the graphs of methods that were not lowered again, since nothing had changed."""
         for method, program in edge.lowered_programs.items():
-            if not any((one.stage, one.method) == (EDGE, method) for one in self._steps):
-                self.take(EDGE, method, program.graph_module, 0.0)
-                self.take(DELEGATE, method, edge.exported_program(method).graph_module, 0.0)
+            if any((one.stage, one.method) == (EDGE, method) for one in self._steps):
+                continue
+            mine = [one for one in self._steps if (one.stage, one.method) == (DELEGATE, method)]
+            at = self._steps.index(mine[0]) if mine else len(self._steps)
+            # delegated anew, and taken for made of what was exported: it is of the edge program
+            self._steps = [one for one in self._steps if not any(one is own for own in mine)]
+            self._latest[method] = self._exported.get(method)
+            self._whole.pop(method, None)
+            whole, owned = program.graph_module, edge.exported_program(method).graph_module
+            time_ms = sum(one.time_ms for one in mine)
+            self._steps[at:at] = [
+                self._step(EDGE, method, whole, 0.0),
+                self._step(DELEGATE, method, owned, time_ms),
+            ]
 
     def take(self, stage: str, method: str, module: torch.fx.GraphModule, seconds: float) -> None:
         """Note a stage and the graph it leaves; the first of a method is what was exported."""
@@ -117,8 +128,9 @@ class StageTables:
 
     def _kept(self, graph: Graph, before: int | None) -> int | None:
         """Return the number of a graph, that of the one before if it is the same."""
-        if before is not None and self._graphs[before] == graph:
-            return before
+        for known in (before, *range(len(self._graphs))):
+            if known is not None and self._graphs[known] == graph:
+                return known
         if self._nodes + len(graph) > MOST_NODES:
             self._note = f"graphs beyond {MOST_NODES:,} nodes in all were not kept"
             return None

@@ -117,6 +117,34 @@ def test_warm_compile_has_the_graphs_of_what_was_not_done_again(tmp_path: Path) 
     assert other.graphs[-1] != first.graphs[-1]
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [Rules(deny_ops=("aten.sigmoid.default",)), Rules(min_nodes=50), Rules(max_partitions=1)],
+)
+def test_program_that_is_delegated_anew_has_the_stages_of_one_made_anew(
+    tmp_path: Path, rules: Rules
+) -> None:
+    warm = Warm()
+    for name in ("first", "changed", "anew"):
+        (tmp_path / name).mkdir()
+    log_of("rough", tmp_path / "first", warm=warm)
+    changed = log_of("rough", tmp_path / "changed", warm=warm, rules=rules)
+    anew = log_of("rough", tmp_path / "anew", rules=rules)
+    assert names(changed) == names(anew) == ["export", "edge", "delegate"]
+    assert_consistent(changed)
+
+    def told(log: StageLog) -> list[object]:
+        shown = [step for step in log.steps if step.after is not None]
+        changes = [
+            one and (one.kept, one.added, one.removed, one.replaced, one.lineage)
+            for one in (step.change for step in shown)
+        ]
+        steps = [(step.stage, step.method, step.nodes) for step in shown]
+        return list(zip(steps, changes, strict=True))
+
+    assert told(changed) == told(anew)
+
+
 def test_graphs_beyond_the_limit_are_counted_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
