@@ -245,8 +245,12 @@ class _Analysis:
         self._tell(0, found.count)
         going = GraphRun(reference.program, self._state, found)
         names = zip(going.user_inputs, inputs.values, strict=False)
+        known = {name: value for name, value in names if value is not None}
         both = _both if going.writes else _shared
-        going.run({name: both(value) for name, value in names if value is not None})
+        for name, value in known.items():
+            if hasattr(value, "shape"):
+                found.made((), name, [value, value], 0)  # a loop may begin with it
+        going.run({name: both(value) for name, value in known.items()})
         found.errors = going.errors
 
     def _inputs(

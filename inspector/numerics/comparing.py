@@ -368,6 +368,8 @@ def _replaced(pair: list[Any], index: int, found: Any) -> Any:  # noqa: ANN401
         found = found.reshape(like.shape)
     if isinstance(own, (tuple, list)):
         items = list(cast("Sequence[Any]", own))
+        if index >= len(items):
+            return tuple(items)  # of a map over an unknown number of rows
         items[index] = found.contiguous()
         return tuple(items)
     if index and own is UNKNOWN:

@@ -7,6 +7,7 @@ instruction reads. What cannot be told is left out, with a reason; nothing is gu
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 
 from inspector import record_maps
@@ -20,6 +21,7 @@ from inspector.numerics.join_facts import (
     Target,
     delegate_members,
 )
+from inspector.numerics.loop_copies import CLONE, loop_copies
 from inspector.numerics.payload_flow import outputs_by_flow
 from inspector.numerics.traced import COPY_INDEX, VIEW, Output, instruction_outputs
 from inspector.session import Session
@@ -55,6 +57,7 @@ class _Joining:
         self.flat, self.plan = facts.flat, facts.plan
         self.outputs, self.handles = facts.outputs, facts.handles
         self.boundaries: dict[tuple[int, int], tuple[Value, str]] = {}
+        self.copies = self._loop_copies()
         self._reset()
 
     def _reset(self) -> None:
@@ -112,6 +115,8 @@ class _Joining:
             self._view(step, call.args[0])
         elif name == WRITE_BACK and not self.facts.candidates(step, WRITE_BACK):
             self._alike(step, call.args[1] if len(call.args) > 1 else -1)
+        elif step in self.copies:
+            self._copied(step, self.copies[step])
         elif step in self.outputs and name != COPY_INDEX:
             operator = one_spelling(name)
             node = self._node(step, operator)
@@ -122,6 +127,26 @@ class _Joining:
                 self._forget(step)
         else:
             self._forget(step)
+
+    def _loop_copies(self) -> Mapping[int, Value]:
+        clones = [
+            step
+            for step, (_, _, instruction) in enumerate(instructions(self.plan))
+            if isinstance(args := instruction.instr_args, m.KernelCall)
+            and operator_name(self.plan, args) == CLONE
+            and not self.facts.candidates(step, one_spelling(CLONE))
+        ]
+        found = loop_copies(self.flat, self.handles, clones)
+        return {
+            step: value
+            for step, value in found.items()
+            if all(self.facts.alike(output, value) for output in self.outputs.get(step, ()))
+        }
+
+    def _copied(self, step: int, value: Value) -> None:
+        handles = tuple(self.handles.get(step, ()))
+        for output in self.outputs.get(step, ()):
+            self._define(output, Target(value, value[1], (), handles, FLOW, same=False))
 
     def _node(self, step: int, operator: str) -> tuple[FlatNode, str] | None:
         """Return the node an instruction is, and how that is known."""
@@ -322,5 +347,17 @@ def _one_value(wanted: set[Value]) -> Value | None:
     asked = min(wanted, default=None)
     if asked is None or len(wanted) == 1:
         return asked
+    outer = min(wanted, key=lambda value: len(value[0]))
+    depth = len(outer[0])
+    if all(
+        value == outer or len(value[0]) > depth == len(_shared(value, outer)) for value in wanted
+    ):
+        return outer  # the others are what branches inside of it were given
     inner = {(scope[:-1], scope[-1].rpartition("/")[0], name) for scope, name in wanted if scope}
     return asked if len(inner) == 1 and all(scope for scope, _ in wanted) else None
+
+
+def _shared(one: Value, other: Value) -> list[str]:
+    """Return the nested graphs that both values are in, outermost first."""
+    pairs = zip(one[0], other[0], strict=False)
+    return [a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)]

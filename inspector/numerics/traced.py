@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -190,16 +191,31 @@ def _derive(
 ) -> None:
     """Add what moves, views and stacks hold: the tensors of the instructions they read from."""
     definer: dict[int, tuple[int, int]] = {}
+    writers = Counter(
+        output.value
+        for step, each in outputs.items()
+        for output in each
+        if executed is None or step in executed
+    )
     for step, (_, _, instruction) in enumerate(instructions(plan)):
         if executed is not None and step not in executed:
             continue
         args = instruction.instr_args
         if step not in found and len(outputs.get(step, ())) == 1:
             made = _derived(plan, args, definer, found)
+            if writers[_stacked(plan, args)] > 1:
+                made = []  # branches took turns, and nothing says in which order
             if made:
                 found[step] = tuple({0: each} for each in made)
         for output in outputs.get(step, ()):
             definer[output.value] = (step, output.slot)
+
+
+def _stacked(plan: m.ExecutionPlan, args: object) -> int:
+    """Return the value of which an instruction puts each pass into a stack, -1 for none."""
+    if isinstance(args, m.KernelCall) and len(args.args) > 1:
+        return args.args[1] if operator_name(plan, args) == COPY_INDEX else -1
+    return -1
 
 
 def _derived(

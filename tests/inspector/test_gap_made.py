@@ -29,7 +29,11 @@ DELEGATED = (
     *("attention", "channels_last", "conv_bn", "depthwise_two_heads", "elementwise", "gru"),
     *("half_net", "multi_head", "pools", "softmax"),
 )
-LOOPS = ("cond_nested", "scan", "while_loop", "while_loop_swap")
+LOOPS = (
+    *("cond_nested", "map_of_cond", "map_two", "nested_loops", "scan", "while_loop"),
+    "while_loop_swap",
+)
+TURNS = ("map_of_cond",)  # whose rows come from branches that take turns: nobody says which when
 DECOMPOSED = ("gru",)  # whose exported nodes are whole layers
 TOLD = (FUSED, SHARED, AT_BOUNDARY)
 CASES = [*((name, False) for name in PORTABLE), *((name, True) for name in DELEGATED)]
@@ -91,7 +95,9 @@ def test_gap_of_branches_and_loops_compares_each_pass_with_its_own(
     report = analyse_gap(found.session, Options())
     run = report.runs[0]  # whose inputs are the example inputs
     cover = report.coverage([run])
-    assert cover["compared"] >= 0.9 * cover["instruction_outputs"]
+    left = [(row.operator, row.reason) for row in run.rows if not row.compared]
+    assert len(left) == (1 if name in TURNS else 0), left
+    assert cover["compared"] + cover["stated_reasons"] == cover["instruction_outputs"]
     assert run.first_divergence() is None
     assert not any(row.total and row.total.max_abs for row in run.rows)
 
