@@ -41,6 +41,12 @@ class TensorRule:
     min_elements: int = 0
     max_elements: int | None = None
 
+    def __str__(self) -> str:
+        parts = [" or ".join(self.dtypes)] if self.dtypes else []
+        parts += _bounds(self.min_rank, self.max_rank, "dimensions")
+        parts += _bounds(self.min_elements, self.max_elements, "elements")
+        return f"the rule for {', '.join(parts) or 'any tensor'}"
+
     def fits(self, tensor: torch.Tensor) -> bool:
         """Return whether a tensor is one of those the rule is about."""
         if self.dtypes and str(tensor.dtype).removeprefix("torch.") not in self.dtypes:
@@ -61,6 +67,11 @@ class TensorRule:
             if isinstance(value, torch.Tensor) and self.fits(value):
                 return f"{where} is {value_of(each)}"
         return ""
+
+
+def _bounds(least: int, most: int | None, what: str) -> list[str]:
+    found = [f"at least {least} {what}"] if least else []
+    return found if most is None else [*found, f"at most {most} {what}"]
 
 
 def _or_any(most: int | None) -> float:

@@ -112,6 +112,21 @@ def test_rule_keeps_out_what_it_is_about(rules: PartitionRules, wanted: set[str]
     manager.to_executorch()
 
 
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (TensorRule(), "any tensor"),
+        (TensorRule(("float32", "int8")), "float32 or int8"),
+        (TensorRule(min_rank=1, max_rank=2), "at least 1 dimensions, at most 2 dimensions"),
+        (TensorRule(("int8",), max_elements=9), "int8, at most 9 elements"),
+    ],
+)
+def test_veto_says_which_tensors_its_rule_is_about(rule: TensorRule, said: str) -> None:
+    assert str(rule) == f"the rule for {said}"
+    reasons = [v.reason for v in _found(_steered(PartitionRules(deny_tensors=(rule,)))).values()]
+    assert all("TensorRule(" not in reason for reason in reasons)
+
+
 def test_without_rules_nothing_changes() -> None:
     plain = to_edge_transform_and_lower(exported(Net(), X), partitioner=EVERYTHING)
     assert payloads(_steered(PartitionRules())) == payloads(plain)
