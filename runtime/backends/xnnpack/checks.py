@@ -16,6 +16,7 @@ WITH_WEIGHTS = frozenset({"FullyConnected", "Conv2d", "DepthwiseConv2d", "ConvTr
 MOST_SIZE = 1 << 24
 """Of a kernel, a stride, a padding or an image, in elements along one dimension."""
 TRANSPOSED = 1  # flag of FullyConnected and BatchMatrixMultiply
+_OVER_IMAGES = (n.Convolution, n.Pooling, n.StaticResize)
 _NOT_RUN = "ScaledDotProductAttention"
 _BITS_OF_4 = frozenset({Datatype.QCINT4, Datatype.QBINT4})
 
@@ -37,6 +38,7 @@ def check_node(node: Node, values: Values, ready: set[int], fixed: frozenset[int
         or _bounds(node)
         or _types(node, values)
         or _fields(node, values)
+        or _claims(node, values)
     )
 
 
@@ -61,6 +63,16 @@ def _results(node: Node, values: Values, ready: set[int], fixed: frozenset[int])
             return f"its result is value {ident}, which is a constant or an argument"
         if ident in ready:
             return f"its result is value {ident}, which another node makes"
+    return ""
+
+
+def _claims(node: Node, values: Values) -> str:
+    """Return why a result cannot have the sizes it claims: memory is set aside for them."""
+    given, made = values[node.inputs[0]].dims, values[node.outputs[0]].dims
+    if isinstance(node.form, _OVER_IMAGES) and len(given) == len(made) and made[0] > given[0]:
+        return f"it makes {made[0]} images of {given[0]}"
+    if isinstance(node.form, n.Unary) and math.prod(made) > math.prod(given):
+        return f"its result has the sizes {list(made)}, its operand {list(given)}"
     return ""
 
 

@@ -173,6 +173,18 @@ FAULTS: dict[str, tuple[Callable[[], Case], Change, int | None, str]] = {
         0,
         "7 dimensions, at most 6",
     ),
+    "more images than it is given": (
+        convolution,
+        value(3, dims=(1 << 24, 6, 6, 8)),
+        1,
+        "16777216 images of 1",
+    ),
+    "more elements than it is given": (
+        convolution,
+        value(1, dims=(1, 6, 600, 400)),
+        0,
+        "[1, 6, 600, 400], its operand [1, 6, 6, 4]",
+    ),
     "dimensions that do not count": (convolution, value(1, num_dims=3), 0, "4 sizes for 3"),
     "constant that is too short": (
         convolution,
