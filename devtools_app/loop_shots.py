@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QEventLoop, QPoint, QRect
+from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QPainter, QPixmap
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QMenu
 
 from devtools_app import shots
 from devtools_app.edit_menu import EditMenu
+from devtools_app.panel_shots import until, write_panels
 from devtools_app.state import Selection, SelectionKind
 from devtools_app.views.editing import edits_menu
 from devtools_app.window import MainWindow
@@ -38,6 +37,7 @@ def write_loop(folder: Path) -> None:
         with shots.open_window([str(made / PROGRAM), str(made / RECORD)]) as window:
             window.commands.recipes.trust(str(MODULE))
             _steps(window, folder)
+            write_panels(window, folder)
 
 
 def _compile(folder: Path) -> None:
@@ -57,11 +57,11 @@ def _steps(window: MainWindow, folder: Path) -> None:
     _write(window, shots.Shot("graph", SIZE, selection=chosen), folder / "loop_why.png")
     _point(window, chosen, folder / "loop_change.png")
     window.show_view("recipe")
-    _until(lambda: not window.previews.busy)
+    until(lambda: not window.previews.busy)
     _write(window, shots.Shot("graph", SIZE, selection=chosen), folder / "loop_recipe.png")
     window.bound["recompile"].trigger()
-    _until(lambda: not window.rounds.busy)
-    _until(lambda: len(window.store.state.sessions) > 1 and not window.measurer.running)
+    until(lambda: not window.rounds.busy)
+    until(lambda: len(window.store.state.sessions) > 1 and not window.measurer.running)
     window.show_view("node")
     _write(window, shots.Shot("compare", SIZE), folder / "loop_compare.png")
     window.store.update(overlay="change")
@@ -78,7 +78,7 @@ def _point(window: MainWindow, chosen: Selection, path: Path) -> None:
     menu.setActiveAction(submenu.menuAction())
     submenu.setActiveAction(action)
     action.hover()
-    _until(lambda: not window.previews.busy)
+    until(lambda: not window.previews.busy)
     view = shots.take(window, shots.Shot("graph", SIZE, selection=chosen))
     with QPainter(view) as painter:
         at = QPoint(SIZE[0] - 900, 200)
@@ -95,15 +95,6 @@ def _point(window: MainWindow, chosen: Selection, path: Path) -> None:
 def _picture(menu: QMenu) -> QPixmap:
     menu.resize(menu.sizeHint())
     return menu.grab()
-
-
-def _until(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE
-    while not done():
-        QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
-        if time.monotonic() > end:
-            raise shots.NotReadyError("a step of the loop did not come to its end")
-        time.sleep(0.005)
 
 
 def _write(window: MainWindow, shot: shots.Shot, path: Path) -> None:

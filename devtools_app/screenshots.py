@@ -7,6 +7,7 @@ from pathlib import Path
 
 from devtools_app import shots
 from devtools_app.loop_shots import write_loop
+from devtools_app.panel_shots import write_gap
 from devtools_app.start_page import SAMPLE
 from devtools_app.state import Selection, SelectionKind
 
@@ -28,6 +29,7 @@ def main() -> int:
             if number < 3:
                 dark = shots.Shot(view, _LARGE, dark=True, selection=chosen)
                 _write(window, dark, folder / f"{view}_dark.png")
+        write_gap(window, folder)
     write_loop(folder)
     return 0
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtGui import QFontMetrics, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
 _WIDE = 660  # logical pixels from which two columns of sentences can be read
@@ -27,6 +34,7 @@ class CardPage(QScrollArea):
         page = QWidget()
         page.setObjectName("page")
         page.setMaximumWidth(_WIDEST)
+        self._page = page
         self._head = QVBoxLayout()
         self._head.setSpacing(10)
         self._left, self._right = QVBoxLayout(), QVBoxLayout()
@@ -41,7 +49,11 @@ class CardPage(QScrollArea):
         layout.addLayout(self._head)
         layout.addLayout(self._columns)
         layout.addStretch(1)
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.timeout.connect(self._fit)
         self.setWidget(page)
+        page.installEventFilter(self)
 
     def clear(self) -> None:
         """Take all cards off the page."""
@@ -68,12 +80,33 @@ class CardPage(QScrollArea):
         """Push the cards of both columns to the top."""
         self._left.addStretch(1)
         self._right.addStretch(1)
+        self._fit_later()
 
     @override
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._arrange()
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fit_later()
+
+    def _fit_later(self) -> None:
+        """Let the page be as high as its cards are once they have their looks.
+
+        They get them when they are shown, of which a page that has been laid out is not told.
+        """
+        self._later.start(0)
+
+    def _fit(self) -> None:
+        page = self._page
+        if page.height() < page.minimumSizeHint().height():
+            self.event(QEvent(QEvent.Type.LayoutRequest))  # a scroll area fits its widget on this
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:  # the page's: it does not always go on
+            self._fit_later()
+        return super().eventFilter(watched, event)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QApplication, QStyleOptionViewItem
+from PySide6.QtWidgets import QApplication, QLabel, QStyleOptionViewItem
 
 from devtools_app.job_line import JobLine
 from devtools_app.recompiling import Phase, Recompiling, Round
@@ -16,6 +16,7 @@ from devtools_app.run_form import RunForm, Runnable
 from devtools_app.status_line import StatusLine
 from devtools_app.theme import Mode, Theme
 from devtools_app.viewmodels.table import Table, text_column
+from devtools_app.widgets.card_page import CardPage
 from devtools_app.widgets.dot_list import _JOINT
 from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
 from devtools_app.widgets.table_view import TableView
@@ -168,6 +169,21 @@ def test_plots_of_the_gap_leave_room_for_their_words(qtbot, theme) -> None:
     look.resize(look.minimumSize())
     look.show_differences(np.array([1, 2, 1]), 0.5, np.zeros((2, 2)))
     assert not look.grab().isNull()
+
+
+@pytest.mark.parametrize("heights", [(900, 100), (100, 900), (400, 400)])
+def test_page_is_as_high_as_cards_that_grow_while_it_is_shown(qtbot, heights) -> None:
+    page = CardPage("cards")
+    qtbot.addWidget(page)
+    page.resize(800, 300)
+    page.show()
+    for height in heights:
+        page.clear()
+        card = QLabel("card")
+        page.add_left(card)
+        page.end()
+        card.setMinimumHeight(height)
+        qtbot.waitUntil(lambda height=height: page.widget().height() >= height, timeout=20_000)
 
 
 # ---- points of sweeps
