@@ -15,7 +15,7 @@ from runtime import ErrorCode, ExecutionError, Runtime
 from runtime.backends.xnnpack import engines
 from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.host import HostEngine
-from runtime.backends.xnnpack.native import available
+from runtime.backends.xnnpack.native import available, child
 from runtime.backends.xnnpack.native.available import Availability, availability, examine
 from runtime.backends.xnnpack.native.probe import probe, probe_plan
 from runtime.backends.xnnpack.native.process import KernelProcess, library_folder
@@ -186,3 +186,29 @@ def test_worker_runs_the_kernels_in_its_own_process(tmp_path: Path) -> None:
     found = torch.load(tmp_path / "out.pt")
     for one, other in zip(found, (wanted, doubled, wanted), strict=True):
         assert torch.equal(one[0], other[0])
+
+
+ORPHAN = """
+import os, subprocess, sys
+code = '''
+import ctypes, importlib.util, os, sys
+spec = importlib.util.spec_from_file_location("child", sys.argv[1])
+child = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(child)
+child.leave_with_parent(0.05)
+print(os.getpid(), flush=True)
+ctypes.CDLL(None).pause()  # a call of a library that does not end
+'''
+made = subprocess.Popen([sys.executable, "-c", code, sys.argv[1]], stdout=subprocess.PIPE)
+sys.stdout.write(made.stdout.readline().decode())
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the real kernels run on Linux only")
+def test_kernels_in_a_call_end_when_their_parent_is_gone() -> None:
+    command = [sys.executable, "-c", ORPHAN, str(Path(child.__file__))]
+    # The pipe of errors is that of the orphan, too: it is closed when nobody is left.
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert int(found.stdout) > 0, found.stderr

@@ -16,6 +16,7 @@ import os
 import socket
 import struct
 import sys
+import threading
 import time
 from typing import Any
 
@@ -408,8 +409,25 @@ class Server:
             self.regions.pop(region, None)
 
 
+def leave_with_parent(every: float = 1.0) -> None:
+    """End this process when its parent is gone, even in the middle of a call of the library.
+
+    Args:
+        every: seconds between two looks
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(every)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
 def main() -> int:
     """Serve the socket whose number is given."""
+    leave_with_parent()
     Server().serve(socket.socket(fileno=int(sys.argv[1])))
     return 0
 
