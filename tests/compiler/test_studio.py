@@ -170,7 +170,7 @@ def test_difference_is_the_nodes_that_change_owner(studio: Studio) -> None:
     found = off.against(base)["forward"]
     assert dict(found.lost) == {"XnnpackBackend": ("aten_sigmoid_default",)}
     assert (dict(found.gained), found.partitions) == ({}, 1)
-    assert found.words.startswith("XnnpackBackend loses 1 node, +1 partition, +")
+    assert found.words.startswith("XnnpackBackend loses 1 node, 1 partition more, ")
     assert base.against(off)["forward"].gained == found.lost
     assert base.against(base)["forward"].words == "nothing changes"
 
