@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from inspector.jobs.description import (
     SourceKind,
     parse_source,
 )
+from inspector.jobs.emission import PASSES, WordError, check_passes, config_of
 from inspector.jobs.guard import (
     AUTO,
     WAYS,
@@ -83,6 +84,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--external-constants", action="store_true", help="constants into a .ptd beside the .pte"
+    )
+    parser.add_argument(
+        "--pass",
+        dest="passes",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"run before partitioners look: {', '.join(PASSES)}; may be repeated",
+    )
+    parser.add_argument(
+        "--backend-config",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="how the program is planned and written, as segment_alignment=64; may be repeated",
     )
     parser.add_argument(
         "--stages",
@@ -175,7 +191,17 @@ def _asked(options: Namespace) -> CompileJob:
         quantising(options),
         precision_asked(options),
         options.toolchain,
+        _known(check_passes, options.passes),
+        _known(config_of, options.backend_config),
     )
+
+
+def _known(check: Callable[[Sequence[str]], object], words: Sequence[str]) -> tuple[str, ...]:
+    try:
+        check(words)
+    except WordError as error:
+        raise CommandError(str(error), USAGE) from error
+    return tuple(words)
 
 
 def _answer(report: Mapping[str, Any], folder: str, issues: Sequence[Issue]) -> Answer:

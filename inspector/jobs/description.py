@@ -169,6 +169,8 @@ class CompileJob:
         precision: what is computed in another type
         toolchain: one of ``TOOLCHAINS``, empty for the built-in one; ``python`` is then the
             interpreter that has the other
+        passes: run over the program before partitioners look at it, by name, in their order
+        backend_config: how the program is planned and written, as ``segment_alignment=64``
     """
 
     source: Source
@@ -181,6 +183,8 @@ class CompileJob:
     quantising: Quantising = field(default_factory=Quantising)
     precision: Precision = field(default_factory=Precision)
     toolchain: str = ""
+    passes: tuple[str, ...] = ()
+    backend_config: tuple[str, ...] = ()
 
 
 def job_content(job: CompileJob) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from inspector.jobs.description import (
     CompileJob,
     job_from,
 )
+from inspector.jobs.emission import WordError, check_passes, config_of
 from inspector.jobs.recipe_paths import placed
 
 RECIPE = "recipe.json"
@@ -119,6 +120,11 @@ def parse_recipe(data: bytes, place: str) -> Recipe:
         there = ", ".join((*QUANTISING_MODES, "none"))
         raise RecipeError(f"{place}: job.quantising.mode: expected {there}, found {mode!r}")
     _check_precision(found, f"{place}: job.precision")
+    for name, check in (("passes", check_passes), ("backend_config", config_of)):
+        try:
+            check(getattr(found, name))
+        except WordError as error:
+            raise RecipeError(f"{place}: job.{name}: {error}") from error
     if found.toolchain and found.toolchain not in TOOLCHAINS:
         there = ", ".join(TOOLCHAINS)
         raise RecipeError(f"{place}: job.toolchain: expected {there}, found {found.toolchain!r}")

@@ -15,6 +15,7 @@ from inspector.jobs.description import (
     Source,
     SourceKind,
 )
+from inspector.jobs.emission import config_of
 from inspector.toolchain.script import stock_script
 
 _HEAD = '''"""Compiles a program as its recipe says: the same one, byte for byte.
@@ -67,19 +68,21 @@ def _source(job: CompileJob) -> list[str]:
 def _imports(job: CompileJob, source: str) -> Iterator[str]:
     names = {"ExecutorchBackendConfig", "MemoryPlanningPass"}
     lower = _lower(job)
+    table = ["from compiler.passes.table import standard_pass"] if job.passes else []
     if not job.partitioners:
-        yield from (f"from compiler import {', '.join(sorted({*names, lower}))}", source)
+        yield f"from compiler import {', '.join(sorted({*names, lower}))}"
+        yield from (*table, source)
         return
     names |= {"PartitionRules", "SteeredPartitioner", lower}
     names |= {"TensorRule"} if job.rules.deny_dtypes else set()
     names |= {"Granularity"} if job.rules.granularity != Rules().granularity else set()
     yield from ("from compiler import (", *(f"    {name}," for name in sorted(names)), ")")
     yield "from compiler.partitioners import make_partitioner, parse_partitioner"
-    yield source
+    yield from (*table, source)
 
 
 def _lower(job: CompileJob) -> str:
-    plain = not job.partitioners and job.precision == Precision()
+    plain = not job.partitioners and job.precision == Precision() and not job.passes
     return "to_edge" if plain else "to_edge_transform_and_lower"
 
 
@@ -125,8 +128,10 @@ def _delegation(job: CompileJob) -> Iterator[str]:
         yield "edge = to_edge(programs, constants)"
         return
     options = ["constant_methods=constants"]
-    if job.precision != Precision():
-        options.insert(0, "transform_passes=types.passes()")
+    passes = [f"standard_pass({name!r})" for name in job.passes]
+    passes += ["*types.passes()"] if job.precision != Precision() else []
+    if passes:
+        options.insert(0, f"transform_passes=[{', '.join(passes)}]")
     if job.partitioners:
         options.insert(0, "partitioner=partitioner")
         rules = [f"    {name}={value}," for name, value in _rules(job.rules)]
@@ -154,9 +159,12 @@ def _rules(rules: Rules) -> Iterator[tuple[str, str]]:
 
 
 def _emission(job: CompileJob) -> Iterator[str]:
-    planner = repr(job.memory_planner) if job.memory_planner else ""
+    config, planning = config_of(job.backend_config)
+    given = [repr(job.memory_planner)] if job.memory_planner else []
+    given += [f"{name}={value!r}" for name, value in planning.items()]
     yield from ("", "config = ExecutorchBackendConfig(")
-    yield f"    memory_planning_pass=MemoryPlanningPass({planner}),"
+    yield f"    memory_planning_pass=MemoryPlanningPass({', '.join(given)}),"
+    yield from (f"    {name}={value!r}," for name, value in config.items())
     if job.external_constants:
         yield "    external_constants=True,"
     yield from (")", "program = edge.to_executorch(config)")

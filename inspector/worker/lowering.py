@@ -24,10 +24,12 @@ from compiler.partitioners import (
     parse_partitioner,
     partitioner_names,
 )
+from compiler.passes.table import standard_pass
 from compiler.precision import TYPES, Precisions
 from compiler.stages import Observer
 from inspector.jobs.description import CompileJob, Precision, Rules
 from inspector.jobs.edits import means
+from inspector.jobs.emission import check_passes, config_of
 from inspector.worker.exporter import AnswerError
 from schema.etrecord.verdicts import Outcome, Verdict
 
@@ -43,6 +45,11 @@ def check_words(job: CompileJob) -> None:
         there = ", ".join(PLANNERS)
         raise AnswerError(f"no memory planner {job.memory_planner!r}; there is {there}")
     precisions_of(job)
+    try:
+        check_passes(job.passes)
+        backend_config(job)
+    except ValueError as error:
+        raise AnswerError(str(error)) from error
     for text in job.partitioners:
         if ".py:" not in text:
             _partitioner(text)
@@ -86,7 +93,8 @@ def lowered(
 
 def passes_of(job: CompileJob) -> list[Any]:
     """Return the passes a job asks for, to be run before partitioners look at the program."""
-    return precisions_of(job).passes() if job.precision != Precision() else []
+    typed = precisions_of(job).passes() if job.precision != Precision() else []
+    return [*(standard_pass(name) for name in job.passes), *typed]
 
 
 def partitioners_of(job: CompileJob) -> list[SteeredPartitioner]:
@@ -174,10 +182,15 @@ def sentences_of_rules(
 
 
 def backend_config(job: CompileJob) -> ExecutorchBackendConfig:
-    """Return how the program is to be planned and emitted."""
+    """Return how the program is to be planned and emitted.
+
+    Raises: ValueError for words that mean nothing, or contradict each other
+    """
+    config, planning = config_of(job.backend_config)
     return ExecutorchBackendConfig(
-        memory_planning_pass=MemoryPlanningPass(job.memory_planner or None),
+        memory_planning_pass=MemoryPlanningPass(job.memory_planner or None, **planning),
         external_constants=job.external_constants,
+        **config,
     )
 
 

@@ -119,6 +119,8 @@ def report(
             "external_constants": job.external_constants,
             "quantising": asdict(job.quantising),
             "precision": asdict(job.precision),
+            "passes": list(job.passes),
+            "backend_config": list(job.backend_config),
         },
         "memory": _memory(program),
         "verdicts": verdict_counts(edge),

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from compiler.partitioners import PartitionerNameError, parse_partitioner
 from inspector.jobs.description import EXECUTORCH, RECORD, REPORT, CompileJob, Source
+from inspector.jobs.emission import WordError, config_of
 from inspector.jobs.recipe import RECIPE, Recipe, recipe_of
 from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
@@ -37,7 +38,7 @@ _HONOURED = {
 }
 _ELSEWHERE = (
     *("source", "python", "methods", "partitioners", "memory_planner"),
-    *("external_constants", "toolchain"),
+    *("external_constants", "toolchain", "backend_config"),
 )
 
 
@@ -96,8 +97,12 @@ class _Heard:
 def _asked(job: CompileJob) -> dict[str, Any]:
     """Return the job as the other interpreter takes it.
 
-    Raises: ToolchainError for a partitioner's options that cannot be read
+    Raises: ToolchainError for options of a partitioner or of the backend config that mean nothing
     """
+    try:
+        config, planning = config_of(job.backend_config)
+    except WordError as error:
+        raise ToolchainError(str(error), blame="usage") from error
     partitioners: list[dict[str, Any]] = []
     for text in job.partitioners:
         try:
@@ -105,7 +110,8 @@ def _asked(job: CompileJob) -> dict[str, Any]:
         except PartitionerNameError as error:
             raise ToolchainError(str(error), blame="usage") from error
         partitioners.append({"name": asked.name, "options": dict(asked.options)})
-    return {**asdict(job), "partitioners": partitioners}
+    told = {"partitioners": partitioners, "backend_config": config, "memory_planning": planning}
+    return {**asdict(job), **told}
 
 
 def without_effect(job: CompileJob) -> list[str]:
@@ -201,6 +207,8 @@ def _report(
             "external_constants": job.external_constants,
             "quantising": asdict(job.quantising),
             "precision": asdict(job.precision),
+            "passes": list(job.passes),
+            "backend_config": list(job.backend_config),
         },
         "memory": result["memory"],
         "verdicts": counts,

@@ -14,7 +14,7 @@ import torch
 from compiler.edge.store import EdgeStore
 from compiler.managers import EdgeProgramManager
 from compiler.stages import Observer
-from inspector.jobs.description import CompileJob, Precision, Quantising, SourceKind
+from inspector.jobs.description import CompileJob, Quantising, SourceKind
 from inspector.worker.exporter import Exported, Say, is_users
 from inspector.worker.lowering import lowered
 from inspector.worker.quantising import quantised
@@ -49,7 +49,7 @@ class Warm:
         self._files: dict[str, Stamp | None] = {}
         self._numbers: tuple[Any, Any, Any] | None = None
         self._quantised: list[tuple[Any, Exported]] = []
-        self._stores: list[tuple[Precision, EdgeStore]] = []
+        self._stores: list[tuple[Any, EdgeStore]] = []  # by what is done to programs
         self._delegated: tuple[Any, Exported, EdgeProgramManager] | None = None
 
     def knows(self, job: CompileJob) -> bool:
@@ -109,10 +109,11 @@ class Warm:
 
     def store_for(self, job: CompileJob) -> EdgeStore:
         """Return the edge programs that are kept for what a job does to them."""
-        for precision, store in self._stores:
-            if precision == job.precision:
+        key = job.precision, job.passes
+        for known, store in self._stores:
+            if known == key:
                 return store
-        self._stores = [*self._stores[1 - _MOST :], (job.precision, EdgeStore())]
+        self._stores = [*self._stores[1 - _MOST :], (key, EdgeStore())]
         return self._stores[-1][1]
 
     def lowered(self, job: CompileJob, source: Exported, observe: Observer) -> EdgeProgramManager:
@@ -121,7 +122,7 @@ class Warm:
         Raises: as ``lowered`` of this package
         """
         files = tuple(_stamp(text.partition(".py:")[0] + ".py") for text in _in_files(job))
-        key = job.partitioners, job.rules, job.precision, files
+        key = job.partitioners, job.rules, job.precision, job.passes, files
         if self._delegated is not None:
             known, programs, manager = self._delegated
             if known == key and programs is source:

@@ -14,6 +14,7 @@ import pytest
 from inspector.boundaries import Boundary, program_boundaries
 from inspector.jobs.description import CompileJob, Precision, Quantising, Rules, Source
 from inspector.jobs.edits import EDITS, Target, TargetKind, edit_named
+from inspector.jobs.emission import PASSES
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import CompileRun
 from inspector.jobs.studio import Studio
@@ -58,6 +59,13 @@ CHANGES: dict[str, CompileJob] = {
     "types": replace(BASE, precision=Precision(modules=("head=float16",))),
     "types by operator": replace(
         BASE, precision=Precision(operators=("aten.sigmoid=float64",)), partitioners=()
+    ),
+    "passes": replace(BASE, passes=PASSES),
+    "passes, no delegate": replace(BASE, passes=("duplicates", "views"), partitioners=()),
+    "emission": replace(
+        BASE,
+        memory_planner="naive",
+        backend_config=("segment_alignment=64", "emit_stacktrace=true", "alloc_graph_input=false"),
     ),
     "quantised": replace(BASE, quantising=Quantising("static")),
     "quantised in part": replace(

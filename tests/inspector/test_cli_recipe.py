@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from schema.program import decode
+from schema.program.model import Tensor
 from tests.inspector.cli_runs import Run, run, valid
 
 pytestmark = pytest.mark.slow
@@ -80,6 +82,8 @@ CHANGES = (
     *("--cut-after", "aten_mm_default", "--alone-node", "aten_add_tensor", "--alone-op", "aten.mm"),
     *("--deny-rule", "MMConfig", "--precision-op", "aten.sin=float64"),
     *("--precision-node", "aten_add_tensor=float16", "--precision-module", "nowhere=float16"),
+    *("--pass", "duplicates", "--pass", "dead_code", "--backend-config", "segment_alignment=64"),
+    *("--backend-config", "alloc_graph_input=false", "--backend-config", "emit_stacktrace=true"),
 )
 
 
@@ -106,6 +110,13 @@ def test_every_change_of_the_options_is_in_the_recipe(changed: tuple[Path, Run])
         "operators": ["aten.sin=float64"],
         "nodes": ["aten_add_tensor=float16"],
     }
+    assert job["passes"] == ["duplicates", "dead_code"]
+    assert job["backend_config"] == [
+        *("segment_alignment=64", "alloc_graph_input=false", "emit_stacktrace=true")
+    ]
+    (plan,) = decode((folder / "model.pte").read_bytes()).plans
+    inputs = [plan.values[index].val for index in plan.inputs]
+    assert all(isinstance(one, Tensor) and one.allocation_info is None for one in inputs)
     told = [one["message"] for one in valid(answer, "compile")["issues"]]
     assert "nowhere is none of the modules of the program" in told
     assert any(one.startswith("aten_sin_default: it cannot be forced in: ") for one in told)
@@ -126,6 +137,11 @@ def test_script_of_every_change_makes_the_same_program(
         (("--move-up", "other"), "no partitioner 'other' to move up; there is none"),
         (("--precision-op", "aten.sin"), "'aten.sin' is no NAME=TYPE; a type is one of float16"),
         (("--precision-node", "a=int8"), "'a=int8' is no NAME=TYPE"),
+        (("--pass", "nonsense"), "no pass 'nonsense'; there is constant_folding, "),
+        (("--backend-config", "alignment"), "'alignment' is no NAME=VALUE of the backend config"),
+        (("--backend-config", "passes=1"), "'passes=1' is no NAME=VALUE of the backend config"),
+        (("--backend-config", "joint_arena=1"), "'joint_arena=1': expected true or false"),
+        (("--backend-config", "alignment=x"), "'alignment=x': expected a whole number of bytes"),
         (("--deny-rule", "AddConfig"), "rules for partitioners need a --partitioner"),
         (("--quantize-node", "linear"), "options about quantisation need --quantize MODE"),
     ],

@@ -21,6 +21,7 @@ from inspector.jobs.description import (
     Rules,
     Source,
 )
+from inspector.jobs.emission import PASSES
 from inspector.jobs.recipe import LARGEST, Recipe, RecipeError, parse_recipe, recipe_of
 from inspector.jobs.recipe_file import read_recipe
 from inspector.jobs.recipe_script import python_script
@@ -51,6 +52,10 @@ _JOBS = st.builds(
     partitioners=_TEXTS,
     rules=_RULES,
     memory_planner=st.sampled_from(["", "greedy"]),
+    passes=st.lists(st.sampled_from(PASSES), max_size=2).map(tuple),
+    backend_config=st.lists(
+        st.sampled_from(["joint_arena=true", "alignment=32", "segment_alignment=64"]), max_size=3
+    ).map(tuple),
     external_constants=st.booleans(),
     quantising=st.builds(
         Quantising,
@@ -128,6 +133,9 @@ def _job(**changes: Any) -> dict[str, Any]:
             _job(quantising={"mode": "best"}),
             "mode: expected static, dynamic, weight-only, none, found 'b",
         ),
+        (_job(passes=["faster"]), "r.json: job.passes: no pass 'faster'; there is constant_fold"),
+        (_job(backend_config=["alignment"]), "job.backend_config: 'alignment' is no NAME=VALUE"),
+        (_job(backend_config=["alignment=-1"]), "'alignment=-1': expected a whole number of bytes"),
         (_job(rules={"deny_op": []}), "r.json: job.rules: deny_op is unknown here"),
     ],
 )

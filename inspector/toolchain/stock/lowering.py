@@ -95,7 +95,8 @@ def emitted(edge: Any, job: Mapping[str, Any], say: Say) -> Any:  # noqa: ANN401
     given: dict[str, Any] = {}
     if job["external_constants"]:
         given["external_constants"] = True
-    planner = _planner(job["memory_planner"])
+    given.update(job["backend_config"])
+    planner = _planner(job["memory_planner"], job["memory_planning"])
     if planner is not None:
         given["memory_planning_pass"] = planner
     elif job["memory_planner"]:
@@ -109,15 +110,21 @@ def emitted(edge: Any, job: Mapping[str, Any], say: Say) -> Any:  # noqa: ANN401
         return edge.to_executorch(config)
 
 
-def _planner(name: str) -> Any:  # noqa: ANN401 - a pass, None for its own choice
+def _planner(name: str, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - None: its own
     home = part_or_none("exir.memory_planning")
     algorithm = getattr(home, name, None) if name in ("greedy", "naive") else None
-    if algorithm is None:
+    if algorithm is None and not options:
         return None
-    passes = part("exir.passes")
-    suite = getattr(home, "MemoryPlanningAlgorithmSuite", None)
-    chosen = suite(algo_list=[algorithm]) if suite is not None else algorithm
-    return passes.MemoryPlanningPass(memory_planning_algo=chosen)
+    given = dict(options)
+    if algorithm is not None:
+        suite = getattr(home, "MemoryPlanningAlgorithmSuite", None)
+        given["memory_planning_algo"] = (
+            suite(algo_list=[algorithm]) if suite is not None else algorithm
+        )
+    try:
+        return part("exir.passes").MemoryPlanningPass(**given)
+    except TypeError as error:
+        raise StockError(f"this executorch does not take an option: {error}") from error
 
 
 def written(program: Any, folder: Path, say: Say) -> None:  # noqa: ANN401
