@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu
 
 from devtools_app import shots
 from devtools_app.edit_menu import EditMenu
-from devtools_app.panel_shots import until, write_panels
+from devtools_app.panel_shots import PATIENCE, SIZE, until, write_panels
 from devtools_app.state import Selection, SelectionKind
 from devtools_app.views.editing import edits_menu
 from devtools_app.window import MainWindow
@@ -22,8 +22,6 @@ from inspector.jobs.run import CompileRun
 MODULE = Path(__file__).parent / "sample_data" / "demo" / "keyword_spotter.py"
 OPERATOR = "aten.convolution.default"
 NODE = "aten_convolution_default_1"
-SIZE = (1440, 900)
-_PATIENCE = 600.0  # seconds
 
 
 def write_loop(folder: Path) -> None:
@@ -44,7 +42,7 @@ def _compile(folder: Path) -> None:
     rules = Rules(deny_ops=(OPERATOR,))
     job = CompileJob(Source(str(MODULE), "build"), partitioners=("xnnpack",), rules=rules)
     run = CompileRun(job, folder)
-    outcome = run.wait(_PATIENCE)
+    outcome = run.wait(PATIENCE)
     run.close()
     if outcome is None or outcome.ended is not Ended.FINISHED:
         raise shots.NotReadyError(outcome.sentence if outcome is not None else "no compile")

@@ -38,9 +38,9 @@ def plain_graph(record: ETRecord, member: str) -> Subgraph | None:
         graph = program.graph
         if program.issues or graph.subgraphs or program.mutated:
             return None
+        calls = tuple(_plain(node) for node in graph.nodes if node.kind not in _BORDERS)
         saved = {**record.state_dict(member), **record.constants(member)}
         held = _held(graph, saved)
-        calls = tuple(_plain(node) for node in graph.nodes if node.kind not in _BORDERS)
     except (FormatError, ExecutionError, _NotPlainError):
         return None
     inputs = [node.name for node in _placeholders(graph) if node.name not in held]

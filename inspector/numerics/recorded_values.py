@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -168,8 +168,20 @@ def _extra(names: Mapping[str, Any] | Sequence[str], wanted: str) -> str:
 class _Keeper:
     """Keeps what the nodes of the outermost graph make, by debug handle."""
 
-    def __init__(self, nodes: Mapping[str, tuple[int, str, str | None]]) -> None:
-        self._nodes = nodes
+    def __init__(
+        self, nodes: Iterable[tuple[str, int | None, str, str | None]], handles: Mapping[str, int]
+    ) -> None:
+        """Take what is known of the nodes.
+
+        Args:
+            nodes: name, own debug handle, operator and stack trace of each
+            handles: node -> debug handle; empty where the nodes' own count
+        """
+        self._nodes: dict[str, tuple[int, str, str | None]] = {}
+        for name, own, operator, trace in nodes:
+            handle = handles.get(name, 0) if handles else own
+            if handle and "getitem" not in name:
+                self._nodes[name] = handle, operator, trace
         self.found: dict[int, list[NodeValue]] = {}
 
     def made(self, scope: Scope, name: str, pair: list[Any], times: int) -> None:
@@ -210,17 +222,15 @@ def _plain(
     record: ETRecord, method: str, member: str, handles: Mapping[str, int]
 ) -> dict[int, list[NodeValue]] | None:
     """Return what the nodes make, None if the graph or its inputs are not plain."""
-    graph = plain_graph(record.artifact, member)
     inputs = recorded_inputs(record, method)
-    if graph is None or inputs is None or any(value is None for value in inputs):
+    if inputs is None or any(value is None for value in inputs):
         return None
-    nodes: dict[str, tuple[int, str, str | None]] = {}
-    for call in graph.calls:
-        node = call.node
-        handle = handles.get(node.name, 0) if handles else node.debug_handle
-        if handle and "getitem" not in node.name:
-            nodes[node.name] = (handle, node.target, node.stack_trace or None)
-    keeper = _Keeper(nodes)
+    graph = plain_graph(record.artifact, member)
+    if graph is None:
+        return None
+    nodes = [call.node for call in graph.calls]
+    rows = [(n.name, n.debug_handle, n.target, n.stack_trace or None) for n in nodes]
+    keeper = _Keeper(rows, handles)
     own = [_own(value) for value in inputs]  # where an input lies decides on last bits
     done = plain_run(graph, own, lambda node, value: keeper.made((), node.name, [value], 0))
     return keeper.found if done else None
@@ -237,12 +247,12 @@ def _rebuilt(
             "Missing etrecord or missing representative inputs within etrecord, both of which are"
             " required for calculating numerical gap"
         )
-    nodes: dict[str, tuple[int, str, str | None]] = {}
-    for node in program.graph.nodes:
-        handle = handles.get(node.name, 0) if handles else node.meta.get("debug_handle")
-        if node.op == "call_function" and handle and "getitem" not in node.name:
-            nodes[node.name] = (handle, str(node.target), node.meta.get("stack_trace"))
-    keeper = _Keeper(nodes)
+    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+    rows = [
+        (n.name, n.meta.get("debug_handle"), str(n.target), n.meta.get("stack_trace"))
+        for n in nodes
+    ]
+    keeper = _Keeper(rows, handles)
     going = GraphRun(program, State(), keeper)
     pairs = zip(going.user_inputs, inputs.values, strict=False)
     going.run({key: (_own(value), UNKNOWN) for key, value in pairs if value is not None})

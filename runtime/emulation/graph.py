@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import torch
@@ -56,6 +56,11 @@ class Subgraph:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     constants: Mapping[str, torch.Tensor]
+    _done: Sequence[Sequence[str]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Find out once what is let go of after which call."""
+        object.__setattr__(self, "_done", _last_reads(self.calls, self.outputs))
 
     def run(self, inputs: Sequence[Any], made: Callable[[GraphNode, Any], None]) -> list[Any]:
         """Return the results for some inputs.
@@ -66,7 +71,7 @@ class Subgraph:
         """
         values: dict[str, Any] = dict(self.constants)
         values.update(zip(self.inputs, inputs, strict=True))
-        for call, done in zip(self.calls, self._done(), strict=True):
+        for call, done in zip(self.calls, self._done, strict=True):
             results = _called(call, values)
             made(call.node, results)
             several = isinstance(results, tuple | list)
@@ -76,16 +81,16 @@ class Subgraph:
                 values.pop(name, None)
         return [values[name] for name in self.outputs]
 
-    def _done(self) -> list[list[str]]:
-        """Return for each call what nobody reads after it."""
-        done: list[list[str]] = [[] for _ in self.calls]
-        seen = set(self.outputs)
-        for place in range(len(self.calls) - 1, -1, -1):
-            node = self.calls[place].node
-            fresh = {*node.outputs, *node.inputs} - seen
-            done[place] += fresh
-            seen |= fresh
-        return done
+
+def _last_reads(calls: Sequence[Call], outputs: Sequence[str]) -> list[list[str]]:
+    """Return for each call what nobody reads after it."""
+    done: list[list[str]] = []
+    seen = set(outputs)
+    for call in reversed(calls):
+        fresh = {*call.node.outputs, *call.node.inputs} - seen
+        done.append([*fresh])
+        seen |= fresh
+    return done[::-1]
 
 
 def bound(node: GraphNode) -> Call:

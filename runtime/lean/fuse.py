@@ -15,7 +15,7 @@ import torch
 from runtime.binding import Parts
 from runtime.giving_back import give_back_constant
 from runtime.lean.flow import Flow, Tensor
-from runtime.lean.products import PackedBudget
+from runtime.lean.products import PackedBudget, has_packed_products
 from runtime.values import ValueTable
 
 _torch: Any = torch
@@ -71,9 +71,7 @@ class Fuser:
             hasattr(_mkldnn, name)
             for name in ("_convolution_pointwise", "_reorder_convolution_weight")
         )
-        self._has_products = self._has_kernels and all(
-            hasattr(_mkldnn, name) for name in ("_linear_pointwise", "_reorder_linear_weight")
-        )
+        self._has_products = has_packed_products()
 
     def at(self, place: int) -> Fused | None:
         """Return what begins with an instruction, None where nothing does."""

@@ -73,6 +73,14 @@ def pane(window: MainWindow, qtbot, folder: Path) -> GapPane:
     return found
 
 
+def with_another(window: MainWindow, qtbot) -> tuple[str, str]:
+    """Open a second session; return the ids of both."""
+    window.desk.open((str(DATA / "corpus/v1.5.1/mm_portable"),))
+    qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=20_000)
+    first, second = (one.id for one in window.store.state.sessions)
+    return first, second
+
+
 def test_comparison_shows_rows_and_tensors_and_leaves_nothing_behind(
     make_window, qtbot, monkeypatch
 ) -> None:
@@ -117,9 +125,7 @@ def test_comparison_of_sessions_lists_gaps_once_both_are_known(
     found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
     found.compare()
     qtbot.waitUntil(lambda: len(store.state.all_gaps) == 1, timeout=PATIENCE)
-    window.desk.open((str(DATA / "corpus/v1.5.1/mm_portable"),))
-    qtbot.waitUntil(lambda: len(store.state.sessions) == 2, timeout=20_000)
-    first, second = (one.id for one in store.state.sessions)
+    first, second = with_another(window, qtbot)
     store.update(view="compare", compared=(first, second))
     qtbot.waitUntil(lambda: window.findChild(ComparePane) is not None, timeout=20_000)
     beside = window.findChild(ComparePane)
@@ -149,9 +155,7 @@ def test_comparison_stays_while_another_session_is_shown_and_goes_with_its_own(
     store = window.store
     found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
     found.compare()
-    window.desk.open((str(DATA / "corpus/v1.5.1/mm_portable"),))
-    qtbot.waitUntil(lambda: len(store.state.sessions) == 2, timeout=20_000)
-    first, second = (one.id for one in store.state.sessions)
+    first, second = with_another(window, qtbot)
     qtbot.waitUntil(lambda: not found.gapping.running, timeout=PATIENCE)
     assert found.empty.isVisible()
     folder = found.gapping.current.folder
