@@ -280,7 +280,17 @@ def image_convolution(node: Node, facts: Facts) -> str:
         return f"sizes {', '.join(unknown)} of a signal are symbolic, one can be inferred"
     if argument(node, "transposed") and value_of(node).dtype is torch.float16:
         return "it is transposed and float16, which the kernels of most processors refuse to run"
-    return _static(node, facts, (1, 2))
+    return _beyond_stride(node, dims) or _static(node, facts, (1, 2))
+
+
+def _beyond_stride(node: Node, dims: int) -> str:
+    """Return why the sizes of a transposed convolution cannot be those asked for."""
+    if not argument(node, "transposed"):
+        return ""
+    more, stride = (numbers(argument(node, name), dims) for name in ("output_padding", "stride"))
+    if all(extra < step for extra, step in zip(more, stride, strict=True)):
+        return ""
+    return f"output_padding {list(more)} is not below the stride {list(stride)}"
 
 
 def linear_layer(node: Node, facts: Facts) -> str:

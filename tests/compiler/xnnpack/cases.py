@@ -272,6 +272,12 @@ REFUSED: dict[str, list[Case]] = {
         layer(nn.Conv3d(2, 2, 1), IMAGE[:, :2, None].clone(), reason="3 dimensions"),
         Case(nn.ConvTranspose2d(4, 2, 2).half(), (IMAGE.half(),), "transposed and float16"),
         Case(F.conv2d, (IMAGE, torch.ones(2, 4, 2, 2)), "its weight inputs_1 is"),
+        layer(
+            nn.ConvTranspose2d(4, 2, 3, (1, 3), 1, (1, 2), dilation=2),
+            IMAGE,
+            reason="output_padding [1, 2] is not below the stride [1, 3]",
+        ),
+        layer(nn.ConvTranspose1d(4, 2, 3, 2, output_padding=2, dilation=3), SIGNAL, reason="[2]"),
     ],
     "GeluConfig": [
         Case(lambda x: F.gelu(x, approximate="tanh"), (ROW,), "approximate is 'tanh'"),
