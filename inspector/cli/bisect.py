@@ -30,7 +30,7 @@ from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
 from inspector.gates.requirement import RequirementError
-from inspector.jobs.bisect import BisectJob, BisectRun, why_not
+from inspector.jobs.bisect import BisectJob, BisectRun
 from inspector.jobs.description import CompileJob, SourceKind
 from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Message, Tried
@@ -83,8 +83,6 @@ def run(options: Namespace) -> Answer:
     known, issues = known_recipe(path, own_source=True)
     options.inputs, inputs = [path], options.inputs
     check_there(known.source.path)
-    if refusal := why_not(known):
-        raise CommandError(f"{path} cannot be bisected: {refusal}", USAGE)
     if not known.partitioners:
         raise CommandError(f"nothing is delegated: {path} has no partitioner", USAGE)
     if inputs:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.bisecting.trials import STATE, Node, State, Trial, read_state, trial_from
-from inspector.jobs.description import EXECUTORCH, CompileJob, job_content, job_from
+from inspector.jobs.description import CompileJob, job_content, job_from
 from inspector.jobs.gap import Scratch
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Tried, Trying
 from inspector.jobs.output_folder import FolderError
@@ -43,16 +43,6 @@ class BisectJob:
     engine: str = "auto"
     runs: int = 20
     threads: int = 0
-
-
-def why_not(job: CompileJob) -> str:
-    """Return one sentence if programs of a recipe cannot be tried, empty if they can."""
-    if job.toolchain != EXECUTORCH:
-        return ""
-    return (
-        "its toolchain is executorch, and what is tried here are programs of the built-in one;"
-        " compile it by that first: etscope compile --recipe … --toolchain built-in"
-    )
 
 
 def bisect_content(job: BisectJob) -> dict[str, Any]:

@@ -123,6 +123,10 @@ def _compare(channel: Channel, request: dict[str, Any]) -> int:
 
 
 def _bisect(channel: Channel, request: dict[str, Any]) -> int:
+    if request["job"]["compile"].get("toolchain") == EXECUTORCH:
+        from inspector.worker.toolchain_answers import bisect_elsewhere
+
+        return bisect_elsewhere(channel.send, request)
     from inspector.worker import bisect_job, compile_job, executing, lowering
 
     try:

@@ -13,7 +13,7 @@ from compiler.managers import EdgeProgramManager
 from inspector.bisecting.bound import Bound, parse_bound
 from inspector.bisecting.search import Answer, Ranges, Search
 from inspector.bisecting.trials import Node, Trial, numbers_of, trial_from
-from inspector.jobs.bisect import BisectJob, why_not
+from inspector.jobs.bisect import BisectJob
 from inspector.jobs.description import CompileJob
 from inspector.worker import exporter
 from inspector.worker.compile_job import Heard, source_of
@@ -38,8 +38,6 @@ def bisect(job: BisectJob, folder: Path, say: Say, how: dict[str, Any]) -> dict[
 
     Raises: AnswerError, RequirementError, and whatever the source or its first compile raises
     """
-    if refusal := why_not(job.compile):
-        raise AnswerError(f"the recipe cannot be bisected: {refusal}")
     heard = Heard(say)
     exporter.tell_what_is_said(heard)
     bound = parse_bound(job.bound)
@@ -54,10 +52,11 @@ def bisect(job: BisectJob, folder: Path, say: Say, how: dict[str, Any]) -> dict[
     known = [trial_from(one) for one in how["trials"]] if same else []
     computing = [at for at, node in enumerate(nodes) if not node.quantises]
     answer = Search(len(nodes), trying.trial, known, computing).run()
-    return _content(answer, nodes)
+    return content_of(answer, nodes)
 
 
-def _content(answer: Answer, nodes: Sequence[Node]) -> dict[str, Any]:
+def content_of(answer: Answer, nodes: Sequence[Node]) -> dict[str, Any]:
+    """Return what was found as the result of the job."""
     return {
         "result": answer.result.value,
         "nodes": [asdict(nodes[number]) for number in answer.removed],

@@ -25,6 +25,7 @@ from inspector.jobs.executing import BUFFER, TRACE, RunJob
 from inspector.load import load_session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.metrics import Distance, Metrics, Tolerance
+from inspector.session import Session
 from inspector.worker.exporter import Exported
 from inspector.worker.guarding import guard_file
 from inspector.worker.inputs import chosen_method, flat_values, made_inputs, read_values
@@ -109,7 +110,7 @@ class Probe:
         assert requirement is not None
         if requirement.kind is Kind.PROGRAM:
             found = static_value(requirement.metric, self._evidence([PROGRAM, RECORD]))
-            return _told(found)
+            return value_told(found)
         if requirement.kind is Kind.TIME:
             return self._latency(program)
         if self._bound.outputs:
@@ -167,20 +168,7 @@ class Probe:
         method, inputs, wanted = self._method(program)
         found = method.execute(inputs)
         method.close()
-        pairs = [
-            (reference, made)
-            for reference, made in zip(wanted, found, strict=True)
-            if isinstance(reference, torch.Tensor)
-        ]
-        measured = [_metrics(reference, made) for reference, made in pairs]
-        values = [getattr(one, metric) for one in measured]
-        known: list[float] = [float(value) for value in values if value is not None]
-        if not known:
-            raise ProbeError(f"no output has its {metric}")
-        if any((one.nan, one.inf) != (one.nan_reference, one.inf_reference) for one in measured):
-            raise ProbeError("outputs have NaN or infinity where the exported program has not")
-        worst = min(known) if metric in ("snr_db", "cosine") else max(known)
-        return worst, f"worst of {len(known)} outputs"
+        return worst_distance(wanted, found, metric)
 
     def _gap(self, program: ExecutorchProgramManager, metric: str) -> tuple[float | None, str]:
         """Return a metric of the numeric gap, as ``etscope gap`` finds it."""
@@ -200,15 +188,46 @@ class Probe:
         run_into(job, self._folder, lambda *_, **__: None)
         evidence = self._evidence([PROGRAM, RECORD, TRACE, BUFFER])
         inputs: Any = self._wanted(loaded.file, name).inputs
-        report = analyse_gap(evidence.session, Options(method=name, inputs=inputs), _nobody)
-        return _told(gap_value(metric, Evidence(evidence.session, "the program", name, gap=report)))
+        return gap_of(evidence.session, name, inputs, metric)
+
+
+def worst_distance(wanted: Sequence[Any], found: Sequence[Any], metric: str) -> tuple[float, str]:
+    """Return how far outputs are from the wanted ones, the worst of them, and in words.
+
+    Raises: ProbeError where that cannot be said
+    """
+    if len(wanted) != len(found):
+        raise ProbeError(f"{len(found)} outputs, where the exported program has {len(wanted)}")
+    pairs = [
+        (reference, made)
+        for reference, made in zip(wanted, found, strict=True)
+        if isinstance(reference, torch.Tensor)
+    ]
+    measured = [_metrics(reference, made) for reference, made in pairs]
+    values = [getattr(one, metric) for one in measured]
+    known: list[float] = [float(value) for value in values if value is not None]
+    if not known:
+        raise ProbeError(f"no output has its {metric}")
+    if any((one.nan, one.inf) != (one.nan_reference, one.inf_reference) for one in measured):
+        raise ProbeError("outputs have NaN or infinity where the exported program has not")
+    worst = min(known) if metric in ("snr_db", "cosine") else max(known)
+    return worst, f"worst of {len(known)} outputs"
+
+
+def gap_of(
+    session: Session, method: str, inputs: list[Any], metric: str
+) -> tuple[float | None, str]:
+    """Return a metric of the numeric gap of a recorded run, and what it is made of in words."""
+    report = analyse_gap(session, Options(method=method, inputs=inputs), _nobody)
+    return value_told(gap_value(metric, Evidence(session, "the program", method, gap=report)))
 
 
 def _nobody(done: int, total: int) -> None:
     """Take no notice of how far it is."""
 
 
-def _told(found: Found) -> tuple[float | None, str]:
+def value_told(found: Found) -> tuple[float | None, str]:
+    """Return a metric that was looked at: its value, and words."""
     if found.refused:
         return None, found.refused
     return found.value, found.words

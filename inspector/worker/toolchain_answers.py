@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from inspector.jobs.bisect import bisect_from
 from inspector.jobs.description import job_from
 from inspector.jobs.executing import RunJob, executing_from
 from inspector.toolchain.child import Say, ToldError, ToolchainError
@@ -26,6 +27,14 @@ def run_elsewhere(say: Say, request: Mapping[str, Any]) -> int:
     job = executing_from(request["job"])
     assert isinstance(job, RunJob)
     return _answered(say, lambda: run_with_executorch(job, Path(request["folder"]), say))
+
+
+def bisect_elsewhere(say: Say, request: Mapping[str, Any]) -> int:
+    """Bisect programs of ``executorch``; return the exit code of the worker."""
+    from inspector.worker.toolchain_bisect import bisect_with_executorch
+
+    job, folder = bisect_from(request["job"]), Path(request["folder"])
+    return _answered(say, lambda: bisect_with_executorch(job, folder, say, request))
 
 
 def _answered(say: Say, work: Callable[[], dict[str, Any]]) -> int:

@@ -6,7 +6,7 @@ import json
 import zipfile
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -55,13 +55,50 @@ def compile_with_executorch(
 
     Raises: ToldError if the other interpreter has told why it failed; ToolchainError; OSError
     """
+    return compiled_elsewhere(job, folder, say, tool).report
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a compile by the other toolchain has told.
+
+    Attributes:
+        report: what ``compile.json`` says
+        verdicts: by method, on each node
+        origins: by method and node, the exported node it comes from; only if it is to go on
+    """
+
+    report: dict[str, Any]
+    verdicts: Mapping[str, list[dict[str, Any]]]
+    origins: Mapping[str, Mapping[str, str]]
+
+
+def compiled_elsewhere(
+    job: CompileJob,
+    folder: Path,
+    say: Say,
+    tool: Interpreter | None = None,
+    *,
+    again: bool = False,
+) -> Compiled:
+    """Compile and write everything into a folder.
+
+    Args:
+        job: what to compile
+        folder: for the files
+        say: takes messages
+        tool: an interpreter that is running already; None to start the one of the job
+        again: whether the exported programs are kept there, for the next one of the same source
+
+    Raises: ToldError if the other interpreter has told why it failed; ToolchainError; OSError
+    """
     heard = _Heard(say)
     python = interpreter(job.python)
     recipe = recipe_of(job, {})  # of the source as it is now, not when all is done
-    asked = _asked(replace(recipe.job, python=python))
+    asked = asked_of(replace(recipe.job, python=python))
     for text in without_effect(job):
         heard("warning", text=text, file="", line=0)
-    question = {"do": "compile", "job": asked, "folder": str(folder)}
+    question = {"do": "compile", "job": asked, "folder": str(folder), "again": again}
     answer = ask(python, question, heard) if tool is None else tool.ask(question, heard)
     verdicts: dict[str, list[dict[str, Any]]] = json.loads((folder / _VERDICTS).read_text("utf-8"))
     (folder / _VERDICTS).unlink()
@@ -69,7 +106,7 @@ def compile_with_executorch(
     report = _report(job, answer, verdicts, heard, folder)
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     _write(folder / REPORT, text)
-    return report
+    return Compiled(report, verdicts, answer.result.get("origins", {}))
 
 
 class _Heard:
@@ -94,7 +131,7 @@ class _Heard:
         self._say(kind, **content)
 
 
-def _asked(job: CompileJob) -> dict[str, Any]:
+def asked_of(job: CompileJob) -> dict[str, Any]:
     """Return the job as the other interpreter takes it.
 
     Raises: ToolchainError for options of a partitioner or of the backend config that mean nothing

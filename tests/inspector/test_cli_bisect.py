@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from inspector.bisecting.trials import State, read_state
 from inspector.jobs.bisect import BisectJob, BisectRun
-from inspector.jobs.description import EXECUTORCH, CompileJob, Rules, Source
+from inspector.jobs.description import CompileJob, Rules, Source
 from inspector.jobs.messages import Ended, Tried
 from inspector.jobs.recipe import Recipe, parse_recipe
 from inspector.worker import exporter
@@ -171,15 +171,6 @@ def test_recipe_without_partitioner_is_refused_in_a_sentence(tmp_path: Path) -> 
     answer = run("bisect", recipe_in(tmp_path, job_of("plain")), "-o", tmp_path, "--bound", "loads")
     assert answer.code == 2
     assert "nothing is delegated" in answer.err
-
-
-def test_recipe_of_the_other_toolchain_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    other = replace(job_of("plain", "xnnpack"), toolchain=EXECUTORCH)
-    answer = run("bisect", recipe_in(tmp_path, other), "-o", tmp_path / "out", "--bound", "loads")
-    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
-    assert "its toolchain is executorch" in answer.err
-    assert "--toolchain built-in" in answer.err
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("content", ["{", "[]", json.dumps({"bisect": 9})])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,19 @@ from typing import Any
 import pytest
 import torch
 
+from inspector.bisecting.trials import trial_from
+from inspector.jobs.bisect import BisectJob
 from inspector.jobs.description import EXECUTORCH, CompileJob, Quantising, Rules, Source
 from inspector.jobs.executing import RunJob
 from inspector.jobs.recipe import parse_recipe
 from inspector.jobs.recipe_file import read_recipe
 from inspector.load import load_session
-from inspector.toolchain.child import Interpreter, ToldError, ToolchainError
+from inspector.toolchain.child import Answer, Interpreter, Say, ToldError, ToolchainError
+from inspector.worker import toolchain_bisect
 from inspector.worker.compile_job import compile_into
+from inspector.worker.exporter import AnswerError
 from inspector.worker.run_job import run_into
+from inspector.worker.toolchain_bisect import bisect_with_executorch
 from inspector.worker.toolchain_compile import compile_with_executorch, without_effect
 from inspector.worker.toolchain_run import run_with_executorch
 from schema.etrecord.verdicts import Outcome, Verdict
@@ -297,3 +302,105 @@ def test_recipe_makes_the_same_stock_program_again_and_its_record_is_a_source(
         }
         same = (folder / "model.pte").read_bytes() == (one / "model.pte").read_bytes()
         assert same or number == 1
+
+
+# -- bisection ------------------------------------------------------------------------------
+
+NOTHING: dict[str, Any] = {"candidates": [], "trials": []}
+
+
+class Shared:
+    """An interpreter that outlives its users and may be told to crash at a question."""
+
+    def __init__(self, real: Interpreter) -> None:
+        self.real = real
+        self.asked: list[Mapping[str, Any]] = []
+        self.crashes_at = 0
+
+    def __call__(self, _python: str) -> Shared:
+        return self
+
+    def ask(self, question: Mapping[str, Any], say: Say) -> Answer:
+        self.asked.append(question)
+        if len(self.asked) == self.crashes_at:
+            raise ToolchainError("executorch crashed (SIGSEGV)")
+        return self.real.ask(question, say)
+
+    def close(self) -> None:
+        """Stay."""
+
+
+@pytest.fixture
+def shared(tool: Interpreter, monkeypatch: pytest.MonkeyPatch) -> Shared:
+    found = Shared(tool)
+    monkeypatch.setattr(toolchain_bisect, "Interpreter", found)
+    return found
+
+
+class Heard:
+    """Keeps messages."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, list[dict[str, Any]]] = {}
+
+    def __call__(self, kind: str, **content: Any) -> None:
+        self.of.setdefault(kind, []).append(content)
+
+
+def bisect_of(bound: str, *partitioners: str) -> BisectJob:
+    source = Source(str(SOURCES), "split")
+    return BisectJob(CompileJob(source, partitioners=partitioners, toolchain=EXECUTORCH), bound)
+
+
+def test_smallest_set_is_found_and_a_known_state_asks_for_nothing_anew(
+    shared: Shared, tmp_path: Path
+) -> None:
+    heard = Heard()
+    job = bisect_of("delegates<=1", "xnnpack")
+    found = bisect_with_executorch(job, tmp_path, heard, NOTHING)
+    nodes = heard.of["candidates"][0]["nodes"]
+    assert [node["operator"] for node in nodes] == ["aten.sub.Tensor", "aten.mul.Tensor"]
+    assert found["result"] == "found"
+    assert len(found["nodes"]) == 1
+    assert (found["before"]["value"], found["after"]["value"]) == (2.0, 1.0)
+    assert [one["do"] for one in shared.asked] == ["compile"] * len(shared.asked)
+    trials = [one["trial"] for one in heard.of["tried"]]
+    assert all(trial_from(trial).count == len(numbers_in(trial)) for trial in trials)
+
+    later = Heard()
+    again = bisect_with_executorch(job, tmp_path, later, {"candidates": nodes, "trials": trials})
+    assert again == found
+    assert "tried" not in later.of
+
+
+def test_crash_of_the_stock_runtime_is_a_trial_that_does_not_help(
+    shared: Shared, tmp_path: Path
+) -> None:
+    heard = Heard()
+    shared.crashes_at = 4  # compile, reference, compile, run
+    found = bisect_with_executorch(
+        bisect_of("output.max_abs<=1", "xnnpack"), tmp_path, heard, NOTHING
+    )
+    first = heard.of["tried"][0]["trial"]
+    assert (first["value"], first["holds"]) == (None, False)
+    assert "crashed (SIGSEGV)" in first["words"]
+    assert found["result"] == "found"
+    assert found["after"]["holds"]
+
+
+def test_gap_of_a_stock_run_is_a_bound(shared: Shared, tmp_path: Path) -> None:
+    job = bisect_of("gap.max_abs<=1", "xnnpack")
+    found = bisect_with_executorch(job, tmp_path, Heard(), NOTHING)
+    assert found["result"] == "nothing to do"
+    assert found["before"]["value"] == 0.0
+    assert shared.asked[-1]["do"] == "run"
+
+
+def test_recipe_without_partitioner_is_refused(shared: Shared, tmp_path: Path) -> None:
+    with pytest.raises(AnswerError, match="no partitioner"):
+        bisect_with_executorch(bisect_of("loads"), tmp_path, Heard(), NOTHING)
+    assert not shared.asked
+
+
+def numbers_in(trial: Mapping[str, Any]) -> list[int]:
+    return [number for start, end in trial["removed"] for number in range(start, end)]

@@ -66,3 +66,14 @@ def coder():
         "methods": {"decode": (module.decode, (torch.randn(2, 6),))},
         "constant_methods": {"vocabulary": 10},
     }
+
+
+class Split(torch.nn.Module):
+    """Two nodes that XNNPACK takes, around one that it does not."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cumsum(x - 1.0, 1) * x
+
+
+def split():
+    return Split().eval(), (torch.ones(2, 4),)

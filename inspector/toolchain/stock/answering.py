@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import errno
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils import _pytree as _untyped_pytree
 
 from inspector.toolchain.stock.lowering import NotWrittenError, emitted, lowered, planned, written
 from inspector.toolchain.stock.package import StockError, part, version, versions
@@ -27,6 +30,7 @@ from inspector.worker.exporter import (
 )
 
 Say = Callable[..., None]
+_pytree: Any = _untyped_pytree
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 VERDICTS = "verdicts.json"  # they may be many
 
@@ -72,16 +76,12 @@ def _list(_asked: Mapping[str, Any], _say: Say) -> dict[str, Any]:
 
 
 def _compile(asked: Mapping[str, Any], say: Say) -> dict[str, Any]:
-    folder, job = Path(asked["folder"]), asked["job"]
+    folder, job, again = Path(asked["folder"]), asked["job"], bool(asked.get("again"))
     tell_what_is_said(say)
     with told(say, "load executorch"):
         part("exir")
-    source = _source(job, say)
+    source = _KEPT.get(job, say) if again else _read(job, say)
     programs = dict(source.programs)
-    if job["quantising"]["mode"]:
-        for method, program in programs.items():
-            with told(say, "quantize", method):
-                programs[method] = quantised(program, job["quantising"], method)
     edge, found = lowered(programs, source.constants, job, say)
     program = emitted(edge, job, say)
     written(program, folder, say)
@@ -92,7 +92,64 @@ def _compile(asked: Mapping[str, Any], say: Say) -> dict[str, Any]:
         "constant_methods": sorted(source.constants),
         "memory": planned(program, job["memory_planner"]),
         "partitioned": bool(job["partitioners"]),
+        **({"origins": {method: one.origins for method, one in found.items()}} if again else {}),
     }
+
+
+def _refer(asked: Mapping[str, Any], say: Say) -> dict[str, Any]:
+    """Write inputs of a method and what its exported program makes of them."""
+    job, path = asked["job"], str(asked["inputs"])
+    tell_what_is_said(say)
+    with told(say, "load executorch"):
+        part("exir")
+    program = _KEPT.get(job, say).programs[asked["method"]]
+    example = program.example_inputs
+    inputs: list[Any] = _pytree.tree_leaves(example)
+    if path:
+        inputs = torch.load(path, weights_only=True)
+    elif example is None:
+        raise AnswerError("the program was exported without inputs; --inputs names some")
+    leaves, tree = _pytree.tree_flatten(example)
+    args, kwargs = (tuple(inputs), {})
+    if len(leaves) == len(inputs):
+        args, kwargs = _pytree.tree_unflatten(list(inputs), tree)
+    torch.save(inputs, asked["kept_inputs"])
+    with torch.no_grad():
+        outputs = _pytree.tree_leaves(program.module()(*args, **kwargs))
+    torch.save(outputs, asked["outputs"])
+    return {}
+
+
+class _Kept:
+    """Exported programs that are lowered again and again, so that all are of the same weights."""
+
+    def __init__(self) -> None:
+        self._what = ""
+        self._source: Exported | None = None
+
+    def get(self, job: Mapping[str, Any], say: Say) -> Exported:
+        """Return the exported programs of a recipe, quantised; lowering may change them."""
+        what = json.dumps([job["source"], job["methods"], job["quantising"]])
+        if self._source is None or what != self._what:
+            self._source, self._what = _read(job, say), what
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch about its own classes
+            programs = {name: copy.deepcopy(one) for name, one in self._source.programs.items()}
+        return Exported(programs, self._source.constants)
+
+
+_KEPT = _Kept()
+
+
+def _read(job: Mapping[str, Any], say: Say) -> Exported:
+    """Return the exported programs of a recipe, quantised if it says so."""
+    source = _source(job, say)
+    programs = dict(source.programs)
+    if job["quantising"]["mode"]:
+        for method, program in programs.items():
+            with told(say, "quantize", method):
+                programs[method] = quantised(program, job["quantising"], method)
+    return Exported(programs, source.constants)
 
 
 def _source(job: Mapping[str, Any], say: Say) -> Exported:
@@ -126,5 +183,6 @@ def _stored(path: str, methods: tuple[str, ...]) -> Exported:
 _WORK: dict[str, Callable[[Mapping[str, Any], Say], dict[str, Any]]] = {
     "list": _list,
     "compile": _compile,
+    "refer": _refer,
     "run": ran,
 }

@@ -21,11 +21,13 @@ class Partitioned:
         verdicts: of all of them, in their order
         seconds: how long they took
         began: when the first one began, 0 while none has
+        origins: by name of a node they have seen, that of the exported node it comes from
     """
 
     verdicts: list[Verdict] = field(default_factory=list[Verdict])
     seconds: float = 0.0
     began: float = 0.0
+    origins: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def steered(
@@ -55,6 +57,8 @@ def steered(
             vetoed.update(cut_anew(module, rules, tags))
             vetoed.update({unit_of(node): why for node, why in vetoed.items()})
             dropped.update(node.name for node in vetoed)
+        for node, path in calls_in(module):
+            told.origins[path] = rules.origin(node)
         heard = Heard(harvest.found, answered, vetoed)
         earlier = claimed(told.verdicts, type(partitioner).__name__)
         told.verdicts += [*judge(module, partitioner, tags, heard), *earlier]

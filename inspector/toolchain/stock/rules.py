@@ -73,6 +73,10 @@ class Rules:
                 return "deny_dtypes", f"{where} is {dtype}, which is denied"
         return None
 
+    def origin(self, node: Node) -> str:
+        """Return the name that keeps a node out in every graph: of the exported node behind it."""
+        return [node.name, *names_behind(node, self._exported)[1:]][-1]
+
     def veto_of_operator(self, target: Any) -> bool:  # noqa: ANN401 - an operator
         """Return whether an operator may not be kept whole for a partitioner."""
         return self._veto_by_name("ops", [operator_name(target)]) is not None

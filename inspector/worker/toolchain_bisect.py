@@ -1,0 +1,299 @@
+"""A bisection by the other toolchain: it compiles and runs each program, in one warm interpreter.
+
+Its runtime may end its process for a program that is wrong; that program then does not help, and
+another interpreter goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import statistics
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from compiler.errors import CompileError
+from inspector.bisecting.bound import Bound, parse_bound
+from inspector.bisecting.search import Ranges, Search
+from inspector.bisecting.trials import Node, Trial, numbers_of, trial_from
+from inspector.gates.evidence import Evidence, MissingError, static_value
+from inspector.gates.requirement import GAP, Kind
+from inspector.jobs.bisect import BisectJob
+from inspector.jobs.description import EXECUTORCH, PROGRAM, RECORD, CompileJob
+from inspector.jobs.executing import BUFFER, OUTPUTS, TRACE, RunJob
+from inspector.load import load_session
+from inspector.toolchain.child import Interpreter, Say, ToldError, ToolchainError, nobody
+from inspector.toolchain.interpreter import interpreter
+from inspector.worker.bisect_job import content_of
+from inspector.worker.exporter import AnswerError, sentence_of
+from inspector.worker.inputs import chosen_method
+from inspector.worker.probing import ProbeError, gap_of, value_told, worst_distance
+from inspector.worker.toolchain_compile import Compiled, asked_of, compiled_elsewhere
+from inspector.worker.toolchain_run import run_with_executorch
+from runtime.errors import ExecutionError
+from runtime.loading import decode_program
+from schema.errors import FormatError
+
+_WARM_RUNS = 3
+_INPUTS, _WANTED = "bisect_inputs.pt", "bisect_wanted.pt"
+_NOT_HELPFUL = (
+    *(ToldError, ToolchainError, ProbeError, CompileError),
+    *(ExecutionError, FormatError, MissingError, MemoryError),
+)
+
+
+def bisect_with_executorch(
+    job: BisectJob, folder: Path, say: Say, how: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Look for the smallest set of nodes to take out; return what was found.
+
+    Args:
+        job: what to bisect
+        folder: for the programs that are tried
+        say: takes messages
+        how: ``candidates`` and ``trials`` of an earlier worker
+
+    Raises: AnswerError, RequirementError, ToolchainError; ToldError if the other interpreter has
+        told why the first program or its reference failed
+    """
+    if not job.compile.partitioners:
+        raise AnswerError("nothing is delegated: the recipe has no partitioner")
+    bound = parse_bound(job.bound)
+    if job.engine != BisectJob(job.compile, "").engine:
+        text = "--engine has no effect: the stock runtime has its own kernels"
+        say("warning", text=text, file="", line=0)
+    with contextlib.closing(_Tool(interpreter(job.compile.python))) as tool:
+        trying = _Trying(job, bound, tool, folder, say)
+        nodes = trying.candidates()
+        say("candidates", nodes=[asdict(node) for node in nodes])
+        same = [asdict(node) for node in nodes] == how["candidates"]
+        known = [trial_from(one) for one in how["trials"]] if same else []
+        computing = [at for at, node in enumerate(nodes) if not node.quantises]
+        answer = Search(len(nodes), trying.trial, known, computing).run()
+    return content_of(answer, nodes)
+
+
+class _Tool:
+    """An interpreter that is there for the next question, another one after a crash."""
+
+    def __init__(self, python: str) -> None:
+        self._python = python
+        self._running: Interpreter | None = None
+
+    @contextlib.contextmanager
+    def running(self) -> Generator[Interpreter]:
+        """Lend it; one that failed otherwise than by telling why is not asked again."""
+        if self._running is None:
+            self._running = Interpreter(self._python)
+        try:
+            yield self._running
+        except ToolchainError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End it."""
+        if self._running is not None:
+            self._running.close()
+        self._running = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A program that was made.
+
+    Attributes:
+        folder: of its files
+        methods: it has
+        method: that is run, empty for none
+    """
+
+    folder: Path
+    methods: tuple[str, ...]
+    method: str
+
+    @property
+    def path(self) -> str:
+        """Return the path of the program."""
+        return str(self.folder / PROGRAM)
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """Return the paths of what belongs to it."""
+        return tuple(str(path) for path in sorted(self.folder.glob("*.ptd")))
+
+
+class _Trying:
+    """Makes programs and looks at them."""
+
+    def __init__(self, job: BisectJob, bound: Bound, tool: _Tool, folder: Path, say: Say) -> None:
+        self._job = job
+        self._bound = bound
+        self._tool = tool
+        self._folder = folder
+        self._say = say
+        self._nodes: list[Node] = []
+        self._wanted: list[Any] | None = None
+
+    def candidates(self) -> list[Node]:
+        """Return the exported nodes that delegates took something of, in the order of the graph.
+
+        Raises: AnswerError if there is no method of that name; as ``bisect_with_executorch``
+        """
+        made, told = self._made(self._job.compile, self._say)
+        self._nodes = [
+            node
+            for method, verdicts in told.verdicts.items()
+            if self._job.method in ("", method)
+            for node in _taken(method, verdicts, told.origins.get(method, {}))
+        ]
+        if made.method:
+            self._refer(made.method)
+        return self._nodes
+
+    def trial(self, removed: Ranges) -> Trial:
+        """Return what a program is like without some of its delegated nodes."""
+        self._say("trying", removed=removed)
+        start = time.perf_counter()
+        rules = self._job.compile.rules
+        names = dict.fromkeys(self._nodes[number].name for number in numbers_of(removed))
+        without = replace(rules, deny_nodes=(*rules.deny_nodes, *names))
+        try:
+            made, _ = self._made(replace(self._job.compile, rules=without), nobody)
+            value, words = self._value(made)
+        except _NOT_HELPFUL as error:
+            value, words = None, sentence_of(error)
+        spent = time.perf_counter() - start
+        found = Trial(removed, value, self._bound.holds(value), words, spent)
+        self._say("tried", trial=asdict(found))
+        return found
+
+    def _made(self, job: CompileJob, say: Say) -> tuple[_Program, Compiled]:
+        folder = self._folder / "trial"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        with self._tool.running() as tool:
+            told = compiled_elsewhere(job, folder, say, tool, again=True)
+        file = decode_program(memoryview((folder / PROGRAM).read_bytes()), file=PROGRAM)
+        methods = tuple(plan.name for plan in file.plans)
+        runs = self._bound.kind in (Kind.GAP, Kind.TIME)
+        method = chosen_method(file, self._job.method) if runs else ""
+        return _Program(folder, methods, method), told
+
+    def _refer(self, method: str) -> None:
+        """Let the exported program say what outputs are wanted.
+
+        Raises: ToldError, ToolchainError
+        """
+        question = {
+            "do": "refer",
+            "job": asked_of(self._job.compile),
+            "method": method,
+            "inputs": self._job.inputs,
+            "kept_inputs": str(self._folder / _INPUTS),
+            "outputs": str(self._folder / _WANTED),
+        }
+        with self._tool.running() as tool:
+            tool.ask(question, self._say)
+
+    # -- what a program is like --------------------------------------------------------------
+
+    def _value(self, made: _Program) -> tuple[float | None, str]:
+        requirement = self._bound.requirement
+        if requirement is None:
+            return self._refusals(made)
+        if requirement.kind is Kind.PROGRAM:
+            return value_told(static_value(requirement.metric, self._evidence(made)))
+        if requirement.kind is Kind.TIME:
+            times = self._ran(made, made.method, self._job.runs, _WARM_RUNS)["run_ms"]
+            return statistics.median(times), f"median of {len(times)} runs"
+        if self._bound.outputs:
+            self._ran(made, made.method, 1)
+            found = torch.load(made.folder / OUTPUTS, weights_only=True)
+            return worst_distance(self._outputs(), found, requirement.metric.removeprefix(GAP))
+        return self._gap(made, requirement.metric)
+
+    def _evidence(self, made: _Program) -> Evidence:
+        session = load_session([made.path, str(made.folder / RECORD)])
+        return Evidence(session, "the program", self._job.method)
+
+    def _refusals(self, made: _Program) -> tuple[float, str]:
+        """Count the methods that the stock runtime refuses to load."""
+        refused: list[str] = []
+        for method in made.methods:
+            try:
+                self._ran(made, method, 0)
+            except (ToldError, ToolchainError) as error:
+                refused.append(f"{method}: {error}")
+        return float(len(refused)), refused[0] if refused else "all methods load"
+
+    def _ran(self, made: _Program, method: str, runs: int, warmup: int = 0) -> Mapping[str, Any]:
+        """Run without a trace; return what was measured. The outputs are in a file."""
+        if len(made.data) > 1:
+            raise ProbeError(f"the stock runtime takes one .ptd file, found {len(made.data)}")
+        inputs = self._folder / _INPUTS
+        if not inputs.exists():  # only loaded: nothing is read of them
+            torch.save([], inputs)
+        question = {
+            "do": "run",
+            "program": made.path,
+            "method": method,
+            "data": "".join(made.data),
+            "inputs": str(inputs),
+            "runs": runs,
+            "warmup": warmup,
+            "traced": False,
+            "debug_bytes": 0,
+            "threads": self._job.threads,
+            "folder": str(made.folder),
+        }
+        with self._tool.running() as tool:
+            return tool.ask(question, nobody).result
+
+    def _outputs(self) -> list[Any]:
+        if self._wanted is None:
+            self._wanted = torch.load(self._folder / _WANTED, weights_only=True)
+        assert self._wanted is not None
+        return self._wanted
+
+    def _gap(self, made: _Program, metric: str) -> tuple[float | None, str]:
+        """Return a metric of the numeric gap of a run on the stock runtime."""
+        job = RunJob(
+            made.path,
+            method=made.method,
+            inputs=str(self._folder / _INPUTS),
+            debug_level="intermediate",
+            data_files=made.data,
+            threads=self._job.threads,
+            toolchain=EXECUTORCH,
+        )
+        with self._tool.running() as tool:
+            run_with_executorch(job, made.folder, nobody, tool)
+        names = (PROGRAM, RECORD, TRACE, BUFFER)
+        session = load_session([str(made.folder / name) for name in names])
+        inputs: list[Any] = torch.load(self._folder / _INPUTS, weights_only=True)
+        return gap_of(session, made.method, inputs, metric)
+
+
+def _taken(
+    method: str, verdicts: Sequence[Mapping[str, Any]], origins: Mapping[str, str]
+) -> list[Node]:
+    """Return each exported node of which something was delegated, once, in the order of the graph.
+
+    Partitioners of the package may look at a graph several times; it is the last look that counts.
+    """
+    order = {node: place for place, node in enumerate(origins)}
+    found: dict[str, Node] = {}
+    delegated = [one for one in verdicts if one["outcome"] == "delegated"]
+    for one in sorted(delegated, key=lambda one: order.get(one["node"], len(order))):
+        if one["operator"] == "getitem":  # goes where what it is taken from goes
+            continue
+        name = origins.get(one["node"], one["node"])
+        known = (one["operator"], one["rule"], one["partitioner"], one["source"])
+        found.setdefault(name, Node(method, name, *known))
+    return list(found.values())
