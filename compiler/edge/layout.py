@@ -23,10 +23,27 @@ def takes_layouts(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
     given = tensors_in(args)
     if op in _ANY_ORDER or all(is_contiguous(tensor) for tensor in given):
         return True
-    if torch.Tag.pointwise not in op.tags:
+    if torch.Tag.pointwise not in op.tags or _begins_with_a_number(op, args):
         return False
     first = given[0]
-    return all(t.shape == first.shape and t.stride() == first.stride() for t in given[1:])
+    return all(_lies_like(first, other) for other in given[1:])
+
+
+def _lies_like(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return whether two tensors have one shape and layout for all sizes they may have.
+
+    Asking torch whether a size that may change is a number would make that number of it.
+    """
+    sizes: Any = (*one.shape, *one.stride())
+    others: Any = (*other.shape, *other.stride())
+    return one.dim() == other.dim() and [*map(str, sizes)] == [*map(str, others)]
+
+
+def _begins_with_a_number(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
+    """Return whether a number stands for the first tensor: it becomes one without dimensions."""
+    if isinstance(args[0], (torch.Tensor, list, tuple)):
+        return False
+    return isinstance(op._schema.arguments[0].type, torch.TensorType)
 
 
 def changes_order(op: Any, args: tuple[Any, ...], out: Any) -> bool:  # noqa: ANN401

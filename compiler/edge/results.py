@@ -7,18 +7,31 @@ the lowering of a network of convolutions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch._dispatch import python as _dispatch
 
+from compiler.edge.templates import tensors_in
 from compiler.untyped import aten
+
+_python_dispatcher: Any = cast("Any", _dispatch).enable_python_dispatcher
 
 
 def result_of(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
     """Return the fake result of an operator on fake tensors."""
     known = _RESULTS.get(op)
     out = None if known is None or kwargs else known(*args)
-    return op(*args, **kwargs) if out is None else out
+    if out is not None:
+        return out
+    if not any(map(_is_symbolic, tensors_in(args))):
+        return op(*args, **kwargs)
+    with _python_dispatcher():  # kernels in C++ would make a plain number of a symbolic size
+        return op(*args, **kwargs)
+
+
+def _is_symbolic(tensor: torch.Tensor) -> bool:
+    return any(not isinstance(size, int) for size in cast("tuple[Any, ...]", tensor.shape))
 
 
 def _batch_norm(x: Any, *args: Any) -> Any:  # noqa: ANN401

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn import functional as F  # noqa: N812  torch's own habit
 
+from compiler import to_edge
 from compiler.edge.results import result_of
 
 pytestmark = pytest.mark.slow
@@ -44,3 +46,45 @@ def test_batch_norm_is_as_torch_finds_it(
 def test_batch_norm_that_does_not_fit_is_torchs_error() -> None:
     with FakeTensorMode(), torch.no_grad(), pytest.raises(RuntimeError):
         result_of(_NORM, (torch.empty(2, 3, 4), *(torch.empty(5) for _ in range(4)), 0.1, 1e-5), {})
+
+
+class Apply(torch.nn.Module):
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(x)
+
+
+CHANNELS = torch.rand(3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.pad(x, (2, 2, 1, 0), value=1.5).tanh(),
+        lambda x: F.pad(x, (0, 1, 0, 0, 1, 2, 3, 0)) * 2,
+        lambda x: (x - CHANNELS) / CHANNELS,  # as many channels as images in the example
+    ],
+)
+@pytest.mark.parametrize("layout", [torch.channels_last, torch.contiguous_format])
+def test_sizes_that_may_change_stay_so_in_every_layout(function: Any, layout: Any) -> None:
+    image = torch.randn(3, 3, 4, 5).to(memory_format=layout)
+    sizes = ({0: torch.export.Dim("images", min=1, max=7)},)
+    edge = to_edge(torch.export.export(Apply(function), (image,), dynamic_shapes=sizes))
+    nodes = edge.exported_program().graph.nodes
+    values = [node.meta["val"] for node in nodes if "val" in node.meta]
+    images = [value for value in values if value.dim() == 4]
+    assert len(images) >= 3
+    assert [value.shape for value in images if isinstance(value.shape[0], int)] == []
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: 2.0 - x, lambda x: 3 // x, lambda x: 1 / x, lambda x: 2**x],
+)
+def test_numbers_before_images_in_other_layouts_are_lowered(function: Any) -> None:
+    image = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last) + 1
+    edge = to_edge(torch.export.export(Apply(function), (image,)))
+    assert torch.equal(edge.exported_program().module()(image), function(image))

@@ -115,9 +115,11 @@ def several_parts(node: Node, facts: Facts) -> str:
 
 
 def positive_padding(node: Node, facts: Facts) -> str:
-    """Padding must not crop."""
+    """Padding must not crop, and be zeros in float16: the kernels write no other number there."""
     del facts
-    given = list(argument(node, "pad"))
+    given, value = list(argument(node, "pad")), argument(node, "value") or 0
+    if value and value_of(node).dtype is torch.float16:
+        return f"value is {value} in float16, where the kernels pad with 0 only"
     wrong = [size for size in given if is_symbolic(size) or size < 0]
     return f"pad is {given}, negative or symbolic sizes cannot be written" if wrong else ""
 

@@ -267,7 +267,10 @@ REFUSED: dict[str, list[Case]] = {
         Case(lambda x: (x + 1).clamp(2, 1), (ROW,), "min 2 is not below max 1"),
     ],
     "CloneConfig": [Case(lambda x: x.expand(2, 3, 8) + 1, (ROW[None],), "it spreads [1, 3, 8]")],
-    "ConstantPadConfig": [Case(lambda x: F.pad(x, (-1, 2)), (ROW,), "[-1, 2]")],
+    "ConstantPadConfig": [
+        Case(lambda x: F.pad(x, (-1, 2)), (ROW,), "[-1, 2]"),
+        Case(lambda x: F.pad(x, (1, 2), value=1.5), (ROW.half(),), "value is 1.5 in float16"),
+    ],
     "ConvolutionConfig": [
         layer(nn.Conv3d(2, 2, 1), IMAGE[:, :2, None].clone(), reason="3 dimensions"),
         Case(nn.ConvTranspose2d(4, 2, 2).half(), (IMAGE.half(),), "transposed and float16"),
@@ -317,6 +320,7 @@ NARROW_TYPES: dict[str, list[Case]] = {
         layer(nn.Sequential(nn.Conv2d(4, 6, 3, groups=2), nn.ReLU()).half(), IMAGE.half()),
         layer(nn.Sequential(nn.Linear(8, 5), nn.Sigmoid()).half(), ROW.half()),
         Case(lambda x, y: F.max_pool2d(x + y, 2).mean((2, 3)), (WIDE.half(), IMAGE.half())),
+        Case(lambda x: F.pad(x, (1, 2, 0, 1)), (WIDE.half(),)),
     ],
     "bfloat16": [
         layer(
