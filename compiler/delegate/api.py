@@ -11,12 +11,12 @@ from torch.export import ExportedProgram
 
 from compiler.delegate.copies import copied_program
 from compiler.delegate.extract import Region, extract, owner_of, owner_of_body
+from compiler.delegate.foreign import backend_called
 from compiler.delegate.insert import body_with_delegates, with_delegates
 from compiler.delegate.interface import (
     CompileSpec,
     PreprocessResult,
     copied_specs,
-    find_backend,
 )
 from compiler.delegate.module import LoweredBackendModule, lowered_module
 from compiler.delegate.preprocess import preprocess_all, preprocess_one
@@ -78,7 +78,7 @@ def _lower_whole(
     backend_id: str, edge_program: ExportedProgram, compile_specs: Sequence[CompileSpec] = ()
 ) -> LoweredBackendModule:
     specs = copied_specs(compile_specs)
-    result = preprocess_one(find_backend(backend_id), edge_program, specs, "the whole program")
+    result = preprocess_one(backend_called(backend_id), edge_program, specs, "the whole program")
     return lowered_module(copied_program(edge_program), backend_id, specs, result)
 
 
@@ -238,7 +238,7 @@ def backend_of(region: Region) -> Any:  # noqa: ANN401
 
     Raises: NotImplementedError if there is none of that name
     """
-    return find_backend(region.spec.backend_id)
+    return backend_called(region.spec.backend_id)
 
 
 def _module(region: Region, result: Any) -> LoweredBackendModule:  # noqa: ANN401

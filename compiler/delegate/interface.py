@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 
 from compiler.delegate.copies import isolated_copy
 from compiler.delegate.named_data import NamedDataStoreOutput
+from compiler.errors import CompileError
 
 DebugHandleMap: TypeAlias = Mapping[Any, Sequence[int]]  # keys are all numbers or all texts
 
@@ -102,6 +103,10 @@ class BackendDetails(ABC):
         }
 
 
+class BackendNotFoundError(CompileError, NotImplementedError):
+    """A backend that was never imported; documented as something not implemented."""
+
+
 def backends() -> Iterator[type[BackendDetails]]:
     """Yield every backend that has been imported, the newest of a name first."""
     yield from reversed(BackendDetails.__subclasses__())
@@ -110,12 +115,16 @@ def backends() -> Iterator[type[BackendDetails]]:
 def find_backend(backend_id: str) -> type[BackendDetails]:
     """Return the backend of an id.
 
-    Raises: NotImplementedError if none of that name was imported
+    Raises: BackendNotFoundError if none of that name was imported
     """
     for backend in backends():
         if backend.__name__ == backend_id:
             return backend
-    raise NotImplementedError(f"Backend {backend_id} was not found.")
+    known = ", ".join(sorted({backend.__name__ for backend in backends()})) or "none"
+    raise BackendNotFoundError(
+        f"Backend {backend_id} was not found. A class of that name has to be imported where its "
+        f"partitioner is; of our interface there are {known}"
+    )
 
 
 def has_own_multimethod(backend: type[BackendDetails]) -> bool:

@@ -9,12 +9,12 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.delegate.extract import Region
+from compiler.delegate.foreign import backend_called
 from compiler.delegate.interface import (
     BackendDetails,
     CompileSpec,
     PreprocessResult,
     copied_specs,
-    find_backend,
     has_own_multimethod,
 )
 from compiler.delegate.named_data import NamedDataStoreOutput
@@ -63,14 +63,16 @@ def preprocess_all(regions: Mapping[str, Sequence[Region]]) -> Results:
                 results[method].append(together[name][method].pop(0))
                 continue
             specs, what = copied_specs(region.spec.compile_specs), f"partition {region.tag}"
-            results[method].append(preprocess_one(find_backend(name), region.program, specs, what))
+            results[method].append(
+                preprocess_one(backend_called(name), region.program, specs, what)
+            )
     return results
 
 
 def _together(names: set[str], regions: Mapping[str, Sequence[Region]]) -> dict[str, Results]:
     found: dict[str, Results] = {}
     for name in sorted(names):
-        backend = find_backend(name)
+        backend = backend_called(name)
         if has_own_multimethod(backend):
             mine = {m: [r for r in rs if r.spec.backend_id == name] for m, rs in regions.items()}
             found[name] = _all_methods(backend, {m: rs for m, rs in mine.items() if rs})

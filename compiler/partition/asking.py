@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
+import torch
 from torch.export import ExportedProgram
 
-from compiler.partition.interface import DelegationSpec, NodeFilter, PartitionResult, name_of
+from compiler.delegate.foreign import in_foreign_terms, is_foreign, is_foreign_spec, own_spec
+from compiler.partition.interface import (
+    TAG,
+    DelegationSpec,
+    NodeFilter,
+    PartitionResult,
+    name_of,
+)
 from compiler.partition.tags import PartitionContractError, PartitionError
+from compiler.partition.unchanged import check_unchanged
 
 
 def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  # noqa: ANN401
@@ -19,7 +28,8 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
         PartitionContractError: the result does not say what tags mean
     """
     answers = partitioner if callable(partitioner) else partitioner.partition
-    result: Any = answers(program)
+    shown = in_foreign_terms(program) if is_foreign(partitioner) else program
+    result: Any = answers(shown)
     tags: Any = getattr(result, "partition_tags", None)
     if not isinstance(getattr(result, "tagged_exported_program", None), ExportedProgram):
         raise PartitionError(f"{name_of(partitioner)} returned {result!r}, not a PartitionResult")
@@ -28,13 +38,36 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
             f"Partitioner {name_of(partitioner)} needs a `partition_tags` field containing a "
             "mapping of tags to delegate spec"
         )
-    for tag, spec in tags.items():  # pyright: ignore[reportUnknownVariableType]
+    given: dict[Any, Any] = {**tags}
+    tags = {tag: _own(spec) for tag, spec in given.items()}
+    for tag, spec in tags.items():
         if not isinstance(tag, str) or not isinstance(spec, DelegationSpec):
             raise PartitionError(
                 f"partition_tags of {name_of(partitioner)} has {tag!r}: {spec!r}, not a tag and a "
                 "DelegationSpec"
             )
-    return result
+    if shown is program:
+        return PartitionResult(result.tagged_exported_program, tags)
+    check_unchanged(partitioner, in_foreign_terms(program), result.tagged_exported_program)
+    _take_tags(result.tagged_exported_program.graph_module, program.graph_module)
+    return PartitionResult(program, tags)
+
+
+def _own(spec: Any) -> Any:  # noqa: ANN401
+    return DelegationSpec(*own_spec(spec)) if is_foreign_spec(spec) else spec
+
+
+def _take_tags(shown: torch.fx.GraphModule, module: torch.fx.GraphModule) -> None:
+    """Give the nodes of a program, those of bodies too, the tags of nodes that stand for them."""
+    for theirs, ours in zip(shown.graph.nodes, module.graph.nodes, strict=True):
+        if TAG in theirs.meta:
+            ours.meta[TAG] = theirs.meta[TAG]
+        else:
+            ours.meta.pop(TAG, None)
+    bodies = dict(shown.named_children())
+    for name, child in module.named_children():
+        if isinstance(child, torch.fx.GraphModule):
+            _take_tags(cast("Any", bodies[name]), child)
 
 
 def wishes_as_said(

@@ -25,7 +25,7 @@ from compiler.partition.reasons import note, noted, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.rules import PartitionRules, ancestors, op_pattern, operators_behind
 from compiler.partition.steering import Steering, steered_by
-from compiler.partition.tags import Data, data_of, set_tag, tag_of
+from compiler.partition.tags import Data, check_tagged_kinds, data_of, set_tag, tag_of
 from compiler.partitioners import is_called
 from schema.etrecord.verdicts import Outcome
 
@@ -52,7 +52,8 @@ class SteeredPartitioner(Partitioner):
 
     def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
         """Return what the wrapped partitioner returns."""
-        return self.inner.transform_for_pre_decomposition(exported_program)
+        change = getattr(self.inner, "transform_for_pre_decomposition", None)
+        return exported_program if change is None else change(exported_program)
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:
         """Return the wrapped partitioner's operators without those the rules keep out."""
@@ -78,13 +79,18 @@ class SteeredPartitioner(Partitioner):
         return not vetoed or bool(self.rules.force_nodes)
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tag what the wrapped partitioner tags and the rules allow."""
+        """Tag what the wrapped partitioner tags and the rules allow.
+
+        Raises: PartitionError if it tagged what cannot be delegated
+        """
         with self._steering():
             result = answer_of(self.inner, exported_program)
         tagged: ExportedProgram = result.tagged_exported_program
+        data = data_of(tagged)
+        check_tagged_kinds(tagged.graph, data)  # new tags would hide it
         tags: dict[str, DelegationSpec] = {}
         self._steer(tagged.graph_module, self._forced_in(result), tags)
-        _retag_data(tagged, data_of(tagged))
+        _retag_data(tagged, data)
         return PartitionResult(tagged, tags)
 
     def _steering(self) -> AbstractContextManager[None]:

@@ -80,21 +80,31 @@ def check_tags(graph: torch.fx.Graph, data: Data) -> None:
 
     Raises: PartitionError naming the node, its tag and the user that breaks the rule
     """
+    check_tagged_kinds(graph, data)
     for node in graph.nodes:
         tag = node.meta.get(TAG)
-        if not tag or node.op == "call_function":
+        if not tag or node.op != "placeholder":
+            continue
+        if node.meta.get("no_copy") or node.name in data.written:
+            _check_users(node, tag)
+
+
+def check_tagged_kinds(graph: torch.fx.Graph, data: Data) -> None:
+    """Check that only calls, weights, buffers and constants are tagged.
+
+    Raises: PartitionError naming the node and its tag
+    """
+    for node in graph.nodes:
+        tag = node.meta.get(TAG)
+        if not tag:
             continue
         if node.op == "output":
             raise PartitionError(f"output node {node.name} should not be tagged (with {tag})")
-        if node.op != "placeholder":
-            continue
-        if node.name not in data.specs:
+        if node.op == "placeholder" and node.name not in data.specs:
             raise PartitionError(
                 "placeholder node for non-params, non-buffer, and non-tensor constants should "
                 f"not be tagged: {node.name} has the tag {tag}"
             )
-        if node.meta.get("no_copy") or node.name in data.written:
-            _check_users(node, tag)
 
 
 def _check_users(node: Node, tag: str) -> None:

@@ -1,0 +1,112 @@
+"""Partitioners and backends of the executorch package, under every rule of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.compiler.stock import ROOT, Stock
+
+pytestmark = [pytest.mark.slow, pytest.mark.interop]
+RULE_NAMES = (
+    "bare",
+    "none",
+    "deny_ops",
+    "allow_ops",
+    "deny_nodes",
+    "deny_handles",
+    "deny_modules",
+    "tensors",
+    "min_nodes",
+    "max_partitions",
+    "module",
+    "operator",
+    "cut",
+    "priority",
+)
+X = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(3))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("foreign")
+    command = [sys.executable, "-m", "tests.compiler.foreign_cases", str(made)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "found.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path, stock: Stock) -> list[Any]:
+    calls = [("forward", (X,)), ("forward", (X,))]
+    return stock.run((folder / "portable.pte").read_bytes(), calls)
+
+
+@pytest.mark.parametrize("kind", ["XnnpackPartitioner", "Capable"])
+@pytest.mark.parametrize("rule", RULE_NAMES)
+def test_stock_partitioner_under_a_rule_has_a_verdict_for_every_node(
+    found: dict[str, Any], kind: str, rule: str
+) -> None:
+    seen = found[f"{kind} {rule}"]
+    assert seen["unjudged"] == []
+    taken = seen["delegated"]
+    assert taken or (kind, rule) == ("Capable", "min_nodes")  # its partitions have two at most
+    if rule == "deny_ops":
+        assert not {"aten.mul.Tensor", "aten.linear.default", "aten.addmm.default"} & {*taken}
+    if rule == "operator":
+        assert seen["delegates"] == len(taken)
+    if rule == "max_partitions":
+        assert seen["delegates"] == 1
+    if rule == "min_nodes":
+        assert "dropped_as_too_small" in seen["outcomes"]
+    if rule in ("deny_nodes", "deny_handles", "deny_ops"):
+        assert "vetoed_by_user" in seen["outcomes"]
+
+
+@pytest.mark.parametrize("rule", RULE_NAMES)
+def test_stock_partitioner_under_a_rule_runs_on_the_stock_runtime(
+    folder: Path, plain: list[Any], stock: Stock, rule: str
+) -> None:
+    calls = [("forward", (X,)), ("forward", (X,))]
+    made = stock.run((folder / f"{rule}.pte").read_bytes(), calls)
+    for outputs, wanted in zip(made, plain, strict=True):
+        assert len(outputs) == len(wanted) == 2
+        for one, other in zip(outputs, wanted, strict=True):
+            assert float((one - other).abs().max() / other.abs().max()) < 1e-5
+
+
+def test_stock_backend_sees_all_methods_and_shares_named_data(found: dict[str, Any]) -> None:
+    (together,) = found["methods"]["together"]
+    forward, other = (found[f"Capable {rule}"]["delegates"] for rule in ("bare", "cut"))
+    assert together == {"forward": forward, "other": other}
+    assert 1 < forward < other
+    assert found["methods"]["keys"] == ["scale"]
+    assert found["demo"]["delegated"]
+
+
+def test_what_a_foreign_partitioner_or_backend_does_wrong_is_one_clear_error(
+    found: dict[str, Any],
+) -> None:
+    for name, words in {
+        "Changing ForeignNames": "Changing should not modify the graph module: ",
+        "OnInput ForeignNames": "should not be tagged: x has the tag part0",
+        "Capable ForeignRubbish": "returned str as processed_bytes of partition part",
+        "Capable Nowhere": "Backend Nowhere was not found",
+    }.items():
+        bare, steered = found[name]
+        assert words in bare
+        assert words in steered
