@@ -201,6 +201,8 @@ def difference_text(one: Delta, number: int) -> str:
     """Return how much a session differs from the first, with a sign; times as a share."""
     old, new = one.values[0], one.values[number]
     difference = one.difference(number)
+    if not one.alike and old is not None and new is not None:
+        return "not comparable"
     if difference is None or old is None or new is None:
         return ""
     if difference == 0:

@@ -233,8 +233,8 @@ _MISSING = (
     Missing(
         "trace (ETDump)",
         "times of every operator and delegate",
-        "program = Runtime.get().load_program('model.pte', enable_etdump=True)"
-        "  # run, then program.write_etdump_result_to_file('run.etdp', 'run.debug')",
+        "etscope run model.pte -o run --debug-level intermediate"
+        "  # times, and the values that the numeric gap compares",
     ),
 )
 

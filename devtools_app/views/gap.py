@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -9,6 +11,8 @@ from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.gapping import Gap
+from devtools_app.requests import Execute
+from devtools_app.run_form import RunForm, runnable
 from devtools_app.state import NOTHING, Gaps, OpenSession, Selection, SelectionKind, State
 from devtools_app.viewmodels.gap_rows import (
     FLOOR,
@@ -38,6 +42,12 @@ _MISSING = Need(
     " intermediate outputs: with them every output of every instruction is compared with the"
     " recorded program.",
     "etscope gap model.pte model.etrecord run.etdp run.debug",
+)
+_NO_TENSORS = Need(
+    "No values to compare",
+    "Nothing here has logged the values of a run. One run that logs them all is enough; its files"
+    " are kept apart, since logging takes time and the times of such a run say little.",
+    "etscope run model.pte -o run --debug-level intermediate",
 )
 _READY = Need(
     "Not compared yet",
@@ -70,6 +80,9 @@ class GapPane(Pane):
             "Cancel", "Cancel the comparison", self.gapping.cancel, right=True
         )
         self._begin = self.empty.add_button("Compare", self.compare)
+        self._log = self.empty.add_button("Run with values and compare", self.run_and_compare)
+        self.running = context.running
+        self._awaited = ""  # program whose values are being logged
         self._shown: OpenSession | None = None
         self._asked: OpenSession | None = None  # whose comparison there is
         self._run: RunGap | None = None
@@ -108,11 +121,13 @@ class GapPane(Pane):
         if state.session is None:
             self._shown = None
             self._begin.hide()
+            self._log.hide()
             self.show_need(NO_SESSION)
             return
         if state.open_session is not self._shown:
             self._shown, self._run = state.open_session, None
             self._refresh()
+            self._go_on(state.session)
         elif self._run is not None and state.selection:
             self._show_selected(state.selection)
 
@@ -130,6 +145,28 @@ class GapPane(Pane):
         if here and self._cancel.isVisible():  # the keyboard stays where it was
             self._cancel.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def run_and_compare(self) -> None:
+        """Run the program once more, with every value logged, and compare when that is there."""
+        found = self.state.open_session
+        what = runnable(found.id, found.session) if found is not None else None
+        if what is None:
+            return
+        form = RunForm()
+        if not self.running.form.problem(what):
+            form = replace(self.running.form, folder="")
+        form = replace(form, level="intermediate", runs=1, warmup=0)
+        self._awaited = what.program
+        self._ask(Execute(form.job(what), what.session, form.target(what)))
+
+    def _go_on(self, session: Session) -> None:
+        """Compare if the values that were asked for are there."""
+        made = self._awaited and any(
+            os.path.abspath(file.path) == self._awaited for file in session.files
+        )
+        if made and needs(session) is None:
+            self._awaited = ""
+            self.compare()
+
     def _refresh(self) -> None:
         found = self.gapping.current if self._shown is not None else None
         mine = self._asked is not None and self._asked is self._shown
@@ -140,14 +177,17 @@ class GapPane(Pane):
             session = self.state.session
             missing = needs(session) if session is not None else NO_SESSION
             self._begin.setVisible(missing is None)
+            self._log.setVisible(missing is _NO_TENSORS)
             self.show_need(missing or _READY)
         elif found.running:
             self._begin.hide()
+            self._log.hide()
             far = f"  {found.done:,} of {found.total:,} nodes" if found.total else ""
             self.note.setText(f"{found.stage}…{far}")
             self.show_need(Need("Comparing", "The recorded graph runs beside the run."), tools=True)
         elif found.report is None or not found.report.runs:
             self._begin.show()
+            self._log.hide()
             notes = " ".join(found.report.notes) if found.report is not None else ""
             why = found.error or notes or "There is no run."
             self.show_need(Need("No comparison", f"{why[:1].upper()}{why[1:]}".rstrip(".") + "."))
@@ -278,8 +318,14 @@ class GapPane(Pane):
 
 def needs(session: Session) -> Need | None:
     """Return what a session lacks for a comparison."""
-    whole = session.program is not None and session.record is not None and session.dumps
-    return None if whole and session.debug_buffer is not None else _MISSING
+    if (missing := _without_program(session)) is not None:
+        return missing
+    return None if session.dumps and session.debug_buffer is not None else _NO_TENSORS
 
 
-SPEC = ViewSpec("gap", "Numeric gap", Area.CENTRE, GapPane, "gap", needs=needs)
+def _without_program(session: Session) -> Need | None:
+    """Return what a session lacks for its program to be run and compared."""
+    return _MISSING if session.program is None or session.record is None else None
+
+
+SPEC = ViewSpec("gap", "Numeric gap", Area.CENTRE, GapPane, "gap", needs=_without_program)

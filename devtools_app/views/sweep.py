@@ -56,7 +56,7 @@ class SweepPane(Pane):
         self._made: _Made | None = None
         self._reading = 0
         self._current = ""
-        self.set_content(Beside(self.table, self.plot, 60))
+        self.set_content(Beside(self.table, self.plot, 68))
         self.table.row_chosen.connect(self._row_chosen)
         self.table.row_activated.connect(lambda row: self._open(str(self.table.rows.key(row))))
         self.plot.chosen.connect(self._dot_chosen)

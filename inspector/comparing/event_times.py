@@ -17,6 +17,7 @@ from inspector.profile import CONTROL
 from inspector.profile_rows import EXECUTE
 from inspector.session import Session
 from inspector.timing import is_time, scale_factor
+from schema.etdump.events import EventKind
 
 _CALLED, _DELEGATED, _NATIVE = "OPERATOR_CALL", "DELEGATE_CALL", "native_call_"
 PORTABLE = "portable"
@@ -64,6 +65,12 @@ class MethodTimes:
     unattributed_ms: float
     samples: tuple[float, ...]
     notes: tuple[str, ...] = ()
+
+
+def logs_tensors(session: Session) -> bool:
+    """Return whether the runs of a session logged values, which takes time of its own."""
+    runs = (run for dump in session.dumps for run in dump.run_data)
+    return any(bool(np.any(run.events.kind == EventKind.DEBUG)) for run in runs)
 
 
 def method_times(session: Session, method: str, graph: ModelGraph | None) -> MethodTimes | None:

@@ -49,6 +49,7 @@ class Delta:
         verdicts: of measured times, one a session and None for the first; empty without
         note: why something is missing, or what the number is
         places: where to look, one a session; None where there is nothing to see
+        alike: whether the values may be held to each other at all; the note says why not
     """
 
     area: str
@@ -60,9 +61,12 @@ class Delta:
     verdicts: tuple[TimeVerdict | None, ...] = ()
     note: str = ""
     places: tuple[Place | None, ...] = ()
+    alike: bool = True
 
     def difference(self, number: int) -> float | int | None:
-        """Return a session's value less that of the first, None where one is missing."""
+        """Return a session's value less that of the first, None where that says nothing."""
+        if not self.alike:
+            return None
         old, new = self.values[0], self.values[number]
         return None if old is None or new is None else new - old
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inspector.comparing.alignment import GraphAlignment, align_graphs
-from inspector.comparing.event_times import MethodTimes, method_times
+from inspector.comparing.event_times import MethodTimes, logs_tensors, method_times
 from inspector.comparing.gaps import gap_rows, gap_summary
 from inspector.comparing.model import (
     LESS,
@@ -217,13 +217,34 @@ class _Comparing:
         runs = ", ".join("none" if each is None else f"{each.runs:,}" for each in times)
         values = tuple(None if each is None else each.whole_ms for each in times)
         note = f"median of the recorded runs ({runs}); not measured together, so nothing is claimed"
+        slowed = self._slowed(times)
         where = places(self._sessions, "timeline", method)
-        self._summary.append(
-            Delta("time", "recorded runs", "ms", values, LESS, method, (), note, where)
+        delta = Delta(
+            *("time", "recorded runs", "ms", values, LESS, method),
+            note=slowed or note,
+            places=where,
+            alike=not slowed,
         )
+        self._summary.append(delta)
         self._operators += operator_rows(method, times)
         self._modules += module_rows(method, times, graphs)
         self._nodes += node_rows(method, times, graphs, alignments)
+
+    def _slowed(self, times: Sequence[MethodTimes | None]) -> str:
+        """Return why recorded times are not to be compared, empty if they are."""
+        ran = [
+            (name, logs_tensors(session))
+            for session, name, each in zip(self._sessions, self._names, times, strict=True)
+            if each is not None
+        ]
+        slow = [name for name, logged in ran if logged]
+        if len(slow) in (0, len(ran)):
+            return ""
+        which = " and ".join(slow)
+        return (
+            f"not comparable: the runs of {which} logged tensors, which takes time, and the others"
+            " did not; --measure runs both alike"
+        )
 
     def _time_notes(self, method: str, times: Sequence[MethodTimes | None]) -> None:
         for session, name, each in zip(self._sessions, self._names, times, strict=True):

@@ -32,6 +32,8 @@ def _time(ms: float) -> str:
 
 def difference_text(delta: Delta, number: int) -> str:
     """Return how a session differs from the first: the difference, its share, and the verdict."""
+    if not delta.alike and None not in (delta.values[0], delta.values[number]):
+        return "not comparable"
     gap = delta.difference(number)
     if gap is None:
         return ""

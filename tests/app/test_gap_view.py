@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,33 @@ def test_session_without_a_record_says_what_is_needed() -> None:
     assert need is not None
     assert need.title == "No run to compare"
     assert needs(load_session([str(DATA / "extra/map_rows")])) is None
+
+
+def test_missing_values_are_one_click_that_runs_and_compares(
+    make_window, qtbot, monkeypatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(jobs, "Worker", Here)
+    corpus = DATA / "corpus/v1.5.1/mm_portable"
+    for name in ("model.pte", "model.etrecord", "run.etdp"):
+        shutil.copy(corpus / name, tmp_path)
+    window = make_window()
+    asked: list[tuple[Any, str]] = []
+    monkeypatch.setattr(
+        window.running, "start", lambda job, _session, target: asked.append((job, target)) or ""
+    )
+    found = pane(window, qtbot, tmp_path)
+    qtbot.waitUntil(found._log.isVisible, timeout=20_000)
+    assert not found._begin.isVisible()
+    found._log.click()
+    ((job, target),) = asked
+    assert (job.debug_level, job.program) == ("intermediate", str(tmp_path / "model.pte"))
+    assert not Path(target).exists()  # files of its own
+
+    made = ("model.pte", "model.etrecord")
+    logged = tuple(str(corpus / name) for name in ("run.etdp", "run.debug"))
+    window.desk.open((*(str(tmp_path / name) for name in made), *logged))
+    qtbot.waitUntil(lambda: found._run is not None, timeout=PATIENCE)
+    assert found.table.rows.length
 
 
 def test_cancelled_comparison_leaves_a_usable_view(make_window, qtbot) -> None:

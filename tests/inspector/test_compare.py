@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from devtools_app.viewmodels.compare import difference_text as shown_difference
 from inspector.cli import compare
 from inspector.comparing.html import MOST_BYTES, comparison_html
 from inspector.comparing.model import Comparison, Delta
@@ -29,6 +30,7 @@ from inspector.load import load_session
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
 from inspector.session import Session, SessionOptions
+from schema import etdump
 from schema.etrecord.tensor_data import TensorData
 from tests.inspector.cli_runs import FORMATS, LONE, SESSIONS, loaded_once, run, valid
 from tests.inspector.sessions import DATA, label, session
@@ -147,6 +149,27 @@ def test_cycles_are_never_compared_with_times() -> None:
     assert _delta(found, "recorded runs").values[1] is None
     assert all(row.ms[1] is None for row in found.operators)
     assert any("cycles" in note for note in found.notes)
+
+
+def test_times_of_runs_that_logged_tensors_are_not_held_to_those_of_others(tmp_path: Path) -> None:
+    quick = tmp_path / "quick"
+    shutil.copytree(PORTABLE, quick)
+    (trace,) = (path for path in quick.iterdir() if etdump.sniff(path.read_bytes()[:64]))
+    dump = etdump.decode(trace.read_bytes())
+    logged = etdump.DebugEvent
+    runs = [
+        replace(one, events=etdump.table([e for e in one.events if not isinstance(e, logged)]))
+        for one in dump.run_data
+    ]
+    trace.write_bytes(etdump.encode(replace(dump, run_data=tuple(runs))))
+    slow, fast = load_session([PORTABLE]), load_session([quick])
+    mixed = _delta(compare_sessions((slow, fast)), "recorded runs")
+    assert None not in mixed.values
+    assert mixed.difference(1) is None
+    assert difference_text(mixed, 1) == shown_difference(mixed, 1) == "not comparable"
+    assert "logged tensors" in mixed.note
+    assert _delta(compare_sessions((slow, slow)), "recorded runs").alike
+    assert _delta(compare_sessions((fast, fast)), "recorded runs").alike
 
 
 def test_other_weight_is_found_by_name_and_by_how_much() -> None:
