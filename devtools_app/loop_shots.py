@@ -11,12 +11,13 @@ from PySide6.QtWidgets import QMenu
 
 from devtools_app import shots
 from devtools_app.edit_menu import EditMenu
-from devtools_app.panel_shots import PATIENCE, SIZE, until, write_panels
+from devtools_app.panel_shots import PATIENCE, SIZE, until, write_panels, write_sweep
 from devtools_app.state import Selection, SelectionKind
 from devtools_app.views.editing import edits_menu
 from devtools_app.window import MainWindow
 from inspector.jobs.description import PROGRAM, RECORD, CompileJob, Rules, Source
 from inspector.jobs.messages import Ended
+from inspector.jobs.recipe import RECIPE
 from inspector.jobs.run import CompileRun
 
 MODULE = Path(__file__).parent / "sample_data" / "demo" / "keyword_spotter.py"
@@ -36,6 +37,9 @@ def write_loop(folder: Path) -> None:
             window.commands.recipes.trust(str(MODULE))
             _steps(window, folder)
             write_panels(window, folder)
+            swept = Path(place) / "sweep"
+            fixed = made / "model_variants" / "keyword_spotter_1" / RECIPE
+            write_sweep(window, fixed, swept, folder / "sweep_light.png")
 
 
 def _compile(folder: Path) -> None:

@@ -1,7 +1,9 @@
-"""Pictures of views that show a job of their own: stages, numeric gap, steps, a bisection."""
+"""Pictures of views that show a job of their own: stages, gap, steps, a bisection, a sweep."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ PATIENCE = 600.0  # seconds
 _PANEL_HEIGHT = 330
 _STEPS = 5
 _BOUND = "1e-9"  # no two kernels agree to that, so that there is something to find
+_GRIDS = ("rules.min_nodes=1,3,8", "memory_planner=greedy,naive")
 _View = TypeVar("_View", bound=QWidget)
 
 
@@ -40,6 +43,33 @@ def write_panels(window: MainWindow, folder: Path) -> None:
     _write(window, "stages", folder / "stages_light.png")
     _write_steps(window, folder / "step_light.png")
     _write_bisection(window, folder / "bisect_light.png")
+
+
+def write_sweep(window: MainWindow, recipe: Path, place: Path, path: Path) -> None:
+    """Write a picture of a sweep over a recipe, at a point that nobody beats.
+
+    Args:
+        window: that shows it
+        recipe: what is varied
+        place: folder for its files, which is made
+        path: of the picture
+
+    Raises: NotReadyError if the sweep did not come to its end
+    """
+    from devtools_app.views.sweep import SweepPane
+
+    grids = [word for grid in _GRIDS for word in ("--grid", grid)]
+    command = [sys.executable, "-m", "devtools_app", "sweep", str(recipe), *grids]
+    done = subprocess.run(
+        [*command, "--runs", "20", "-o", str(place)], capture_output=True, timeout=PATIENCE
+    )
+    if done.returncode:
+        raise shots.NotReadyError(done.stderr.decode("utf-8", "replace"))
+    window.desk.open((str(place / "results.json"),))
+    pane = _view(window, "sweep", SweepPane)
+    until(lambda: pane.table.rows.length > 0)
+    pane.table.step(1)
+    _write(window, "sweep", path)
 
 
 def until(done: Callable[[], bool]) -> None:
