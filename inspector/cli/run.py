@@ -32,7 +32,7 @@ from inspector.cli.job_runs import (
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.toolchains import add_toolchain, toolchain_python
-from inspector.jobs.description import EXECUTORCH
+from inspector.jobs.description import EXECUTORCH, PROGRAM, RECORD
 from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, MADE_INPUTS, REPORT, TRACE, RunJob
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import ExecutingRun
@@ -44,7 +44,11 @@ _WHAT = {"init": "load the method", "load": "load the program"}
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     parser.add_argument(
-        "program", nargs="?", default="", metavar="MODEL", help="a .pte or .bpte file"
+        "program",
+        nargs="?",
+        default="",
+        metavar="MODEL",
+        help="a .pte or .bpte file, or the folder of a compile",
     )
     add_folder_output(parser, "folder for outputs.pt, run.etdp, run.debug and run.json; required")
     parser.add_argument("--method", metavar="NAME", default="", help="default: forward")
@@ -115,6 +119,7 @@ def _pattern(text: str) -> str:
 
 def run(options: Namespace) -> Answer:
     """Run in a worker process; the folder is complete or as it was before."""
+    _look_into_folder(options)
     job = _job(options)
     options.inputs = [path for path in (job.program, job.bundle, job.record) if path]
     if options.folder is None:
@@ -129,6 +134,17 @@ def run(options: Namespace) -> Answer:
     progress = Progress(sys.stderr, verbose=options.verbose)
     outcome = finished(running, progress, verbose=options.verbose)
     return _answer(outcome.result, job, str(options.folder))
+
+
+def _look_into_folder(options: Namespace) -> None:
+    """Take the files of a compile where its folder was named; files that were named stay."""
+    folder = Path(options.program)
+    if not options.program or not (folder / PROGRAM).is_file():
+        return
+    record = folder / RECORD
+    options.program = str(folder / PROGRAM)
+    options.record = options.record or (str(record) if record.is_file() else "")
+    options.ptd = options.ptd or [str(path) for path in sorted(folder.glob("*.ptd"))]
 
 
 def _job(options: Namespace) -> RunJob:

@@ -370,3 +370,15 @@ def test_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
 )
 def test_job_survives_its_journey(job: RunJob | VerifyJob | BundleJob) -> None:
     assert executing_from(json.loads(json.dumps(executing_content(job)))) == job
+
+
+def test_folder_of_a_compile_runs_like_its_files(tmp_path: Path) -> None:
+    answer = run("run", CONVNET, "-o", tmp_path / "out", "--format", "json")
+    assert answer.code == 0
+    assert valid(answer, "run")["inputs"] == [
+        *(str(CONVNET / name) for name in ("model.pte", "model.etrecord"))
+    ]
+    assert (tmp_path / "out/run.etdp").is_file()
+    (tmp_path / "empty").mkdir()
+    refused = run("run", tmp_path / "empty", "-o", tmp_path / "none")
+    assert (refused.code, "is no file" in refused.err) == (3, True)
