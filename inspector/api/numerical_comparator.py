@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from inspector.api.double_blocks import Change, Doubles
 from inspector.api.torch_bridge import Torch, load_torch
 
 DebugHandle = tuple[int, ...]
+Reduce = Callable[[Torch], Torch]
 IntermediateOutputMapping = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]
 
 
@@ -44,32 +46,69 @@ class NumericalComparatorBase(ABC):
         """Return the distance of a value of the run, b, from the recorded program's, a."""
 
 
-class MSEComparator(NumericalComparatorBase):
+class _Documented(NumericalComparatorBase):
+    """One of the documented distances, in double precision."""
+
+    _doubles: Doubles | None = None
+
+    def _reduced(self, a: Any, b: Any, change: Change, reduce: Reduce) -> Torch | None:  # noqa: ANN401
+        """Return a sum or mean over a, changed beside b; None where it is not finite or known."""
+        if self._doubles is None:
+            self._doubles = Doubles()
+        changed = self._doubles.changed(a, b, change)
+        found = None if changed is None else reduce(changed)
+        return found if found is not None and bool(load_torch().isfinite(found)) else None
+
+
+class MSEComparator(_Documented):
     """Mean squared difference."""
 
     def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
         """Return the distance of two values."""
-        return float(load_torch().mean(load_torch().square(_floats(a) - _floats(b))))
+        torch = load_torch()
+        found = self._reduced(a, b, _noise, torch.mean)
+        if found is None:
+            found = torch.mean(torch.square(_floats(a) - _floats(b)))
+        return float(found)
 
 
-class L1Comparator(NumericalComparatorBase):
+class L1Comparator(_Documented):
     """Sum of absolute differences."""
 
     def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
         """Return the distance of two values."""
-        return float(load_torch().abs(_floats(a) - _floats(b)).sum())
+        torch = load_torch()
+        found = self._reduced(a, b, _distance, torch.sum)
+        if found is None:
+            found = torch.abs(_floats(a) - _floats(b)).sum()
+        return float(found)
 
 
-class SNRComparator(NumericalComparatorBase):
+class SNRComparator(_Documented):
     """Signal to noise in decibels; higher is closer, infinite without any difference."""
 
     def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
         """Return the distance of two values."""
         torch = load_torch()
-        signal, found = _floats(a), _floats(b)
-        power = torch.mean(torch.pow(signal, 2))
-        noise = torch.mean(torch.pow(signal - found, 2))
+        power = self._reduced(a, b, _power, torch.mean)
+        noise = None if power is None else self._reduced(a, b, _noise, torch.mean)
+        if noise is None:
+            signal, found = _floats(a), _floats(b)
+            power = torch.mean(torch.pow(signal, 2))
+            noise = torch.mean(torch.pow(signal - found, 2))
         return float(10 * torch.log10(power / noise))
+
+
+def _noise(signal: Torch, found: Torch) -> None:
+    signal.sub_(found).square_()
+
+
+def _power(signal: Torch, _found: Torch) -> None:
+    signal.square_()
+
+
+def _distance(signal: Torch, found: Torch) -> None:
+    signal.sub_(found).abs_()
 
 
 _BY_NAME = {"MSE": MSEComparator, "L1": L1Comparator, "SNR": SNRComparator}

@@ -69,3 +69,17 @@ def tensor_over(
     address = np.frombuffer(memory, dtype=np.uint8).ctypes.data
     usable = memory if address % scalar_type(code).item_bytes == 0 else bytearray(memory)
     return torch.frombuffer(usable, dtype=dtype).as_strided(sizes, strides)
+
+
+def later_copy(tensor: Torch) -> Torch:
+    """Return a tensor of its own; elements are copied when either one is first written to.
+
+    Tensors over memory that is not torch's, and views of much larger ones, are copied at once.
+    """
+    tensor = tensor.detach()
+    try:
+        if tensor.untyped_storage().nbytes() <= 2 * tensor.nbytes:
+            return load_torch()._lazy_clone(tensor)
+    except (AttributeError, RuntimeError, NotImplementedError, TypeError):
+        pass  # not in this release, or not for this kind of tensor
+    return tensor.clone()

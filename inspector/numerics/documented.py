@@ -20,6 +20,7 @@ from inspector.api.pandas_bridge import DataFrame, load_pandas
 from inspector.api.torch_bridge import load_torch
 from inspector.numerics.event_pairs import event_pairs
 from inspector.numerics.recorded_values import (
+    NodeValue,
     Recorded,
     copied,
     recorded_bytes,
@@ -139,7 +140,8 @@ def _rows(
     processed = measure.preprocessing(mapping).items()
     rows = [(key, value) for key, value in processed if key[1] is not None and value[1] is not None]
     rows += [((handles, a), (handles, b)) for handles, a, b in several]
-    return [_row(measure, found, names, key, value) for key, value in rows]
+    known = _Known(found, names)
+    return [_row(measure, known, key, value) for key, value in rows]
 
 
 def _grouped(
@@ -164,20 +166,49 @@ def _grouped(
     return pairs, whole
 
 
+class _Known:
+    """Finds what rows are made of, by handle: there are thousands of each.
+
+    Args:
+        found: what the recorded program makes
+        names: events of the run by all their handles
+    """
+
+    def __init__(self, found: Recorded, names: Mapping[Handles, list[str]]) -> None:
+        self._found = found
+        self._places = {handle: place for place, handle in enumerate(found.nodes)}
+        self._names = names
+        self._order = {key: place for place, key in enumerate(names)}
+        self._starting: dict[int | None, list[Handles]] = {}
+        for key in names:
+            self._starting.setdefault(key[0] if key else None, []).append(key)
+
+    def nodes(self, handles: set[int]) -> list[NodeValue]:
+        """Return the nodes of some handles, in the order of the program."""
+        there = sorted(handles & self._places.keys(), key=self._places.__getitem__)
+        return [node for handle in there for node in self._found.nodes[handle]]
+
+    def events(self, handles: set[int]) -> list[str]:
+        """Return the names of events all of whose handles are among some, in their order."""
+        keys = [key for start in (None, *handles) for key in self._starting.get(start, ())]
+        inside = sorted(
+            (key for key in keys if handles.issuperset(key)), key=self._order.__getitem__
+        )
+        return [name for key in inside for name in self._names[key]]
+
+
 def _row(
     measure: Any,  # noqa: ANN401 - duck-typed
-    found: Recorded,
-    names: Mapping[Handles, list[str]],
+    known: _Known,
     recorded: tuple[Handles, Any],
     run: tuple[Handles, Any],
 ) -> dict[str, Any]:
-    handles, own = set(recorded[0]), set(run[0])
-    nodes = [node for handle, each in found.nodes.items() if handle in handles for node in each]
+    nodes = known.nodes(set(recorded[0]))
     return {
         "aot_debug_handle": recorded[0],
         "aot_ops": [node.name for node in nodes],
         "aot_intermediate_output": recorded[1],
-        "runtime_ops": [name for key, each in names.items() if set(key) <= own for name in each],
+        "runtime_ops": known.events(set(run[0])),
         "runtime_debug_handle": run[0],
         "runtime_intermediate_output": run[1],
         "gap": compared(measure, recorded[1], run[1]),
@@ -223,11 +254,12 @@ def _runtime_names(events: Sequence[Event]) -> dict[Handles, list[str]]:
 
 def _merged(groups: Sequence[_Group]) -> list[_Group]:
     """Return groups of which no two have a handle in common."""
-    merged: list[_Group] = []
-    for group in groups:
+    merged: dict[int, _Group] = {}
+    owner: dict[int, int] = {}  # handle -> number of the group that has it
+    for number, group in enumerate(groups):
         current = _Group(group.handles, group.step, group.event, list(group.events))
-        for other in [each for each in merged if not set(each.handles).isdisjoint(group.handles)]:
-            merged.remove(other)
+        for place in sorted({owner[handle] for handle in group.handles if handle in owner}):
+            other = merged.pop(place)
             later = other.step < group.step
             first, second = (
                 (other.handles, current.handles) if later else (current.handles, other.handles)
@@ -237,8 +269,9 @@ def _merged(groups: Sequence[_Group]) -> list[_Group]:
             if not later:
                 current.step, current.event = other.step, other.event
             current.events = other.events + current.events
-        merged.append(current)
-    return merged
+        merged[number] = current
+        owner.update(dict.fromkeys(current.handles, number))
+    return list(merged.values())
 
 
 # ---- pairs of a group

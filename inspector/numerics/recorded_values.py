@@ -11,6 +11,7 @@ from inspector import record_maps
 from inspector.api.etrecord import ETRecord
 from inspector.api.exported_program import rebuilt
 from inspector.api.serde_rewrite import RebuildError
+from inspector.api.torch_bridge import later_copy
 from inspector.numerics.flat_graph import Scope
 from inspector.numerics.graph_run import GraphRun, State
 from inspector.numerics.inputs import recorded_inputs, run_inputs
@@ -198,10 +199,15 @@ class _Keeper:
 def _own(value: Any) -> Any:  # noqa: ANN401
     """Return a value that later operators in place do not change."""
     if hasattr(value, "clone"):
-        return value.detach().clone()
+        return later_copy(value)
     if isinstance(value, (tuple, list)):
         return [_own(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return value
+
+
+def _copied(value: Any) -> Any:  # noqa: ANN401
+    """Return an input with memory of its own."""
+    return value.detach().clone() if hasattr(value, "clone") else _own(value)
 
 
 def _run(
@@ -231,7 +237,7 @@ def _plain(
     nodes = [call.node for call in graph.calls]
     rows = [(n.name, n.debug_handle, n.target, n.stack_trace or None) for n in nodes]
     keeper = _Keeper(rows, handles)
-    own = [_own(value) for value in inputs]  # where an input lies decides on last bits
+    own = [_copied(value) for value in inputs]  # where an input lies decides on last bits
     done = plain_run(graph, own, lambda node, value: keeper.made((), node.name, [value], 0))
     return keeper.found if done else None
 
@@ -255,7 +261,7 @@ def _rebuilt(
     keeper = _Keeper(rows, handles)
     going = GraphRun(program, State(), keeper)
     pairs = zip(going.user_inputs, inputs.values, strict=False)
-    going.run({key: (_own(value), UNKNOWN) for key, value in pairs if value is not None})
+    going.run({key: (_copied(value), UNKNOWN) for key, value in pairs if value is not None})
     if going.errors:
         (_, where), why = next(iter(going.errors.items()))
         raise RebuildError(f"the recorded program failed at {where}: {why}")

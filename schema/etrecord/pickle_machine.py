@@ -20,6 +20,9 @@ Value: TypeAlias = Any
 MAX_OPCODES = 600_000  # a saved tensor takes about forty
 _MAX_INTEGER_BYTES = 9
 _MAX_DIGITS = 30
+_UINT8, _UINT16, _UINT32, _UINT64, _INT32, _DOUBLE = map(
+    struct.Struct, ("<B", "<H", "<I", "<Q", "<i", ">d")
+)
 _KEYS = (str, int, float, bool, bytes, type(None))
 
 
@@ -98,9 +101,11 @@ class PickleMachine:
         self._at = end
         return found
 
-    def number(self, form: str) -> int:
+    def number(self, form: struct.Struct) -> int:
         """Return the next operand number."""
-        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+        found = form.unpack_from(self._data, self._at)[0]
+        self._at += form.size
+        return found
 
     def line(self) -> str:
         """Return the next operand line."""
@@ -228,12 +233,12 @@ def _opcode_name(code: int) -> str:
     return "the end of the pickle" if code < 0 else f"opcode {code:#04x}"
 
 
-def _text(machine: PickleMachine, form: str) -> None:
+def _text(machine: PickleMachine, form: struct.Struct) -> None:
     raw = machine.take(machine.number(form))
     machine.push(raw.decode("utf-8", "replace"))
 
 
-def _old_text(machine: PickleMachine, form: str) -> None:
+def _old_text(machine: PickleMachine, form: struct.Struct) -> None:
     """Byte strings of Python 2 were read as text by every torch release."""
     machine.push(machine.take(machine.number(form)).decode("utf-8", "backslashreplace"))
 
@@ -252,24 +257,24 @@ _OPERATIONS: dict[int, _Operation] = {
     0x89: lambda m: m.push(False),
     ord("I"): lambda m: m.integer(m.line()),
     ord("L"): lambda m: m.integer(m.line()),
-    ord("J"): lambda m: m.push(m.number("<i")),
-    ord("K"): lambda m: m.push(m.number("<B")),
-    ord("M"): lambda m: m.push(m.number("<H")),
-    0x8A: lambda m: m.long_integer(m.number("<B")),
-    0x8B: lambda m: m.long_integer(m.number("<I")),
+    ord("J"): lambda m: m.push(m.number(_INT32)),
+    ord("K"): lambda m: m.push(m.number(_UINT8)),
+    ord("M"): lambda m: m.push(m.number(_UINT16)),
+    0x8A: lambda m: m.long_integer(m.number(_UINT8)),
+    0x8B: lambda m: m.long_integer(m.number(_UINT32)),
     ord("F"): lambda m: m.push(float(m.line())),
-    ord("G"): lambda m: m.push(float(m.number(">d"))),
+    ord("G"): lambda m: m.push(float(m.number(_DOUBLE))),
     ord("S"): lambda m: m.push(m.line().strip("'\"")),
-    ord("T"): lambda m: _old_text(m, "<I"),
-    ord("U"): lambda m: _old_text(m, "<B"),
+    ord("T"): lambda m: _old_text(m, _UINT32),
+    ord("U"): lambda m: _old_text(m, _UINT8),
     ord("V"): lambda m: m.push(m.line()),
-    ord("X"): lambda m: _text(m, "<I"),
-    0x8C: lambda m: _text(m, "<B"),
-    0x8D: lambda m: _text(m, "<Q"),
-    ord("B"): lambda m: m.push(m.take(m.number("<I"))),
-    ord("C"): lambda m: m.push(m.take(m.number("<B"))),
-    0x8E: lambda m: m.push(m.take(m.number("<Q"))),
-    0x96: lambda m: m.push(m.take(m.number("<Q"))),  # BYTEARRAY8
+    ord("X"): lambda m: _text(m, _UINT32),
+    0x8C: lambda m: _text(m, _UINT8),
+    0x8D: lambda m: _text(m, _UINT64),
+    ord("B"): lambda m: m.push(m.take(m.number(_UINT32))),
+    ord("C"): lambda m: m.push(m.take(m.number(_UINT8))),
+    0x8E: lambda m: m.push(m.take(m.number(_UINT64))),
+    0x96: lambda m: m.push(m.take(m.number(_UINT64))),  # BYTEARRAY8
     ord("]"): lambda m: m.push([]),
     ord("l"): lambda m: m.push(m.to_mark()),
     ord("a"): lambda m: m.append([m.pop()]),
@@ -284,12 +289,12 @@ _OPERATIONS: dict[int, _Operation] = {
     ord("s"): lambda m: m.set_items([m.pop(), m.pop()][::-1]),
     ord("u"): lambda m: m.set_items(m.to_mark()),
     ord("p"): lambda m: m.remember(int(m.line()[:_MAX_DIGITS])),
-    ord("q"): lambda m: m.remember(m.number("<B")),
-    ord("r"): lambda m: m.remember(m.number("<I")),
+    ord("q"): lambda m: m.remember(m.number(_UINT8)),
+    ord("r"): lambda m: m.remember(m.number(_UINT32)),
     0x94: PickleMachine.memoize,
     ord("g"): lambda m: m.recall(int(m.line()[:_MAX_DIGITS])),
-    ord("h"): lambda m: m.recall(m.number("<B")),
-    ord("j"): lambda m: m.recall(m.number("<I")),
+    ord("h"): lambda m: m.recall(m.number(_UINT8)),
+    ord("j"): lambda m: m.recall(m.number(_UINT32)),
     ord("c"): lambda m: m.push(Global(m.line(), m.line())),
     0x93: PickleMachine.stack_global,
     ord("R"): PickleMachine.reduce,

@@ -18,6 +18,7 @@ from inspector.jobs.studio import Studio
 from inspector.load import load_session
 from inspector.session import Session
 from tests.bench.child import DATA, INSPECTOR, ask, ask_module
+from tests.bench.files import model_sessions
 from tests.bench.result import Result
 from tests.bench.studio_cases import SOURCE, seconds_of, without
 
@@ -47,28 +48,33 @@ print(json.dumps([each, len(frame)]))
 """
 )
 _SESSIONS = ("convnet_portable", "convnet_xnnpack", "mm_portable", "mm_xnnpack")
+_LARGE = "mv2_portable"
 _FURTHER = ("tinygpt_portable", "tinygpt_xnnpack")  # of which the stock tool makes nothing
 
 
-def gap_rows(_folder: Path) -> Iterable[Result]:
+def gap_rows(folder: Path) -> Iterable[Result]:
     """A row of calculate_numeric_gap against the stock tool, wherever that has an answer."""
-    for name in (*_SESSIONS, *_FURTHER):
-        folder = str(DATA / "corpus/v1.5.1" / name)
-        (first, further), rows = ask(_GAP, folder, "ours", "5")
-        answer = ask(_GAP, folder, "stock", "3")
-        known = not isinstance(answer, str)
-        theirs, stock_rows = answer if known else ((None, None), 0)
-        for what, mine, other, limit in (
-            ("first distance, with opening", first, theirs[0], None),
-            ("each further distance", further, theirs[1], 5.0),
-        ):
-            detail = f"ours {mine:.2f} ms a row, {rows} rows"
-            title = f"gap of {name}, {what}"
-            if other is None:
-                yield Result(title, mine, "ms", detail=f"{detail}; stock: {answer[:60]}")
-            else:
-                detail += f"; stock {other:.2f} ms a row, {stock_rows} rows"
-                yield Result(title, other / mine, "x", limit, True, detail)
+    small = {name: DATA / "corpus/v1.5.1" / name for name in (*_SESSIONS, *_FURTHER)}
+    for name, path in {**small, _LARGE: model_sessions(folder)[_LARGE]}.items():
+        yield from _gap_of(name, str(path))
+
+
+def _gap_of(name: str, folder: str) -> Iterable[Result]:
+    (first, further), rows = ask(_GAP, folder, "ours", "5")
+    answer = ask(_GAP, folder, "stock", "3")
+    known = not isinstance(answer, str)
+    theirs, stock_rows = answer if known else ((None, None), 0)
+    for what, mine, other, limit in (
+        ("first distance, with opening", first, theirs[0], None),
+        ("each further distance", further, theirs[1], 5.0),
+    ):
+        detail = f"ours {mine:.2f} ms a row, {rows} rows"
+        title = f"gap of {name}, {what}"
+        if other is None:
+            yield Result(title, mine, "ms", detail=f"{detail}; stock: {answer[:60]}")
+        else:
+            detail += f"; stock {other:.2f} ms a row, {stock_rows} rows"
+            yield Result(title, other / mine, "x", limit, True, detail)
 
 
 def changed_and_compared(_folder: Path) -> Iterable[Result]:
