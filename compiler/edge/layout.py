@@ -15,6 +15,18 @@ from compiler.edge.templates import tensors_in
 from compiler.untyped import aten
 
 _WINDOWS = frozenset((aten.convolution.default, aten.max_pool2d_with_indices.default))
+_KEEP_ORDER = frozenset(
+    (
+        aten._adaptive_avg_pool2d.default,
+        aten.avg_pool2d.default,
+        aten.cat.default,
+        aten.constant_pad_nd.default,
+        aten.replication_pad2d.default,
+        aten.reflection_pad2d.default,
+        aten.upsample_bilinear2d.vec,
+        aten.upsample_nearest2d.vec,
+    )
+)
 _ANY_ORDER = _WINDOWS | {aten.clone.default, aten._to_copy.default}
 
 
@@ -50,11 +62,12 @@ def changes_order(op: Any, args: tuple[Any, ...], out: Any) -> bool:  # noqa: AN
     """Return whether a result lies in memory in another order than the first operand.
 
     Torch takes the order of the weights, and one channel or pixel makes orders look alike; the
-    stock kernels of windows want one order for what they read and what they write.
+    stock kernels of windows want one order for what they read and what they write, and so do
+    those that resize or join images.
     """
-    if op not in _WINDOWS:
+    if op not in _WINDOWS and op not in _KEEP_ORDER:
         return False
-    order = dim_order_of(args[0])
+    order = dim_order_of(tensors_in(args)[0])
     return any(dim_order_of(tensor) != order for tensor in tensors_in(out))
 
 

@@ -117,7 +117,8 @@ class Recorder(DispatchMode):
             args = self._contiguous(args)
         out = result_of(op, args, kwargs)
         if layout.changes_order(op, args, out):
-            args = (self._as_contiguous(args[0]), *args[1:])
+            if isinstance(args[0], torch.Tensor):  # parts to join are contiguous by now
+                args = (self._as_contiguous(args[0]), *args[1:])
             out = walk(_fresh, out)
         return self._computed(op, args, kwargs, out)
 

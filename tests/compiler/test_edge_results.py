@@ -12,6 +12,7 @@ from torch.nn import functional as F  # noqa: N812  torch's own habit
 
 from compiler import to_edge
 from compiler.edge.results import result_of
+from tests.compiler.stock import Stock
 
 pytestmark = pytest.mark.slow
 
@@ -88,3 +89,22 @@ def test_numbers_before_images_in_other_layouts_are_lowered(function: Any) -> No
     image = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last) + 1
     edge = to_edge(torch.export.export(Apply(function), (image,)))
     assert torch.equal(edge.exported_program().module()(image), function(image))
+
+
+@pytest.mark.interop
+def test_images_of_one_pixel_are_resized_in_the_order_they_are_read_in(stock: Stock) -> None:
+    functions: tuple[Any, ...] = (
+        lambda x: F.interpolate(x, (5, 9)),
+        lambda x: F.interpolate(x, (3, 4), mode="bilinear") + 1,
+        lambda x: F.adaptive_avg_pool2d(x, (2, 3)),
+        lambda x: F.avg_pool2d(x, 2, 1, 1),
+        lambda x: F.pad(x, (1, 2, 0, 1)),
+        lambda x: F.pad(x, (1, 1, 1, 1), mode="replicate"),
+        lambda x: torch.cat([x, x + 1], 2),
+    )
+    pixel = torch.randn(2, 8, 1, 1).to(memory_format=torch.channels_last)
+    exported = [torch.export.export(Apply(function), (pixel,)) for function in functions]
+    programs = [(to_edge(one).to_executorch().buffer, (pixel,)) for one in exported]
+    for function, found in zip(functions, stock.run_each(programs), strict=True):
+        assert not isinstance(found, str), found
+        torch.testing.assert_close(found[0], function(pixel), check_stride=False)
