@@ -32,6 +32,7 @@ class Region:
         self.limit = len(self.buffer) if limit is None else min(limit, len(self.buffer))
         # Tables of a legal file do not overlap; twice its size leaves room for shared vectors.
         self._budget = 2 * self.limit + 4096
+        self._items: dict[str, Numbers] = {}
 
     def spend(self, nbytes: int, what: str) -> None:
         """Charge declared bytes against the size of the file, before they are allocated.
@@ -50,10 +51,11 @@ class Region:
 
         Shapes: at int64[n], inside the region -> dtype[n]
         """
-        # A stride of one byte makes every position an index; numpy allows unaligned items.
-        width = np.dtype(dtype).itemsize
-        count = max(len(self.buffer) - width + 1, 0)
-        items = np.ndarray((count,), dtype, self.buffer, strides=(1,))
+        items = self._items.get(dtype)
+        if items is None:
+            # A stride of one byte makes every position an index; numpy allows unaligned items.
+            count = max(len(self.buffer) - np.dtype(dtype).itemsize + 1, 0)
+            items = self._items[dtype] = np.ndarray((count,), dtype, self.buffer, strides=(1,))
         return items[at]
 
 
@@ -128,7 +130,9 @@ class Columns:
         Shapes: int64[n]
         """
         at = self.place(slot, _POINTER)
-        present = np.flatnonzero(at >= 0)
+        present = (at >= 0).nonzero()[0]
+        if not len(present):
+            return at
         out = np.full(len(at), -1, dtype=np.int64)
         target, good = follow(self.region, self.rows, at[present], self.owners[present])
         out[present[good]] = target[good]
@@ -137,7 +141,7 @@ class Columns:
     def children(self, slot: int) -> tuple[Columns, Ints]:
         """Return the child tables of a slot, and the index of each one's parent here."""
         target = self.offsets(slot)
-        present = np.flatnonzero(target >= 0)
+        present = (target >= 0).nonzero()[0]
         made, good = columns(self.region, self.rows, target[present], self.owners[present])
         return made, present[good]
 
@@ -147,12 +151,14 @@ class Columns:
         Shapes: int64[n]
         """
         entry = _POINTER + 2 * slot
-        at = np.zeros(len(self), dtype=np.int64)
         known = self.vtable_bytes >= entry + 2
         if known.all():
-            at += self.region.numbers(self.vtables + entry, "<u2")
+            at = self.region.numbers(self.vtables + entry, "<u2").astype(np.int64)
         else:
+            at = np.zeros(len(self), dtype=np.int64)
             at[known] = self.region.numbers(self.vtables[known] + entry, "<u2")
+        if not at.any():
+            return at - 1
         outside = (at != 0) & ((at < _POINTER) | (at + width > self.table_bytes))
         if outside.any():
             self.rows.mark(
