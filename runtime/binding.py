@@ -147,12 +147,14 @@ class Binder:
         if kernel.rule.style is Style.SLOTS:
             _check_count(kernel, args, inputs)
             return self._slots(kernel, args)
-        _check_count(kernel, args, inputs + kernel.outs + 1)
+        _check_count(kernel, args, inputs + kernel.outs + (not kernel.silent))
+        for place in kernel.writes:
+            self._check_written(args[place])
         outs = tuple(args[inputs : inputs + kernel.outs])
         make = self._arguments(kernel, args)
         function = None if kernel.rule.style is Style.OUT else make.bound(kernel.rule.run)
         call = self._run(kernel, make, function, args)
-        logged = outs if outs else (args[0],)
+        logged = outs or tuple(args[place] for place in kernel.writes) or (args[0],)
         parts = Parts(kernel, tuple(args), make, function)
         return Step("OPERATOR_CALL", call, kernel.event_name, logged, kernel.name, parts)
 
@@ -170,6 +172,8 @@ class Binder:
         if kernel.rule.style is Style.IN_PLACE:
             self._writable(args[0])
             return partial(_call_in_place, function, self._table, args[0])
+        if kernel.silent:
+            return partial(_ended, function)
         if kernel.out_is_list:
             return self._list_result(function, outs[0])
         slots = [self._writable(out) for out in outs]
@@ -180,6 +184,10 @@ class Binder:
         if len(slots) == 1:
             return partial(_store_one, function, slots[0].store)
         return partial(_store_many, function, slots)
+
+    def _check_written(self, index: int) -> None:
+        if self._table.items[index] is not None:  # an argument that may be left out
+            self._writable(index)
 
     def _writable(self, index: int) -> Slot:
         slot = self._table.slot(index)

@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.kernels import TABLE, built_in
-from runtime.kernels.rule import Kernel, made_kernel, result
+from runtime.kernels.rule import Kernel, is_written, made_kernel, result
 from runtime.untyped import parse_schema
 
 _ALLOWED = (
@@ -53,7 +53,9 @@ class KernelRegistry:
         """Return a decorator that registers a function as the kernel of an out variant.
 
         The function takes the arguments of the schema without the out arguments, and returns what
-        is to be stored in them.
+        is to be stored in them. An argument that is marked as written, such as ``Tensor(a!) x``,
+        is written where it is; a kernel of which there is nothing else to know returns nothing:
+        ``my::fill(Tensor(a!) x, float by) -> ()``.
 
         Args:
             schema: as in ``my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)``
@@ -91,7 +93,9 @@ def checked_name(schema: str) -> str:
         raise invalid_argument(f"{parsed.name!r} has no namespace")
     arguments: list[Any] = list(parsed.arguments)
     outs = [entry for entry in arguments if entry.is_out]
-    if not outs or arguments[-len(outs) :] != outs or not all(out.kwarg_only for out in outs):
+    silent = not outs and not parsed.returns and any(map(is_written, arguments))
+    last = bool(outs) and arguments[-len(outs) :] == outs
+    if not silent and not (last and all(out.kwarg_only for out in outs)):
         raise invalid_argument("a custom kernel has its out arguments last and keyword-only")
     for entry in arguments:
         kind = _plain(str(getattr(entry, "real_type", entry.type)))

@@ -1,4 +1,4 @@
-"""Calls of modules that were lowered before: they stay whole."""
+"""Calls that have no schema: modules that were lowered before, which stay whole, and others."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from compiler.edge.control_flow import lower_control_flow
 from compiler.edge.dim_order import TO_DIM_ORDER_COPY
 from compiler.edge.graph_lowering import GraphLowering
 from compiler.edge.ops import edge_op
+from compiler.edge.write_lowering import lower_write
+from compiler.edge.writing import is_write
 
 
 def lower_call(outer: GraphLowering, node: torch.fx.Node, args: Any) -> Any:  # noqa: ANN401
-    """Make a call of a lowered module, or of control flow; return what stands for its results.
+    """Make a call of a lowered module, of control flow, or of an operator that writes.
 
-    Raises: UnsupportedError if it is neither
+    Returns: what stands for its results
+    Raises: UnsupportedError if it is none of them
     """
+    if is_write(node):
+        return lower_write(outer, node)
     if node.target is not executorch_call_delegate:
         return lower_control_flow(outer, node, args)
     module = args[0]

@@ -29,7 +29,7 @@ def lower_control_flow(outer: GraphLowering, node: torch.fx.Node, args: Any) -> 
     extra: list[torch.fx.Node] = []
     sources = [a for a in node.args if isinstance(a, torch.fx.Node) and a.op == "get_attr"]
     if name not in ("cond", "map_impl", "scan", "while_loop"):
-        raise UnsupportedError(_why_not(name, node))
+        raise UnsupportedError(f"control flow ({name}) cannot be compiled")
     bodies = [_BodyLowering(outer, source, extra) for source in sources]
     for body in bodies:
         body.run()
@@ -44,15 +44,6 @@ def lower_control_flow(outer: GraphLowering, node: torch.fx.Node, args: Any) -> 
     return tuple(
         value if isinstance(value, SYMBOLIC) else result
         for value, result in zip(values, results, strict=True)
-    )
-
-
-def _why_not(name: str, node: torch.fx.Node) -> str:
-    if not name.startswith("auto_functionalized"):
-        return f"control flow ({name}) cannot be compiled"
-    return (
-        f"{node.args[0]} writes to its arguments, and there is no functional form of it; register "
-        "one that returns what it computes, with a variant that has an out argument"
     )
 
 
@@ -74,11 +65,12 @@ def _with_extra(
 def _operand(outer: GraphLowering, leaf: Any) -> Any:  # noqa: ANN401
     leaf = outer.node_of(leaf)
     if isinstance(leaf, torch.fx.Node) and isinstance(leaf.meta["val"], torch.Tensor):
-        return _contiguous(outer, leaf)
+        return contiguous(outer, leaf)
     return leaf
 
 
-def _contiguous(lowering: GraphLowering, node: torch.fx.Node) -> torch.fx.Node:
+def contiguous(lowering: GraphLowering, node: torch.fx.Node) -> torch.fx.Node:
+    """Return a tensor in contiguous layout, itself where it is so."""
     value: torch.Tensor = node.meta["val"]
     if is_contiguous(value):
         return node
@@ -165,7 +157,7 @@ class _BodyLowering(GraphLowering):
     def _result(self, value: Any, seen: set[torch.fx.Node]) -> Any:  # noqa: ANN401
         if not isinstance(value, torch.fx.Node) or not isinstance(value.meta["val"], torch.Tensor):
             return value
-        result = _contiguous(self, value)
+        result = contiguous(self, value)
         if result.op == "placeholder" or result in seen:
             order = {"dim_order": [*range(result.meta["val"].dim())]}
             result = self.call(edge_op(CLONE_DIM_ORDER), (result,), order, result.meta["val"])

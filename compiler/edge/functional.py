@@ -5,14 +5,17 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
+import torch._export.config as export_config
 from torch.export import ExportedProgram
 
 from compiler.edge.decompositions import torchs_rule
 from compiler.edge.twins import has_functional_twin, returns_alias
 from compiler.untyped import HigherOrderOperator, OpOverload, aten
+
+_config: Any = cast("Any", export_config)
 
 
 def without_hard_writes(program: ExportedProgram) -> ExportedProgram:
@@ -35,7 +38,9 @@ def functionalised(program: ExportedProgram, apart: Sequence[Any] = ()) -> Expor
         program: as exported
         apart: composite operators to take apart, since their parts write
     """
-    with warnings.catch_warnings():  # torch copies a class of its own that it has deprecated
+    # The newer form of calls that write names views by strides, which no kernel takes.
+    form = _config.patch(enable_auto_functionalized_v2_for_export=False)
+    with warnings.catch_warnings(), form:  # torch copies a class of its own that it has deprecated
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
         untyped: Any = program
         return untyped.run_decompositions({op: torchs_rule(op) for op in apart})

@@ -13,16 +13,17 @@ from torch.export.graph_signature import InputKind
 from compiler.containers import containers_text
 from compiler.delegate.call import executorch_call_delegate
 from compiler.edge.ops import EdgeOp
+from compiler.edge.writing import writer_of
 from compiler.emit.constants import Segment
 from compiler.emit.delegates import DelegateMaps, DelegateStore, called_module
 from compiler.emit.external import ExternalStore
 from compiler.emit.frames import frames_of
-from compiler.emit.out_variants import Formal, OutVariant, find_out_variant
+from compiler.emit.out_variants import Formal, OutVariant, find_out_variant, formals_of
 from compiler.emit.values import ValueTable, scalar_value
 from compiler.errors import CompileError, UnsupportedError, at
 from compiler.memory.blocks import MemoryPlan
 from compiler.memory.lifetimes import Schedule
-from compiler.memory.steps import Call, Jump, Label, Move, Raw, Slot, View, results_of
+from compiler.memory.steps import Call, Jump, Label, Move, Raw, Slot, View, Write, results_of
 from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, aten
 from schema.garbage import uncollected
 from schema.program import model as m
@@ -47,6 +48,13 @@ class EmittedMethod:
     plan: m.ExecutionPlan
     debug_handles: Mapping[int, int | list[int]]
     delegates: DelegateMaps
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """An argument that is a slot: what an operator writes may be no node's value."""
+
+    slot: Slot
 
 
 @dataclass(frozen=True)
@@ -152,6 +160,7 @@ class _Emission:
             Call: self._call,
             View: self._view,
             Raw: self._raw,
+            Write: self._write,
             Move: self._move,
             Jump: self._jump,
             Label: self._label,
@@ -163,7 +172,7 @@ class _Emission:
             node = step.name[0] if isinstance(step, Label) else step.node
             self._told(node, act[type(step)], step)
         for target, value in self.steps.written.items():
-            if value is not target:
+            if self.steps.resolve(value) != self.steps.resolve(target):
                 self._write_back(target, value)
         self.outputs += [self.table.literal(value) for value in self.steps.outputs]
         for place, label in self.jumps:
@@ -310,6 +319,13 @@ class _Emission:
         names = [argument.name for argument in target.op._schema.arguments]
         given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
         made = [self._tensor((node, i)) for i, _ in enumerate(results_of(node))]
+        args = self._with_results(given, variant, made)
+        single = isinstance(node.meta["val"], torch.Tensor)
+        return [*args, made[0] if single else self.table.literal_indices(made)]
+
+    def _with_results(
+        self, given: Mapping[str, Any], variant: OutVariant, made: list[int]
+    ) -> list[int]:
         outs = iter(made)
         args: list[int] = []
         for formal in variant.arguments:
@@ -319,12 +335,29 @@ class _Emission:
                 args.append(self.table.literal_indices(made))
             else:
                 args.append(next(outs))
-        single = isinstance(node.meta["val"], torch.Tensor)
-        args.append(made[0] if single else self.table.literal_indices(made))
         return args
+
+    def _write(self, step: Write) -> None:
+        """Call an operator with its arguments; one that returns nothing has no out argument."""
+        node = step.node
+        op = writer_of(node)
+        slots = {name: _Written(slot) for name, slot in step.targets.items()}
+        given = {**node.kwargs, **slots}
+        count = len(op.op._schema.returns)
+        variant = find_out_variant(op)
+        if variant is None:
+            args = [self._argument(given, formal) for formal in formals_of(op.op)]
+            self._instruction(op.schema_name, op.op._schema.overload_name, args, node)
+            return
+        made = [self._tensor((node, place)) for place in range(count)]
+        args = self._with_results(given, variant, made)
+        args.append(made[0] if count == 1 else self.table.literal_indices(made))
+        self._instruction(variant.name, variant.overload, args, node)
 
     def _argument(self, given: Mapping[str, Any], formal: Formal) -> int:
         value = given.get(formal.name, formal.default)
+        if isinstance(value, _Written):
+            return self._value(value.slot)
         return self.table.literal(value, formal.kind)
 
     def _write_back(self, target: torch.fx.Node, value: Any) -> None:  # noqa: ANN401

@@ -10,6 +10,7 @@ import torch
 
 from compiler.edge import quantized
 from compiler.edge.ops import EdgeOp, edge_op
+from compiler.edge.writing import is_write, writer_of
 from compiler.errors import MissingOutVariantsError, source_line
 from compiler.untyped import native
 
@@ -51,13 +52,18 @@ _found: dict[EdgeOp, OutVariant] = {}
 def _search(op: EdgeOp) -> OutVariant | None:
     wanted = {a.name: str(a.type) for a in op.op._schema.arguments}
     for found in _overloads(op):
-        formals = tuple(
-            Formal(a.name, str(a.type), a.default_value, a.is_out) for a in found._schema.arguments
-        )
+        formals = formals_of(found)
         if _fits(formals, wanted):
             name = edge_op(found).schema_name
             return OutVariant(name, found._schema.overload_name, formals, found)
     return None
+
+
+def formals_of(op: Any) -> tuple[Formal, ...]:  # noqa: ANN401 - an operator overload of torch
+    """Return the arguments of an operator."""
+    return tuple(
+        Formal(a.name, str(a.type), a.default_value, a.is_out) for a in op._schema.arguments
+    )
 
 
 def _overloads(op: EdgeOp) -> Iterator[Any]:
@@ -88,6 +94,8 @@ def check_out_variants(nodes: Iterable[torch.fx.Node]) -> None:
     for node in nodes:
         if isinstance(node.target, EdgeOp):
             first.setdefault(node.target, node)
+        elif is_write(node) and writer_of(node).op._schema.returns:
+            first.setdefault(writer_of(node), node)
     missing = {op.name(): node for op, node in first.items() if find_out_variant(op) is None}
     if missing:
         lines = dict.fromkeys(source_line(node) for node in missing.values())

@@ -26,6 +26,7 @@ from compiler.memory.steps import (
     Slot,
     Step,
     View,
+    Write,
     is_instruction,
     results_of,
     slot_of,
@@ -139,6 +140,7 @@ class Scheduling:
         self.blocks: list[Block] = []
         self.block_of: dict[Slot, int] = {}
         self.specs: dict[Slot, TensorSpec] = {}
+        self.order: dict[torch.fx.Graph, dict[torch.fx.Node, int]] = {}  # of graphs with writes
 
     def run(self) -> Schedule:
         """Return the whole schedule."""
@@ -199,15 +201,22 @@ class Scheduling:
         self.calls(owner)
         return [self.resolve(result) for result in results]
 
-    def results(self, node: torch.fx.Node, *, resized: frozenset[int] = frozenset()) -> None:
+    def results(
+        self,
+        node: torch.fx.Node,
+        *,
+        resized: frozenset[int] = frozenset(),
+        without: frozenset[int] = frozenset(),
+    ) -> None:
         """Give the results of a node memory from now on.
 
         Args:
             node: the node
             resized: results that grow while they are made
+            without: results that have memory already
         """
         for index, value in enumerate(results_of(node)):
-            if isinstance(value, torch.Tensor):
+            if isinstance(value, torch.Tensor) and index not in without:
                 spec = self._spec((node, index), value)
                 if index in resized:
                     self.specs[node, index] = replace(spec, dynamism=DYNAMIC_BOUND)
@@ -333,6 +342,8 @@ class Scheduling:
 def _reads(step: Step) -> tuple[Any, ...]:
     if isinstance(step, Raw):
         return step.args
+    if isinstance(step, Write):
+        return tuple(step.targets.values())
     if isinstance(step, Move):
         return (step.source, step.target)
     return (step.condition,) if isinstance(step, Jump) else ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler.memory.steps import Jump, Label, Move, Raw, Slot, results_of
+from compiler.memory.writes import write
 
 if TYPE_CHECKING:
     from compiler.memory.lifetimes import Scheduling
@@ -150,5 +151,6 @@ FLOWS: dict[str, Flow] = {
     "map_impl": _map,
     "scan": _scan,
     "while_loop": _while_loop,
+    "auto_functionalized": write,
 }
-"""How each kind of control flow becomes steps."""
+"""How each kind of call that is no kernel, control flow first of all, becomes steps."""

@@ -58,7 +58,7 @@ class OutGraph:
         for node in owner.graph.nodes:
             if node.op == "output":
                 for target, value in (written or {}).items():
-                    if value is target:
+                    if self._steps.resolve(value) == self._steps.resolve(target):
                         continue
                     self._write_back(graph, made[target], made.get(value, value))
             made[node] = self._node(graph, node, made)
@@ -132,7 +132,9 @@ class OutGraph:
 
     def _spec(self, slot: Slot) -> TensorSpec:
         """Return the spec of a slot; slots of one block and size share it."""
-        found = self._steps.resolve(slot[0]) if slot not in self._steps.specs else slot
+        found: Any = self._steps.stands_for.get(slot, slot)
+        if found not in self._steps.specs:
+            found = self._steps.resolve(slot[0])
         if found in self._specs:
             return self._specs[found]
         block = self._steps.block_of.get(found)

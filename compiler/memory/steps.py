@@ -43,6 +43,19 @@ class Raw:
 
 
 @dataclass(frozen=True, slots=True)
+class Write:
+    """A call of an operator that writes to its arguments.
+
+    Attributes:
+        node: the call
+        targets: the tensors that are written, by the name of the argument
+    """
+
+    node: torch.fx.Node
+    targets: dict[str, Slot]
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """One value becomes another, its memory included."""
 
@@ -67,7 +80,7 @@ class Jump:
     target: Label
 
 
-Step = Call | View | Raw | Move | Label | Jump
+Step = Call | View | Raw | Write | Move | Label | Jump
 """One step of a method."""
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import torch
 
 from compiler.edge.ops import EdgeOp
+from compiler.edge.writing import is_write, writer_of
 from schema.etrecord.verdicts import Outcome
 
 Node = torch.fx.Node
@@ -98,7 +99,7 @@ def groups_noted() -> list[tuple[Node, ...]]:
 
 def operator_of(node: Node) -> str:
     """Return the operator of a call as in ``aten.add.Tensor``."""
-    target = node.target
+    target = writer_of(node) if is_write(node) else node.target
     if isinstance(target, EdgeOp):
         return target.__name__
     if isinstance(target, str):

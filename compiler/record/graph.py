@@ -15,6 +15,7 @@ from compiler.containers import containers_text
 from compiler.delegate.call import is_lowered_module
 from compiler.edge.handed_out import GRADIENT
 from compiler.edge.ops import EdgeOp
+from compiler.edge.writing import is_write, writer_of
 from compiler.errors import UnsupportedError, at
 from compiler.record.arguments import MAJOR, MINOR, Json, argument, size, tensor_meta
 from compiler.record.graph_numbers import GraphNumbers
@@ -150,8 +151,14 @@ class _Writer:
             if isinstance(value, torch.fx.Node) and value.op == "get_attr":
                 found.append(self._attribute(value))
                 continue
+            if isinstance(value, OpOverload):
+                found.append({"name": "", "arg": {"as_operator": target_name(value)}})
+                continue
             kind = "Tensor" if isinstance(value, (list, tuple)) and not value else ""
             found.append({"name": "", "arg": argument(value, kind)})
+        kinds = _kinds(writer_of(node).op) if is_write(node) else {}
+        for name, value in node.kwargs.items():
+            found.append({"name": name, "arg": argument(value, kinds.get(name, ""))})
         return found
 
     def _node(self, node: torch.fx.Node) -> Json:
@@ -177,6 +184,8 @@ class _Writer:
     def _several(self, node: torch.fx.Node, values: list[Any]) -> list[Json]:
         taken = {user.args[1]: user.name for user in node.users if user.target is operator.getitem}
         names = [taken.get(i, f"{node.name}_unused_{i}") for i in range(len(values))]
+        if is_write(node):  # the format has no result that is nothing: a tensor of no elements
+            values = [torch.empty(0) if value is None else value for value in values]
         for name, value in zip(names, values, strict=True):
             if isinstance(value, torch.Tensor):
                 self.tensors[name] = tensor_meta(value)
@@ -227,6 +236,10 @@ def _inputs(node: torch.fx.Node) -> list[Json]:
             continue
         found.append({"name": formal.name, "arg": argument(value, str(formal.type))})
     return found
+
+
+def _kinds(op: Any) -> dict[str, str]:  # noqa: ANN401 - an operator overload of torch
+    return {formal.name: str(formal.type) for formal in op._schema.arguments}
 
 
 def _module_call(entry: Any) -> Json:  # noqa: ANN401

@@ -104,6 +104,8 @@ class Kernel:
         inputs: its inputs in the order of the schema
         outs: number of out arguments
         out_is_list: whether the one out argument is a list of tensors
+        writes: inputs that a custom kernel writes to, by their number
+        silent: whether it returns nothing, so that a call ends with its inputs
     """
 
     name: str
@@ -111,6 +113,8 @@ class Kernel:
     inputs: tuple[Argument, ...]
     outs: int
     out_is_list: bool
+    writes: tuple[int, ...] = ()
+    silent: bool = False
 
     @property
     def event_name(self) -> str:
@@ -134,7 +138,17 @@ def made_kernel(name: str, rule: Rule) -> Kernel:
     outs = [entry for entry in arguments if entry.is_out]
     inputs = tuple(_argument(entry) for entry in arguments if not entry.is_out)
     is_list = len(outs) == 1 and str(outs[0].type) == "List[Tensor]"
-    return Kernel(name, rule, inputs, len(outs), is_list)
+    writes: tuple[int, ...] = ()
+    if rule.style is Style.RESULT:
+        given = [entry for entry in arguments if not entry.is_out]
+        writes = tuple(place for place, entry in enumerate(given) if is_written(entry))
+    silent = bool(writes) and not outs
+    return Kernel(name, rule, inputs, len(outs), is_list, writes, silent)
+
+
+def is_written(entry: Any) -> bool:  # noqa: ANN401 - torch's argument has no type
+    """Return whether a kernel writes to an argument."""
+    return entry.alias_info is not None and bool(entry.alias_info.is_write)
 
 
 def schema_of(name: str, rule: Rule) -> Any:  # noqa: ANN401 - torch's schema has no type

@@ -115,6 +115,8 @@ class Flow:
                 return False
             for index in reads:
                 self.tensors[index].fixed = self.tensors[index].state = True
+        elif step.parts.kernel.writes:  # a custom kernel that writes to its inputs
+            return False
         else:
             reads, writes = self._kernel(step)
         for index in reads:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import importlib
 import json
 import os
 import sys
@@ -27,6 +28,8 @@ def main() -> int:
         "record": record,
         "arena": arena,
         "zoo": zoo,
+        "load": load,
+        "parsed": parsed,
     }
     from tests.compiler.stock_delegation import VERBS
 
@@ -40,6 +43,12 @@ def main() -> int:
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
     return 0
+
+
+def load(module: str) -> dict[str, Any]:
+    """Load a module of the stock wheel, which registers operators and kernels."""
+    importlib.import_module(module)
+    return {}
 
 
 def run(program: str, calls: str, outputs: str, trace: str = "", data: str = "") -> dict[str, Any]:
@@ -171,6 +180,14 @@ def record(etrecord: str, trace: str, gap: str = "") -> dict[str, Any]:
         "gap_shapes": [] if table is None else _shapes(table),
         "nodes": len(list(parsed.exported_program.graph.nodes)),
     }
+
+
+def parsed(etrecord: str) -> dict[str, Any]:
+    """Return what the edge program of a record calls, as the stock tool reads it."""
+    from executorch.devtools import parse_etrecord
+
+    graph = parse_etrecord(etrecord).edge_dialect_program.graph
+    return {"targets": [str(node.target) for node in graph.nodes if node.op == "call_function"]}
 
 
 def _shapes(table: Any) -> list[list[list[int]]]:

@@ -194,23 +194,6 @@ def test_missing_out_variants_are_named_together() -> None:
     assert ".py:" in str(found.value)
 
 
-def test_custom_operator_that_writes_to_its_arguments_is_refused_with_a_way_out() -> None:
-    def twice(x: torch.Tensor) -> torch.Tensor:
-        y = x.neg()
-        torch.ops.etscope_test.fill(y)
-        return y
-
-    with torch.library._scoped_library("etscope_test", "FRAGMENT") as library:
-        library.define("fill(Tensor(a!) x) -> ()")
-        library.impl("fill", lambda x: x.fill_(1), "CPU")
-        library.impl("fill", lambda _: None, "Meta")
-        program = _program(twice, torch.ones(2))
-        with pytest.raises(
-            compiler.UnsupportedError, match=r"test\.fill\.default writes.*no functional form.*py:"
-        ):
-            to_edge(program)
-
-
 @pytest.mark.parametrize(
     ("given", "kind", "said"),
     [
