@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from hypothesis import settings
 from tests.oracle.client import Oracle
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background; children would inherit that, and tests interrupt some of them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run, however slow the machine: a red run means a change, not a draw.
 # pytest --hypothesis-profile=explore draws new ones.
