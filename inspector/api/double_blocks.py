@@ -12,6 +12,7 @@ from typing import Any
 from inspector.api.torch_bridge import Torch, load_torch
 
 _BLOCK = 1 << 16  # elements, which fit a processor's cache; 2^13 take twice as long
+_FEWEST = 1 << 13  # elements; fewer are done before blocks are laid out
 _MOST = 1 << 27  # elements that are held in double precision at once
 
 Change = Callable[[Torch, Torch], object]
@@ -31,10 +32,10 @@ class Doubles:
             b: the same
             change: takes a block of each; what it does in place to the first is the result
 
-        Returns: one dimension, valid until the next call; None for anything but two plain tensors
-            of real numbers and one shape
+        Returns: one dimension, valid until the next call; None for anything but two large plain
+            tensors of real numbers and one shape
         """
-        if not _plain(a) or not _plain(b) or a.shape != b.shape or not 0 < a.numel() <= _MOST:
+        if not _plain(a) or not _plain(b) or a.shape != b.shape:
             return None
         torch = load_torch()
         x, y = _flat(a.detach(), b.detach())
@@ -56,9 +57,11 @@ def _flat(a: Torch, b: Torch) -> tuple[Torch, Torch]:
 
 
 def _plain(value: Any) -> bool:  # noqa: ANN401
+    """Return whether a value is a tensor that blocks are worth it for."""
     torch = load_torch()
     return (
         type(value) in (torch.Tensor, torch.nn.Parameter)
+        and _FEWEST <= value.numel() <= _MOST
         and value.layout is torch.strided
         and value.device.type == "cpu"
         and not value.is_quantized
