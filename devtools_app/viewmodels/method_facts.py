@@ -130,4 +130,8 @@ def _delegation(entry: MethodDelegation, units: Units, *, sized: bool) -> list[F
         for place, (backend, count) in enumerate(backends.most_common())
     ]
     words = f"{entry.num_delegated_nodes:,} of {total:,} delegated"
-    return [*facts, Fact("nodes", words, f"counted by {entry.counting}")]
+    computing = entry.compute_delegated + entry.compute_non_delegated
+    if computing and computing != total:
+        words += f"; of those that compute {entry.compute_delegated:,} of {computing:,}"
+    hint = f"counted by {entry.counting}; getitems, copies, views and conversions compute nothing"
+    return [*facts, Fact("nodes", words, hint)]

@@ -238,7 +238,8 @@ class GraphView(Canvas):
         y = float(first[1]) - _FIT_MARGIN / scale
         if placed.width * scale + 2 * _FIT_MARGIN <= self.width():
             x = (placed.width - self.width() / scale) / 2
-            self.set_camera(self._clear_of_legend(Camera(x, y, scale, scale), placed))
+            camera = self._clear_of_legend(Camera(x, y, scale, scale), placed)
+            self.set_camera(self._uncovered(camera, placed))
             return
         x = float(first[0] + first[2] / 2) - self.width() / 2 / scale
         camera = Camera(max(x, -max(self._legend_end(), 2 * _EDGE) / scale), y, scale, scale)
