@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from compiler.errors import CompileError
 from compiler.managers import EdgeProgramManager
 from inspector.bisecting.bound import Bound, parse_bound
-from inspector.bisecting.search import Answer, Ranges, Search
-from inspector.bisecting.trials import Node, Trial, numbers_of, trial_from
+from inspector.bisecting.search import Ranges
+from inspector.bisecting.trials import Node, Trial
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.description import CompileJob
 from inspector.worker import exporter
+from inspector.worker.bisect_search import Valued, searched, tried, without
 from inspector.worker.compile_job import Heard, source_of
 from inspector.worker.exporter import AnswerError, Say, told
 from inspector.worker.guarding import origins_of
@@ -25,6 +23,8 @@ from inspector.worker.warm import Warm
 from runtime.errors import ExecutionError
 from schema.errors import FormatError
 from schema.etrecord.verdicts import Outcome
+
+_UNHELPFUL = (ProbeError, CompileError, ExecutionError, FormatError, MemoryError)
 
 
 def bisect(job: BisectJob, folder: Path, say: Say, how: dict[str, Any]) -> dict[str, Any]:
@@ -47,23 +47,7 @@ def bisect(job: BisectJob, folder: Path, say: Say, how: dict[str, Any]) -> dict[
     trying = _Trying(job, bound, Probe(job, bound, source, folder), warm, heard)
     with told(heard, "lower"):
         nodes = trying.candidates()
-    say("candidates", nodes=[asdict(node) for node in nodes])
-    same = [asdict(node) for node in nodes] == how["candidates"]
-    known = [trial_from(one) for one in how["trials"]] if same else []
-    computing = [at for at, node in enumerate(nodes) if not node.quantises]
-    answer = Search(len(nodes), trying.trial, known, computing).run()
-    return content_of(answer, nodes)
-
-
-def content_of(answer: Answer, nodes: Sequence[Node]) -> dict[str, Any]:
-    """Return what was found as the result of the job."""
-    return {
-        "result": answer.result.value,
-        "nodes": [asdict(nodes[number]) for number in answer.removed],
-        "before": asdict(answer.before),
-        "after": asdict(answer.after),
-        "candidates": len(nodes),
-    }
+    return searched(nodes, trying.trial, say, how)
 
 
 class _Trying:
@@ -102,22 +86,10 @@ class _Trying:
 
     def trial(self, removed: Ranges) -> Trial:
         """Return what a program is like without some of its delegated nodes."""
-        self._heard("trying", removed=removed)
-        start = time.perf_counter()
-        try:
-            value, words = self._value(numbers_of(removed))
-        except (ProbeError, CompileError, ExecutionError, FormatError, MemoryError) as error:
-            value, words = None, exporter.sentence_of(error)
-        spent = time.perf_counter() - start
-        found = Trial(removed, value, self._bound.holds(value), words, spent)
-        self._heard("tried", trial=asdict(found))
-        return found
+        return tried(removed, self._bound, lambda: self._value(removed), self._heard, _UNHELPFUL)
 
-    def _value(self, numbers: Sequence[int]) -> tuple[float | None, str]:
-        rules = self._job.compile.rules
-        names = tuple(dict.fromkeys(self._nodes[number].name for number in numbers))
-        without = replace(rules, deny_nodes=(*rules.deny_nodes, *names))
-        job = replace(self._job.compile, rules=without)
+    def _value(self, removed: Ranges) -> Valued:
+        job = without(self._job.compile, self._nodes, removed)
         edge = self._lowered(job)
         program = edge.to_executorch(backend_config(job))
         return self._probe.value(edge, program)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import shutil
 import statistics
-import time
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,8 @@ import torch
 
 from compiler.errors import CompileError
 from inspector.bisecting.bound import Bound, parse_bound
-from inspector.bisecting.search import Ranges, Search
-from inspector.bisecting.trials import Node, Trial, numbers_of, trial_from
+from inspector.bisecting.search import Ranges
+from inspector.bisecting.trials import Node, Trial
 from inspector.gates.evidence import Evidence, MissingError, static_value
 from inspector.gates.requirement import GAP, Kind
 from inspector.jobs.bisect import BisectJob
@@ -29,8 +28,8 @@ from inspector.jobs.executing import BUFFER, OUTPUTS, TRACE, RunJob
 from inspector.load import load_session
 from inspector.toolchain.child import Interpreter, Say, ToldError, ToolchainError, nobody
 from inspector.toolchain.interpreter import interpreter
-from inspector.worker.bisect_job import content_of
-from inspector.worker.exporter import AnswerError, sentence_of
+from inspector.worker.bisect_search import Valued, searched, tried, without
+from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method
 from inspector.worker.probing import ProbeError, gap_of, value_told, worst_distance
 from inspector.worker.toolchain_compile import Compiled, asked_of, compiled_elsewhere
@@ -70,12 +69,7 @@ def bisect_with_executorch(
     with contextlib.closing(_Tool(interpreter(job.compile.python))) as tool:
         trying = _Trying(job, bound, tool, folder, say)
         nodes = trying.candidates()
-        say("candidates", nodes=[asdict(node) for node in nodes])
-        same = [asdict(node) for node in nodes] == how["candidates"]
-        known = [trial_from(one) for one in how["trials"]] if same else []
-        computing = [at for at, node in enumerate(nodes) if not node.quantises]
-        answer = Search(len(nodes), trying.trial, known, computing).run()
-    return content_of(answer, nodes)
+        return searched(nodes, trying.trial, say, how)
 
 
 class _Tool:
@@ -158,20 +152,11 @@ class _Trying:
 
     def trial(self, removed: Ranges) -> Trial:
         """Return what a program is like without some of its delegated nodes."""
-        self._say("trying", removed=removed)
-        start = time.perf_counter()
-        rules = self._job.compile.rules
-        names = dict.fromkeys(self._nodes[number].name for number in numbers_of(removed))
-        without = replace(rules, deny_nodes=(*rules.deny_nodes, *names))
-        try:
-            made, _ = self._made(replace(self._job.compile, rules=without), nobody)
-            value, words = self._value(made)
-        except _NOT_HELPFUL as error:
-            value, words = None, sentence_of(error)
-        spent = time.perf_counter() - start
-        found = Trial(removed, value, self._bound.holds(value), words, spent)
-        self._say("tried", trial=asdict(found))
-        return found
+        return tried(removed, self._bound, lambda: self._without(removed), self._say, _NOT_HELPFUL)
+
+    def _without(self, removed: Ranges) -> Valued:
+        made, _ = self._made(without(self._job.compile, self._nodes, removed), nobody)
+        return self._value(made)
 
     def _made(self, job: CompileJob, say: Say) -> tuple[_Program, Compiled]:
         folder = self._folder / "trial"

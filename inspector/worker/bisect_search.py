@@ -1,0 +1,68 @@
+"""What bisections of both toolchains do alike: what is removed, what is tried, what was found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from inspector.bisecting.bound import Bound
+from inspector.bisecting.search import Ranges, Search
+from inspector.bisecting.trials import Node, Trial, numbers_of, trial_from
+from inspector.jobs.description import CompileJob
+from inspector.worker.exporter import Say, sentence_of
+
+Valued = tuple[float | None, str]
+
+
+def searched(
+    nodes: Sequence[Node], trial: Callable[[Ranges], Trial], say: Say, how: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Look for the smallest set of nodes to take out; return the result of the job.
+
+    Args:
+        nodes: that may be taken out
+        trial: says what a program is like without some of them
+        say: takes messages
+        how: ``candidates`` and ``trials`` of an earlier worker
+    """
+    say("candidates", nodes=[asdict(node) for node in nodes])
+    same = [asdict(node) for node in nodes] == how["candidates"]
+    known = [trial_from(one) for one in how["trials"]] if same else []
+    computing = [at for at, node in enumerate(nodes) if not node.quantises]
+    answer = Search(len(nodes), trial, known, computing).run()
+    return {
+        "result": answer.result.value,
+        "nodes": [asdict(nodes[number]) for number in answer.removed],
+        "before": asdict(answer.before),
+        "after": asdict(answer.after),
+        "candidates": len(nodes),
+    }
+
+
+def tried(
+    removed: Ranges,
+    bound: Bound,
+    value: Callable[[], Valued],
+    say: Say,
+    unhelpful: tuple[type[Exception], ...],
+) -> Trial:
+    """Return what a program is like; one that fails in a known way does not help."""
+    say("trying", removed=removed)
+    start = time.perf_counter()
+    try:
+        found, words = value()
+    except unhelpful as error:
+        found, words = None, sentence_of(error)
+    spent = time.perf_counter() - start
+    made = Trial(removed, found, bound.holds(found), words, spent)
+    say("tried", trial=asdict(made))
+    return made
+
+
+def without(job: CompileJob, nodes: Sequence[Node], removed: Ranges) -> CompileJob:
+    """Return the compile that keeps some nodes off the delegates, too."""
+    names = dict.fromkeys(nodes[number].name for number in numbers_of(removed))
+    rules = replace(job.rules, deny_nodes=(*job.rules.deny_nodes, *names))
+    return replace(job, rules=rules)
