@@ -5,13 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
-
-_AHEAD = 16  # chunks that may wait to be written
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
@@ -30,25 +26,6 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     except BaseException:
         os.unlink(name)
         raise
-
-
-def write_behind(stream: IO[bytes], chunks: Iterable[bytes | memoryview]) -> None:
-    """Write what is made, each chunk while the next ones are being made.
-
-    Raises: OSError; whatever the chunks raise
-    """
-    with ThreadPoolExecutor(1, "write behind") as pool:
-        waiting: deque[Future[int]] = deque()
-        try:
-            for chunk in chunks:
-                waiting.append(pool.submit(stream.write, chunk))
-                if len(waiting) > _AHEAD:
-                    waiting.popleft().result()
-            for written in waiting:
-                written.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def _umask() -> int:
