@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from devtools_app.bisecting import bisect_folder
 from devtools_app.desk import Notice
-from devtools_app.recompiling import variants_place
+from devtools_app.variant_places import variants_place
 
 if TYPE_CHECKING:
     from devtools_app.recipe_command import RecipeCommand

@@ -12,9 +12,10 @@ from PySide6.QtWidgets import QMenu
 
 from devtools_app.desk import Notice
 from devtools_app.measuring import Measuring
-from devtools_app.recompiling import Phase, Round, variant_folder
+from devtools_app.recompiling import Phase, Round
 from devtools_app.run_form import Runnable, runnable
 from devtools_app.state import State
+from devtools_app.variant_places import variant_folder
 from devtools_app.variant_steps import compared_sessions, shown_variant
 from devtools_app.variants import Draft, Variant, derived, with_variant
 

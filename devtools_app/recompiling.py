@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from PySide6.QtCore import QObject, Signal
 from devtools_app.compiling import Compile, Compiling
 from devtools_app.run_form import RunForm, Runnable
 from devtools_app.running import Execution, Running
+from devtools_app.variant_places import RUN_FOLDER
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.jobs.description import CompileJob
@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
     from inspector.jobs.messages import Outcome
     from inspector.jobs.studio import Studio
 
-_ENDING = "_variants"
-_NUMBER = re.compile(r"_(?P<number>\d{1,6})$")
 _LEAST_RUNS, _LEAST_WARMUP = 3, 1  # a first run is not like the others
 
 
@@ -109,6 +107,12 @@ class Recompiling(QObject):
         return one is not None and one.phase in (Phase.COMPILE, Phase.RUN)
 
     @property
+    def at_work(self) -> str:
+        """Return the folder of the round at work, empty when there is none."""
+        one = self._current
+        return os.path.abspath(one.folder) if one is not None and self.busy else ""
+
+    @property
     def progress(self) -> Compile | Execution | None:
         """Return how the job of the round stands."""
         one = self._current
@@ -170,7 +174,7 @@ class Recompiling(QObject):
             return
         one = replace(one, phase=Phase.RUN, files=files)
         self._current = one
-        target, worker = str(Path(one.folder) / "run"), self._studio().runner.take()
+        target, worker = str(Path(one.folder) / RUN_FOLDER), self._studio().runner.take()
         sentence = self.running.start(run_job(one), "", target, worker=worker)
         if sentence:
             self._without_run(sentence)
@@ -241,37 +245,3 @@ def traces(execution: Execution) -> tuple[str, ...]:
     names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
     folder = Path(execution.target)
     return tuple(str(folder / name) for name in names) if trace["recorded"] else ()
-
-
-def variant_folder(program: str, name: str) -> str:
-    """Return a folder for the next variant of a program: beside it, else where one may write.
-
-    Args:
-        program: path of a file of the variant it comes from
-        name: of that variant; a number at its end counts on
-    """
-    place = variants_place(program)
-    stem = _NUMBER.sub("", name) or Path(program).stem
-    try:
-        endings = (_NUMBER.search(name) for name in os.listdir(place))
-        taken = [int(found["number"]) for found in endings if found is not None]
-    except OSError:  # not there yet, or the compile says why it cannot be written
-        taken = []
-    return str(place / f"{stem}_{max(taken, default=0) + 1}")
-
-
-def variants_place(program: str) -> Path:
-    """Return the folder that holds what is made of a program.
-
-    Args:
-        program: path of a file of any of its variants
-    """
-    path = Path(os.path.abspath(program))
-    place = path.parent.parent
-    if place.name.endswith(_ENDING):
-        return place
-    place = path.with_name(f"{path.stem}{_ENDING}")
-    if os.access(path.parent, os.W_OK) and not path.is_relative_to(Path(__file__).parent):
-        return place
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "etscope" / f"{path.parent.name}{_ENDING}"

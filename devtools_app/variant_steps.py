@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from devtools_app.state import OpenSession, State
 from devtools_app.transitions import show_session
-from devtools_app.variants import Draft, Variant, opened, with_open, with_variant
+from devtools_app.variants import (
+    Draft,
+    Variant,
+    found,
+    opened,
+    reopened,
+    with_open,
+    with_variant,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
+    from devtools_app.left_variants import LeftVariant
     from inspector.jobs.description import CompileJob
     from inspector.jobs.recipe_file import FoundRecipe
     from inspector.session import Session
@@ -84,8 +94,42 @@ def _at(state: State, one: Variant, draft: Draft) -> State:
     return show_session(replace(state, history=history), made.session)
 
 
+def with_left(
+    state: State, sessions: Iterable[str], left: Callable[[str], Sequence[LeftVariant]]
+) -> State:
+    """Return the state whose history has the variants that lie beside these sessions, closed.
+
+    Args:
+        state: whose history knows the sessions
+        sessions: that came
+        left: returns the variants beside a program, by the path of one of its files
+    """
+    history = state.history
+    for session in sessions:
+        one = history.of_session(session)
+        for each in left(_program(one.files)) if one is not None and one.files else ():
+            assert one is not None
+            history = found(
+                history, one, each.files, each.recipe, parent=not _beside(one.files, each.files)
+            )
+    return state if history == state.history else replace(state, history=history)
+
+
+def _program(files: tuple[str, ...]) -> str:
+    """Return the file that what is made of a variant is named after."""
+    return next((path for path in files if path.endswith((".pte", ".bpte"))), files[0])
+
+
+def _beside(files: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Return whether two variants lie in one folder of variants, so that none is the first."""
+    one, other = (PurePath(paths[0]).parent.parent for paths in (files, others))
+    return one == other
+
+
 def known_sessions(state: State, find: Callable[[Session], FoundRecipe | None]) -> State:
     """Return the state whose history knows the sessions that are open, and no others.
+
+    A variant that the history has already is known by its files, whatever can be read of them.
 
     Args:
         state: after sessions came or went
@@ -94,8 +138,11 @@ def known_sessions(state: State, find: Callable[[Session], FoundRecipe | None]) 
     history = with_open(state.history, frozenset(one.id for one in state.sessions))
     for one in state.sessions:
         if history.of_session(one.id) is None:
-            found = find(one.session)
-            if found is not None:
-                files = tuple(file.path for file in one.session.files)
-                history = opened(history, one.id, found.recipe, files, found.unknown)
+            files = tuple(file.path for file in one.session.files)
+            again = reopened(history, one.id, files)
+            told = find(one.session) if again is None else None
+            if again is not None:
+                history = again
+            elif told is not None:
+                history = opened(history, one.id, told.recipe, files, told.unknown)
     return state if history == state.history else replace(state, history=history)

@@ -123,9 +123,9 @@ def opened(
 
     A variant of the same files that was closed is open again.
     """
-    known = next((one for one in history.variants if _same_files(one.files, files)), None)
-    if known is not None and known.files and not known.session:
-        return with_variant(history, replace(known, session=session, files=files))
+    again = reopened(history, session, files)
+    if again is not None:
+        return again
     program = str(recipe.job.source)
     one = Variant(
         history.made,
@@ -135,6 +135,39 @@ def opened(
         files=files,
         session=session,
         unknown=unknown,
+    )
+    return _added(history, one)
+
+
+def reopened(history: History, session: str, files: tuple[str, ...]) -> History | None:
+    """Return the history in which a closed variant of these files is open, None without one."""
+    known = next((one for one in history.variants if _same_files(one.files, files)), None)
+    if known is None or known.session:
+        return None
+    return with_variant(history, replace(known, session=session, files=files))
+
+
+def found(
+    history: History, beside: Variant, files: tuple[str, ...], recipe: Recipe, *, parent: bool
+) -> History:
+    """Return the history with a variant that lies on the disk, closed; the same if it is known.
+
+    Args:
+        history: so far
+        beside: the variant it was found by
+        files: what it consists of
+        recipe: how it was made
+        parent: whether it was made of that variant, as far as the folders tell
+    """
+    if any(_same_files(one.files, files) for one in history.variants):
+        return history
+    one = Variant(
+        history.made,
+        beside.program,
+        recipe,
+        Draft(recipe.job),
+        parent=beside.id if parent else None,
+        files=files,
     )
     return _added(history, one)
 

@@ -93,7 +93,7 @@ class MainWindow(QMainWindow):
         self.router = Router(self)
         self.compiling = Compiling(self)
         self.running = Running(self)
-        self.workbench = Workbench(self.store, self)
+        self.workbench = Workbench(self.store, self, lambda: self.rounds.at_work)
         self._keeper = Keeper(self.store, self)
         self.previews = Previews(self)
         self.rounds = Recompiling(lambda: self.previews.studio, self)

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
 from devtools_app.state import State
 from devtools_app.store import Store
-from devtools_app.variant_steps import edit_recipe, known_sessions, redo, shown_variant, undo
+from devtools_app.variant_steps import (
+    edit_recipe,
+    known_sessions,
+    redo,
+    shown_variant,
+    undo,
+    with_left,
+)
 from devtools_app.variants import Variant
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from devtools_app.left_variants import LeftVariant
     from inspector.jobs.description import CompileJob
     from inspector.jobs.recipe_file import FoundRecipe
     from inspector.session import Session
@@ -23,9 +32,19 @@ _LOG = logging.getLogger(__name__)
 class Workbench(QObject):
     """Keeps the history of the state in step with its sessions, and does the edits."""
 
-    def __init__(self, store: Store, parent: QObject | None = None) -> None:
+    def __init__(
+        self, store: Store, parent: QObject | None = None, at_work: Callable[[], str] = str
+    ) -> None:
+        """Follow a store.
+
+        Args:
+            store: with the history
+            parent: owner
+            at_work: returns the folder of the variant that is being made, empty for none
+        """
         super().__init__(parent)
         self._store = store
+        self._at_work = at_work
         store.changed.connect(self._state_changed)
 
     @property
@@ -53,7 +72,15 @@ class Workbench(QObject):
 
     def _state_changed(self, old: State, new: State) -> None:
         if old.sessions != new.sessions:
-            self._store.put(known_sessions(new, self._find))
+            state = known_sessions(new, self._find)
+            known = {one.id for one in old.sessions}
+            came = [one.id for one in new.sessions if one.id not in known]
+            self._store.put(with_left(state, came, self._left))
+
+    def _left(self, program: str) -> Sequence[LeftVariant]:
+        from devtools_app.left_variants import left_variants
+
+        return left_variants(program, self._at_work())
 
     def _find(self, session: Session) -> FoundRecipe | None:
         from inspector.jobs.recipe import RecipeError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePath
 
 from devtools_app.variants import History, Variant
 from devtools_app.viewmodels.colours import Palette
@@ -33,13 +34,18 @@ def _entry(depth: int, one: Variant, history: History, palette: Palette) -> Entr
     if one.failure:
         detail, tone, spoken = one.failure, "bad", "failed"
     else:
-        state = "" if one.session else "closed"
-        detail = " · ".join(part for part in (*one.facts, state) if part)
+        state = () if one.session else (_folder(one), "closed")
+        detail = " · ".join(part for part in (*one.facts, *state) if part)
         tone = session_tone(one.session, palette) if one.session else "muted"
         spoken = "" if one.session else "closed"
     if one.changed:
         detail = " · ".join(part for part in (detail, "recipe edited") if part)
     return Entry(title, detail, tone, spoken, mark=one.session, depth=depth)
+
+
+def _folder(one: Variant) -> str:
+    """Return the name of the folder with the files of a variant, which no other one has."""
+    return PurePath(one.files[0]).parent.name if one.files else ""
 
 
 def _root_before(one: Variant, history: History) -> Variant | None:

@@ -51,6 +51,7 @@ _ALONE = Need(
     " one. Or open another program: any two sessions can be compared.",
     "etscope compare model.pte other.pte",
 )
+_CLOSED = "Other variants of this program are closed: one that is chosen here opens beside it."
 _ALL = "*"
 _MEASURE = "Run the programs side by side until their times can be told"
 
@@ -105,7 +106,7 @@ class ComparePane(Pane):
         upper.addWidget(self.tree)
         upper.setSizes([780, 210])
         upper.setStretchFactor(0, 1)
-        lower = QSplitter(Qt.Orientation.Horizontal)
+        lower = self._lower = QSplitter(Qt.Orientation.Horizontal)
         lower.addWidget(self.details)
         lower.addWidget(self.bars)
         lower.setSizes([620, 320])
@@ -150,7 +151,7 @@ class ComparePane(Pane):
         self._offer(state, shown)
         self._show_tree(state)
         if len(shown) < 2:
-            self.show_need(_ALONE)
+            self._show_alone()
             return
         measurement = self.measurer.known(shown)
         gaps = tuple(state.gaps_of(one) for one in shown)
@@ -179,6 +180,21 @@ class ComparePane(Pane):
         self.tree.show_entries(variant_entries(rows, state.history, self.theme.palette), current)
         self.tree.setVisible(len(rows) > 0)
 
+    def _show_alone(self) -> None:
+        """Say that there is nothing to compare with, or offer the other variants of the program."""
+        self.show_need(_ALONE)
+        if len(self._variants) > 1:
+            self._made = None
+            self.headline.setText(_ALONE.title)
+            self.about.setText(_CLOSED)
+            self.about.setVisible(True)
+            self._show_tables(shown=False)
+            self.stack.setCurrentIndex(1)
+
+    def _show_tables(self, *, shown: bool) -> None:
+        for part in (self.summary, self._lower):
+            part.setVisible(shown)
+
     def _chosen(self) -> None:
         first, second = str(self.former.currentData()), str(self.newer.currentData())
         ids = [one.id for one in self.state.sessions]
@@ -205,6 +221,7 @@ class ComparePane(Pane):
         self.summary.show_table(summary_table(found, letters))
         self._show_details()
         self._refresh_tools()
+        self._show_tables(shown=True)
         self.show_content()
 
     def _edits(self, letters: tuple[str, ...]) -> str:

@@ -326,6 +326,44 @@ def test_pt2_source_survives_a_killed_worker_and_a_run_that_fails(
     assert window.workbench.variant.id == one.id
 
 
+def test_window_closed_while_a_variant_runs_leaves_it_in_the_history(
+    window, make_window, qtbot, record, here
+) -> None:
+    files = record / "model.pte", record / "model.etrecord"
+    open_files(window, qtbot, *files)
+    edit(window, partitioners=("xnnpack",))
+
+    def close_when_it_runs() -> None:
+        one = window.rounds.current
+        if one is not None and one.phase is Phase.RUN:
+            window.close()
+
+    window.rounds.changed.connect(close_when_it_runs)
+    press(window)
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE)
+    folder = record / "model_variants" / "stock_1"
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".json") == [
+        "model.etrecord",
+        "model.pte",
+    ]
+    assert [path.name for path in folder.parent.iterdir()] == ["stock_1"]
+    again = make_window()
+    open_files(again, qtbot, *files)
+    again.show_view("compare")
+    pane = in_front(again, ComparePane)
+    assert [entry.title for entry in pane.tree.entries] == [
+        "as opened · portable",
+        "partitioners + xnnpack",
+    ]
+    assert pane.tree.isVisible()
+    assert not pane.summary.isVisible()
+    pane.tree.opened.emit(1)
+    qtbot.waitUntil(lambda: len(again.store.state.sessions) == 2, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not pane.working, timeout=PATIENCE)
+    assert pane.summary.isVisible()
+    assert again.workbench.variant.parent == 0
+
+
 def test_program_without_a_recipe_says_what_would_tell_one(window, qtbot, record) -> None:
     open_files(window, qtbot, record / "model.pte")
     window.show_view("recipe")

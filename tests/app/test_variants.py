@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from devtools_app.left_variants import left_variants
 from devtools_app.state import OpenSession, State
 from devtools_app.variant_steps import (
     compared_sessions,
@@ -18,6 +19,7 @@ from devtools_app.variant_steps import (
     redo,
     shown_variant,
     undo,
+    with_left,
 )
 from devtools_app.variants import (
     MOST_STEPS,
@@ -38,7 +40,7 @@ from devtools_app.workspace import Workspace, load_workspace, save_workspace
 from inspector.jobs.description import CompileJob, Rules, Source
 from inspector.jobs.recipe import Recipe
 from inspector.jobs.recipe_file import FoundRecipe
-from inspector.session import Session
+from inspector.session import LoadedFile, Session
 
 BASE = CompileJob(Source("/models/net.py", "build"), partitioners=("xnnpack",))
 
@@ -266,3 +268,59 @@ def test_joined_histories_keep_their_trees_under_new_names() -> None:
     assert both.made == 4
     closed = joined(here, there, {})
     assert [one.session for one in closed.variants] == ["A", "B", "", ""]
+
+
+def made_variant(folder: Path, *denied: str, files: tuple[str, ...] = ("model.pte",)) -> None:
+    folder.mkdir(parents=True)
+    for name in files:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(b"")
+    (folder / "recipe.json").write_text(recipe(job(*denied)).text, "utf-8")
+
+
+def test_variants_that_lie_beside_a_program_are_in_its_history_closed(tmp_path: Path) -> None:
+    place = tmp_path / "model_variants"
+    every = ("run/run.debug", "run/run.etdp", "model.ptd", "model.pte", "model.etrecord")
+    made_variant(place / "model_10", "ten", files=every)
+    made_variant(place / "model_2", "two")
+    made_variant(place / "model_4", "at work")
+    made_variant(place / ".etscope-abc", "not there yet")
+    made_variant(place / "model_5", "no program", files=("model.etrecord",))
+    made_variant(place / "model_6", "damaged")
+    (place / "model_6" / "recipe.json").write_text("{", "utf-8")
+    found = left_variants(str(tmp_path / "model.pte"), str(place / "model_4"))
+    assert [one.recipe.job.rules.deny_nodes for one in found] == [("two",), ("ten",)]
+    assert found[1].files == tuple(
+        str(place / "model_10" / name)
+        for name in ("model.pte", "model.etrecord", "model.ptd", "run/run.etdp", "run/run.debug")
+    )
+    shown = state(opened(History(), "A", recipe(BASE), (str(tmp_path / "model.pte"),)), "A")
+    shown = with_left(shown, ("A",), left_variants)
+    assert [(one.parent, one.session) for one in shown.history.variants[1:]] == [(0, "")] * 3
+    assert with_left(shown, ("A",), left_variants) is shown
+    rows = list(walked(shown.history, str(BASE.source)))
+    titles = [entry.title for entry in variant_entries(rows, shown.history, LIGHT)]
+    assert titles[1:] == ["deny nodes + two", "deny nodes + at work", "deny nodes + ten"]
+
+
+def test_variants_beside_one_of_them_are_made_of_no_one_that_is_known(tmp_path: Path) -> None:
+    place = tmp_path / "model_variants"
+    made_variant(place / "model_1", "one")
+    made_variant(place / "model_2", "two")
+    files = (str(place / "model_1" / "model.pte"),)
+    shown = state(opened(History(), "A", recipe(job("one")), files), "A")
+    shown = with_left(shown, ("A",), left_variants)
+    assert [(one.parent, one.session) for one in shown.history.variants] == [
+        (None, "A"),
+        (None, ""),
+    ]
+
+
+def test_variant_is_known_by_its_files_where_its_recipe_cannot_be_read() -> None:
+    made = derived(history(), 0, recipe(job("a")))
+    made = with_variant(made, replace(made[1], files=("/B/model.pte",)))
+    shown = state(made, "A", "B")
+    files = (LoadedFile("/B/model.pte", "pte", 0, memoryview(b""), None),)
+    sessions = (shown.sessions[0], replace(shown.sessions[1], session=Session("B", files)))
+    shown = known_sessions(replace(shown, sessions=sessions), lambda _session: None)
+    assert shown.history[1].session == "B"
