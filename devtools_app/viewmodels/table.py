@@ -25,6 +25,7 @@ from devtools_app.viewmodels.units import (
     choose_unit,
     column_formatter,
     exact_text,
+    has_numbers,
     magnitude,
 )
 
@@ -253,7 +254,7 @@ def number_column(
     missing: str = MISSING,
     total: Total = Total.NONE,
 ) -> Column:
-    """Return a column of numbers in one unit.
+    """Return a column of numbers in one unit, whose heading names none where all are missing.
 
     Args:
         title: what the numbers are
@@ -280,7 +281,7 @@ def number_column(
         ColumnKind.NUMBER,
         text,
         exact,
-        unit=shown.symbol,
+        unit=shown.symbol if largest or has_numbers(values) else "",
         raw_unit=base_symbol(quantity),
         scale=shown.factor,
         total=total,

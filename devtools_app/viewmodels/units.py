@@ -99,6 +99,15 @@ def magnitude(values: Iterable[object] | NDArray[Any]) -> float:
     return max(numbers, default=0.0)
 
 
+def has_numbers(values: Iterable[object] | NDArray[Any]) -> bool:
+    """Return whether there is a finite number among values."""
+    if isinstance(values, np.ndarray):
+        array = cast("NDArray[Any]", values)
+        if array.dtype.kind in "iuf":
+            return bool(np.isfinite(array).any())
+    return any(as_number(value) is not None for value in values)
+
+
 def _array_magnitude(array: NDArray[Any]) -> float:
     if array.dtype.kind == "f":
         array = array[np.isfinite(array)]

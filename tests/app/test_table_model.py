@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFont
@@ -143,3 +144,12 @@ def test_export_csv_quotes_and_disarms_formulas(tmp_path):
     assert "\n-3.5,2" in text
     lines = tsv(table, range(5)).split("\n")
     assert lines[4:] == ["two lines\t3", "tab here\t4"]
+
+
+def test_heading_names_a_unit_only_where_there_is_a_number() -> None:
+    missing = np.array([np.nan, np.nan])
+    assert number_column("p50", [None, None], Quantity.TIME).heading == "p50"
+    assert number_column("p50", missing, Quantity.TIME).heading == "p50"
+    assert number_column("p50", missing, Quantity.TIME).raw_heading == "p50 (ns)"
+    assert number_column("p50", [None, 0], Quantity.TIME).heading == "p50 / ns"
+    assert number_column("p50", np.array([np.nan, 2e6]), Quantity.TIME).heading == "p50 / ms"
