@@ -129,7 +129,12 @@ def make_partitioner(asked: Asked) -> Any:  # noqa: ANN401 - ours or anyone's
         inspect.signature(cls).bind(**asked.options)
     except TypeError as error:
         raise PartitionerNameError(f"{asked.name} does not take these options: {error}") from error
-    made = cls(**asked.options)
+    try:
+        made = cls(**asked.options)
+    except (TypeError, ValueError) as error:
+        if ".py:" in asked.name:
+            raise  # its own line says more
+        raise PartitionerNameError(f"{asked.name} does not take these options: {error}") from error
     if not callable(getattr(made, "partition", None)):
         raise PartitionerNameError(f"{asked.name} is no partitioner: it has no method partition")
     return made

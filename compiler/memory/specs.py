@@ -15,6 +15,7 @@ from compiler.untyped import exactly, expression_of, largest
 from schema.scalar_type import BY_NAME, scalar_type, tensor_nbytes
 
 STATIC, DYNAMIC_BOUND = 0, 1
+_MOST = 2**31 - 1  # sizes are 32 bits wide in a program file
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,9 @@ def hinted_ranges(program: ExportedProgram) -> dict[Any, Any]:
 def upper_bound(size: Any, ranges: Mapping[Any, Any]) -> int:  # noqa: ANN401
     """Return the largest value of a size.
 
-    Raises: UnboundedShapeError if there is none
+    Raises:
+        UnboundedShapeError: there is none
+        UnsupportedError: it is more than files can say
     """
     if isinstance(size, int):
         return size
@@ -106,5 +109,10 @@ def upper_bound(size: Any, ranges: Mapping[Any, Any]) -> int:  # noqa: ANN401
         raise UnboundedShapeError(
             f"Cannot evaluate the shape upper bound of a dynamic-shaped tensor to a concrete "
             f"bounded integer: {expression} has no maximum; give its Dim a max"
+        )
+    if most > _MOST:
+        raise UnsupportedError(
+            f"the size {expression} may be up to {most:,}, and a program holds sizes up to"
+            f" {_MOST:,}; give its Dim a smaller max"
         )
     return most

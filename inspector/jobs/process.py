@@ -68,6 +68,7 @@ class Worker:
         self._threads = [
             threading.Thread(target=self._read_messages, name="worker messages", daemon=True),
             threading.Thread(target=self._read_log, name="worker log", daemon=True),
+            threading.Thread(target=self._end_group, name="worker group", daemon=True),
         ]
         for thread in self._threads:
             thread.start()
@@ -189,6 +190,11 @@ class Worker:
     def _heard_line(self, line: str) -> None:
         """Take notice of a line that was printed."""
 
+    def _end_group(self) -> None:
+        """When the worker ends, end what the user's code has started: it may hold the channel."""
+        self._process.wait()
+        _signal_group(self._process.pid)
+
     def _over(self) -> None:
         """Find out how the process ended; it has closed its channel, so it ends or is ended."""
         try:
@@ -196,7 +202,7 @@ class Worker:
         except subprocess.TimeoutExpired:
             _signal(self._process, hard=True)
             code = self._process.wait()
-        _signal_group(self._process.pid)  # what the user's code has started may hold the pipes
+        self._threads[2].join(_AFTERWARDS)
         self._threads[1].join(_AFTERWARDS)
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):

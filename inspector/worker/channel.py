@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -23,6 +23,8 @@ class Channel:
         self._lock = threading.Lock()
         self._out = os.dup(1)
         self._in = os.dup(0)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._leave_to_parent)
         os.dup2(2, 1)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
@@ -32,8 +34,22 @@ class Channel:
         )
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
 
+    def _leave_to_parent(self) -> None:
+        """Let a process that the user's code has forked neither speak for this one nor outlive it.
+
+        A copy that went on from where it was made would compile a second time and answer twice.
+        """
+        for descriptor in (self._out, self._in):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        self._out = self._in = -1  # the numbers may come to stand for files of the user
+        self._lock = threading.Lock()  # another thread may have held it
+
     def send(self, kind: str, **content: object) -> None:
-        """Say something."""
+        """Say something; a forked copy prints what it warns of, and ends at anything else."""
+        if self._out < 0:
+            _say_in_copy(kind, content)
+            return
         data = json.dumps({"type": kind, **content}).encode() + b"\n"
         with self._lock:
             try:
@@ -86,3 +102,11 @@ class Channel:
             os._exit(1)
 
         threading.Thread(target=watch, daemon=True).start()
+
+
+def _say_in_copy(kind: str, content: Mapping[str, object]) -> None:
+    """Print a warning of a forked copy; one that went on as if it were the worker ends."""
+    if kind not in ("warning", "log"):
+        os._exit(1)
+    with contextlib.suppress(OSError, ValueError):
+        os.write(2, f"{content.get('text', '')}\n".encode("utf-8", "replace"))

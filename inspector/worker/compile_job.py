@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch._export.verifier import SpecViolationError
 from torch.export import ExportedProgram
 
+from compiler.errors import UnboundedShapeError, UnsupportedError
 from compiler.stages import StageEvent
 from inspector.jobs.description import PROGRAM, REPORT, CompileJob, SourceKind
 from inspector.jobs.guard import AUTO, FIX, OFF, GuardReport, repaired
@@ -125,7 +127,11 @@ def compile_into(
     source = warm.quantised(job.quantising, source, heard)
     if job.quantising.mode:
         _note_exported(heard, (QUANTIZE,), source)
-    done = _made(job, source, folder, heard, guarding, warm)
+    try:
+        done = _made(job, source, folder, heard, guarding, warm)
+    except (UnboundedShapeError, UnsupportedError, SpecViolationError) as error:
+        exporter.point_to(error, source.asked)
+        raise
     job = done.job
     noted = rules_without_effect(job, source.programs, done.edge)
     for text in filter(None, (*noted, kernels_missing(done.program))):
@@ -263,9 +269,10 @@ def _exported_elsewhere(job: CompileJob, folder: Path, heard: Heard) -> Exported
     manifest = handed / exporter.MANIFEST
     if process.returncode or not manifest.is_file():
         raise InterpreterError(_why_ended(job.python, process.returncode))
-    listed: Mapping[str, str] = json.loads(manifest.read_text("utf-8"))
+    listed: Mapping[str, Any] = json.loads(manifest.read_text("utf-8"))
+    file, line = listed["asked"]
     try:
-        programs = {name: torch.export.load(handed / file) for name, file in listed.items()}
+        programs = {name: torch.export.load(handed / at) for name, at in listed["programs"].items()}
         constants = torch.load(handed / exporter.CONSTANTS, weights_only=True)
     except Exception as error:
         why = exporter.sentence_of(error)
@@ -275,7 +282,7 @@ def _exported_elsewhere(job: CompileJob, folder: Path, heard: Heard) -> Exported
     for path in handed.iterdir():
         path.unlink()
     handed.rmdir()
-    return Exported(programs, constants)
+    return Exported(programs, constants, (file, line))
 
 
 def _why_ended(python: str, code: int) -> str:

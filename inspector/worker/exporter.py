@@ -22,7 +22,7 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,7 @@ EXPECTED = (
 Say = Callable[..., None]
 
 _LONGEST = 600  # characters of a message
+_MOST_NAMES, _MOST_PARTS = 20, 3  # functions and modules that a message lists
 _NAMES = ("module", "inputs", "kwargs", "dynamic_shapes", "methods", "constant_methods")
 _ASKED = "etscope_asked"  # attribute of an error: the user's function, where nothing is nearer
 _HERE = Path(__file__).parents[2]
@@ -63,6 +64,13 @@ _NOT_USERS = tuple(
 )
 _SAID = re.compile(r'File "(?P<file>[^"<][^"]*)", line (?P<line>\d+)')
 _NAMED = re.compile(r"\((?P<file>[^():\s][^():]*):(?P<line>\d+)\)")
+_NODE = re.compile(r"node \S+ \([^()]*\)$|node \S+$")  # at the end of what the verifier says of one
+_VIOLATIONS = "SpecViolationError"  # each of its lines is one
+_DATA_DEPENDENT = "GuardOnDataDependentSymNode"
+_ONLY_A_RUN_KNOWS = (
+    "a branch, a loop or a size here depends on the values of a tensor, which only a run knows;"
+    " torch.cond and torch.where choose by values, torch._check bounds a size"
+)
 
 
 class AnswerError(Exception):
@@ -76,10 +84,12 @@ class Exported:
     Attributes:
         programs: by method
         constants: values by the name of the method that returns them
+        asked: file and line of the user's function, empty and 0 where there was none
     """
 
     programs: Mapping[str, ExportedProgram]
     constants: Mapping[str, Any]
+    asked: tuple[str, int] = ("", 0)
 
 
 @dataclass(frozen=True)
@@ -109,26 +119,43 @@ def place_of(error: BaseException) -> tuple[str, int]:
             if is_users(frame.filename) and frame.lineno:
                 return frame.filename, frame.lineno
     asked: tuple[str, int] = getattr(error, _ASKED, ("", 0))
-    text = str(error)
-    said = [(m["file"], int(m["line"])) for m in _NAMED.finditer(text)]
-    said += [(m["file"], int(m["line"])) for m in _SAID.finditer(text)]
+    text = _text_of(error)
+    said = _places_in(text.strip().partition("\n")[0]) or _places_in(text)
     return next((one for one in reversed(said) if is_users(one[0])), asked)
+
+
+def _places_in(text: str) -> list[tuple[str, int]]:
+    found = (*_NAMED.finditer(text), *_SAID.finditer(text))
+    return [(match["file"], int(match["line"])) for match in found]
+
+
+def _text_of(error: BaseException) -> str:
+    """Return what an error says; nothing where that fails as well."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - whatever the user's code raises
+        return ""
 
 
 def sentence_of(error: BaseException) -> str:
     """Return an error as one line: its type, unless it is one of ours, and what it says."""
     if isinstance(error, SystemExit):
         return f"the code called sys.exit({'' if error.code is None else error.code!r})"
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in _text_of(error).splitlines() if line.strip()]
     text = lines[0] if lines else ""
+    name = type(error).__name__
     if text.endswith((":", "!")) or text.startswith("Constraints violated"):
         text = " ".join(lines[:4])
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]}…"
-    name = type(error).__name__
+    if name == _DATA_DEPENDENT:
+        text = f"{_ONLY_A_RUN_KNOWS} ({text})"
+    if name == _VIOLATIONS and lines[1:]:
+        others = ", ".join(found[0] for line in lines[1:] if (found := _NODE.search(line)))
+        text = f"{text}; and {len(lines) - 1} more{f': {others}' if others else ''}"
     home = type(error).__module__.split(".")[0]
     ours = home in ("compiler", "inspector", "schema") or isinstance(error, AnswerError)
-    if ours and text:
+    if (ours or name == _VIOLATIONS) and text:
         return text
     return f"{name}: {text}" if text else name
 
@@ -137,11 +164,19 @@ def failure(error: BaseException) -> dict[str, Any]:
     """Return an error as the content of a message."""
     file, line = place_of(error)
     sentence = sentence_of(error)
-    if file and f"{file}:{line}" not in sentence:
-        sentence = f"{file}:{line}: {sentence}"
+    place = f"{file}:{line}" if line else file
+    if place and place not in sentence:
+        sentence = f"{place}: {sentence}"
     blame = "usage" if isinstance(error, AnswerError) else "failed"
-    details = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    details = "".join(_traceback_of(error))
     return {"sentence": sentence, "blame": blame, "file": file, "line": line, "details": details}
+
+
+def _traceback_of(error: BaseException) -> list[str]:
+    try:
+        return traceback.format_exception(type(error), error, error.__traceback__)
+    except Exception:  # noqa: BLE001 - an error of the user's code that cannot be shown
+        return traceback.format_tb(error.__traceback__)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -203,8 +238,28 @@ def answer_of(path: str, function: str, say: Say) -> tuple[Any, tuple[str, int]]
     """
     file = Path(path).absolute()
     _warn_of_hidden(file, say)
-    sys.path.insert(0, str(file.parent))
     sys.argv = [str(file)]
+    module = module_of(file)
+    found = getattr(module, function, None)
+    if found is None:
+        there = [
+            key for key, value in vars(module).items() if isinstance(value, types.FunctionType)
+        ]
+        more = f" and {len(there) - _MOST_NAMES:,} more" if len(there) > _MOST_NAMES else ""
+        named = f"{', '.join(there[:_MOST_NAMES])}{more}" if there else "none"
+        raise AnswerError(f"{path} has no function {function!r}; there is {named}")
+    if isinstance(found, torch.nn.Module) or not callable(found):
+        return found, (str(file), 0)  # a model or a tuple with a name needs no call
+    code = getattr(found, "__code__", None)
+    return found(), (str(file), code.co_firstlineno if code is not None else 0)
+
+
+def module_of(file: Path) -> types.ModuleType:
+    """Run a file as a module that can import what lies beside it.
+
+    Raises: whatever the user's code raises
+    """
+    sys.path.insert(0, str(file.parent))
     name = file.stem if file.stem not in sys.modules else f"user_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
@@ -212,18 +267,7 @@ def answer_of(path: str, function: str, say: Say) -> tuple[Any, tuple[str, int]]
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
-    found = getattr(module, function, None)
-    if found is None:
-        there = [
-            key for key, value in vars(module).items() if isinstance(value, types.FunctionType)
-        ]
-        raise AnswerError(
-            f"{path} has no function {function!r}; there is {', '.join(there) or 'none'}"
-        )
-    if isinstance(found, torch.nn.Module) or not callable(found):
-        return found, (str(file), 0)  # a model or a tuple with a name needs no call
-    code = getattr(found, "__code__", None)
-    return found(), (str(file), code.co_firstlineno if code is not None else 0)
+    return module
 
 
 def exported(path: str, function: str, methods: tuple[str, ...], say: Say) -> Exported:
@@ -235,10 +279,15 @@ def exported(path: str, function: str, methods: tuple[str, ...], say: Say) -> Ex
     with told(say, "load"):
         answer, asked = answer_of(path, function, say)
     try:
-        return export_answer(answer, methods, say)
+        return replace(export_answer(answer, methods, say), asked=asked)
     except Exception as error:
-        setattr(error, _ASKED, asked)
+        point_to(error, asked)
         raise
+
+
+def point_to(error: BaseException, asked: tuple[str, int]) -> None:
+    """Note the user's function on an error, which is its place if it names none nearer."""
+    setattr(error, _ASKED, asked)
 
 
 def _warn_of_hidden(file: Path, say: Say) -> None:
@@ -285,10 +334,12 @@ def _entries(answer: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:  # noqa: 
             )
         answer = {_NAMES[at]: part for at, part in enumerate(answer)}
     if not _is_mapping(answer) or not answer:
-        found = "nothing" if answer is None else f"a {type(answer).__name__}"
+        found = "nothing" if answer is None else _kind(answer)
         raise AnswerError(f"{found} was returned; {EXPECTED}")
     given: Mapping[str, Any] = answer
     if "module" not in given and "methods" not in given:
+        if any(name in given for name in _NAMES):
+            raise AnswerError(f"a dict without 'module' was returned; {EXPECTED}")
         given = {"methods": given}
     strange = [str(name) for name in given if name not in _NAMES]
     if strange:
@@ -304,8 +355,14 @@ def _entries(answer: Any) -> tuple[dict[str, Any], Mapping[str, Any]]:  # noqa: 
 def _named(given: Mapping[str, Any], part: str) -> Mapping[Any, Any]:
     found = given.get(part)
     if found is not None and not _is_mapping(found):
-        raise AnswerError(f"the {part} are a {type(found).__name__}, expected a dict")
+        raise AnswerError(f"the {part} are {_kind(found)}, expected a dict")
     return {} if found is None else found
+
+
+def _kind(value: object) -> str:
+    """Return the type of a value with its article, as ``an int``."""
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _is_list(value: object) -> TypeGuard[tuple[Any, ...] | list[Any]]:
@@ -322,7 +379,7 @@ def _entry(name: str, given: Any) -> Any:  # noqa: ANN401
     if _is_list(given):
         given = {_NAMES[at]: part for at, part in enumerate(given[:4])}
     if not _is_mapping(given) or "module" not in given:
-        raise AnswerError(f"method {name!r} is a {type(given).__name__}; {EXPECTED}")
+        raise AnswerError(f"method {name!r} is {_kind(given)}; {EXPECTED}")
     module, inputs = given["module"], given.get("inputs")
     if isinstance(module, ExportedProgram):
         return module
@@ -331,17 +388,21 @@ def _entry(name: str, given: Any) -> Any:  # noqa: ANN401
     if isinstance(inputs, torch.Tensor):
         inputs = (inputs,)
     if not _is_list(inputs):
-        found = type(inputs).__name__
-        raise AnswerError(f"the inputs of method {name!r} are a {found}, expected a tuple")
+        raise AnswerError(f"the inputs of method {name!r} are {_kind(inputs)}, expected a tuple")
     kwargs = _named(given, "kwargs")
     return _Entry(_module(name, module), tuple(inputs), kwargs, given.get("dynamic_shapes"))
 
 
 def _module(name: str, given: Any) -> torch.nn.Module:  # noqa: ANN401
     """Return a module; of a bound method one whose forward it is, with the same weights."""
+    if isinstance(given, torch.jit.ScriptModule):
+        raise AnswerError(
+            f"method {name!r} is in TorchScript, which cannot be exported; expected the"
+            " torch.nn.Module it was made of"
+        )
     if isinstance(given, torch.nn.Module):
         return given
-    owner, kind = getattr(given, "__self__", None), type(given).__name__
+    owner, kind = getattr(given, "__self__", None), _kind(given)
     if isinstance(owner, torch.nn.Module) and isinstance(given, types.MethodType):
         other = copy.copy(owner)
         other.forward = types.MethodType(given.__func__, other)
@@ -350,15 +411,14 @@ def _module(name: str, given: Any) -> torch.nn.Module:  # noqa: ANN401
         raise AnswerError(
             f"method {name!r} is the class {given.__name__}; expected an object of it"
         )
-    raise AnswerError(f"method {name!r} is a {kind}, expected a torch.nn.Module")
+    raise AnswerError(f"method {name!r} is {kind}, expected a torch.nn.Module")
 
 
 def _export(name: str, entry: Any, say: Say) -> ExportedProgram:  # noqa: ANN401
     if isinstance(entry, ExportedProgram):
         return entry
-    if entry.module.training:
-        _warn_of_training(name, entry.module, say)
-    with told(say, "export", name) as more:
+    _warn_of_training(name, entry.module, say)
+    with told(say, "export", name) as more, _graphs_in_log(say):
         program = torch.export.export(
             entry.module,
             entry.inputs,
@@ -370,12 +430,35 @@ def _export(name: str, entry: Any, say: Say) -> ExportedProgram:  # noqa: ANN401
     return program
 
 
-def _warn_of_training(name: str, module: torch.nn.Module, say: Say) -> None:
-    code = getattr(type(module).forward, "__code__", None)
+@contextlib.contextmanager
+def _graphs_in_log(say: Say) -> Generator[None, None, None]:
+    """Let the unfinished graph that torch prints where it gives up be a part of the log."""
+    home, name = sys.modules.get("torch.export._trace"), "print"
+    if home is None or hasattr(home, name):
+        yield
+        return
+
+    def log(*parts: object, **_how: object) -> None:
+        say("log", text="\n".join(map(str, parts)))
+
+    setattr(home, name, log)
+    try:
+        yield
+    finally:
+        delattr(home, name)
+
+
+def _warn_of_training(name: str, module: Any, say: Say) -> None:  # noqa: ANN401 - a module
+    parts = [str(part) for part, one in module.named_modules() if one.training]
+    if not parts:
+        return
+    code: Any = getattr(getattr(module.__class__, "forward", None), "__code__", None)
     file = code.co_filename if code is not None and is_users(code.co_filename) else ""
+    more = f" and {len(parts) - _MOST_PARTS:,} more" if len(parts) > _MOST_PARTS else ""
+    whole = "" if module.training else f"{', '.join(parts[:_MOST_PARTS])}{more} in "
     text = (
-        f"the module of method {name} is in training mode: dropout and batch norm will train;"
-        " call .eval() before returning it"
+        f"{whole}the module of method {name} is in training mode: dropout and batch norm will"
+        " train; call .eval() before returning it"
     )
     say("warning", text=text, file=file, line=code.co_firstlineno if code and file else 0)
 
@@ -390,15 +473,23 @@ def save_exported(found: Exported, folder: Path) -> None:
         listed[name] = f"{len(listed)}.pt2"
         torch.export.save(program, folder / listed[name])
     torch.save(dict(found.constants), folder / CONSTANTS)
-    (folder / MANIFEST).write_text(json.dumps(listed), "utf-8")
+    manifest = {"programs": listed, "asked": found.asked}
+    (folder / MANIFEST).write_text(json.dumps(manifest), "utf-8")
 
 
 def _channel() -> Say:
     """Return what sends messages; prints go to standard error from now on."""
-    out = os.dup(1)
+    out, own = os.dup(1), os.getpid()
     os.dup2(2, 1)
+    if hasattr(os, "register_at_fork"):  # what is forked shall not keep the channel open
+        os.register_at_fork(after_in_child=lambda: os.close(out))
 
     def say(kind: str, **content: object) -> None:
+        if os.getpid() != own:  # a copy may warn, and ends where it would answer as well
+            if kind not in ("warning", "log"):
+                os._exit(1)
+            os.write(2, f"{content.get('text', '')}\n".encode("utf-8", "replace"))
+            return
         data = json.dumps({"type": kind, **content}).encode() + b"\n"
         while data:
             data = data[os.write(out, data) :]

@@ -36,7 +36,7 @@ def quantised(wanted: Quantising, source: Exported, say: Say) -> Exported:
                 programs[method] = quantise(program, how, calls, lambda n, of: _count(say, n, of))
             except (CompileError, ModuleNotFoundError) as error:
                 raise AnswerError(f"{method} cannot be quantised: {error}") from error
-    return Exported(programs, source.constants)
+    return replace(source, programs=programs)
 
 
 def _by_method(how: Quantisation, source: Exported) -> dict[str, Quantisation]:

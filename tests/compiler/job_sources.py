@@ -204,3 +204,79 @@ class Sorted(torch.nn.Module):
 
 def sorts():
     return Sorted(), INPUTS
+
+
+def forks_and_leaves():
+    if os.fork() == 0:
+        time.sleep(600)
+        os._exit(0)
+    return Net().eval(), INPUTS
+
+
+def forks_and_raises():
+    child = os.fork()
+    if child == 0:
+        raise ValueError("in the copy")
+    os.waitpid(child, 0)
+    return Net().eval(), INPUTS
+
+
+def warns_in_a_fork():
+    child = os.fork()
+    if child == 0:
+        warnings.warn("careful in the copy", stacklevel=1)
+        os._exit(7)
+    print("ended with", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    return Net().eval(), INPUTS
+
+
+class UnshowableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def unshowable():
+    raise UnshowableError  # line: unshowable
+
+
+class Unknown(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first = torch.linalg.qr(x)[0]  # line: two_unknown_operators
+        return first.sum() + torch.randn_like(x).sum()  # line: second_unknown
+
+
+def two_unknown_operators():
+    return Unknown().eval(), INPUTS
+
+
+def without_a_bound():  # line: without_a_bound
+    return torch.nn.Linear(4, 4).eval(), INPUTS, None, {"input": {0: torch.export.Dim("n")}}
+
+
+def beyond_all_bounds():  # line: beyond_all_bounds
+    rows = torch.export.Dim("rows", max=2**40)
+    return torch.nn.Linear(4, 4).eval(), INPUTS, None, {"input": {0: rows}}
+
+
+class Halves(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(self.first(x))
+
+
+def partly_training():
+    net = Halves().eval()
+    net.second.train()
+    return net, INPUTS
+
+
+def scripted():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.jit.script(torch.nn.ReLU()), INPUTS
+
+
+NUMBER = 3

@@ -107,6 +107,34 @@ def test_failure_is_one_sentence_with_the_line(
     assert_untouched(tmp_path / "out")
 
 
+@pytest.mark.parametrize("python", ["", sys.executable])
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("without_a_bound", "has no maximum; give its Dim a max"),
+        ("beyond_all_bounds", "may be up to 1,099,511,627,776, and a program holds sizes up to"),
+    ],
+)
+def test_failure_that_no_line_of_the_user_made_has_that_of_the_function(
+    function: str, words: str, python: str, tmp_path: Path
+) -> None:
+    outcome, _ = compiled(replace(job_of(function), python=python), tmp_path / "out")
+    assert outcome.ended is Ended.FAILED
+    assert words in outcome.sentence
+    assert (outcome.file, outcome.line) == (str(SOURCES), line_of(function))
+    assert_untouched(tmp_path / "out")
+
+
+def test_violations_are_one_sentence_with_the_line_of_each(tmp_path: Path) -> None:
+    outcome, _ = compiled(job_of("two_unknown_operators"), tmp_path / "out")
+    first, second = (
+        f"{SOURCES}:{line_of(n)})" for n in ("two_unknown_operators", "second_unknown")
+    )
+    assert outcome.sentence.startswith("Operator aten::linalg_qr is not in the Core ATen opset")
+    assert outcome.sentence.endswith(f"{first}; and 1 more: node aten_randn_like_default ({second}")
+    assert (outcome.file, outcome.line) == (str(SOURCES), line_of("two_unknown_operators"))
+
+
 @pytest.mark.parametrize(
     ("function", "words", "line"),
     [
@@ -192,6 +220,27 @@ def test_threads_and_children_of_users_code_end_with_the_compile(tmp_path: Path)
     while _alive(pid):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+def test_copies_that_users_code_forks_hold_nothing_up_and_answer_nothing(tmp_path: Path) -> None:
+    started = time.monotonic()
+    outcome, _ = compiled(job_of("forks_and_leaves"), tmp_path / "out")
+    assert outcome.ended is Ended.FINISHED, outcome
+    assert time.monotonic() - started < PATIENCE
+    outcome, _ = compiled(job_of("forks_and_raises"), tmp_path / "out", force=True)
+    assert outcome.ended is Ended.FINISHED, outcome
+    outcome, heard = compiled(job_of("warns_in_a_fork"), tmp_path / "out", force=True)
+    assert outcome.ended is Ended.FINISHED, outcome
+    assert Log("UserWarning: careful in the copy") in heard
+    assert Log("ended with 7") in heard
+
+
+def test_copies_forked_in_another_interpreter_hold_nothing_up(tmp_path: Path) -> None:
+    for function in ("forks_and_leaves", "forks_and_raises", "warns_in_a_fork"):
+        other = replace(job_of(function), python=sys.executable)
+        outcome, heard = compiled(other, tmp_path / "out", force=True)
+        assert outcome.ended is Ended.FINISHED, (function, outcome)
+    assert Log("ended with 7") in heard
 
 
 def _alive(pid: int) -> bool:

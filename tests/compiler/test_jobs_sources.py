@@ -69,13 +69,14 @@ def failure_of(function: str, *methods: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        ("untraceable", "data-dependent"),
+        ("untraceable", "depends on the values of a tensor, which only a run knows; torch.cond"),
         ("wrong_input", "RuntimeError"),
         ("too_many_inputs", "too many positional arguments"),
         ("raises", "ValueError: deliberate: no weights"),
         ("raises_at_length", "ValueError: long long"),
         ("asks_to_exit", "sys.exit('bye')"),
         ("eats_memory", "MemoryError"),
+        ("unshowable", "UnshowableError"),
         ("returns_nothing", "nothing was returned; expected (module, inputs)"),
     ],
 )
@@ -95,6 +96,8 @@ def test_failure_has_one_short_line_and_the_place(function: str, words: str) -> 
         ("returns_a_module", "a Net was returned"),
         ("returns_a_class", "is the class Net; expected an object of it"),
         ("returns_no_inputs", "has no example inputs"),
+        ("scripted", "method 'forward' is in TorchScript, which cannot be exported"),
+        ("NUMBER", "job_sources.py: an int was returned; expected (module, inputs)"),
         ("not_there", "has no function 'not_there'; there is good, products"),
     ],
 )
@@ -102,6 +105,16 @@ def test_failure_says_what_was_expected(function: str, words: str) -> None:
     found = failure_of(function)
     assert words in found["sentence"]
     assert "\n" not in found["sentence"]
+
+
+def test_graph_that_torch_gives_up_is_a_part_of_the_log(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    told = Told()
+    with pytest.raises(Exception, match="data-dependent"):
+        exporter.exported(str(SOURCES), "untraceable", (), told)
+    assert any("def forward(" in one["text"] for one in told.of("log"))
+    assert "def forward(" not in "".join(capfd.readouterr())
 
 
 NET = torch.nn.Linear(4, 4).eval()
@@ -135,16 +148,18 @@ def test_every_form_is_exported(form: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (3, "a int was returned"),
+        (3, "an int was returned"),
         ((), "nothing|a dict was returned"),
         ({}, "a dict was returned"),
         ((NET, X, None, None, {}, {}, {}), "a tuple of 7 was returned"),
-        ((NET, 3), "the inputs of method 'forward' are a int"),
+        ((NET, 3), "the inputs of method 'forward' are an int"),
         ((NET, X, X), "the kwargs are a Tensor, expected a dict"),
         ({"module": NET, "input": X}, "a dict with 'input' was returned"),
         ((NET, X, None, None, {"forward": (NET, X)}), "'forward' is there twice"),
         ((lambda x: x, X), "is a function, expected a torch.nn.Module"),
-        ({"encode": 3}, "method 'encode' is a int"),
+        ({"modul": NET, "inputs": X}, "a dict without 'module' was returned"),
+        ({"constant_methods": {"n": 3}}, "a dict without 'module' was returned"),
+        ({"encode": 3}, "method 'encode' is an int"),
     ],
 )
 def test_other_forms_are_refused(answer: Any, words: str) -> None:
@@ -169,6 +184,10 @@ def test_training_mode_is_warned_of_once_a_method() -> None:
     (warning,) = told.of("warning")
     assert "training mode" in warning["text"]
     assert warning["file"] == str(SOURCES)
+    partly = Told()
+    exporter.exported(str(SOURCES), "partly_training", (), partly)
+    (warning,) = partly.of("warning")
+    assert warning["text"].startswith("second in the module of method forward is in training mode")
     quiet = Told()
     exporter.exported(str(SOURCES), "good", (), quiet)
     assert quiet.of("warning") == []
@@ -235,6 +254,7 @@ def test_partitioners_of_the_table_can_be_made_by_both_names() -> None:
     [
         ("demo-al", "did you mean demo-all"),
         ("demo-all:colour=red", "does not take these options"),
+        ("xnnpack:configs=3", "does not take these options"),
         ("demo-all:colour", "expected option=value"),
         ("none.py:Mine", "none.py is not there"),
         (f"{SOURCES}:Mine", "has no class 'Mine'"),

@@ -24,11 +24,18 @@ NEEDED = ("torch", "executorch")
 
 def channel() -> Callable[..., None]:
     """Return what sends messages; prints go to standard error from now on."""
-    out = os.dup(1)
+    out, own = os.dup(1), os.getpid()
     os.dup2(2, 1)
     lock = threading.Lock()
+    if hasattr(os, "register_at_fork"):  # what is forked shall not keep the channel open
+        os.register_at_fork(after_in_child=lambda: os.close(out))
 
     def say(kind: str, **content: object) -> None:
+        if os.getpid() != own:  # a copy may warn, and ends where it would answer as well
+            if kind not in ("warning", "log"):
+                os._exit(1)
+            os.write(2, f"{content.get('text', '')}\n".encode("utf-8", "replace"))
+            return
         data = json.dumps({"type": kind, **content}, default=str).encode() + b"\n"
         with lock:
             while data:
