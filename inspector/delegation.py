@@ -16,7 +16,7 @@ from itertools import filterfalse
 
 from inspector import record_maps
 from inspector.delegate_owner import call_nodes, ownership
-from inspector.names import is_compute, op_type
+from inspector.names import is_compute, node_type
 from inspector.payloads import delegate_payload
 from inspector.session import Session
 from schema.etrecord import DelegateMap, ETRecord
@@ -177,7 +177,7 @@ def _lowered_sides(graph: Graph) -> Sides:
 
 
 def _pairs(graph: Graph) -> list[tuple[str, str]]:
-    return [(node.name, op_type(node.name)) for node in call_nodes(graph)]
+    return [(node.name, node_type(node.name, node.target)) for node in call_nodes(graph)]
 
 
 def _handle_sides(session: Session, graph: Graph, method: str) -> Sides:
@@ -186,7 +186,7 @@ def _handle_sides(session: Session, graph: Graph, method: str) -> Sides:
     outside: list[tuple[str, str]] = []
     for node, call in zip(own.nodes, own.owners, strict=True):
         side = outside if call is None else inside[call]
-        side.append((node.name, op_type(node.name)))
+        side.append((node.name, node_type(node.name, node.target)))
     assert session.record is not None
     outputs = record_maps.output_counts(session.record, method)
     for number in own.calls:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+_WRAPPED = "auto_functionalized"  # torch's call of an operator that writes to its arguments
 _SUFFIX = re.compile(r"_\d+$")
 _MOVERS = re.compile(
     r"getitem|quantize|dequantize|choose_qparams|view|permute|transpose|reshape|clone|to_copy"
@@ -15,6 +16,22 @@ _MOVERS = re.compile(
 def op_type(node_name: str) -> str:
     """Return the stock tool's operator type: a node name without its number."""
     return _SUFFIX.sub("", node_name)
+
+
+def wraps_a_write(target: str) -> bool:
+    """Return whether a raw target is torch's call of an operator that writes to its arguments."""
+    return target.rpartition(".")[2].startswith(_WRAPPED)
+
+
+def node_type(name: str, target: str) -> str:
+    """Return the type of a recorded node; of one that writes, the operator that does it.
+
+    Args:
+        name: of the node
+        target: its operator, without dialect
+    """
+    wrapped = op_type(name).startswith(_WRAPPED) and not wraps_a_write(target)
+    return target.replace(".", "_").lower() if wrapped else op_type(name)
 
 
 def is_compute(name: str) -> bool:

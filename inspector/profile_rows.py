@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from inspector import timing
 from inspector.blocks import Block
 from inspector.links import BlockLinks, Link
+from inspector.names import wraps_a_write
 from schema.etrecord.names import callable_name
 from schema.graph import GraphNode
 
@@ -213,8 +214,8 @@ def _row(number: int, source: BlockSamples, event: int) -> ProfileRow:
 
 def _op_type(node: GraphNode) -> str:
     """Return an operator as the stock tool names it: outside the edge dialect without namespace."""
-    raw = node.attributes.get("raw_target")
-    return callable_name(str(raw)) if raw is not None else node.target
+    raw = str(node.attributes.get("raw_target", ""))
+    return callable_name(raw) if raw and not wraps_a_write(raw) else node.target
 
 
 def _found_nodes(links: BlockLinks, link: Link) -> tuple[GraphNode, ...]:

@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from torch.export import ExportedProgram
 
@@ -103,6 +103,10 @@ class BackendDetails(ABC):
         }
 
 
+class CompileSpecError(CompileError, TypeError):
+    """Something is given as settings of a backend that is none."""
+
+
 class BackendNotFoundError(CompileError, NotImplementedError):
     """A backend that was never imported; documented as something not implemented."""
 
@@ -132,6 +136,25 @@ def has_own_multimethod(backend: type[BackendDetails]) -> bool:
     return "preprocess_multimethod" in vars(backend)
 
 
+def why_no_settings(specs: Any) -> str:  # noqa: ANN401 - of users
+    """Return why something is no list of settings, empty for one that is."""
+    if not isinstance(specs, (list, tuple)):
+        return f"compile_specs is {specs!r}, not a list of CompileSpec"
+    for spec in cast("list[Any]", specs):
+        if not isinstance(spec, CompileSpec):
+            return f"{spec!r} is no CompileSpec"
+        key, value = cast("Any", spec.key), cast("Any", spec.value)
+        if not isinstance(key, str) or not isinstance(value, (bytes, bytearray)):
+            return f"{spec!r} needs a text as key and bytes as value"
+    return ""
+
+
 def copied_specs(specs: Sequence[CompileSpec]) -> list[CompileSpec]:
-    """Return settings nobody else holds."""
+    """Return settings nobody else holds.
+
+    Raises: CompileSpecError if they are none
+    """
+    why = why_no_settings(specs)
+    if why:
+        raise CompileSpecError(f"settings of a backend: {why}")
     return copy.deepcopy(list(specs))

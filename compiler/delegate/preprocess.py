@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
@@ -39,8 +39,8 @@ def preprocess_one(
 
     Raises: BackendError naming the backend, the partition and its nodes
     """
-    copied = backend.copy_exported_program_for_preprocess(program, specs)
     try:
+        copied = backend.copy_exported_program_for_preprocess(program, specs)
         result = backend.preprocess(copied, specs)
     except Exception as error:
         raise _raised(backend, f"{what} ({_nodes(program)})", error) from error
@@ -81,20 +81,19 @@ def _together(names: set[str], regions: Mapping[str, Sequence[Region]]) -> dict[
 
 def _all_methods(backend: type[BackendDetails], regions: Mapping[str, Sequence[Region]]) -> Results:
     specs = {m: [copied_specs(r.spec.compile_specs) for r in rs] for m, rs in regions.items()}
-    programs = {
-        m: [
-            backend.copy_exported_program_for_preprocess(region.program, given)
-            for region, given in zip(found, specs[m], strict=True)
-        ]
-        for m, found in regions.items()
-    }
-    what = f"methods {', '.join(programs)}"
     try:
+        programs = {
+            m: [
+                backend.copy_exported_program_for_preprocess(region.program, given)
+                for region, given in zip(found, specs[m], strict=True)
+            ]
+            for m, found in regions.items()
+        }
         results = backend.preprocess_multimethod(programs, specs)
     except Exception as error:
-        raise _raised(backend, what, error) from error
+        raise _raised(backend, f"methods {', '.join(regions)}", error) from error
     wanted = {m: len(found) for m, found in regions.items()}
-    counts = {m: len(found) for m, found in results.items()} if _is_mapping(results) else results
+    counts = _counts(results)
     if counts != wanted:
         raise BackendError(
             f"backend {backend.__name__} returned results {counts!r} for parts {wanted!r}"
@@ -111,8 +110,16 @@ def _all_methods(backend: type[BackendDetails], regions: Mapping[str, Sequence[R
     }
 
 
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)
+def _counts(results: Any) -> Any:  # noqa: ANN401
+    """Return how many results there are by method; what is neither is returned as it is."""
+    if not isinstance(results, Mapping):
+        return results
+    given = cast("Mapping[Any, Any]", results)
+    return {method: _count(found) for method, found in given.items()}
+
+
+def _count(found: Any) -> Any:  # noqa: ANN401
+    return len(cast("list[Any]", found)) if isinstance(found, (list, tuple)) else found
 
 
 def checked(backend: type[BackendDetails], result: Any, what: str) -> PreprocessResult:  # noqa: ANN401
@@ -143,7 +150,24 @@ def checked(backend: type[BackendDetails], result: Any, what: str) -> Preprocess
                 f"backend {name} returned {type(found).__name__} as {field} of {what}, expected "
                 f"{wanted}"
             )
+    broken = "" if named is None else _why_no_store(named)
+    if broken:
+        raise BackendError(f"backend {name} returned data for {what} that cannot be kept: {broken}")
     return result
+
+
+def _why_no_store(named: NamedDataStoreOutput) -> str:
+    """Return what of a store cannot be looked up, empty if all can."""
+    buffers: list[Any] = [*named.buffers]
+    if not all(isinstance(one, (bytes, bytearray, memoryview)) for one in buffers):
+        return "its buffers are not bytes"
+    groups = (named.pte_data, *named.external_data.values())
+    for key, entry in ((key, entry) for group in groups for key, entry in group.items()):
+        if not 0 <= entry.buffer_index < len(buffers):
+            return f"{key!r} is in buffer {entry.buffer_index} of {len(buffers)}"
+        if entry.alignment < 1:
+            return f"{key!r} may start at multiples of {entry.alignment}"
+    return ""
 
 
 def _is_handle_map(handles: Any) -> bool:  # noqa: ANN401

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -23,7 +25,7 @@ from compiler.edge.sharing import Sharing
 from compiler.edge.templates import Made, Scalar, Step, tensors_in, walk
 from compiler.edge.twins import copy_twin, functional_twin, has_functional_twin, is_view
 from compiler.errors import HardWriteError, UnsupportedError
-from compiler.untyped import SYMBOLIC, DispatchMode, aten
+from compiler.untyped import SYMBOLIC, DispatchMode, aten, native
 
 _SYMBOL_DTYPES: dict[type[Any], torch.dtype] = {
     torch.SymInt: torch.int64,
@@ -91,11 +93,16 @@ class Recorder(DispatchMode):
         """Run one operator, decomposed as far as there are rules, and return its fake result."""
         rule = None if self._stays(op, args, kwargs) else decomposition_of(op)
         if rule is not None:
-            with self:
+            with self._seeing_composites(), self:
                 result = rule(*args, **kwargs)
             if result is not NotImplemented:
                 return result
         return self._record(op, tuple(args), kwargs)
+
+    def _seeing_composites(self) -> AbstractContextManager[Any]:
+        # Above autograd torch takes composite operators apart before a mode sees them.
+        below: Any = native._AutoDispatchBelowAutograd
+        return contextlib.nullcontext() if self._keeps is None else below()
 
     def _stays(self, op: Any, args: Any, kwargs: dict[str, Any]) -> bool:  # noqa: ANN401
         if op in self._preserved:

@@ -9,6 +9,7 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.delegate.foreign import in_foreign_terms, is_foreign, is_foreign_spec, own_spec
+from compiler.delegate.interface import why_no_settings
 from compiler.partition.interface import (
     TAG,
     DelegationSpec,
@@ -46,6 +47,9 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
                 f"partition_tags of {name_of(partitioner)} has {tag!r}: {spec!r}, not a tag and a "
                 "DelegationSpec"
             )
+        why = why_no_settings(spec.compile_specs)
+        if why:
+            raise PartitionError(f"tag {tag} of {name_of(partitioner)}: {why}")
     if shown is program:
         return PartitionResult(result.tagged_exported_program, tags)
     check_unchanged(partitioner, in_foreign_terms(program), result.tagged_exported_program)
@@ -58,8 +62,12 @@ def _own(spec: Any) -> Any:  # noqa: ANN401
 
 
 def _take_tags(shown: torch.fx.GraphModule, module: torch.fx.GraphModule) -> None:
-    """Give the nodes of a program, those of bodies too, the tags of nodes that stand for them."""
+    """Give the nodes of a program, those of bodies too, the tags of nodes that stand for them.
+
+    What a partitioner has noted of a node beside, for its backend, is taken along.
+    """
     for theirs, ours in zip(shown.graph.nodes, module.graph.nodes, strict=True):
+        ours.meta.update({key: theirs.meta[key] for key in theirs.meta if key not in ours.meta})
         if TAG in theirs.meta:
             ours.meta[TAG] = theirs.meta[TAG]
         else:

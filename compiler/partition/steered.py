@@ -69,7 +69,10 @@ class SteeredPartitioner(Partitioner):
                     return False
             if self._is_forced(node):
                 return True
-            return self.rules.veto_of_operators((operator_of(node), *inside(node))) is None
+            veto = self.rules.veto_of_operators((operator_of(node), *inside(node)))
+            if veto is not None:
+                note(node, veto[0], Outcome.VETOED, f"vetoed by the user: {veto[1]}")
+            return veto is None
 
         return kept, may_stay
 

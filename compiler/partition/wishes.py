@@ -15,7 +15,7 @@ from compiler.edge.twins import is_view, returns_alias
 from compiler.errors import source_line
 from compiler.partition.asking import wishes_as_said
 from compiler.partition.interface import NodeFilter, name_of
-from compiler.partition.reasons import operator_of
+from compiler.partition.reasons import collecting, operator_of
 from compiler.untyped import OpOverload
 from schema.etrecord.verdicts import Outcome, Verdict
 
@@ -76,10 +76,13 @@ class Wishes:
         return any(_wants(wish, stand_in) for wish in wishes)
 
     def _answer(self, wishes: Sequence[Wish], node: Node) -> str | None:
-        if any(_wants(wish, node) for wish in wishes):
-            return None
+        with collecting() as reasons:  # a filter may say why, as the partitioner itself does
+            if any(_wants(wish, node) for wish in wishes):
+                return None
         names = ", ".join(wish.partitioner for wish in wishes)
-        return f"the filter of {names} does not want this node whole"
+        told = reasons.by_node.get(node)
+        why = f": {told.text}" if told is not None else ""
+        return f"the filter of {names} does not want this node whole{why}"
 
     def verdicts(self, edge: ExportedProgram) -> tuple[Verdict, ...]:
         """Return a verdict for every node that somebody wanted whole and that was decomposed."""

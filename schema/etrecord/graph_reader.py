@@ -17,6 +17,7 @@ from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
 
 ALLOCATION = "memory.alloc"
 _CALL_DELEGATE = "executorch_call_delegate"
+_WRAPS_WRITES = ("higher_order.auto_functionalized", "higher_order.auto_functionalized_v2")
 _MAX_EXPANSIONS = 100_000  # of a list of values where it is read
 _UNUSED = re.compile(r"(.+)_unused_\d+")
 
@@ -129,6 +130,7 @@ class GraphReader:
         else:
             args = self._arguments(tree["inputs"], target, subgraphs)
             kind = NodeKind.CONTROL if subgraphs else NodeKind.CALL
+            target = _writer(target, args)
         if target == ALLOCATION:
             self._shared.mutated = True
         entries: Json = tree.get("outputs") or ()
@@ -241,6 +243,12 @@ class GraphReader:
         self._latest[name] = latest
         self._subgraphs[latest] = graph
         return latest
+
+
+def _writer(target: str, args: tuple[Argument, ...]) -> str:
+    """Return the operator that writes to its arguments where torch has wrapped its call."""
+    called = args[0].literal if args and target in _WRAPS_WRITES else None
+    return called if isinstance(called, str) else target
 
 
 def _raw_target(target: Json) -> str:

@@ -25,12 +25,14 @@ from compiler import (
     DelegationSpec,
     EdgeProgramManager,
     NamedDataStore,
+    NamedDataStoreOutput,
     Partitioner,
     PartitionResult,
     PreprocessResult,
     ops,
     to_edge,
 )
+from compiler.delegate.named_data import DataEntry
 from compiler.edge.verifier import EdgeVerifier
 from tests.compiler.programs import Apply
 
@@ -109,6 +111,11 @@ RUBBISH: dict[str, Any] = {
     "handles": PreprocessResult(b"", {"a": ("b",)}),  # pyright: ignore[reportArgumentType]
     "mixed": PreprocessResult(b"", {"a": (1,), 2: (2,)}),
     "data": PreprocessResult(b"", None, b""),  # pyright: ignore[reportArgumentType]
+    "no buffer": PreprocessResult(b"", None, NamedDataStoreOutput([], {"k": DataEntry(0, 1)}, {})),
+    "no bytes": PreprocessResult(b"", None, NamedDataStoreOutput(["text"], {}, {})),  # pyright: ignore[reportArgumentType]
+    "no alignment": PreprocessResult(
+        b"", None, NamedDataStoreOutput([b""], {}, {"file": {"k": DataEntry(0, 0)}})
+    ),
 }
 
 Choose = Callable[[torch.fx.Node], str | None]

@@ -7,14 +7,21 @@ from typing import Any
 import pytest
 import torch
 from functorch.experimental.control_flow import map as torch_map
+from torch import nn
 
-from compiler import AllNodePartitioner, PartitionError, PartitionRules, SteeredPartitioner
+from compiler import (
+    AllNodePartitioner,
+    PartitionError,
+    PartitionRules,
+    SteeredPartitioner,
+    to_edge_transform_and_lower,
+)
 from compiler.backends.demo import AddMulPartitionerDemo
 from schema import etrecord
 from schema import program as pte
 from schema.etrecord.verdicts import Outcome
 from schema.program import model as m
-from tests.compiler.delegation import ByNode, calls, edge
+from tests.compiler.delegation import ByNode, aten, calls, edge, exported, payloads
 
 pytestmark = pytest.mark.slow
 X = torch.randn(3, 3)
@@ -97,3 +104,32 @@ def test_record_of_a_program_with_delegated_bodies_is_sound(tmp_path: Any) -> No
     record = etrecord.decode(path.read_bytes())
     assert record.check() == ()
     assert len(record.delegate_map["forward"]) == 3  # pyright: ignore[reportOptionalSubscript]
+
+
+class _Recurrent(nn.Module):
+    """Layers that torch makes of linear ones, out of sight of an export."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.LSTM(3, 4, batch_first=True)
+        self.cell = nn.GRUCell(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.cell(self.layer(x)[0][:, -1])
+
+
+def test_operators_inside_of_others_are_kept_whole() -> None:
+    class Keeping(ByNode):
+        def ops_to_not_decompose(self, ep: Any) -> Any:
+            return [torch.ops.aten.linear.default], None
+
+    x, net = torch.randn(2, 2, 3), _Recurrent()
+    take = Keeping(lambda n: n.name if n.target is aten.linear.default else None)
+    manager = to_edge_transform_and_lower(exported(net, x), partitioner=take)
+    # one over the whole input and one a step, then two of the cell
+    assert payloads(manager) == ["aten.linear.default"] * 5
+    assert "aten.addmm.default" not in calls(manager.exported_program())
+    assert torch.allclose(manager.exported_program().module()(x), net(x), atol=1e-6)
+    denied = SteeredPartitioner(take, PartitionRules(deny_ops=("aten.linear.default",)))
+    plain = to_edge_transform_and_lower(exported(net, x), partitioner=denied)
+    assert calls(plain.exported_program()).count("aten.addmm.default") == 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 import pytest
 import torch
@@ -17,6 +17,7 @@ from compiler import (
     Partitioner,
     PartitionResult,
     PartitionRules,
+    PreprocessResult,
     SteeredPartitioner,
     to_backend,
     to_edge_transform_and_lower,
@@ -65,6 +66,20 @@ def _reorder(program: Any) -> None:
     node.args = node.args[::-1]
 
 
+def _revalue(program: Any) -> None:
+    node = next(n for n in program.graph.nodes if n.name == "aten_relu_default")
+    node.meta["val"] = node.meta["val"].new_empty(7)
+
+
+def _forget(program: Any) -> None:
+    for node in program.graph.nodes:
+        node.meta.pop("val", None)
+
+
+def _other_weight(program: Any) -> None:
+    program.state_dict["weight"] = nn.Parameter(torch.zeros(3))
+
+
 def _own_no_copy(program: Any) -> None:
     tag_constant_data(program)
     for node in program.graph.nodes:
@@ -77,6 +92,13 @@ FAULTS = {
     "node erased": (_erase, r"ByNode should not modify the graph module.*relu"),
     "operator changed": (_retarget, "should not modify the graph module.*aten.neg"),
     "arguments changed": (_reorder, "should not modify the graph module.*mul"),
+    "value changed": (
+        _revalue,
+        "should not modify the graph module: the value of aten_relu_default was "
+        r"float32\[3\] of strides 1 and has become float32\[7\]",
+    ),
+    "values forgotten": (_forget, r"the value of \w+ was float32\[3\].* has become None"),
+    "weight replaced": (_other_weight, "should not modify .* weight has other content"),
     "constant of two": (
         _own_no_copy,
         r"data node \(p_weight\).*\(t\) but has user \(aten_mul_tensor\)",
@@ -142,6 +164,48 @@ def test_cycle_through_two_partitions_is_refused() -> None:
         manager.to_backend(ByNode(lambda n: tags.get(n.name.split("_")[1])))
 
 
+def test_what_the_compiler_noted_of_a_node_is_kept() -> None:
+    def act(program: Any) -> None:
+        for node in program.graph.nodes:
+            if node.op == "call_function":
+                node.meta = {"val": node.meta["val"], "delegation_tag": "t", "mine": node.name}
+
+    seen: list[Any] = []
+
+    @final
+    class MetaBackend(BackendDetails):
+        @staticmethod
+        def preprocess(edge_program: Any, compile_specs: Any) -> PreprocessResult:
+            del compile_specs
+            seen.extend(n.meta for n in edge_program.graph.nodes if n.op == "call_function")
+            return PreprocessResult(b"")
+
+    spec = DelegationSpec("MetaBackend", [])
+    edge(lambda x: x.relu().sin(), torch.ones(2)).to_backend(ByNode(lambda _: "t", act, t=spec))
+    assert [meta["debug_handle"] for meta in seen] == [1, 2]
+    assert [meta["mine"] for meta in seen] == ["aten_relu_default", "aten_sin_default"]
+    assert all("programs.py" in meta["stack_trace"] for meta in seen)
+
+
+SETTINGS: dict[str, Any] = {
+    "nothing": (None, "compile_specs is None, not a list of CompileSpec"),
+    "text": (["fast"], "'fast' is no CompileSpec"),
+    "value of text": ([CompileSpec("k", "fast")], "needs a text as key and bytes as value"),  # pyright: ignore[reportArgumentType]
+    "key of bytes": ([CompileSpec(b"k", b"")], "needs a text as key and bytes as value"),  # pyright: ignore[reportArgumentType]
+}
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_settings_that_are_none_are_one_error(kind: str) -> None:
+    specs, message = SETTINGS[kind]
+    manager = edge(torch.relu, torch.ones(2))
+    choose = ByNode(lambda _: "t", t=DelegationSpec("NameBackend", specs))
+    with pytest.raises(compiler.PartitionError, match=f"tag t of ByNode: .*{message}"):
+        manager.to_backend(choose)
+    with pytest.raises(compiler.CompileError, match=message):
+        to_backend("NameBackend", manager.exported_program(), specs)
+
+
 RESULTS = {
     "nothing": (lambda _: None, "returned None, not a PartitionResult"),
     "no tags": (lambda ep: PartitionResult(ep, None), "needs a `partition_tags` field"),  # pyright: ignore[reportArgumentType]
@@ -204,6 +268,39 @@ def test_backend_that_returns_rubbish_is_named_with_its_partition(rubbish: str) 
     spec = DelegationSpec("NameBackend", [CompileSpec("rubbish", rubbish.encode())])
     with pytest.raises(compiler.BackendError, match=r"backend NameBackend returned .* partition t"):
         edge(torch.relu, torch.ones(2)).to_backend(ByNode(lambda _: "t", t=spec))
+
+
+@final
+class RubbishTogether(BackendDetails):
+    """Returns what it is told to, for all methods at once."""
+
+    answer: Any = None
+
+    @staticmethod
+    def preprocess(edge_program: Any, compile_specs: Any) -> PreprocessResult:
+        raise AssertionError("it sees all methods together")
+
+    @classmethod
+    def preprocess_multimethod(cls, edge_programs: Any, compile_specs: Any) -> Any:
+        return cls.answer
+
+
+TOGETHER = {
+    "nothing": (None, "returned results None for parts"),
+    "nothing of a method": ({"forward": None}, r"returned results \{'forward': None\} for parts"),
+    "a text": ({"forward": "a"}, r"results \{'forward': 'a'\} for parts \{'forward': 1\}"),
+    "too many": ({"forward": [1, 2]}, r"results \{'forward': 2\} for parts \{'forward': 1\}"),
+    "another method": ({"backward": [1]}, r"results \{'backward': 1\} for parts"),
+    "no result": ({"forward": [b""]}, "returned bytes for partition t of forward"),
+}
+
+
+@pytest.mark.parametrize("kind", TOGETHER)
+def test_rubbish_for_all_methods_is_one_error(kind: str) -> None:
+    RubbishTogether.answer, message = TOGETHER[kind]
+    choose = ByNode(lambda _: "t", t=DelegationSpec("RubbishTogether", []))
+    with pytest.raises(compiler.BackendError, match=message):
+        edge(torch.relu, torch.ones(2)).to_backend(choose)
 
 
 def test_backend_that_raises_is_named_with_the_nodes_and_the_users_line() -> None:

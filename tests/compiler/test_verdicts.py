@@ -23,6 +23,7 @@ from compiler import (
     any_chain,
     to_edge_transform_and_lower,
 )
+from compiler.backends.xnnpack.partitioner import XnnpackPartitioner
 from inspector.cli.main import main
 from inspector.delegation import analyse_delegation
 from inspector.load import load_session
@@ -248,3 +249,18 @@ def test_stock_tool_reads_a_record_with_verdicts(record: Path, stock: Stock) -> 
     assert facts["graphs"] == []
     maps = facts["delegates"]["forward"].values()
     assert {entry["name"] for entry in maps} == {"NameBackend"}
+
+
+def test_operator_that_is_not_kept_whole_says_what_is_in_the_way() -> None:
+    def told(program: Any, rules: PartitionRules) -> str:
+        partitioner = SteeredPartitioner(XnnpackPartitioner(), rules)
+        found = to_edge_transform_and_lower(program, partitioner=[partitioner]).verdicts["forward"]
+        (one,) = [v for v in found if v.outcome is Outcome.DECOMPOSED]
+        return one.reason
+
+    prelu = exported(torch.nn.functional.prelu, torch.randn(1, 3, 4, 4), torch.randn(3))
+    said = told(prelu, PartitionRules())
+    assert said.endswith("whole: its weight inputs_1 is not a static parameter"), said
+    denied = told(exported(nn.Linear(3, 2), INPUTS[0]), PartitionRules(deny_ops=("aten.addmm",)))
+    wanted = "vetoed by the user: aten.addmm.default is denied by aten.addmm.*"
+    assert denied.endswith(wanted), denied

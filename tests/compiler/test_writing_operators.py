@@ -16,8 +16,11 @@ import compiler
 from compiler import EdgeProgramManager, to_edge
 from compiler.backends.xnnpack.partitioner import XnnpackPartitioner
 from compiler.passes.standard.duplicates import CSEPass
+from inspector.delegation import analyse_delegation
+from inspector.load import load_session
 from runtime import Runtime
 from schema import program as pte
+from schema.program import model as m
 from tests.compiler.compare import assert_equal, eager_outputs
 from tests.compiler.stock import Stock
 from tests.compiler.writers import CASES, Attention, Called, X, own, register
@@ -34,7 +37,7 @@ def _exported(module: nn.Module, inputs: tuple[Any, ...], dynamic: Any = None) -
 def _kernels(buffer: bytes) -> list[str]:
     plan = pte.decode(buffer).table.execution_plan[0]
     calls = [one.instr_args for one in plan.chains[0].instructions]
-    found = [plan.operators[c.op_index] for c in calls if isinstance(c, pte.model.KernelCall)]
+    found = [plan.operators[c.op_index] for c in calls if isinstance(c, m.KernelCall)]
     return [one.name for one in found]
 
 
@@ -225,7 +228,7 @@ def test_operators_that_are_put_in_place_do_not_disturb_those_that_write(name: s
     assert_equal(_run(edge.to_executorch(config).buffer, calls), eager_outputs(module, calls), 0)
 
 
-def test_verdicts_name_the_operators_that_write() -> None:
+def test_verdicts_and_tables_name_the_operators_that_write(tmp_path: Path) -> None:
     def layered(state: Any, x: Any) -> Any:
         y = x.exp() + 1
         r = own.bump(state, y)
@@ -234,7 +237,9 @@ def test_verdicts_name_the_operators_that_write() -> None:
 
     module = Called(layered)
     program = _exported(module, (X,))
-    edge = compiler.to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    edge = compiler.to_edge_transform_and_lower(
+        program, partitioner=[XnnpackPartitioner()], generate_etrecord=True
+    )
     judged = {one.operator: one.outcome.value for one in edge.verdicts["forward"]}
     kept = {name: said for name, said in judged.items() if name.startswith("etscope_writing")}
     assert kept == dict.fromkeys(
@@ -242,5 +247,11 @@ def test_verdicts_name_the_operators_that_write() -> None:
         "no_rule_for_operator",
     )
     assert "delegated" in judged.values()
+    record = str(tmp_path / "a.etrecord")
+    edge.to_executorch().get_etrecord().save(record)
+    (table,) = analyse_delegation(load_session([record]))
+    counts = {row.op_type: row.non_delegated for row in table.by_operator}
+    assert counts["etscope_writing_bump_default"] == counts["etscope_writing_fill_default"] == 1
+    assert not [name for name in counts if "auto_functionalized" in name]
     found = _run(edge.to_executorch().buffer, [(X,), (X,)])
     assert_equal(found, eager_outputs(module, [(X,), (X,)]), 1e-5)

@@ -108,7 +108,12 @@ class XnnpackPartitioner(Partitioner):
             for n in node.args
             if isinstance(n, Node)
         )
-        return known and not is_off(rule.name) and not self._refusal(rule, node, facts)
+        if not known or is_off(rule.name):
+            return False
+        refusal = self._refusal(rule, node, facts)
+        if refusal:
+            note(node, rule.name, Outcome.REJECTED, refusal)
+        return not refusal
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         """Tag the nodes that rules take, and the constants they read."""
