@@ -39,13 +39,14 @@ _KINDS: tuple[tuple[str, _NamesOf, tuple[str, ...]], ...] = (
 def unmatched_rules(
     rules: PartitionRules, programs: Iterable[ExportedProgram]
 ) -> list[tuple[str, str]]:
-    """Return the rules about operators, nodes and modules that fit no call of any program.
+    """Return the rules about operators, nodes, modules and element types that fit no call.
 
     Args:
         rules: of a partitioner
         programs: as exported, and as lowered: a rule may name what is in either
 
-    Returns: the name of the rule, as ``deny_ops``, and what it names
+    Returns: the name of the rule, as ``deny_ops``, and what it names; ``deny_dtypes`` for an
+        element type in ``deny_tensors``
     """
     nodes = [node for program in programs for node in _calls(program)]
     found: list[tuple[str, str]] = []
@@ -57,7 +58,20 @@ def unmatched_rules(
         for member, one in given:
             if not fits_any(names, _pattern(kind, member, one)):
                 found.append((member, str(one)))
-    return found
+    wanted = dict.fromkeys(name for rule in rules.deny_tensors for name in rule.dtypes)
+    there = set(map(_dtypes_of, nodes)) if wanted else set[frozenset[str]]()
+    seen = frozenset[str]().union(*there)
+    return found + [("deny_dtypes", name) for name in wanted if name not in seen]
+
+
+def _dtypes_of(node: torch.fx.Node) -> frozenset[str]:
+    """Return the element types that a node reads and makes, as ``float16``."""
+    values: list[Any] = []
+    for each in (node, *node.all_input_nodes):
+        value = each.meta.get("val")
+        values += value if isinstance(value, (list, tuple)) else (value,)
+    tensors = (value for value in values if isinstance(value, torch.Tensor))
+    return frozenset(str(tensor.dtype).removeprefix("torch.") for tensor in tensors)
 
 
 def _pattern(kind: str, member: str, given: Any) -> str:  # noqa: ANN401 - an operator or a name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -71,6 +72,10 @@ def check_folder(target: Path, *, force: bool) -> None:
         raise refused(target, error) from error
     if there and not folder:
         raise FolderError(f"{target} is a file, not a folder", usage=True)
+    if not there and target.is_symlink():
+        raise FolderError(
+            f"{target} is a link to {target.readlink()}, which is not there", usage=True
+        )
     if full and not force:
         raise FolderError(f"{target} exists and is not empty; --force writes into it", usage=True)
 
@@ -100,8 +105,17 @@ def refused(target: Path, error: OSError) -> FolderError:
     return FolderError(f"{target} cannot be written: {error.strerror or error}")
 
 
+def _check_places(working: Path, target: Path) -> None:
+    """Raise OSError where a folder is called like a file, with whatever the user keeps in it."""
+    for path in working.iterdir():
+        place = target / path.name
+        if place.is_dir() and not place.is_symlink() and not path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, f"{path.name} in it is a folder")
+
+
 def _move_files(working: Path, target: Path) -> None:
     """Move files into a folder; those they replace come back when one cannot be moved."""
+    _check_places(working, target)
     kept = Path(tempfile.mkdtemp(dir=target, prefix=HIDDEN))
     moved: list[Path] = []
     try:

@@ -32,6 +32,7 @@ from inspector.jobs.edits import means
 from inspector.jobs.emission import check_passes, config_of
 from inspector.worker.exporter import AnswerError
 from schema.etrecord.verdicts import Outcome, Verdict
+from schema.scalar_type import BY_NAME
 
 
 def known_names() -> dict[str, list[str]]:
@@ -45,6 +46,9 @@ def check_words(job: CompileJob) -> None:
         there = ", ".join(PLANNERS)
         raise AnswerError(f"no memory planner {job.memory_planner!r}; there is {there}")
     precisions_of(job)
+    for name in job.rules.deny_dtypes:
+        if name not in BY_NAME:
+            raise AnswerError(f"no element type {name!r}; there is {', '.join(sorted(BY_NAME))}")
     try:
         check_passes(job.passes)
         backend_config(job)

@@ -242,6 +242,7 @@ def test_rules_that_fit_nothing_are_named() -> None:
         allow_ops=("aten.m?l.Tensor", "aten.mull"),
         deny_nodes=("aten_relu_default", "relu", "aten__relu_default"),
         allow_modules=("head", "Block", "second", "third"),
+        deny_tensors=(TensorRule(dtypes=("float16", "float32")), TensorRule(min_rank=9)),
     )
     assert unmatched_rules(rules, programs) == [
         ("deny_ops", "aten.nosuch*"),
@@ -249,5 +250,6 @@ def test_rules_that_fit_nothing_are_named() -> None:
         ("allow_ops", "aten.mull"),
         ("deny_nodes", "aten__relu_default"),
         ("allow_modules", "third"),
+        ("deny_dtypes", "float16"),
     ]
     assert unmatched_rules(PartitionRules(min_nodes=3), programs) == []

@@ -87,6 +87,26 @@ def test_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
         check_folder(tmp_path / "file", force=True)
 
 
+def test_folder_that_is_a_link_to_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    with pytest.raises(FolderError, match=r"is a link to .*gone, which is not there"):
+        check_folder(tmp_path / "link", force=True)
+
+
+def test_folder_in_the_place_of_a_file_is_not_lost(tmp_path: Path) -> None:
+    inner = tmp_path / "model.pte" / "inner"
+    inner.parent.mkdir()
+    inner.write_text("mine", "utf-8")
+    (tmp_path / "compile.json").write_text("old", "utf-8")
+    output = prepare_folder(tmp_path, force=True)
+    fill(output.working, "new", ("compile.json", "model.pte"))
+    with pytest.raises(FolderError, match=r"cannot be written: model\.pte in it is a folder"):
+        output.commit()
+    assert inner.read_text("utf-8") == "mine"
+    assert (tmp_path / "compile.json").read_text("utf-8") == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["compile.json", "model.pte"]
+
+
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
