@@ -2,7 +2,9 @@
 
 A program file names no operator schemas, so the rules of the emitter are used: the last argument
 of a kernel call is its result (a list when there are several), except for the few kernels in
-``_FIRST_IS_OUTPUT``. Source: wire format of KernelCall, DelegateCall and the control-flow shapes.
+``_FIRST_IS_OUTPUT``, and for operators that return nothing and end in an underscore, as torch calls
+those that write to their first argument. Source: wire format of KernelCall, DelegateCall and the
+control-flow shapes.
 """
 
 from __future__ import annotations
@@ -121,6 +123,8 @@ def _kernel_operands(plan: m.ExecutionPlan, call: m.KernelCall) -> Operands:
         return Operands((), ())
     if operator_name(plan, call) in _FIRST_IS_OUTPUT:
         return Operands(_spread(plan, call.args[1:]), _spread(plan, call.args[:1]))
+    if writes_in_place(plan, call):
+        return Operands(_spread(plan, call.args), _spread(plan, call.args[:1]))
     writes = _spread(plan, call.args[-1:])
     # The out arguments stand before the result too; they are not read.
     rest = tuple(arg for arg in call.args[:-1] if arg not in writes)
@@ -128,6 +132,15 @@ def _kernel_operands(plan: m.ExecutionPlan, call: m.KernelCall) -> Operands:
     if operator_name(plan, call) in _STATE_WRITERS:
         reads = _spread(plan, call.args[1:-1])
     return Operands(tuple(item for item in reads if item not in writes), writes)
+
+
+def writes_in_place(plan: m.ExecutionPlan, call: m.KernelCall) -> bool:
+    """Return whether a call is of an operator that writes to its first argument alone.
+
+    A call with a result names it twice, as an out argument and as what is returned.
+    """
+    base = operator_name(plan, call).partition(".")[0]
+    return base.endswith("_") and len(set(call.args)) == len(call.args) > 0
 
 
 def _delegate_operands(

@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.kernels import TABLE, built_in
-from runtime.kernels.rule import Kernel, is_written, made_kernel, result
+from runtime.kernels.rule import Kernel, fills, is_written, made_kernel, result
 from runtime.untyped import parse_schema
 
 _ALLOWED = (
@@ -62,11 +62,7 @@ class KernelRegistry:
 
         Raises: ExecutionError for a schema that is not allowed or a name that is taken
         """
-        name = checked_name(schema)
-        if name in self.operator_names:
-            raise ExecutionError(
-                ErrorCode.RegistrationAlreadyRegistered, f"{name} has a kernel already"
-            )
+        name = self._free_name(schema)
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             rule = result(function, schema[schema.index("(") :])
@@ -74,6 +70,47 @@ class KernelRegistry:
             return function
 
         return decorate
+
+    def register_filling(self, schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Return a decorator that registers a function as the kernel of an out variant.
+
+        The function takes all arguments of the schema and writes to those that are its results,
+        which have the shapes of the plan.
+
+        Args:
+            schema: as in ``my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)``
+
+        Raises: ExecutionError for a schema that is not allowed, a name that is taken, or another
+            argument than the results that is written
+        """
+        name = self._free_name(schema)
+        arguments: list[Any] = list(parse_schema(schema).arguments)
+        outs = [entry.name for entry in arguments if entry.is_out]
+        if not outs or any(is_written(entry) and not entry.is_out for entry in arguments):
+            raise invalid_argument("a kernel that fills its results writes to nothing else")
+
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+            def run(*args: Any, **named: Any) -> None:  # noqa: ANN401
+                given, slots = args[: -len(outs)], args[-len(outs) :]
+                results = {out: slot.tensor for out, slot in zip(outs, slots, strict=True)}
+                function(*given, **named, **results)
+
+            self._custom[name] = made_kernel(name, fills(run, schema[schema.index("(") :]))
+            return function
+
+        return decorate
+
+    def _free_name(self, schema: str) -> str:
+        """Return the name in a schema.
+
+        Raises: ExecutionError for a schema that is not allowed or a name that is taken
+        """
+        name = checked_name(schema)
+        if name in self.operator_names:
+            raise ExecutionError(
+                ErrorCode.RegistrationAlreadyRegistered, f"{name} has a kernel already"
+            )
+        return name
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Return those names that no kernel has, sorted."""

@@ -11,6 +11,7 @@ import torch
 _torch: Any = torch
 aten: Any = torch.ops.aten
 parse_schema: Callable[[str], Any] = _torch._C.parse_schema
+operator_names: Callable[[], list[str]] = _torch._C._dispatch_get_all_op_names
 _frombuffer: Callable[..., torch.Tensor] = _torch.frombuffer
 
 

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from inspector.api import dim_order_ops
 from inspector.api.lowered_programs import MOST_DEPTH, hold, register, take_delegates
-from inspector.api.serde_rewrite import HANDLE, Json, RebuildError, nodes, rewrite
+from inspector.api.serde_rewrite import HANDLE, Json, RebuildError, mapping, nodes, rewrite
 from inspector.api.torch_bridge import Torch, load_packages, load_torch
 from schema.errors import FormatError
 from schema.etrecord import ETRecord
@@ -117,15 +117,27 @@ def _of_tree(
 
 
 def _check_registered(torch: Torch, tree: Json) -> None:
+    called = {(parts[2], parts[3]) for parts in (name.split(".") for name in _called(tree))}
+    missing = [
+        f"{space}::{name}"
+        for space, name in sorted(called)
+        if space != "higher_order" and not hasattr(getattr(torch.ops, space), name)
+    ]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise RebuildError(
+            f"{', '.join(missing)} {verb} not registered in this process;"
+            " load the library that does so (--library on the command line)"
+        )
+
+
+def _called(tree: Json) -> Iterator[str]:
+    """Yield the operators of torch that a program calls, and those that its calls are given."""
     for node in nodes(tree):
-        parts = node["target"].split(".")
-        if parts[:2] != ["torch", "ops"] or parts[2] == "higher_order":
-            continue
-        if not hasattr(getattr(torch.ops, parts[2]), parts[3]):
-            raise RebuildError(
-                f"no operator {parts[2]}::{parts[3]} is registered in this process;"
-                " import the package that defines it first"
-            )
+        given = [mapping(one.get("arg")).get("as_operator") for one in node["inputs"]]
+        for name in (node["target"], *given):
+            if isinstance(name, str) and name.startswith("torch.ops.") and name.count(".") > 2:
+                yield name
 
 
 def source_of(program: object) -> tuple[ETRecord, str]:

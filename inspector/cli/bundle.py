@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
-from inspector.cli.job_runs import add_timeout, check_there, finished, refused
+from inspector.cli.job_runs import add_libraries, add_timeout, check_there, finished, refused
 from inspector.cli.options import FORMATS
 from inspector.cli.output import refuse_inputs
 from inspector.cli.progress import Progress
@@ -54,6 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="",
         help="file.py:function or a .pt2 file: the PyTorch module of the program",
     )
+    add_libraries(parser)
     add_timeout(parser)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("--force", action="store_true", help="replace a file that exists")
@@ -71,6 +72,7 @@ def run(options: Namespace) -> Answer:
         options.method,
         tuple(options.inputs),
         tuple(options.expected),
+        tuple(options.libraries),
     )
     code = _check(job)
     options.inputs = [job.source]
@@ -109,7 +111,7 @@ def _check(job: BundleJob) -> str:
             path = source.path
             runs = runs or (path if source.kind is SourceKind.PYTHON else "")
         check_there(path)
-    for path in (*job.inputs, *job.expected):
+    for path in (*job.inputs, *job.expected, *job.libraries):
         if path not in MADE_INPUTS:
             check_there(path)
     return runs

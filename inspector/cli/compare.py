@@ -9,7 +9,14 @@ from pathlib import Path
 
 from inspector.cli.answer import FAILED, FINE, UNREADABLE, USAGE, Answer, CommandError
 from inspector.cli.compare_tables import letter, summary_table, tables
-from inspector.cli.job_runs import add_timeout, check_there, count, count_or_none, finished
+from inspector.cli.job_runs import (
+    add_libraries,
+    add_timeout,
+    check_there,
+    count,
+    count_or_none,
+    finished,
+)
 from inspector.cli.options import add_output, add_reading, open_files
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
 from inspector.cli.progress import Progress
@@ -62,6 +69,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--top", type=count_or_none, default=_SHOWN, metavar="N", help="rows of text; default: 15"
     )
+    add_libraries(parser)
     add_timeout(parser)
     add_output(parser)
 
@@ -156,6 +164,7 @@ def _program(session: Session, options: Namespace) -> RunJob:
         seed=options.seed,
         record=next(iter(paths["etrecord"]), ""),
         data_files=tuple(paths["ptd"]),
+        libraries=tuple(options.libraries),
         threads=options.threads,
         engine=options.engine,
     )
@@ -185,7 +194,10 @@ def _gaps(
         if not can:
             continue
         files = tuple(file.path for file in session.files if not file.error)
-        running = GapRun(GapJob(files, method=options.method or ""), timeout=options.timeout)
+        running = GapRun(
+            GapJob(files, method=options.method or "", libraries=tuple(options.libraries)),
+            timeout=options.timeout,
+        )
         try:
             finished(running, progress, verbose=options.verbose)
             found[-1] = running.report

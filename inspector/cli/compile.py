@@ -16,7 +16,7 @@ from inspector.cli.delegating import (
     reordered,
     rules_asked,
 )
-from inspector.cli.job_runs import add_timeout, check_there, finished, refused
+from inspector.cli.job_runs import add_libraries, add_timeout, check_there, finished, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.quantising import add_quantising, check_quantising, quantising
@@ -120,6 +120,7 @@ def _add_source(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--python", metavar="PATH", default="", help="interpreter that runs the function"
     )
+    add_libraries(parser)
     parser.add_argument(
         "--method", action="append", default=[], metavar="NAME", help="only this; may be repeated"
     )
@@ -147,8 +148,8 @@ def run(options: Namespace) -> Answer:
         )
     except FolderError as error:
         raise refused(error) from error
-    runs_code = job.source.path if job.source.kind is SourceKind.PYTHON else ""
-    progress = Progress(sys.stderr, runs_code, verbose=options.verbose)
+    code = [*job.libraries, *([job.source.path] if job.source.kind is SourceKind.PYTHON else ())]
+    progress = Progress(sys.stderr, ", ".join(code), verbose=options.verbose)
     outcome = finished(running, progress, verbose=options.verbose)
     return _answer(outcome.result, str(options.folder), issues)
 
@@ -161,7 +162,8 @@ def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
         known, issues = known_recipe(options.recipe, own_source=options.source is None)
         asked = merged(known, asked)
     asked = reordered(asked, options)
-    check_there(asked.source.path)
+    for path in (asked.source.path, *asked.libraries):
+        check_there(path)
     elsewhere = asked.toolchain == EXECUTORCH
     if options.toolchain_python and not elsewhere:
         raise CommandError("--toolchain-python needs --toolchain executorch", USAGE)
@@ -193,6 +195,7 @@ def _asked(options: Namespace) -> CompileJob:
         options.toolchain,
         _known(check_passes, options.passes),
         _known(config_of, options.backend_config),
+        tuple(options.libraries),
     )
 
 

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
 from inspector.cli.answer import Answer, Column, Table
-from inspector.cli.job_runs import add_timeout, check_there, count_or_none, finished
+from inspector.cli.job_runs import add_libraries, add_timeout, check_there, count_or_none, finished
 from inspector.cli.options import add_files, open_files
 from inspector.cli.progress import Progress
 from inspector.jobs.gap import GapJob, GapRun
@@ -53,6 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--top", type=count_or_none, default=_SHOWN, metavar="N", help="rows of text; default: 40"
     )
+    add_libraries(parser)
     add_timeout(parser)
 
 
@@ -72,8 +73,8 @@ def run(options: Namespace) -> Answer:
     missing = _missing(session)
     if missing:
         return _answer(GapReport((), (missing,)), options)
-    if options.inputs_file:
-        check_there(options.inputs_file)
+    for path in filter(None, (options.inputs_file, *options.libraries)):
+        check_there(path)
     job = GapJob(
         files=tuple(file.path for file in session.files if not file.error),
         method=options.method or "",
@@ -81,8 +82,9 @@ def run(options: Namespace) -> Answer:
         relative=options.rtol,
         absolute=options.atol,
         inputs=options.inputs_file,
+        libraries=tuple(options.libraries),
     )
-    progress = Progress(sys.stderr, verbose=options.verbose)
+    progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)
     return _answer(_compared(job, progress, options), options)
 
 

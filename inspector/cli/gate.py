@@ -12,7 +12,7 @@ from pathlib import Path
 
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
 from inspector.cli.gate_subject import Subject, gap_of, measured, opened
-from inspector.cli.job_runs import add_timeout, check_there, count
+from inspector.cli.job_runs import add_libraries, add_timeout, check_there, count
 from inspector.cli.options import FORMATS, add_reading
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
 from inspector.gates.evidence import Evidence, MissingError
@@ -80,6 +80,7 @@ def _add_running(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--keep", metavar="DIR", default="", help="keep what a recipe compiles to in this folder"
     )
+    add_libraries(parser)
     add_timeout(parser)
 
 

@@ -38,12 +38,14 @@ class Subject:
         what: the files as the user named them
         folder: where a recipe was compiled into; None for files that were there
         issues: what is to be said of the recipe
+        libraries: that register what the program calls
     """
 
     session: Session
     what: str
     folder: Path | None = None
     issues: tuple[Issue, ...] = ()
+    libraries: tuple[str, ...] = ()
 
     def file(self, *kinds: str) -> str:
         """Return the path of the first file of some kinds, empty when there is none."""
@@ -80,28 +82,33 @@ def opened(paths: Sequence[str], options: Namespace, scratch: Path, keep: str = 
     if recipes and len(paths) > 1:
         raise CommandError(f"{recipes[0]} is a recipe, which is judged without other files", USAGE)
     if not recipes:
-        return Subject(open_files(options, paths, strict=True), ", ".join(paths))
+        named = ", ".join(paths)
+        given = tuple(options.libraries)
+        return Subject(open_files(options, paths, strict=True), named, libraries=given)
     before = list(getattr(options, "inputs", ()))
     folder = Path(keep) if keep else scratch
-    issues = _compiled(paths[0], folder, options)
+    issues, libraries = _compiled(paths[0], folder, options)
     session = open_files(options, [str(folder)], strict=True)
     options.inputs = [*before, paths[0]]  # not the files that were made
-    return Subject(session, paths[0], folder, issues)
+    return Subject(session, paths[0], folder, issues, libraries)
 
 
-def _compiled(path: str, folder: Path, options: Namespace) -> tuple[Issue, ...]:
-    """Compile a recipe into a folder and return what is to be said of it."""
+def _compiled(
+    path: str, folder: Path, options: Namespace
+) -> tuple[tuple[Issue, ...], tuple[str, ...]]:
+    """Compile a recipe into a folder; return what is to be said of it, and its libraries."""
     job, issues = known_recipe(path, own_source=True)
-    check_there(job.source.path)
+    job = replace(job, libraries=tuple(dict.fromkeys((*job.libraries, *options.libraries))))
+    for needed in (job.source.path, *job.libraries):
+        check_there(needed)
     try:
         running = CompileRun(job, folder, force=options.force, timeout=options.timeout)
     except FolderError as error:
         raise refused(error) from error
-    runs_code = job.source.path if job.source.kind is SourceKind.PYTHON else ""
-    finished(
-        running, Progress(sys.stderr, runs_code, verbose=options.verbose), verbose=options.verbose
-    )
-    return tuple(issues)
+    code = [*job.libraries, *([job.source.path] if job.source.kind is SourceKind.PYTHON else ())]
+    progress = Progress(sys.stderr, ", ".join(code), verbose=options.verbose)
+    finished(running, progress, verbose=options.verbose)
+    return tuple(issues), job.libraries
 
 
 def measured(
@@ -143,6 +150,7 @@ def _run_job(subject: Subject, program: str, method: str, options: Namespace) ->
         method,
         record=record,
         data_files=subject.files("ptd"),
+        libraries=subject.libraries,
         threads=options.threads,
         engine=options.engine,
         **made,
@@ -157,7 +165,7 @@ def gap_of(subject: Subject, options: Namespace) -> GapReport:
     if subject.folder is None:
         _check_gap_files(subject)
         paths = tuple(file.path for file in subject.session.files if not file.error)
-        return _gap(paths, options.method or "", options)
+        return _gap(paths, options.method or "", options, subject.libraries)
     runs: list[RunGap] = []
     notes: list[str] = []
     for method in subject.session.methods:
@@ -198,11 +206,18 @@ def _gap_of_run(subject: Subject, method: str, options: Namespace) -> GapReport:
             raise CommandError(failure, FAILED)
         traced = (str(folder / TRACE), str(folder / BUFFER))
         files = (program, job.record, *job.data_files, *traced)
-        return _gap(files, method, options, str(folder / INPUTS))
+        return _gap(files, method, options, job.libraries, str(folder / INPUTS))
 
 
-def _gap(paths: tuple[str, ...], method: str, options: Namespace, inputs: str = "") -> GapReport:
-    running = GapRun(GapJob(paths, method, inputs=inputs), timeout=options.timeout)
+def _gap(
+    paths: tuple[str, ...],
+    method: str,
+    options: Namespace,
+    libraries: tuple[str, ...],
+    inputs: str = "",
+) -> GapReport:
+    job = GapJob(paths, method, inputs=inputs, libraries=libraries)
+    running = GapRun(job, timeout=options.timeout)
     progress = Progress(sys.stderr, verbose=options.verbose)
     finished(running, progress, verbose=options.verbose)
     return running.report or GapReport()

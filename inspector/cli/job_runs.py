@@ -55,6 +55,7 @@ def add_program_data(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="external constants of the program; may be repeated",
     )
+    add_libraries(parser)
     parser.add_argument(
         "--threads", type=count, default=0, metavar="N", help="default: as many as torch takes"
     )
@@ -63,6 +64,19 @@ def add_program_data(parser: ArgumentParser) -> None:
         choices=ENGINES,
         default=ENGINES[0],
         help="what runs XNNPACK delegates: the real kernels or torch's; default: auto",
+    )
+
+
+def add_libraries(parser: ArgumentParser) -> None:
+    """Add what registers operators that torch does not have."""
+    parser.add_argument(
+        "--library",
+        dest="libraries",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a .py file or a shared library that registers operators with torch; its code is"
+        " run; may be repeated",
     )
 
 

@@ -131,7 +131,7 @@ def run(options: Namespace) -> Answer:
         )
     except FolderError as error:
         raise refused(error) from error
-    progress = Progress(sys.stderr, verbose=options.verbose)
+    progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)
     outcome = finished(running, progress, verbose=options.verbose)
     return _answer(outcome.result, job, str(options.folder))
 
@@ -169,6 +169,7 @@ def _job(options: Namespace) -> RunJob:
         traced=not options.no_trace,
         record=options.record,
         data_files=tuple(options.ptd),
+        libraries=tuple(options.libraries),
         threads=options.threads,
         engine=options.engine,
         toolchain=options.toolchain,
@@ -193,7 +194,7 @@ def _check_files(job: RunJob) -> None:
 
     Raises: OSError, FormatError, CommandError
     """
-    files = [job.program, job.bundle, job.record, *job.data_files]
+    files = [job.program, job.bundle, job.record, *job.data_files, *job.libraries]
     if job.inputs not in MADE_INPUTS:
         files.append(job.inputs)
     for path in files:

@@ -100,7 +100,12 @@ def run(options: Namespace) -> Answer:
     """Step through the call in a worker process."""
     job = _job(options)
     options.inputs = [job.program]
-    files = [*job.data_files, *_files(job), *([options.record] if options.record else ())]
+    files = [
+        *job.data_files,
+        *job.libraries,
+        *_files(job),
+        *([options.record] if options.record else ()),
+    ]
     for path in (job.program, *files):
         check_there(path)
     target = Path(options.save) if options.save else None
@@ -110,7 +115,7 @@ def run(options: Namespace) -> Answer:
         running = ExecutingRun(job, target, force=options.force, timeout=options.timeout)
     except FolderError as error:
         raise refused(error) from error
-    progress = Progress(sys.stderr, verbose=options.verbose)
+    progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)
     report = finished(running, progress, verbose=options.verbose).result
     return _answer({**report, "nodes": _recorded(report, options.record)})
 
@@ -152,6 +157,7 @@ def _job(options: Namespace) -> StepJob:
         record=options.record,
         save=bool(options.save),
         data_files=tuple(options.ptd),
+        libraries=tuple(options.libraries),
         threads=options.threads,
         engine=options.engine,
     )

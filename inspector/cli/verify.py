@@ -61,7 +61,7 @@ def _tolerance(text: str) -> float:
 def run(options: Namespace) -> Answer:
     """Run all cases in a worker process; exit code 1 when one of them fails."""
     options.inputs = [path for path in (options.program, options.record) if path]
-    for path in (*options.inputs, *options.ptd):
+    for path in (*options.inputs, *options.ptd, *options.libraries):
         check_there(path)
     check_record(options.program, options.record)
     job = VerifyJob(
@@ -71,11 +71,12 @@ def run(options: Namespace) -> Answer:
         options.atol,
         options.record,
         tuple(options.ptd),
+        tuple(options.libraries),
         options.threads,
         options.engine,
     )
     running = ExecutingRun(job, timeout=options.timeout)
-    progress = Progress(sys.stderr, verbose=options.verbose)
+    progress = Progress(sys.stderr, ", ".join(job.libraries), verbose=options.verbose)
     return _answer(finished(running, progress, verbose=options.verbose).result)
 
 

@@ -171,6 +171,8 @@ class CompileJob:
             interpreter that has the other
         passes: run over the program before partitioners look at it, by name, in their order
         backend_config: how the program is planned and written, as ``segment_alignment=64``
+        libraries: Python files and shared libraries that register operators with torch; loaded
+            before the source
     """
 
     source: Source
@@ -185,6 +187,7 @@ class CompileJob:
     toolchain: str = ""
     passes: tuple[str, ...] = ()
     backend_config: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
 
 
 def job_content(job: CompileJob) -> dict[str, Any]:

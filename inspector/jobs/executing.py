@@ -33,6 +33,7 @@ class RunJob:
         traced: whether anything is recorded; without, nothing slows the runs down
         record: an ETRecord of the program, empty for none
         data_files: ``.ptd`` files
+        libraries: files that register operators with torch, which the program calls
         threads: of torch, 0 for as many as it takes by itself
         engine: what runs delegates whose backend has several engines
         toolchain: whose runtime, empty for our own; ``executorch`` for that of an interpreter
@@ -52,6 +53,7 @@ class RunJob:
     traced: bool = True
     record: str = ""
     data_files: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
     threads: int = 0
     engine: str = ENGINES[0]
     toolchain: str = ""
@@ -100,6 +102,7 @@ class VerifyJob:
         atol: absolute tolerance
         record: an ETRecord of the program, empty for none
         data_files: ``.ptd`` files
+        libraries: files that register operators with torch, which the program calls
         threads: of torch, 0 for as many as it takes by itself
         engine: what runs delegates whose backend has several engines
     """
@@ -110,6 +113,7 @@ class VerifyJob:
     atol: float = ATOL
     record: str = ""
     data_files: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
     threads: int = 0
     engine: str = ENGINES[0]
 
@@ -128,6 +132,7 @@ class BundleJob:
             cases; none for the example inputs of the module
         expected: files of tensors, one for each of the inputs; none, or an empty one, to ask the
             module
+        libraries: files that register operators with torch
     """
 
     source: str
@@ -135,6 +140,7 @@ class BundleJob:
     method: str = ""
     inputs: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +161,7 @@ class StepJob:
         record: an ETRecord of the program, empty for none
         save: whether the values are written to a file
         data_files: ``.ptd`` files
+        libraries: files that register operators with torch, which the program calls
         threads: of torch, 0 for as many as it takes by itself
         engine: what runs delegates whose backend has several engines
     """
@@ -171,6 +178,7 @@ class StepJob:
     record: str = ""
     save: bool = False
     data_files: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
     threads: int = 0
     engine: str = ENGINES[0]
 
@@ -208,4 +216,5 @@ def executing_from(content: Mapping[str, Any]) -> ExecutingJob:
 def run_from(content: Mapping[str, Any]) -> RunJob:
     """Return the run in a JSON object of its fields."""
     found: dict[str, Any] = {**content, "data_files": tuple(content["data_files"])}
+    found["libraries"] = tuple(content.get("libraries", ()))
     return RunJob(**found)

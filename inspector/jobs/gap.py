@@ -32,6 +32,7 @@ class GapJob:
         inputs: file of torch.save with the inputs of the runs; empty for those in the files
         runs: only these numbers of each block; empty for all
         keep: bytes of tensors to keep for a closer look
+        libraries: files that register operators with torch, which the recorded program calls
     """
 
     files: tuple[str, ...]
@@ -42,6 +43,7 @@ class GapJob:
     inputs: str = ""
     runs: tuple[int, ...] = ()
     keep: int = 0
+    libraries: tuple[str, ...] = ()
 
 
 def gap_content(job: GapJob) -> dict[str, Any]:
@@ -53,6 +55,7 @@ def gap_from(content: Mapping[str, Any]) -> GapJob:
     """Return the job in a JSON object that ``gap_content`` made."""
     found: dict[str, Any] = {**content, "files": tuple(content["files"])}
     found["runs"] = tuple(content["runs"])
+    found["libraries"] = tuple(content.get("libraries", ()))
     return GapJob(**found)
 
 

@@ -51,6 +51,7 @@ def _with_files(job: CompileJob, moved: _Moved) -> CompileJob:
         source=Source(moved(job.source.path), job.source.function),
         python=_interpreter(job.python, moved),
         partitioners=tuple(_partitioner(one, moved) for one in job.partitioners),
+        libraries=tuple(moved(path) for path in job.libraries),
         quantising=replace(job.quantising, calibration=moved(inputs) if inputs else ""),
     )
 

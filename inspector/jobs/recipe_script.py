@@ -51,7 +51,8 @@ def python_script(job: CompileJob) -> str:
         return stock_script(job)
     source = _source(job)
     imported, loading = source[0], source[1:]
-    lines = [_HEAD, *_imports(job, imported), "", *loading]
+    libraries = [f"load_libraries({job.libraries!r})"] if job.libraries else []
+    lines = [_HEAD, *_imports(job, imported), "", *libraries, *loading]
     lines += _quantising(job.quantising)
     lines += _precision(job.precision)
     lines += _delegation(job)
@@ -69,6 +70,8 @@ def _imports(job: CompileJob, source: str) -> Iterator[str]:
     names = {"ExecutorchBackendConfig", "MemoryPlanningPass"}
     lower = _lower(job)
     table = ["from compiler.passes.table import standard_pass"] if job.passes else []
+    if job.libraries:
+        table.append("from inspector.worker.libraries import load_libraries")
     if not job.partitioners:
         yield f"from compiler import {', '.join(sorted({*names, lower}))}"
         yield from (*table, source)

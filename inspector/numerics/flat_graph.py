@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from inspector.names import op_type, wraps_a_write
 from inspector.node_index import base_operator
 from schema.graph import Graph, GraphNode, GraphValue, NodeKind
 from schema.identity_cache import identity_cache
@@ -107,6 +108,14 @@ def one_spelling(operator: str) -> str:
     """Return an operator without overload; operators that do the same have one name."""
     base = base_operator(operator)
     return _SAME.get(base, base)
+
+
+def is_unread(node: GraphNode, output: str) -> bool:
+    """Return whether a node that writes to its arguments has a result that nothing reads.
+
+    torch calls such a result after its node when it writes a graph to a file.
+    """
+    return wraps_a_write(op_type(node.name)) and output.startswith(f"{node.name}_unused_")
 
 
 @identity_cache

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 
 from inspector import record_maps
-from inspector.numerics.flat_graph import FlatNode, Value, one_spelling
+from inspector.numerics.flat_graph import FlatNode, Value, is_unread, one_spelling
 from inspector.numerics.join_facts import (
     FLOW,
     HANDLE,
@@ -31,7 +31,7 @@ from schema.program import model as m
 
 WRITE_BACK = "aten::copy_"
 NO_NODE = "no node of the recorded graph is known to be this instruction"
-NO_OUTPUT = "the recorded node has no such output"
+UNREAD = "nobody reads this result of an operator that writes to its arguments"
 _ROUNDS = 4
 
 
@@ -66,6 +66,7 @@ class _Joining:
         self.used: set[int] = set()
         self.uses: dict[tuple[int, int], list[Value]] = {}
         self.targets: dict[tuple[int, int], Target] = {}
+        self.unread: set[tuple[int, int]] = set()
         self.made: set[Value] = set()
         inputs = self.flat.inputs
         if len(inputs) == len(self.plan.inputs):
@@ -83,10 +84,10 @@ class _Joining:
             self._settle_boundaries()
             self._settle_by_use()
         reasons = {
-            (output.instruction, output.slot): NO_NODE
+            place: UNREAD if place in self.unread else NO_NODE
             for outputs in self.outputs.values()
             for output in outputs
-            if (output.instruction, output.slot) not in self.targets
+            if (place := (output.instruction, output.slot)) not in self.targets
         }
         inputs: dict[int, str] = {}
         if len(self.flat.inputs) == len(self.plan.inputs):
@@ -173,7 +174,7 @@ class _Joining:
     def _fits(self, step: int, node: FlatNode) -> bool:
         """Return whether nothing known contradicts a match: shapes, types, what is read."""
         outputs = self.outputs[step]
-        for output, value in zip(outputs, node.writes, strict=False):
+        for output, value in zip(outputs, self.facts.made_by(step, node), strict=False):
             if not self.facts.alike(output, value):
                 return False
         pairs = self._pairs(step, node)
@@ -196,13 +197,18 @@ class _Joining:
         self.used.add(node.place)
         handle = node.node.debug_handle
         handles = self.handles.get(step, ()) or ((handle,) if handle else ())
-        outputs, writes = self.outputs[step], node.writes
+        outputs, writes = self.outputs[step], self.facts.made_by(step, node)
         for index, wanted in zip(self.facts.tensor_reads(step), node.reads, strict=False):
             if len(self.facts.tensor_reads(step)) == len(node.reads):
                 self._use(index, wanted)
         for output in outputs:
             if output.slot < len(writes):
                 value = writes[output.slot]
+                if is_unread(node.node, value[1]):
+                    # Such operators may leave it as it was: llama::update_cache.out does.
+                    self.unread.add((step, output.slot))
+                    self._define(output, None)
+                    continue
                 name = node.node.name
                 target = Target(value, name, (name,), tuple(handles), grade)
                 self._define(output, target)

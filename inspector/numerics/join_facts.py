@@ -18,7 +18,7 @@ from inspector.numerics.flat_graph import (
     one_spelling,
 )
 from inspector.numerics.traced import KERNEL, Output, instruction_outputs, tensor_of
-from inspector.operands import delegate_output_counts, plan_operands
+from inspector.operands import delegate_output_counts, plan_operands, writes_in_place
 from inspector.session import Session
 from schema.graph import Graph, NodeKind
 from schema.program import instructions
@@ -175,6 +175,15 @@ class MethodFacts:
             for index in spread
             if index not in writes and tensor_of(self.plan, index) is not None
         ]
+
+    def made_by(self, step: int, node: FlatNode) -> tuple[Value, ...]:
+        """Return what a node makes, in the order of the outputs of an instruction that it may be.
+
+        The recorded call of an operator that returns nothing begins with that nothing.
+        """
+        call = instructions(self.plan)[step][2].instr_args
+        silent = isinstance(call, m.KernelCall) and writes_in_place(self.plan, call)
+        return node.writes[1:] if silent else node.writes
 
     def alike(self, output: Output, value: Value) -> bool:
         """Return whether type and shape of an output do not contradict a value."""

@@ -218,7 +218,9 @@ class PointTask:
             self._begin("gap")
             files = (*_paths(session), str(folder / TRACE), str(folder / BUFFER))
             worker = Worker(COMPARES, threads=THREADS)
-            comparing = GapRun(GapJob(files, method, inputs=str(folder / INPUTS)), worker=worker)
+            libraries = self.point.job.libraries
+            job = GapJob(files, method, inputs=str(folder / INPUTS), libraries=libraries)
+            comparing = GapRun(job, worker=worker)
             yield comparing
             reports += [comparing.report] if comparing.report is not None else []
         runs = tuple(run for report in reports for run in report.runs)
@@ -233,6 +235,7 @@ class PointTask:
             "inputs": self._settings.inputs,
             "record": str(self._folder / RECORD),
             "data_files": tuple(str(path) for path in sorted(self._folder.glob("*.ptd"))),
+            "libraries": self.point.job.libraries,
             "threads": THREADS,
         }
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch._export.verifier import SpecViolationError
-from torch.export import ExportedProgram
 
 from compiler.errors import UnboundedShapeError, UnsupportedError
 from compiler.stages import StageEvent
@@ -23,12 +22,13 @@ from inspector.jobs.guard import AUTO, FIX, OFF, GuardReport, repaired
 from inspector.jobs.recipe import recipe_of, sha256_of
 from inspector.stage_log import STAGES
 from inspector.worker import exporter
+from inspector.worker.exported_file import UnreadableError, read_exported
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 from inspector.worker.guarding import MOST_ROUNDS, delegates_to_xnnpack, guard_file
 from inspector.worker.kernels import kernels_missing
+from inspector.worker.libraries import lacking, load_libraries, unregistered
 from inspector.worker.lowering import backend_config, rules_without_effect
 from inspector.worker.made import Made, report, save, write_program, write_record
-from inspector.worker.quantising import load_operators
 from inspector.worker.recorded import recorded_programs
 from inspector.worker.stage_tables import QUANTIZE, StageTables
 from inspector.worker.warm import Warm
@@ -45,10 +45,6 @@ class ReportedError(Exception):
 
 class InterpreterError(Exception):
     """Another interpreter that did not do its part."""
-
-
-class UnreadableError(Exception):
-    """A source that is no file of its kind."""
 
 
 @dataclass
@@ -191,6 +187,7 @@ def source_of(job: CompileJob, folder: Path, heard: Heard) -> Exported:
 
     Raises: whatever the user's code raises; AnswerError, UnreadableError, InterpreterError
     """
+    load_libraries(job.libraries)
     if job.source.kind is not SourceKind.PYTHON:
         with told(heard, "load"):
             return _stored(job.source.path, job.methods)
@@ -223,27 +220,7 @@ def export_of_file(path: str, methods: tuple[str, ...]) -> Exported:
     other = [name for name in methods if name != exporter.FORWARD]
     if other:
         raise AnswerError(f"no method {other[0]!r}; there is {exporter.FORWARD}")
-    return Exported({exporter.FORWARD: _read_exported(path)}, {})
-
-
-def _read_exported(path: str) -> ExportedProgram:
-    try:
-        return _with_operators(path)
-    except OSError:
-        raise
-    except Exception as error:
-        why = exporter.sentence_of(error)
-        raise UnreadableError(f"{path}: torch cannot read this exported program: {why}") from error
-
-
-def _with_operators(path: str) -> ExportedProgram:
-    """Read a program; one that uses operators of quantisation needs their libraries loaded."""
-    try:
-        return torch.export.load(path)
-    except (RuntimeError, ValueError):
-        if not load_operators():
-            raise
-    return torch.export.load(path)
+    return Exported({exporter.FORWARD: read_exported(path)}, {})
 
 
 def _exported_elsewhere(job: CompileJob, folder: Path, heard: Heard) -> Exported:
@@ -275,7 +252,10 @@ def _exported_elsewhere(job: CompileJob, folder: Path, heard: Heard) -> Exported
         programs = {name: torch.export.load(handed / at) for name, at in listed["programs"].items()}
         constants = torch.load(handed / exporter.CONSTANTS, weights_only=True)
     except Exception as error:
-        why = exporter.sentence_of(error)
+        missing = sorted(
+            {one for at in listed["programs"].values() for one in unregistered(handed / at)}
+        )
+        why = lacking(missing) if missing else exporter.sentence_of(error)
         raise InterpreterError(
             f"what {job.python} has exported cannot be read by torch {torch.__version__}: {why}"
         ) from error

@@ -11,6 +11,7 @@ from inspector.worker import exporter
 from inspector.worker.bundle_job import bundle_into
 from inspector.worker.exporter import Say
 from inspector.worker.inputs import ValuesError
+from inspector.worker.kernels import with_libraries
 from inspector.worker.measure_job import measure
 from inspector.worker.recording import NotWrittenError
 from inspector.worker.run_job import run_into
@@ -20,6 +21,7 @@ from runtime import ErrorCode, ExecutionError, Runtime
 from schema.errors import FormatError
 
 _UNREADABLE = (ErrorCode.AccessFailed, ErrorCode.InvalidExternalData, ErrorCode.InvalidProgram)
+_NAME_IT = " A file that registers them with torch is named by --library."
 _GIVEN = (ErrorCode.InvalidArgument, ErrorCode.NotSupported, ErrorCode.InvalidType)
 
 
@@ -33,6 +35,7 @@ def execute(job: ExecutingJob, folder: Path, say: Say) -> dict[str, Any]:
 
     Raises: ExecutionError, FormatError, AnswerError, ValuesError, OSError; for user code anything
     """
+    with_libraries(_libraries(job))
     if isinstance(job, RunJob):
         return run_into(job, folder, say)
     if isinstance(job, VerifyJob):
@@ -45,13 +48,20 @@ def execute(job: ExecutingJob, folder: Path, say: Say) -> dict[str, Any]:
     return bundle_into(job, folder, say)
 
 
+def _libraries(job: ExecutingJob) -> tuple[str, ...]:
+    if isinstance(job, MeasureJob):
+        return tuple(dict.fromkeys(path for one in job.programs for path in one.libraries))
+    return job.libraries
+
+
 def failure(error: BaseException) -> dict[str, Any]:
     """Return an error as the content of a message."""
     details = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     if isinstance(error, ExecutionError):
         file, _, line = error.source.rpartition(":")
         place = {"file": file, "line": int(line)} if file and line.isdigit() else {}
-        return {"sentence": str(error), "blame": _blame(error), "details": details, **place}
+        hint = _NAME_IT if error.code is ErrorCode.OperatorMissing else ""
+        return {"sentence": f"{error}{hint}", "blame": _blame(error), "details": details, **place}
     if isinstance(error, FormatError | ValuesError):
         return {"sentence": str(error), "blame": "unreadable", "details": details}
     if isinstance(error, NotWrittenError):

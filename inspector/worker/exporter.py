@@ -277,7 +277,11 @@ def exported(path: str, function: str, methods: tuple[str, ...], say: Say) -> Ex
         whatever the user's code or torch raises
     """
     with told(say, "load"):
-        answer, asked = answer_of(path, function, say)
+        try:
+            answer, asked = answer_of(path, function, say)
+        except SyntaxError as error:
+            point_to(error, (str(Path(path).absolute()), 0))  # that of odd bytes names no file
+            raise
     try:
         return replace(export_answer(answer, methods, say), asked=asked)
     except Exception as error:

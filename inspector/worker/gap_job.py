@@ -21,6 +21,7 @@ from inspector.numerics.metrics import Tolerance
 from inspector.session import Session
 from inspector.worker import exporter
 from inspector.worker.exporter import Say, told
+from inspector.worker.libraries import load_libraries
 from schema.errors import FormatError
 
 _STEP_SECONDS = 0.1
@@ -36,6 +37,7 @@ def compare(job: GapJob, folder: Path, say: Say) -> dict[str, Any]:
     Raises: FormatError, RebuildError, InputsError, OSError
     """
     with told(say, "load"):
+        load_libraries(job.libraries)
         session = load_session(list(job.files))
     inputs = job.inputs or _kept(session)
     options = Options(

@@ -29,6 +29,7 @@ from inspector.session import Session
 from inspector.worker.exporter import Exported
 from inspector.worker.guarding import guard_file
 from inspector.worker.inputs import chosen_method, flat_values, made_inputs, read_values
+from inspector.worker.kernels import adopt_called
 from inspector.worker.run_job import run_into
 from runtime import Runtime
 from schema.program import Program as ProgramFile
@@ -123,6 +124,7 @@ class Probe:
 
     def _loaded(self, program: ExecutorchProgramManager) -> Any:  # noqa: ANN401 - a Program
         beside: list[Any] = [self._folder / name for name in program.tensor_data_files]
+        adopt_called(program)
         return Runtime.get().load_program(self._folder / PROGRAM, data_path=beside)
 
     def _method(self, program: ExecutorchProgramManager) -> tuple[Any, list[Any], list[Any]]:

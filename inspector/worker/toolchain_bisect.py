@@ -229,6 +229,7 @@ class _Trying:
             "program": made.path,
             "method": method,
             "data": "".join(made.data),
+            "libraries": list(self._job.compile.libraries),
             "inputs": str(inputs),
             "runs": runs,
             "warmup": warmup,

@@ -38,7 +38,7 @@ _HONOURED = {
 }
 _ELSEWHERE = (
     *("source", "python", "methods", "partitioners", "memory_planner"),
-    *("external_constants", "toolchain", "backend_config"),
+    *("external_constants", "toolchain", "backend_config", "libraries"),
 )
 
 

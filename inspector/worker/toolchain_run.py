@@ -68,6 +68,7 @@ def run_with_executorch(
         "program": given.path,
         "method": given.plan.name,
         "data": _data(job),
+        "libraries": list(job.libraries),
         "inputs": str(folder / _INPUTS),
         "runs": job.runs,
         "warmup": job.warmup,

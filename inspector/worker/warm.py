@@ -135,7 +135,7 @@ class Warm:
 
 
 def _key(job: CompileJob) -> Any:  # noqa: ANN401 - compared only
-    return job.source, job.python, job.methods
+    return job.source, job.python, job.methods, job.libraries
 
 
 def _in_files(job: CompileJob) -> list[str]:
@@ -151,9 +151,9 @@ def _stamp(path: str) -> Stamp | None:
 
 
 def _read_files(job: CompileJob, before: set[str]) -> list[str]:
-    """Return the source and the modules of the user that it has loaded."""
-    found = [job.source.path]
-    if job.source.kind is SourceKind.PYTHON:
+    """Return the source, its libraries, and the modules of the user that they have loaded."""
+    found = [job.source.path, *job.libraries]
+    if job.source.kind is SourceKind.PYTHON or job.libraries:
         named = [
             getattr(m, "__file__", None) for n, m in list(sys.modules.items()) if n not in before
         ]

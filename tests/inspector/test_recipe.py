@@ -57,6 +57,7 @@ _JOBS = st.builds(
         st.sampled_from(["joint_arena=true", "alignment=32", "segment_alignment=64"]), max_size=3
     ).map(tuple),
     external_constants=st.booleans(),
+    libraries=_TEXTS,
     quantising=st.builds(
         Quantising,
         mode=st.sampled_from(["", *QUANTISING_MODES]),
@@ -83,7 +84,7 @@ def test_script_of_any_job_is_python_and_names_its_source(job: CompileJob) -> No
     tree = ast.parse(python_script(job))
     texts = {one.value for one in ast.walk(tree) if isinstance(one, ast.Constant)}
     assert job.source.path in texts
-    assert set(job.partitioners) <= texts
+    assert {*job.partitioners, *job.libraries} <= texts
     assert set(job.rules.deny_ops) <= texts or not job.partitioners
 
 

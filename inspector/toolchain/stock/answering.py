@@ -28,6 +28,7 @@ from inspector.worker.exporter import (
     tell_what_is_said,
     told,
 )
+from inspector.worker.libraries import lacking, load_libraries, unregistered
 
 Say = Callable[..., None]
 _pytree: Any = _untyped_pytree
@@ -155,6 +156,7 @@ def _read(job: Mapping[str, Any], say: Say) -> Exported:
 def _source(job: Mapping[str, Any], say: Say) -> Exported:
     path, function = job["source"]["path"], job["source"]["function"]
     methods = tuple(job["methods"])
+    load_libraries(job["libraries"])
     if function:
         return exported(path, function, methods, say)
     with told(say, "load"):
@@ -173,7 +175,9 @@ def _stored(path: str, methods: tuple[str, ...]) -> Exported:
     except OSError:
         raise
     except Exception as error:
-        words = f"{path}: executorch {version()} cannot read it: {sentence_of(error)}"
+        missing = unregistered(path)
+        why = lacking(missing) if missing else sentence_of(error)
+        words = f"{path}: executorch {version()} cannot read it: {why}"
         raise UnreadableError(words) from error
     if found is None:
         raise UnreadableError(f"{path}: expected a record with its exported program, found none")

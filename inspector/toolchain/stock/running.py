@@ -12,6 +12,7 @@ import torch
 
 from inspector.toolchain.stock.package import StockError, part, part_or_none
 from inspector.worker.exporter import told
+from inspector.worker.libraries import load_libraries
 from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
 
 Say = Callable[..., None]
@@ -28,6 +29,7 @@ class _Loaded:
             self._binding = part("extension.pybindings.portable_lib")
         for name in _KERNELS:
             part_or_none(name)
+        load_libraries(asked["libraries"])
         self._method_name = str(asked["method"])
         self._traced, self._bytes = bool(asked["traced"]), int(asked["debug_bytes"])
         self._data = asked["data"] or None

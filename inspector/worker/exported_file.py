@@ -1,0 +1,40 @@
+"""Reads the programs that torch.export.save has written."""
+
+from __future__ import annotations
+
+import torch
+from torch.export import ExportedProgram
+
+from inspector.worker import exporter
+from inspector.worker.libraries import lacking, unregistered
+from inspector.worker.quantising import load_operators
+
+
+class UnreadableError(Exception):
+    """A source that is no file of its kind."""
+
+
+def read_exported(path: str) -> ExportedProgram:
+    """Return the program in a ``.pt2`` file.
+
+    Raises: UnreadableError if torch cannot read it, with the operators that nobody has registered;
+        OSError
+    """
+    try:
+        return _with_operators(path)
+    except OSError:
+        raise
+    except Exception as error:
+        missing = unregistered(path)
+        why = lacking(missing) if missing else exporter.sentence_of(error)
+        raise UnreadableError(f"{path}: torch cannot read this exported program: {why}") from error
+
+
+def _with_operators(path: str) -> ExportedProgram:
+    """Read a program; one that uses operators of quantisation needs their libraries loaded."""
+    try:
+        return torch.export.load(path)
+    except (RuntimeError, ValueError):
+        if not load_operators():
+            raise
+    return torch.export.load(path)

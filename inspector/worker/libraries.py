@@ -1,0 +1,81 @@
+"""Libraries of operators that a user names: files that register with torch when they are loaded.
+
+Needs torch alone, so that an interpreter of the user's choice can load them as well.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inspector.worker.exporter import AnswerError, module_of, sentence_of
+
+_CALLED = re.compile(rb'"torch\.ops\.(\w+)\.(\w+)(?:\.\w+)?"')
+_GRAPHS = "/models/"  # folder of an archive that has its graphs
+_LARGEST = 1 << 28  # bytes of a graph that are looked through
+_SHARED = (".so", ".dylib", ".dll")
+_torch_ops: Any = torch.ops
+_loaded: set[str] = set()
+
+
+def load_libraries(paths: Iterable[str]) -> None:
+    """Load each library that this process has not loaded yet.
+
+    A Python file is run; of a shared library the initialisers are, which register its operators.
+
+    Raises: AnswerError for a file that is neither, or that the system cannot load; OSError for one
+        that is not there; whatever the code of a Python file raises
+    """
+    for path in paths:
+        place = os.path.realpath(path)
+        if place not in _loaded:
+            _load(path)
+            _loaded.add(place)
+
+
+def _load(path: str) -> None:
+    suffix = Path(path).suffix
+    if suffix == ".py":
+        module_of(Path(path).absolute())
+        return
+    if suffix not in _SHARED:
+        expected = ", ".join((".py", *_SHARED))
+        raise AnswerError(f"{path}: expected a library of operators ({expected})")
+    Path(path).stat()
+    try:
+        _torch_ops.load_library(str(Path(path).absolute()))
+    except (OSError, RuntimeError) as error:
+        raise AnswerError(f"{path}: this library cannot be loaded: {sentence_of(error)}") from error
+
+
+def lacking(operators: list[str]) -> str:
+    """Return what is wrong with a program that calls operators that nobody has registered."""
+    return (
+        f"{', '.join(operators)} {'is' if len(operators) == 1 else 'are'} not registered in this"
+        " process; name the library that does so (--library)"
+    )
+
+
+def unregistered(path: str | Path) -> list[str]:
+    """Return the operators a ``.pt2`` file calls that this process does not know, sorted."""
+    called: set[tuple[str, str]] = set()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if _GRAPHS in entry.filename and entry.file_size <= _LARGEST:
+                    found: list[tuple[bytes, bytes]] = _CALLED.findall(archive.read(entry))
+                    called |= {(space.decode(), name.decode()) for space, name in found}
+    except (OSError, zipfile.BadZipFile, ValueError, RuntimeError, NotImplementedError):
+        return []  # torch has said what is wrong with it
+    called = {(space, name) for space, name in called if space != "higher_order"}
+    return sorted(f"{space}::{name}" for space, name in called if not _is_known(space, name))
+
+
+def _is_known(namespace: str, name: str) -> bool:
+    return hasattr(getattr(_torch_ops, namespace), name)

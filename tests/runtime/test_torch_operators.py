@@ -1,0 +1,116 @@
+"""Operators that a library registers with torch, as kernels of a runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from runtime import Runtime
+from runtime.registry import KernelRegistry
+from runtime.torch_operators import adopt, operator_names
+from schema.program import encode
+from schema.program import model as m
+from tests.runtime.one_op import Builder, program_of
+
+SCHEMAS = {
+    "scaled": "(Tensor self, float by) -> Tensor",
+    "scaled.out": "(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)",
+    "filled.out": "(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)",
+    "both.out": "(Tensor self, *, Tensor(a!) low, Tensor(b!) high) -> (Tensor(a!), Tensor(b!))",
+    "grow_": "(Tensor(a!) self, float by) -> ()",
+    "kept": "(Tensor(a!) self, Tensor by) -> Tensor",
+    "kept.out": "(Tensor(a!) self, Tensor by, *, Tensor(b!) out) -> Tensor(b!)",
+    "lonely.out": "(Tensor(a!) self, *, Tensor(b!) out) -> Tensor(b!)",
+    "plain": "(Tensor self) -> Tensor",
+    "table.out": "(Tensor self, Dict(str, int) d, *, Tensor(a!) out) -> Tensor(a!)",
+}
+
+
+def _kept(value: Any, by: Any) -> Any:
+    value.add_(by)
+    return value * 2
+
+
+def _both(value: Any, *, low: Any, high: Any) -> Any:
+    return low.copy_(value - 1), high.copy_(value + 1)
+
+
+def _grow(value: Any, by: float) -> None:
+    value.add_(by)
+
+
+FUNCTIONS: dict[str, Any] = {
+    "scaled": lambda value, by: value * by,
+    "filled.out": lambda value, by, *, out: torch.mul(value, by, out=out),
+    "both.out": _both,
+    "grow_": _grow,
+    "kept": _kept,
+}
+
+
+@pytest.fixture(scope="module")
+def names() -> Iterator[frozenset[str]]:
+    before = operator_names()
+    library = torch.library.Library("adopted", "DEF")
+    for name, schema in SCHEMAS.items():
+        library.define(name + schema)
+    for name, function in FUNCTIONS.items():
+        library.impl(name, function, "CompositeExplicitAutograd")
+    yield operator_names() - before
+    library._destroy()
+
+
+def test_what_a_program_can_call_gets_a_kernel(names: frozenset[str]) -> None:
+    registry = KernelRegistry()
+    found = adopt(registry, names)
+    called = ("both.out", "filled.out", "grow_", "kept.out", "scaled.out")
+    assert found == tuple(f"adopted::{name}" for name in called)
+    assert adopt(registry, names) == ()
+
+
+def test_operators_of_torch_itself_are_left_out() -> None:
+    registry = KernelRegistry(only=())
+    ours = {name for name in operator_names() if name.startswith(("aten::", "prims::"))}
+    assert len(ours) > 1000
+    assert adopt(registry, ours) == ()
+    assert not registry.operator_names
+
+
+def _run(name: str, extra: list[Any], inputs: list[Any], outs: int) -> list[Any]:
+    runtime = Runtime()
+    adopt(runtime.operator_registry, operator_names())
+    build = Builder()
+    given = [build.input(value) for value in inputs]
+    more = [build.value(value) for value in extra]
+    made = [build.tensor(torch.float32, (3,)) for _ in range(outs)]
+    last = [made[0]] if outs == 1 else [build.value(m.TensorList(tuple(made)))] if outs else []
+    call = m.KernelCall(0, (*given, *more, *made, *last))
+    plan = build.plan([call], [*made, *given], [f"adopted::{name}"])
+    method = runtime.load_program(encode(program_of(plan))).load_method("forward")
+    return [value.tolist() for value in method.execute(inputs)]
+
+
+@pytest.mark.parametrize(
+    ("name", "extra", "more", "outs", "expected"),
+    [
+        ("scaled.out", [2.0], [], 1, [[2.0, 4.0, 6.0], [1.0, 2.0, 3.0]]),
+        ("filled.out", [3.0], [], 1, [[3.0, 6.0, 9.0], [1.0, 2.0, 3.0]]),
+        ("both.out", [], [], 2, [[0.0, 1.0, 2.0], [2.0, 3.0, 4.0], [1.0, 2.0, 3.0]]),
+        ("grow_", [0.5], [], 0, [[1.5, 2.5, 3.5]]),
+        ("kept.out", [], [10.0], 1, [[22.0, 24.0, 26.0], [11.0, 12.0, 13.0], [10.0] * 3]),
+    ],
+)
+def test_adopted_operator_gives_what_torch_gives(
+    names: frozenset[str],
+    name: str,
+    extra: list[Any],
+    more: list[float],
+    outs: int,
+    expected: list[list[float]],
+) -> None:
+    assert f"adopted::{name}" in names
+    inputs = [torch.tensor([1.0, 2.0, 3.0]), *(torch.full((3,), value) for value in more)]
+    assert _run(name, extra, inputs, outs) == expected
