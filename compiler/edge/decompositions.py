@@ -12,7 +12,7 @@ from torch._decomp import decompositions
 from torch._decomp.decompositions import native_batch_norm_decomposition
 from torch.export import default_decompositions
 
-from compiler.edge import outside_core
+from compiler.edge import kernel_limits, outside_core
 from compiler.untyped import aten, native
 
 Rule = Callable[..., Any]
@@ -98,6 +98,7 @@ def _remainder(x: Any, other: Any) -> Any:  # noqa: ANN401
 
 # native_batch_norm's decomposition is a Python kernel for Autograd, below which templates run.
 _OWN_RULES: dict[Any, Rule] = {
+    **kernel_limits.RULES,
     # Core, yet composite: they become their two-dimensional forms, as in the stock compiler.
     aten.adaptive_avg_pool1d.default: aten.adaptive_avg_pool1d.default.decompose,
     aten.avg_pool1d.default: aten.avg_pool1d.default.decompose,
@@ -105,6 +106,8 @@ _OWN_RULES: dict[Any, Rule] = {
     aten._native_batch_norm_legit_functional.default: (
         cast("Any", decompositions)._native_batch_norm_legit_functional
     ),
+    # Core, yet without a kernel; torch's own export takes it apart.
+    aten.col2im.default: cast("Any", _decomp).decomposition_table[aten.col2im.default],
     # Neither core nor in the table of export, and without a kernel.
     aten.linalg_vector_norm.default: (
         cast("Any", _decomp).decomposition_table[aten.linalg_vector_norm.default]

@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from compiler.untyped import expression_of
+
 NAMESPACE = "etscope_dim_order"
 _library: Any = torch.library.Library(NAMESPACE, "DEF")
 for _schema in (
@@ -39,10 +41,34 @@ def is_contiguous(tensor: torch.Tensor) -> bool:
         return tensor.is_contiguous()
     step: Any = 1
     for size, stride in zip(reversed(sizes), reversed(tensor.stride()), strict=True):
-        if str(stride) != str(step) and str(size) != "1":
+        if str(size) != "1" and not _is_same(stride, step):
             return False
         step = step * size
     return True
+
+
+def _is_same(one: Any, other: Any) -> bool:  # noqa: ANN401 - numbers or symbols
+    """Return whether two strides are written alike, where there are elements at all.
+
+    Where torch cannot rule out that a size is zero (`s - 1` of a cut) its strides are made of
+    `Max(1, s - 1)`. Asking whether two symbols are equal would make numbers of them.
+    """
+    return str(one) == str(other) or _written(one) == _written(other)
+
+
+def _written(number: Any) -> str:  # noqa: ANN401
+    if not isinstance(number, torch.SymInt):
+        return str(number)
+    expression = expression_of(number)
+    return str(expression.replace(_is_at_least_one, _the_rest).expand())
+
+
+def _is_at_least_one(expression: Any) -> bool:  # noqa: ANN401
+    return type(expression).__name__ == "Max" and len(expression.args) == 2 and 1 in expression.args
+
+
+def _the_rest(expression: Any) -> Any:  # noqa: ANN401
+    return next(part for part in expression.args if part != 1)
 
 
 def dim_order_of(tensor: torch.Tensor) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -81,16 +82,29 @@ class Symbols:
             return self._call(torch.ops.aten.sym_size.int, (placeholder, dimension), value)
         if expression.is_Symbol:
             return self._solved(expression, shape_env)
+        if _is_power(expression):
+            return self._product(expression, shape_env)
         make = _BY_NAME.get(_OF_FORMULAS.get(type(expression).__name__, ""))
         if make is None:
             raise UnsupportedError(f"the size {expression} has no operator of the runtime")
         parts = [self._of(part, shape_env) for part in expression.args]
-        result = parts[0]
         if len(parts) == 1:
-            return self._call(make, (result,), _symbolic(expression, shape_env))
+            return self._call(make, (parts[0],), _symbolic(expression, shape_env))
+        return self._joined(make, parts, expression, shape_env)
+
+    def _joined(self, make: Any, parts: list[Any], expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
+        result = parts[0]
         for count, part in enumerate(parts[1:], 2):
             shown = expression.func(*expression.args[:count])
             result = self._call(make, (result, part), _symbolic(shown, shape_env))
+        return result
+
+    def _product(self, power: Any, shape_env: Any) -> Any:  # noqa: ANN401
+        base, exponent = power.args
+        factor = result = self._of(base, shape_env)
+        for count in range(2, int(exponent) + 1):
+            shown = _symbolic(base**count, shape_env)
+            result = self._call(operator.mul, (result, factor), shown)
         return result
 
     def _solved(self, symbol: Any, shape_env: Any) -> Any:  # noqa: ANN401
@@ -107,6 +121,14 @@ class Symbols:
         node = self._graph.create_node("call_function", target, args)
         node.meta = {**self._describe(), "val": value}
         return node
+
+
+def _is_power(expression: Any) -> bool:  # noqa: ANN401
+    """Return whether a whole number is multiplied with itself, a few times."""
+    if type(expression).__name__ not in ("Pow", "PowByNatural"):
+        return False
+    base, exponent = expression.args
+    return bool(base.is_integer) and bool(exponent.is_Integer) and 2 <= int(exponent) <= 8
 
 
 def _symbolic(expression: Any, shape_env: Any) -> Any:  # noqa: ANN401

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
+from compiler.edge.fixed_sizes import sizes_kept
 from compiler.edge.recorder import Recorder
 from compiler.edge.templates import Input, Template, metadata_key, walk
 from compiler.edge.twins import functional_twin
@@ -104,7 +105,8 @@ class Templates:
                 return Template((), Input(0))
             op = functional_twin(op)
         try:
-            with _tracing(self._mode):  # the recorder enters itself where a rule runs
+            sizes = sizes_kept(getattr(self._mode, "shape_env", None), op)
+            with sizes, _tracing(self._mode):  # the recorder enters itself where a rule runs
                 out = recorder.call(op, bound, named)
         except HardWriteError as error:
             raise HardWriteError(op) from error

@@ -68,6 +68,7 @@ def _group_norm(  # noqa: PLR0913 - the operator's own arguments
         raise invalid_argument(
             f"{batch} x {channels} x {inner} in {groups} groups does not fit {list(values.shape)}"
         )
+    values = values.contiguous()  # a permuted one is a view if it was not copied; torch refuses it
     return aten.native_group_norm.default(values, weight, bias, batch, channels, inner, groups, eps)
 
 

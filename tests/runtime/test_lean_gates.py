@@ -97,3 +97,22 @@ def test_products_of_packed_weights_hand_on_what_is_not_a_number(name: str) -> N
     count, (found,), (wanted,) = products_of(NETS[name], given, "_is_pixelwise")
     assert count
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
+
+
+class Sideways(nn.Module):
+    """Channels come last and are moved in front; the norm's kernel takes no view of them."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return nn.functional.group_norm(x.transpose(1, 2), 2), x.softmax(1)
+
+
+def test_group_norm_of_a_view_runs_again_and_again() -> None:
+    rows = torch.export.Dim("rows", min=3, max=11)
+    shapes = ({1: rows},)
+    exported = torch.export.export(Sideways(), (torch.ones(2, 5, 4),), dynamic_shapes=shapes)
+    program = Runtime.get().load_program(to_edge(exported).to_executorch().buffer)
+    method = program.load_method("forward")
+    for size in (5, 11, 3, 5):
+        x = torch.arange(size * 8.0).reshape(2, size, 4)
+        for found, wanted in zip(method.execute((x,)), Sideways()(x), strict=True):
+            torch.testing.assert_close(found, wanted)

@@ -1,0 +1,46 @@
+"""Sees to it that lowering fixes no size that may change."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from typing import Any, cast
+
+from compiler.errors import UnsupportedError
+
+
+@contextlib.contextmanager
+def sizes_kept(shape_env: Any, op: Any) -> Generator[None, None, None]:  # noqa: ANN401
+    """Refuse an operator that makes a number of a symbol.
+
+    Where torch's answer depends on a size it takes that of the example inputs for all sizes: the
+    program would be planned for that one, and the program that was given would have it, too,
+    since the symbols are its own. So torch is stopped before it notes the number.
+
+    Args:
+        shape_env: where torch keeps what it knows about symbols, None if there are none
+        op: the operator that is lowered inside
+
+    Raises: UnsupportedError naming the size and what it would be
+    """
+    if shape_env is None:
+        yield
+        return
+    note: Any = shape_env._set_replacement
+    ranges: dict[Any, Any] = dict(shape_env.var_to_range)
+
+    def refuse_numbers(symbol: Any, value: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if value.is_number and symbol not in shape_env.replacements:
+            shape_env.var_to_range.update(ranges)
+            raise UnsupportedError(f"{op} takes one size only: {symbol} would always be {value}")
+        return note(symbol, value, *args, **kwargs)
+
+    outer: Any = cast("dict[str, Any]", vars(shape_env)).get("_set_replacement")
+    shape_env._set_replacement = refuse_numbers
+    try:
+        yield
+    finally:
+        if outer is None:
+            del shape_env._set_replacement
+        else:
+            shape_env._set_replacement = outer
