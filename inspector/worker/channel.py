@@ -23,8 +23,9 @@ class Channel:
         self._lock = threading.Lock()
         self._out = os.dup(1)
         self._in = os.dup(0)
+        self._leave: Callable[[], object] = self._remove_unread
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._leave_to_parent)
+            os.register_at_fork(after_in_child=self._become_copy)
         os.dup2(2, 1)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
@@ -34,7 +35,7 @@ class Channel:
         )
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
 
-    def _leave_to_parent(self) -> None:
+    def _become_copy(self) -> None:
         """Let a process that the user's code has forked neither speak for this one nor outlive it.
 
         A copy that went on from where it was made would compile a second time and answer twice.
@@ -55,8 +56,19 @@ class Channel:
             try:
                 while data:
                     data = data[os.write(self._out, data) :]
-            except OSError:  # the user's code has closed it: nobody can be told anything
+            except OSError:  # the parent is gone, or the user's code has closed it
+                self._leave()
                 os._exit(1)
+
+    def _remove_unread(self) -> None:
+        """Remove the folders of jobs that nobody has taken when the parent is gone."""
+        data = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(self._in, 65536):
+                data += piece
+        for line in data.splitlines():
+            with contextlib.suppress(ValueError):  # cut off
+                _remove(json.loads(line))
 
     def receive(self) -> dict[str, Any]:
         """Return the job; ends the process if the parent is gone before there is one."""
@@ -86,6 +98,7 @@ class Channel:
             leave()
             os._exit(0)
 
+        self._leave = leave
         threading.Thread(target=listen, daemon=True).start()
 
     def leave_with_parent(self, working: str) -> None:
@@ -95,13 +108,17 @@ class Channel:
             with contextlib.suppress(OSError):  # the user's code may close what it did not open
                 while os.read(self._in, 4096):
                     pass
-                leave()
+                self._leave()
+                os._exit(1)
 
-        def leave() -> None:
-            shutil.rmtree(working, ignore_errors=True)
-            os._exit(1)
-
+        self._leave = lambda: shutil.rmtree(working, ignore_errors=True)
         threading.Thread(target=watch, daemon=True).start()
+
+
+def _remove(request: dict[str, Any]) -> None:
+    """Remove the folder that a job was given to write into, if it was."""
+    if request.get("folder"):
+        shutil.rmtree(request["folder"], ignore_errors=True)
 
 
 def _say_in_copy(kind: str, content: Mapping[str, object]) -> None:

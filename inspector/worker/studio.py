@@ -88,7 +88,8 @@ class Loop:
 
     def _leave(self) -> None:
         """Remove what nobody will move to its place any more."""
-        for folder in self._folders:
+        waiting = {request.get("folder", "") for request in self._inbox.waiting}
+        for folder in filter(None, self._folders | waiting):
             shutil.rmtree(folder, ignore_errors=True)
 
     def _answer(self, request: dict[str, Any]) -> bool:

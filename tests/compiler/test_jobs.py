@@ -351,7 +351,8 @@ def test_worker_started_ahead_is_used(tmp_path: Path) -> None:
     assert outcome.ended is Ended.FINISHED
 
 
-def test_worker_whose_parent_is_gone_ends_and_cleans_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("awaited", ["Log", ""], ids=["at work", "loading"])
+def test_worker_whose_parent_is_gone_ends_and_cleans_up(awaited: str, tmp_path: Path) -> None:
     code = f"""
 import os, signal, sys, time
 from pathlib import Path
@@ -359,7 +360,7 @@ from inspector.jobs.description import *
 from inspector.jobs.messages import Log
 from inspector.jobs.run import CompileRun
 run = CompileRun(CompileJob(Source({str(SOURCES)!r}, "never")), Path({str(tmp_path / "out")!r}))
-while not any(isinstance(one, Log) for one in run.take(0.1)):
+while {awaited or None} and not any(isinstance(one, Log) for one in run.take(0.1)):
     pass
 print(run._worker.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
