@@ -9,6 +9,7 @@ from pathlib import Path
 
 from inspector.check import BELONG, DO_NOT_BELONG, check_session
 from inspector.delegation import MethodDelegation, analyse_delegation
+from inspector.finding import plural
 from inspector.findings import findings, nbytes_text
 from inspector.findings_program import short
 from inspector.memory import Arena, analyse_memory
@@ -188,7 +189,7 @@ def _method_time(time: MethodTime) -> str:
         )
     )
     name = text(time.title)
-    return f"<h3>{name}: {time.method_ms:,.4g} ms, mean of {time.runs} run(s)</h3>{bar}"
+    return f"<h3>{name}: {time.method_ms:,.4g} ms, mean of {plural(time.runs, 'run')}</h3>{bar}"
 
 
 def _operators(session: Session, methods: tuple[str, ...]) -> str:

@@ -85,7 +85,8 @@ class CapabilityBasedPartitioner:
             return True
         for node in group:
             if node.op == "call_function":
-                text = f"its partition has {computing} computing node(s), fewer than 2"
+                nodes = "node" if computing == 1 else "nodes"
+                text = f"its partition has {computing} computing {nodes}, fewer than 2"
                 note(node, "allows_single_node_partition", Outcome.TOO_SMALL, text)
         return False
 

@@ -187,7 +187,8 @@ class SteeredPartitioner(Partitioner):
         size = _size(group)
         if size >= self.rules.min_nodes or any(map(self._is_forced, group)):
             return True
-        text = f"its partition has {size} computing node(s), fewer than {self.rules.min_nodes}"
+        nodes = "node" if size == 1 else "nodes"
+        text = f"its partition has {size} computing {nodes}, fewer than {self.rules.min_nodes}"
         for node in group:
             note(node, "min_nodes", Outcome.TOO_SMALL, text)
         return False
@@ -202,7 +203,8 @@ class SteeredPartitioner(Partitioner):
         kept = {id(group) for group in (*wanted, *others[: max(0, most - len(wanted))])}
         for group in groups:
             if id(group) not in kept:
-                text = f"vetoed by the user: {most} partition(s) at most, others are larger"
+                parts = "partition" if most == 1 else "partitions"
+                text = f"vetoed by the user: {most} {parts} at most, others are larger"
                 for node in group:
                     note(node, "max_partitions", Outcome.VETOED, text)
         return [group for group in groups if id(group) in kept]

@@ -96,7 +96,8 @@ class _Judging:
 
     def _delegated(self, node: Node, tag: str, backend: str) -> Verdict:
         size = self._sizes[node.graph, tag]
-        text = f"one of {size} node(s) of partition {tag}, which goes to {backend}"
+        nodes = "node" if size == 1 else "nodes"
+        text = f"one of {size} {nodes} of partition {tag}, which goes to {backend}"
         told = self._reasons.get(unit_of(node))
         rule = self._partitioner
         if told is not None and told.outcome is Outcome.DELEGATED:

@@ -252,20 +252,28 @@ def _tree(rows: Sequence[_Row], times: NodeTimes | None, time_unit: str, size_un
 
 
 def counts_text(made: Partitions) -> str:
-    """Return the stock tool's three lines, and beside them what they leave out."""
+    """Return in a line what the stock tool's counts leave out."""
+    return " · ".join(words for _, _, words in _counts(made))
+
+
+def _counts(made: Partitions) -> list[tuple[str, str, str]]:
+    """Return of each count its name and its value, and both as words of a line."""
     facts = made.facts
-    total = facts.compute_delegated + facts.compute_non_delegated
-    honest = f"{facts.compute_delegated:,} of {total:,} nodes that compute are delegated"
-    parts = [honest]
+    share = f"{facts.compute_delegated:,} of "
+    share += f"{facts.compute_delegated + facts.compute_non_delegated:,}"
+    found = [("delegated", share, f"{share} nodes that compute are delegated")]
     if facts.nested_non_delegated:
-        parts.append(f"{facts.nested_non_delegated:,} more in branches and loop bodies are not")
+        more = f"{facts.nested_non_delegated:,} more"
+        words = f"{more} in branches and loop bodies are not"
+        found.append(("not, in branches and loops", more, words))
     if made.times is not None and made.times.method_ns > 0 and facts.delegates:
-        inside = sum(made.times.delegate_ns.values())
-        parts.append(f"{format_share(inside / made.times.method_ns)} of the time is in delegates")
+        inside = format_share(sum(made.times.delegate_ns.values()) / made.times.method_ns)
+        found.append(("time in delegates", inside, f"{inside} of the time is in delegates"))
     nbytes = sum(one.nbytes + one.named_bytes for one in facts.delegates)
     if nbytes:
-        parts.append(f"payloads {format_bytes(nbytes)}")
-    return " · ".join(parts)
+        size = format_bytes(nbytes)
+        found.append(("payloads", size, f"payloads {size}"))
+    return found
 
 
 COUNTING = {
@@ -299,7 +307,7 @@ def method_sheet(made: Partitions) -> FactSheet:
     """Return the counts of a method: as the stock tool has them, and what they leave out."""
     facts = made.facts
     stock = [tuple(line.split(": ", 1)) for line in facts.summary.splitlines()]
-    honest = [(str(number), text) for number, text in enumerate(counts_text(made).split(" · "), 1)]
+    honest = [(label, value) for label, value, _ in _counts(made)]
     both = [(op.op_type, f"{op.delegated:,} / {op.non_delegated:,}") for op in facts.by_operator]
     groups = (
         FactGroup("As the stock tool counts", _lines((pair[0], pair[-1]) for pair in stock)),

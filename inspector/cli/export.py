@@ -13,6 +13,7 @@ from inspector.check import check_session
 from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
 from inspector.cli.options import add_files, methods, needs, open_files
 from inspector.cli.output import json_pieces, refuse_inputs, write_folder
+from inspector.finding import plural
 from inspector.load import load_session
 from inspector.model_explorer import model_explorer
 from schema.errors import Issue, Severity
@@ -73,7 +74,8 @@ def _copy(options: Namespace) -> Answer:
     }
     columns = (Column("file"), Column("kind"), Column("bytes", "bytes"))
     lines = [
-        f"{len(rows)} file(s) written to {target}: no weights, inputs, names of modules or paths",
+        f"{plural(len(rows), 'file')} written to {target}:"
+        " no weights, inputs, names of modules or paths",
         "Method, operator and backend names, shapes and times are kept; look before you send it.",
     ]
     return Answer(data, lines=lines, tables=(Table("", columns, rows),))

@@ -9,6 +9,7 @@ from typing import Any
 
 from inspector.cli.answer import Answer, Column, Lazy, Table
 from inspector.cli.options import add_files, needs, open_files
+from inspector.finding import plural
 from inspector.profile import MethodTime, Profile, analyse_profile
 from inspector.profile_rows import ProfileRow
 from inspector.session import Session
@@ -152,7 +153,7 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
     lines: list[str] = []
     for time in times:
         lines.append(
-            f"{time.title}: {time.method_ms:.4g} ms mean of {time.runs} run(s)"
+            f"{time.title}: {time.method_ms:.4g} ms mean of {plural(time.runs, 'run')}"
             f" = delegates {time.delegates_ms:.4g} + operators {time.operators_ms:.4g}"
             f" + control {time.control_ms:.4g} + unattributed {time.unattributed_ms:.4g} ms"
         )

@@ -44,6 +44,11 @@ def test_partitions_list_every_delegate_with_its_nodes(folder: str) -> None:
         stock = method_sheet(made).groups[0]
         numbers = [fact.value for fact in stock.facts]
         assert numbers[0] == str(made.facts.num_delegated_subgraphs)
+        ours = {fact.label: fact.value for fact in method_sheet(made).groups[1].facts}
+        facts = made.facts
+        total = facts.compute_delegated + facts.compute_non_delegated
+        assert ours["delegated"] == f"{facts.compute_delegated:,} of {total:,}"
+        assert all(fact.partition(" ")[0] in counts_text(made) for fact in ours.values())
 
 
 def test_boundaries_go_both_ways() -> None:

@@ -50,7 +50,7 @@ def test_table_lists_every_node_with_its_reason(session: Session) -> None:
 @pytest.mark.parametrize(
     ("node", "notice", "words"),
     [
-        ("aten_add_tensor", "Delegated to BackendWithCompilerDemo", "one of 1 node(s)"),
+        ("aten_add_tensor", "Delegated to BackendWithCompilerDemo", "one of 1 node "),
         ("aten_relu_default", "No rule for this operator", "is not in the table"),
         ("aten_add_tensor_1", "Vetoed by the user", "the recipe denies aten_add_tensor_1."),
     ],

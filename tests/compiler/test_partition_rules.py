@@ -145,7 +145,7 @@ def test_small_partitions_are_dropped_and_say_so() -> None:
     found = _found(manager)
     small = {n for n, v in found.items() if v.outcome is Outcome.TOO_SMALL}
     assert small == {"aten_sigmoid_default", *HEAD}
-    assert "3 computing node(s), fewer than 4" in found["aten_sigmoid_default"].reason
+    assert "3 computing nodes, fewer than 4" in found["aten_sigmoid_default"].reason
     assert found["aten_sigmoid_default"].rule == "min_nodes"
     assert len(payloads(manager)) == 1
 

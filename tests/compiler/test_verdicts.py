@@ -89,7 +89,7 @@ def test_reasons_hold_the_offending_values() -> None:
     outcomes = {name: verdict.outcome for name, verdict in found.items()}
     assert outcomes["aten_relu_default"] is Outcome.DELEGATED
     assert outcomes["aten_sigmoid_default"] is Outcome.TOO_SMALL
-    assert "1 computing node(s), fewer than 2" in found["aten_sigmoid_default"].reason
+    assert "1 computing node, fewer than 2" in found["aten_sigmoid_default"].reason
     assert outcomes["aten_add_tensor_1"] is Outcome.REJECTED
     text = found["aten_add_tensor_1"].reason
     assert "argument 0 of aten.add.Tensor is int64[2, 3], allowed: float32" in text

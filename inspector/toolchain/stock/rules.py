@@ -234,7 +234,7 @@ def _sizes(module: Any) -> Counter[str]:  # noqa: ANN401
 def _too_few(module: Any, rules: Rules, tags: dict[str, Any]) -> dict[Node, tuple[str, str]]:  # noqa: ANN401
     small = {tag: size for tag, size in _sizes(module).items() if size < rules.least}
     words = {
-        tag: f"its partition has {size} node(s), fewer than {rules.least}"
+        tag: f"its partition has {size} node{'' if size == 1 else 's'}, fewer than {rules.least}"
         for tag, size in small.items()
     }
     return _dropped(module, "min_nodes", words, tags)

@@ -47,7 +47,8 @@ def judge(
         unit = unit_of(node)
         if tag in tags:
             backend = str(tags[tag].backend_id)
-            words = f"one of {sizes[tag]} node(s) of partition {tag}, which goes to {backend}"
+            nodes = "node" if sizes[tag] == 1 else "nodes"
+            words = f"one of {sizes[tag]} {nodes} of partition {tag}, which goes to {backend}"
             rule = ", ".join(dict.fromkeys(node.meta.get("xnn_partitioner_config") or ())) or who
             found.append(_made(node, path, who, (rule, "delegated", words), backend, str(tag)))
             continue
