@@ -20,7 +20,7 @@ from compiler.emit.external import ExternalStore
 from compiler.emit.frames import frames_of
 from compiler.emit.out_variants import Formal, OutVariant, find_out_variant, formals_of
 from compiler.emit.values import ValueTable, scalar_value
-from compiler.errors import CompileError, UnsupportedError, at
+from compiler.errors import CompileError, PlanError, UnsupportedError, at
 from compiler.memory.blocks import MemoryPlan
 from compiler.memory.lifetimes import Schedule
 from compiler.memory.steps import Call, Jump, Label, Move, Raw, Slot, View, Write, results_of
@@ -260,7 +260,13 @@ class _Emission:
             self.stores.external.add(tag, name, data)
             self._tensor((node, 0), 0, _extra(name, _EXTERNAL))
             return
-        named = self.options.buffer_names or not planned
+        named = self.options.buffer_names
+        if not named and not planned:  # nobody could find it to give it memory
+            raise PlanError(
+                f'Mutable buffer "{name}" must have a memory id and offset if it is emitted '
+                "without a name: plan its memory (alloc_mutable_buffers), or set "
+                "emit_mutable_buffer_names=True and give it memory before the method runs"
+            )
         buffer = self.stores.states.add(data, share=False) if planned else 0
         self._tensor((node, 0), buffer, _extra(name, _SEGMENT) if named else None)
 

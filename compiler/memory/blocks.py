@@ -91,7 +91,7 @@ def lower_bound(blocks: Sequence[Block], alignment: int) -> int:
 
 
 def verify(blocks: Sequence[Block], plan: MemoryPlan, alignment: int) -> None:
-    """Check that no two blocks overlap in time and space, and that all lie inside the arena.
+    """Check that no two blocks overlap in time and space, and that all lie aligned in an arena.
 
     Raises: PlanError naming both blocks
     """
@@ -101,7 +101,9 @@ def verify(blocks: Sequence[Block], plan: MemoryPlan, alignment: int) -> None:
             continue
         arena, offset = plan.place(index)
         size = plan.arena_sizes[arena - 1] if 0 < arena <= len(plan.arena_sizes) else 0
-        if offset < 0 or offset % alignment or offset + block.nbytes > size:
+        if offset % alignment:
+            raise PlanError(f"{block.name} at {offset} does not start at a multiple of {alignment}")
+        if offset < 0 or offset + block.nbytes > size:
             raise PlanError(f"{block.name} at {offset} lies outside {size} bytes of arena {arena}")
         if block.nbytes:
             here = events.setdefault(arena, [])

@@ -234,10 +234,11 @@ class Scheduling:
             self.blocks[index] = replace(self.blocks[index], last=now)
 
     def repeat(self, first: int) -> None:
-        """Keep what a loop reads from outside alive until now: the loop reads it once more."""
+        """Keep what a loop reads from outside alive to its last instruction: it is read again."""
+        end = self.now - 1  # the next instruction is behind the loop
         for index, block in enumerate(self.blocks):
-            if block.first < first <= block.last < self.now:
-                self.blocks[index] = replace(block, last=self.now)
+            if block.first < first <= block.last < end:
+                self.blocks[index] = replace(block, last=end)
 
     def _told(self, node: torch.fx.Node, act: Any, given: Any) -> None:  # noqa: ANN401
         try:

@@ -130,8 +130,9 @@ def _next(to: Scheduling, node: torch.fx.Node, first: int) -> None:
 
 
 def _kept(to: Scheduling, slots: list[Slot]) -> None:
+    """Keep results alive to the last instruction of their loop."""
     for slot in slots:
-        to.use(slot, to.now)
+        to.use(slot, to.now - 1)
 
 
 def _args(node: torch.fx.Node) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -92,7 +93,11 @@ def _place(block: Block, made: OutGraph, index: int) -> tuple[int, int]:
         raise PlanError(f"the algorithm gave {block.name} no place")
     if spec.mem_id < 1:
         raise PlanError(f"the algorithm put {block.name} into arena {spec.mem_id}; 0 is reserved")
-    return spec.mem_id, spec.mem_offset
+    try:
+        return operator.index(spec.mem_id), operator.index(spec.mem_offset)
+    except TypeError as error:
+        place = f"{spec.mem_offset!r} of arena {spec.mem_id!r}"
+        raise PlanError(f"the algorithm put {block.name} at {place}, no whole number") from error
 
 
 def without_shared(steps: Schedule) -> Schedule:

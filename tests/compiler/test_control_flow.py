@@ -12,7 +12,7 @@ from compiler import to_edge
 from schema import program as pte
 from schema.program import model as m
 from tests.compiler.compare import assert_equal, calls_of, eager_outputs, exported, flat, module_of
-from tests.compiler.control_flow import SAMPLES
+from tests.compiler.control_flow import SAMPLES, map_rows
 from tests.compiler.stock import Stock
 from tests.compiler.walk import Walk
 
@@ -63,3 +63,14 @@ def test_values_of_both_branches_share_memory() -> None:
     plan = to_edge(program).to_executorch().memory_plans["forward"]
     # The input, the sum, the test, one value inside a branch, the result: 48 bytes are one tensor.
     assert plan.nbytes <= 3 * 48 + 16
+
+
+def test_what_only_a_loop_reads_gives_its_memory_to_what_is_behind_it() -> None:
+    def looped(rows: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        return map_rows(lambda row, with_it: (row + with_it).exp(), rows, other).relu()
+
+    inputs = torch.randn(8, 16), torch.randn(16)
+    program = torch.export.export(type(module_of(SAMPLES["scan"]))(looped), inputs)
+    plan = to_edge(program).to_executorch().memory_plans["forward"]
+    # Rows, the stack of results, the other operand, a row and one more value of the body.
+    assert plan.nbytes == plan.lower_bound == 2 * 8 * 64 + 3 * 64

@@ -21,6 +21,7 @@ from compiler import (
     to_edge,
 )
 from compiler.backends.xnnpack import XnnpackPartitioner
+from compiler.errors import PlanError
 from runtime import Runtime
 from schema import flat_tensor
 from schema import program as pte
@@ -102,7 +103,7 @@ def test_program_with_weights_beside_it_runs_on_the_stock_runtime(
     assert_equal(found, wanted, sample.tolerance)
 
 
-def test_buffers_that_are_written_are_named_when_asked_or_without_a_place() -> None:
+def test_buffers_that_are_written_are_named_when_asked_and_else_need_a_place() -> None:
     def names(**options: Any) -> dict[str, bool]:
         return {
             tensor.extra_tensor_info.fully_qualified_name: tensor.allocation_info is not None
@@ -113,7 +114,11 @@ def test_buffers_that_are_written_are_named_when_asked_or_without_a_place() -> N
     unplanned = MemoryPlanningPass(alloc_mutable_buffers=False)
     assert names() == {}
     assert names(emit_mutable_buffer_names=True) == {"total": True, "calls": True}
-    assert names(memory_planning_pass=unplanned) == {"total": False, "calls": False}
+    both = {"memory_planning_pass": unplanned, "emit_mutable_buffer_names": True}
+    assert names(**both) == {"total": False, "calls": False}
+    # the stock runtime would run over memory that is not there
+    with pytest.raises(PlanError, match=r'"(total|calls)" must have a memory id .*plan its memory'):
+        names(memory_planning_pass=unplanned)
 
 
 @pytest.mark.parametrize("alignment", [16, 128, 4096])

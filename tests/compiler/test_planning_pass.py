@@ -126,6 +126,28 @@ def test_algorithm_of_a_user_places_every_value() -> None:
     assert program.memory_plans["forward"].planner == "_stacked"
 
 
+WRONG: dict[str, tuple[Any, str]] = {
+    "between": (lambda at: at + 4, r"\w+ at \d+ does not start at a multiple of 16"),
+    "before": (lambda at: at - 16, r"\w+ at -16 lies outside 256 bytes of arena 1"),
+    "fractions": (float, r"put \w+ at \d+\.0 of arena 1, no whole number"),
+    "nowhere": (lambda _: None, r"gave \w+ no place"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_place_that_is_none_is_one_error(kind: str) -> None:
+    move, message = WRONG[kind]
+
+    def moving(*given: Any, **named: Any) -> MemoryAlgoResult:
+        result = _stacked(*given, **named)
+        for place in result.spec_dict.values():
+            place.mem_offset = move(place.mem_offset)
+        return result
+
+    with pytest.raises(PlanError, match=message):
+        _planned(MemoryPlanningPass(moving))
+
+
 def test_algorithm_that_returns_no_plan_is_named() -> None:
     with pytest.raises(PlanError, match="_nothing returned NoneType"):
         _planned(MemoryPlanningPass(_nothing))
