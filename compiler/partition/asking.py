@@ -18,6 +18,7 @@ from compiler.partition.interface import (
     name_of,
 )
 from compiler.partition.tags import PartitionContractError, PartitionError
+from compiler.partition.theirs import noting_theirs, twins
 from compiler.partition.unchanged import check_unchanged
 
 
@@ -30,7 +31,7 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
     """
     answers = partitioner if callable(partitioner) else partitioner.partition
     shown = in_foreign_terms(program) if is_foreign(partitioner) else program
-    result: Any = answers(shown)
+    result: Any = _told(answers, shown, program)
     tags: Any = getattr(result, "partition_tags", None)
     if not isinstance(getattr(result, "tagged_exported_program", None), ExportedProgram):
         raise PartitionError(f"{name_of(partitioner)} returned {result!r}, not a PartitionResult")
@@ -55,6 +56,13 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
     check_unchanged(partitioner, in_foreign_terms(program), result.tagged_exported_program)
     _take_tags(result.tagged_exported_program.graph_module, program.graph_module)
     return PartitionResult(program, tags)
+
+
+def _told(answers: Any, shown: ExportedProgram, program: ExportedProgram) -> Any:  # noqa: ANN401
+    if shown is program:
+        return answers(program)
+    with noting_theirs(twins(shown.graph_module, program.graph_module)):
+        return answers(shown)
 
 
 def _own(spec: Any) -> Any:  # noqa: ANN401
@@ -90,9 +98,18 @@ def wishes_as_said(
     answer: Any = ask(program) if ask is not None else ([], None)
     try:
         ops, wanted = answer
-        return list(ops), wanted
+        kept = list(ops)
     except (TypeError, ValueError) as error:
         raise PartitionError(
             f"ops_to_not_decompose of {name_of(partitioner)} returned {answer!r}, not a list "
             "of operators and a filter"
         ) from error
+    return kept, _listened_to(wanted) if wanted is not None and is_foreign(partitioner) else wanted
+
+
+def _listened_to(wanted: NodeFilter) -> NodeFilter:
+    def listened(node: torch.fx.Node) -> bool:
+        with noting_theirs():
+            return wanted(node)
+
+    return listened

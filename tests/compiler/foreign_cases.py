@@ -17,7 +17,11 @@ from executorch.exir.backend.backend_details import BackendDetails, PreprocessRe
 from executorch.exir.backend.compile_spec_schema import CompileSpec
 from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
 from executorch.exir.backend.test.op_partitioner_demo import AddMulPartitionerDemo
-from executorch.exir.backend.utils import tag_constant_data
+from executorch.exir.backend.utils import (
+    WhyNoPartition,
+    WhyNoPartitionReporter,
+    tag_constant_data,
+)
 from executorch.exir.dialects._ops import ops as exir_ops
 from torch import nn
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
@@ -152,6 +156,51 @@ def seen(edge: Any) -> dict[str, Any]:
     }
 
 
+class Refused(nn.Module):
+    """Nothing of it is taken by the package's XNNPACK partitioner."""
+
+    def forward(self, x: torch.Tensor, w: torch.Tensor) -> Any:
+        pooled = torch.nn.functional.avg_pool2d(x, 2, ceil_mode=True)
+        return pooled, x.softmax(0), torch.nn.functional.linear(x, w)
+
+
+class NotedBackend(BackendDetails):
+    """Its payload is what the partitioner has noted of the nodes."""
+
+    @staticmethod
+    def preprocess(edge_program: Any, compile_specs: Any) -> PreprocessResult:
+        del compile_specs
+        calls = [n for n in edge_program.graph.nodes if n.op == "call_function"]
+        return PreprocessResult(" ".join(n.meta["noted"] for n in calls).encode())
+
+
+class Reporting(Partitioner):
+    """Takes softmax, and tells the package's reporter why nothing else."""
+
+    def partition(self, exported_program: Any) -> PartitionResult:
+        reporter = WhyNoPartitionReporter()
+        for node in exported_program.graph.nodes:
+            if node.target is aten._softmax.default:
+                node.meta |= {"delegation_tag": "t", "noted": f"dim {node.args[1]}"}
+            elif node.op == "call_function":
+                reporter.report_reject(node, f"{len(node.args)} arguments are too many")
+        return PartitionResult(exported_program, {"t": DelegationSpec("NotedBackend", [])})
+
+
+def reasons(partitioner: Any) -> dict[str, Any]:
+    """Return rule and reason of what stays outside, by operator, and the payloads."""
+    given = (torch.randn(1, 2, 5, 5), torch.randn(3, 5))
+    edge = to_edge_transform_and_lower(
+        torch.export.export(Refused(), given), partitioner=[partitioner]
+    )
+    children = edge.exported_program().graph_module.children()
+    left = [v for v in edge.verdicts["forward"] if v.outcome.value != "delegated"]
+    return {
+        **{v.operator: [v.rule, v.reason] for v in left},
+        "payloads": [bytes(child.processed_bytes).decode("latin1") for child in children],
+    }
+
+
 def told(make: Any) -> str:
     try:
         make()
@@ -187,6 +236,11 @@ def main(folder: Path) -> None:
         name = f"{type(partitioner).__name__} {partitioner.delegation_spec.backend_id}"
         both_ways = (partitioner, steered(partitioner, RULES["none"]))
         found[name] = [told(lambda p=p: lower([p])) for p in both_ways]
+    for partitioner in (XnnpackPartitioner(), Reporting()):
+        both_ways = (partitioner, steered(partitioner, RULES["none"]))
+        found[f"reasons {type(partitioner).__name__}"] = [reasons(one) for one in both_ways]
+    doors: tuple[Any, ...] = (WhyNoPartition.__call__, WhyNoPartitionReporter.report_reject)
+    found["homes"] = [door.__module__ for door in doors]
     (folder / "found.json").write_text(json.dumps(found))
 
 

@@ -110,3 +110,30 @@ def test_what_a_foreign_partitioner_or_backend_does_wrong_is_one_clear_error(
         bare, steered = found[name]
         assert words in bare
         assert words in steered
+
+
+@pytest.mark.parametrize("steered", [0, 1])
+def test_reasons_a_foreign_partitioner_tells_its_own_helpers_are_in_the_verdicts(
+    found: dict[str, Any], steered: int
+) -> None:
+    seen = found["reasons XnnpackPartitioner"][steered]
+    home = "backends.xnnpack.partition.config."
+    assert seen["aten.avg_pool2d.default"] == [
+        f"{home}generic_node_configs",
+        "ceil mode is not supported",
+    ]
+    assert "got dim = 0 for tensor of rank 4" in seen["aten._softmax.default"][1]
+    why = "does not want this node whole: Expected weight to be a static param"
+    assert seen["aten.linear.default"][1].endswith(why)
+    assert found["homes"] == ["executorch.exir.backend.utils"] * 2  # as they were
+
+
+@pytest.mark.parametrize("steered", [0, 1])
+def test_what_a_foreign_partitioner_notes_of_nodes_reaches_its_backend(
+    found: dict[str, Any], steered: int
+) -> None:
+    seen = found["reasons Reporting"][steered]
+    assert seen["payloads"] == ["dim 0"]
+    rule, reason = seen["aten.mm.default"]
+    assert rule == "WhyNoPartitionReporter"
+    assert reason == "2 arguments are too many"
