@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -61,6 +62,8 @@ class CompileCommand:
         if sentence and self.dialog is not None:
             self.dialog.show_problem(sentence)
             return
+        for path in form.runs():  # the dialog has said so
+            self._window.commands.recipes.trust(os.path.abspath(path))
         desk = self._window.desk
         desk.put_settings(replace(desk.settings, last_compile=form))
         if self.dialog is not None:

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.compile_form import EXECUTORCH, MODES, CompileForm
+from devtools_app.compile_form import EXECUTORCH, MODES, CompileForm, with_path
 from devtools_app.theme import Theme, set_role
 from devtools_app.widgets.dialog_buttons import dialog_buttons
 from devtools_app.widgets.problem_label import problem_label
@@ -32,6 +32,8 @@ from inspector.jobs.messages import Ready
 from inspector.jobs.python_file import functions_of
 
 _SOURCES = "Python, exported programs, records (*.py *.pt2 *.etrecord);;All (*)"
+LIBRARIES = "Python, shared libraries (*.py *.so *.dylib *.dll);;All (*)"
+NO_LIBRARIES = "none: the operators of torch"
 _SMALLEST_OF_ALL = "the smallest of all plans"
 
 
@@ -73,6 +75,7 @@ class CompileDialog(QDialog):
         self._toolchain.setAccessibleName("Toolchain")
         self._toolchain.addItem("built-in", "")
         self._toolchain.addItem("ExecuTorch, as the interpreter has it", EXECUTORCH)
+        self._libraries = line("Operator libraries", NO_LIBRARIES)
         self._own_names = ""
         self._methods = line("Methods", "all")
         self._partitioners = QPlainTextEdit()
@@ -139,6 +142,7 @@ class CompileDialog(QDialog):
             overrides=self._overrides.text().strip(),
             per_tensor=self._per_tensor.isChecked(),
             toolchain=str(self._toolchain.currentData()),
+            libraries=self._libraries.text().strip(),
             folder=self._folder.text().strip(),
             replace=self._replace.isChecked(),
         )
@@ -169,6 +173,7 @@ class CompileDialog(QDialog):
         self._function.setCurrentText(form.function)
         self._python.setText(form.python)
         self._toolchain.setCurrentIndex(max(0, self._toolchain.findData(form.toolchain)))
+        self._libraries.setText(form.libraries)
         self._methods.setText(form.methods)
         self._partitioners.setPlainText(form.partitioners)
         self._deny_ops.setText(form.deny_ops)
@@ -189,7 +194,7 @@ class CompileDialog(QDialog):
         self._source.textChanged.connect(self._source_changed)
         for field in (self._python, self._methods, self._deny_ops, self._deny_nodes, self._folder):
             field.textChanged.connect(self._changed)
-        for field in (self._calibration, self._overrides):
+        for field in (self._calibration, self._overrides, self._libraries):
             field.textChanged.connect(self._changed)
         self._quantize.currentIndexChanged.connect(self._changed)
         self._toolchain.currentIndexChanged.connect(self._changed)
@@ -209,6 +214,8 @@ class CompileDialog(QDialog):
             "Interpreter", beside(self._python, "Choose the interpreter", self._choose_python)
         )
         rows.addRow("Toolchain", self._toolchain)
+        libraries = beside(self._libraries, "Choose a library", self._choose_library)
+        rows.addRow("Operator libraries", libraries)
         rows.addRow("Methods", self._methods)
         rows.addRow("Partitioners", self._partitioners)
         rows.addRow("", self._hint)
@@ -224,7 +231,8 @@ class CompileDialog(QDialog):
         rows.addRow("", self._per_tensor)
         rows.addRow("Output folder", beside(self._folder, "Choose the folder", self._choose_folder))
         rows.addRow("", self._replace)
-        for field in (self._source, self._python, self._deny_ops, self._deny_nodes, self._folder):
+        own = (self._source, self._python, self._deny_ops, self._deny_nodes, self._folder)
+        for field in (*own, self._libraries):
             field.setFont(self._theme.mono())
         self._partitioners.setFont(self._theme.mono())
         kinds = QDialogButtonBox.StandardButton
@@ -240,7 +248,7 @@ class CompileDialog(QDialog):
         layout.addWidget(self._runs)
         layout.addWidget(self._problem)
         layout.addWidget(buttons)
-        self.resize(640, 730)
+        self.resize(640, 740)
 
     def _source_changed(self) -> None:
         self._offer_functions()
@@ -285,6 +293,10 @@ class CompileDialog(QDialog):
         if paths:
             self._python.setText(paths[0])
 
+    def _choose_library(self) -> None:
+        for path in self._dialogs.open_files(self, "What registers operators", LIBRARIES):
+            self._libraries.setText(with_path(self._libraries.text(), path))
+
     def _choose_calibration(self) -> None:
         paths = self._dialogs.open_files(self, "Inputs saved by torch.save", "All (*)")
         if paths:
@@ -324,7 +336,7 @@ class Notice(QFrame):
     def say(self, files: tuple[str, ...]) -> None:
         """Name the files whose code will be run; hide when there are none."""
         self.setVisible(bool(files))
-        words = f"This runs the Python code in {' and '.join(files)}, with your rights."
+        words = f"This runs the code in {' and '.join(files)}, with your rights."
         self._text.setText(words if files else "")
         self.setAccessibleName(self._text.text())
 

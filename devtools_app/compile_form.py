@@ -35,6 +35,7 @@ class CompileForm:
         min_nodes: smallest partition
         planner: name, empty for the smallest of all plans
         external_constants: whether constants get a file of their own
+        libraries: files that register operators, one beside the other as on a search path
         folder: where the files go
         replace: whether files in it may be replaced
         quantize: mode, empty to leave the program as it is
@@ -61,6 +62,7 @@ class CompileForm:
     overrides: str = ""
     toolchain: str = ""
     per_tensor: bool = False
+    libraries: str = ""
 
     @property
     def is_python(self) -> bool:
@@ -78,12 +80,13 @@ class CompileForm:
 
         if not self.source:
             return "Choose a Python file, a .pt2 file or an ETRecord."
-        if not os.path.isfile(self.source):
-            return f"{self.source} is not there."
+        calibration = (self.calibration,) if self.quantize and self.calibration else ()
+        files = (self.source, *paths_in(self.libraries), *calibration)
+        gone = next((path for path in files if not os.path.isfile(path)), "")
+        if gone:
+            return f"{gone} is not there."
         if self.is_python and not self.function.isidentifier():
             return "Name the function that returns the module and its example inputs."
-        if self.quantize and self.calibration and not os.path.isfile(self.calibration):
-            return f"{self.calibration} is not there."
         wrong = [word for word in self.overrides.split() if not _is_override(word)]
         if self.quantize and wrong:
             return f"{wrong[0]} is no NAME=MODE; a mode is one of {', '.join(_OVERRIDES)}."
@@ -102,7 +105,7 @@ class CompileForm:
         own = (self.source,) if self.source and self.is_python else ()
         lines = self.partitioners.splitlines()
         others = (line.strip().partition(".py:")[0] + ".py" for line in lines if ".py:" in line)
-        return tuple(dict.fromkeys((*own, *others)))
+        return tuple(dict.fromkeys((*paths_in(self.libraries), *own, *others)))
 
     def job(self) -> CompileJob:
         """Return the compile that is asked for."""
@@ -123,6 +126,7 @@ class CompileForm:
             self.external_constants,
             self._quantising(),
             toolchain=self.toolchain,
+            libraries=paths_in(self.libraries),
         )
 
     def _quantising(self) -> Quantising:
@@ -157,10 +161,22 @@ def form_from(content: dict[str, object]) -> CompileForm:
         calibration=get_text(content, "calibration"),
         overrides=get_text(content, "overrides"),
         per_tensor=get_bool(content, "per_tensor", False),
+        libraries=get_text(content, "libraries"),
         toolchain=get_choice(content, "toolchain", (EXECUTORCH,), ""),
         folder=get_text(content, "folder"),
         replace=get_bool(content, "replace", False),
     )
+
+
+def paths_in(text: str) -> tuple[str, ...]:
+    """Return the files that are named one beside the other, as from the root."""
+    names = (name.strip() for name in text.split(os.pathsep))
+    return tuple(os.path.abspath(name) for name in names if name)
+
+
+def with_path(text: str, path: str) -> str:
+    """Return a text that names one more file."""
+    return f"{text.rstrip()}{os.pathsep}{path}" if text.strip() else path
 
 
 def _mode(text: str) -> str:

@@ -17,7 +17,7 @@ from devtools_app.run_form import Runnable, runnable
 from devtools_app.state import State
 from devtools_app.variant_places import variant_folder
 from devtools_app.variant_steps import compared_sessions, shown_variant
-from devtools_app.variants import Draft, Variant, derived, with_variant
+from devtools_app.variants import Variant, derived, with_variant
 
 if TYPE_CHECKING:
     from devtools_app.requests import OfferEdits
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from inspector.jobs.recipe import Recipe
 
 COMPARE, PANEL = "compare", "recipe"
+_OURS = Path(__file__).resolve().parent
 _OFFER_BELOW = 60  # pixels below the tabs of the views
 _NOTHING = (
     "Nothing tells how this program was made: open its ETRecord with it, or a program that was"
@@ -66,7 +67,7 @@ class RecipeCommand:
             what: it is, as the first word of a sentence
             then: does it
         """
-        code = list(self._unknown_code(one.draft.present, one))
+        code = list(self._unknown_code(one.draft.present))
         if not code:
             then()
             return
@@ -76,7 +77,7 @@ class RecipeCommand:
             self._window.previews.ask(one.draft.present, one.recipe.job)
             then()
 
-        text = f"{what} runs the Python code in {' and '.join(code)}, with your rights."
+        text = f"{what} runs the code in {' and '.join(code)}, with your rights."
         self._window.strip.show_message(text, "warning", "", [("Run it", agreed)])
 
     def offer(self, request: OfferEdits) -> None:
@@ -144,30 +145,22 @@ class RecipeCommand:
 
         if job.toolchain == EXECUTORCH:
             return "The partitioners of the other toolchain are asked by a compile only"
-        one = self._window.workbench.variant
-        code = self._unknown_code(job, one) if one is not None else ()
-        if not code:
-            return ""
+        code = self._unknown_code(job)
         names = " and ".join(PurePath(path).name for path in code)
-        return f"Looking would run the Python code in {names}: recompile once to allow it" * bool(
-            code
-        )
+        return f"Looking would run the code in {names}: recompile once to allow it" if code else ""
 
-    def _unknown_code(self, job: CompileJob, one: Variant) -> tuple[str, ...]:
-        found = self._code(replace(one, draft=Draft(job)))
-        return tuple(path for path in found if path not in self._trusted)
+    def _unknown_code(self, job: CompileJob) -> tuple[str, ...]:
+        """Return the files a compile runs the code of that nobody has agreed to.
 
-    def _code(self, one: Variant) -> tuple[str, ...]:
-        """Return the files a compile runs the code of, but for a source known to be the same."""
+        What a recipe says of its source is no reason to run it: both may come from anywhere.
+        """
         from devtools_app.viewmodels.recipe_texts import code_files
 
-        job, recipe = one.draft.present, replace(one.recipe, job=one.draft.present)
-        try:
-            same = bool(recipe.source_sha256) and not recipe.changed_source()
-        except OSError:
-            same = False
-        known = {job.source.path} if same else set[str]()
-        return tuple(path for path in code_files(job) if path not in known)
+        return tuple(path for path in code_files(job) if not self._is_known(path))
+
+    def _is_known(self, path: str) -> bool:
+        """Return whether the user has agreed to run a file, or it is one of ours."""
+        return path in self._trusted or Path(path).resolve().is_relative_to(_OURS)
 
     def _start(self, number: int) -> None:
         window = self._window

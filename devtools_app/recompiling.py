@@ -231,6 +231,7 @@ def run_job(one: Round) -> RunJob:
         record=own.get(RECORD, ""),
         bundle=one.base.program if job.case is not None else "",
         data_files=tuple(path for name, path in own.items() if name.endswith(".ptd")),
+        libraries=tuple(dict.fromkeys((*one.job.libraries, *job.libraries))),
         runs=max(job.runs, _LEAST_RUNS),
         warmup=max(job.warmup, _LEAST_WARMUP),
     )

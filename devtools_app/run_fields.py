@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.compile_dialog import beside, line
+from devtools_app.compile_form import with_path
 from devtools_app.run_form import (
     CASE,
     ENGINES,
@@ -61,11 +62,13 @@ class RunFields(QWidget):
         edited(): a field is another one now
         file_wanted(): the user wants to choose a file of inputs
         folder_wanted(): the user wants to choose a folder
+        library_wanted(): the user wants to choose a library of operators
     """
 
     edited = Signal()
     file_wanted = Signal()
     folder_wanted = Signal()
+    library_wanted = Signal()
 
     def __init__(self, theme: Theme, form: RunForm) -> None:
         super().__init__()
@@ -88,6 +91,11 @@ class RunFields(QWidget):
         self._engine_label = _label("Delegates", self._engine)
         self._toolchain = _combo("Runtime")
         self._python = line("Interpreter with executorch", "the one ETScope runs in")
+        self._libraries = line("Operator libraries", "")
+        self._loading = beside(
+            self._libraries, "Choose a library, whose code will be run", self.library_wanted.emit
+        )
+        self._loading_label = _label("Operators", self._libraries)
         self._folder = line("Output folder", "")
         self._hint = ElidedLabel()
         set_role(self._hint, "role", "muted")
@@ -114,6 +122,7 @@ class RunFields(QWidget):
             folder=self._folder.text().strip(),
             toolchain=str(self._toolchain.currentData() or ""),
             python=self._python.text().strip(),
+            libraries=self._libraries.text().strip(),
         )
 
     def show_program(self, what: Runnable | None) -> None:
@@ -131,11 +140,16 @@ class RunFields(QWidget):
         if new:
             self._folder.clear()
         self._show_engines()
+        self._show_foreign()
         self._offer_inputs(CASE if new and what and what.bundled else before.inputs)
 
     def set_file(self, path: str) -> None:
         """Take a file of inputs."""
         self._file.setText(path)
+
+    def add_library(self, path: str) -> None:
+        """Take one more library of operators."""
+        self._libraries.setText(with_path(self._libraries.text(), path))
 
     def set_folder(self, path: str) -> None:
         """Take a folder."""
@@ -147,6 +161,8 @@ class RunFields(QWidget):
         self._offer(self._toolchain, [(text, key) for key, text in _RUNTIMES.items()])
         self._toolchain.setCurrentIndex(max(0, self._toolchain.findData(form.toolchain)))
         self._python.setText(form.python)
+        self._libraries.setText(form.libraries)
+        self._show_foreign()
         self._python.setVisible(bool(form.toolchain))
         self._offer(self._engine, [(_ENGINES[name], name) for name in ENGINES])
         self._engine.setCurrentIndex(max(0, self._engine.findData(form.engine)))
@@ -180,7 +196,7 @@ class RunFields(QWidget):
         self._level.currentIndexChanged.connect(self._tell)
         self._toolchain.currentIndexChanged.connect(self._toolchain_changed)
         self._engine.currentIndexChanged.connect(self._tell)
-        for field in (self._file, self._folder, self._python):
+        for field in (self._file, self._folder, self._python, self._libraries):
             field.textChanged.connect(self._tell)
         for spin in (self._case, self._seed, self._runs, self._warmup, self._threads):
             spin.valueChanged.connect(self._tell)
@@ -199,6 +215,14 @@ class RunFields(QWidget):
         has = self._what is not None and self._what.engines
         for widget in (self._engine, self._engine_label):
             widget.setVisible(has and not self._toolchain.currentData())
+
+    def _show_foreign(self) -> None:
+        """Ask for libraries only where the program calls operators that need one."""
+        foreign = self._what.foreign if self._what is not None else ()
+        for widget in (self._loading, self._loading_label):
+            widget.setVisible(bool(foreign))
+        self._libraries.setPlaceholderText(f"what registers {', '.join(foreign)}")
+        self._libraries.setToolTip("\n".join(foreign))
 
     def _inputs_changed(self) -> None:
         self._show_about()
@@ -239,13 +263,15 @@ class RunFields(QWidget):
         grid.addWidget(self._python, 5, 1, 1, 3)
         grid.addWidget(self._engine_label, 6, 0)
         grid.addWidget(self._engine, 6, 1, 1, 3)
-        grid.addWidget(_label("Folder", self._folder), 7, 0)
-        grid.addWidget(folder, 7, 1, 1, 3)
+        grid.addWidget(self._loading_label, 7, 0)
+        grid.addWidget(self._loading, 7, 1, 1, 3)
+        grid.addWidget(_label("Folder", self._folder), 8, 0)
+        grid.addWidget(folder, 8, 1, 1, 3)
         grid.setColumnStretch(1, 1)
-        grid.setRowStretch(8, 1)
+        grid.setRowStretch(9, 1)
 
     def _restyle(self) -> None:
-        for field in (self._file, self._folder, self._python):
+        for field in (self._file, self._folder, self._python, self._libraries):
             field.setFont(self._theme.mono())
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from devtools_app.compile_form import paths_in
 from devtools_app.json_file import get_choice, get_int, get_text
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
@@ -21,6 +22,7 @@ ENGINES = ("auto", "native", "torch")
 MOST_RUNS, MOST_THREADS, MOST_SEED = 100_000, 256, 999_999_999
 _WITH_ENGINES = "XnnpackBackend"
 _REPORT = "run.json"
+_KNOWN = ("aten", "prims", "executorch_prim", "dim_order_ops", "quantized_decomposed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Runnable:
         others: files of the session that are no traces
         traces: files of the session that are
         engines: whether a backend of the program has several engines
+        foreign: operators of the program that are neither torch's nor ExecuTorch's, sorted
     """
 
     session: str
@@ -50,6 +53,7 @@ class Runnable:
     others: tuple[str, ...] = ()
     traces: tuple[str, ...] = ()
     engines: bool = False
+    foreign: tuple[str, ...] = ()
 
     def cases_of(self, method: str) -> int:
         """Return how many bundled cases a method has."""
@@ -81,7 +85,15 @@ def runnable(identity: str, session: Session) -> Runnable | None:
         traces,
         tables is not None
         and any(one.id == _WITH_ENGINES for plan in tables.plans for one in plan.delegates),
+        _foreign(session),
     )
+
+
+def _foreign(session: Session) -> tuple[str, ...]:
+    tables = session.bundled_program_table or session.program
+    plans = tables.plans if tables is not None else ()
+    names = {operator.full_name for plan in plans for operator in plan.operators}
+    return tuple(sorted(name for name in names if name.partition("::")[0] not in _KNOWN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,7 @@ class RunForm:
         folder: where the files go; empty for one beside the program
         toolchain: whose runtime, empty for our own
         python: interpreter that has it, empty for the one we run in
+        libraries: files that register operators, one beside the other as on a search path
     """
 
     method: str = ""
@@ -117,6 +130,7 @@ class RunForm:
     folder: str = ""
     toolchain: str = ""
     python: str = ""
+    libraries: str = ""
 
     def problem(self, what: Runnable | None) -> str:
         """Return what is missing or wrong as one sentence, empty when it can be run."""
@@ -126,6 +140,9 @@ class RunForm:
             return f"{self.file} is not there." if self.file else "Choose a file of inputs."
         if self.inputs == CASE and self.case >= what.cases_of(self.method_of(what)):
             return "The method has no such bundled case."
+        gone = next((path for path in self.loaded(what) if not os.path.isfile(path)), "")
+        if gone:
+            return f"{gone} is not there."
         folder = self.target(what)
         if os.path.exists(folder) and not os.path.isdir(folder):
             return f"{folder} is a file, not a folder."
@@ -138,6 +155,10 @@ class RunForm:
         if self.method in what.methods:
             return self.method
         return "forward" if "forward" in what.methods else next(iter(what.methods), "")
+
+    def loaded(self, what: Runnable) -> tuple[str, ...]:
+        """Return the libraries of operators that are loaded: none where none is needed."""
+        return paths_in(self.libraries) if what.foreign else ()
 
     def target(self, what: Runnable) -> str:
         """Return the folder the files go into."""
@@ -158,6 +179,7 @@ class RunForm:
             debug_level=self.level,
             record=what.record,
             data_files=what.data_files,
+            libraries=self.loaded(what),
             threads=self.threads,
             engine=self.engine if what.engines and not self.toolchain else ENGINES[0],
             toolchain=self.toolchain,
@@ -198,4 +220,5 @@ def run_form_from(content: dict[str, object]) -> RunForm:
         engine=get_choice(content, "engine", ENGINES, ENGINES[0]),
         toolchain=get_choice(content, "toolchain", (EXECUTORCH,), ""),
         python=get_text(content, "python"),
+        libraries=get_text(content, "libraries"),
     )

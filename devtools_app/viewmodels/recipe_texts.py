@@ -79,10 +79,10 @@ def commands(one: Variant) -> str:
 
 
 def code_files(job: CompileJob) -> tuple[str, ...]:
-    """Return the files whose Python code a compile runs."""
+    """Return the files whose code a compile runs."""
     own = (job.source.path,) if job.source.kind is SourceKind.PYTHON else ()
     others = (text.partition(".py:")[0] + ".py" for text in job.partitioners if ".py:" in text)
-    return tuple(dict.fromkeys((*own, *others)))
+    return tuple(dict.fromkeys((*job.libraries, *own, *others)))
 
 
 def _saved(one: Variant) -> Path | None:

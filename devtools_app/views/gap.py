@@ -141,9 +141,15 @@ class GapPane(Pane):
         wanted = "" if reference == "edge" else reference  # the best there is, else that one
         self._asked = self.state.open_session
         here = self.isAncestorOf(QApplication.focusWidget() or self.window())
-        self.gapping.start(GapJob(files, reference=wanted))
+        self.gapping.start(GapJob(files, reference=wanted, libraries=self._libraries()))
         if here and self._cancel.isVisible():  # the keyboard stays where it was
             self._cancel.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _libraries(self) -> tuple[str, ...]:
+        """Return what the Run panel has for operators of the program that need a library."""
+        found = self.state.open_session
+        what = runnable(found.id, found.session) if found is not None else None
+        return self.running.form.loaded(what) if what is not None else ()
 
     def run_and_compare(self) -> None:
         """Run the program once more, with every value logged, and compare when that is there."""

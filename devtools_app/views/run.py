@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from devtools_app.compile_dialog import LIBRARIES
 from devtools_app.requests import AskBundle, ChooseFiles, ChoosePath, Execute
 from devtools_app.run_fields import RunFields
 from devtools_app.run_form import Runnable, runnable
@@ -85,6 +86,7 @@ class RunView(QWidget):
         self._fields.edited.connect(self._edited)
         self._fields.file_wanted.connect(self._choose_file)
         self._fields.folder_wanted.connect(self._choose_folder)
+        self._fields.library_wanted.connect(self._choose_library)
         self._running.changed.connect(self._refresh)
         context.theme.changed.connect(self._restyle)
         self._restyle()
@@ -238,6 +240,7 @@ class RunView(QWidget):
                 what.program,
                 record=what.record,
                 data_files=what.data_files,
+                libraries=form.loaded(what),
                 threads=form.threads,
                 engine=form.job(what).engine,
             )
@@ -249,6 +252,9 @@ class RunView(QWidget):
 
     def _choose_file(self) -> None:
         self._ask(ChoosePath("Inputs of the run", self._fields.set_file, _TENSORS))
+
+    def _choose_library(self) -> None:
+        self._ask(ChoosePath("What registers operators", self._fields.add_library, LIBRARIES))
 
     def _choose_folder(self) -> None:
         self._ask(ChoosePath("Folder for the files of the run", self._fields.set_folder))

@@ -144,6 +144,7 @@ class StepView(QWidget):
             case=run.case if form.case < what.cases_of(self._method) else None,
             record=what.record,
             data_files=what.data_files,
+            libraries=run.libraries,
             threads=run.threads,
             engine=str(self.engine.currentData()),
         )

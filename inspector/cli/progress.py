@@ -40,7 +40,7 @@ class Progress:
         self._counted: Counted | None = None
         self._since = 0.0
         if self._lines and runs_code:
-            self._write(f"this runs the Python code in {runs_code}")
+            self._write(f"this runs the code in {runs_code}")
         self._begin(Stage("start"))
 
     def show(self, messages: Sequence[Message]) -> None:

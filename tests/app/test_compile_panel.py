@@ -175,11 +175,11 @@ def dialog(qtbot, theme, tmp_path):
 
 def test_dialog_says_which_code_it_runs(dialog, tmp_path) -> None:
     shown = dialog(form("good", tmp_path / "out"))
-    assert shown.runs == f"This runs the Python code in {SOURCES}, with your rights."
+    assert shown.runs == f"This runs the code in {SOURCES}, with your rights."
     record = dialog(CompileForm(source=str(tmp_path / "model.etrecord")))
     assert record.runs == ""
     own = dialog(CompileForm(source="model.etrecord", partitioners="demo-all\nmine.py:Mine:a=1"))
-    assert own.runs == "This runs the Python code in mine.py, with your rights."
+    assert own.runs == "This runs the code in mine.py, with your rights."
 
 
 def test_dialog_offers_the_functions_of_the_file(dialog, tmp_path) -> None:

@@ -20,6 +20,7 @@ from devtools_app.edit_menu import EditMenu
 from devtools_app.recipe_command import RecipeCommand
 from devtools_app.recompiling import Phase
 from devtools_app.run_form import RunForm
+from devtools_app.viewmodels.recipe_texts import code_files
 from devtools_app.views.compare import ComparePane
 from devtools_app.views.graph import GraphPane
 from devtools_app.views.node import NodePane
@@ -29,7 +30,7 @@ from devtools_app.window import MainWindow
 from inspector.jobs import run as jobs
 from inspector.jobs.description import CompileJob, Rules, Source
 from inspector.jobs.messages import Ended
-from inspector.jobs.recipe import RECIPE, Recipe
+from inspector.jobs.recipe import RECIPE, Recipe, sha256_of
 from inspector.jobs.run import CompileRun
 from tests.inspector.jobs_here import Here
 
@@ -64,10 +65,14 @@ def window(make_window) -> MainWindow:
     return found
 
 
-def open_files(window: MainWindow, qtbot, *paths: Path) -> None:
+def open_files(window: MainWindow, qtbot, *paths: Path, agreed: bool = True) -> None:
+    """Open files; the code that their recipe names may be run unless a test is about that."""
     window.desk.open(tuple(map(str, paths)))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=PATIENCE)
     qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=PATIENCE)
+    one = window.workbench.variant
+    for path in code_files(one.draft.present) if agreed and one is not None else ():
+        window.commands.recipes.trust(path)
 
 
 def in_front(window: MainWindow, kind: type):
@@ -373,13 +378,19 @@ def test_program_without_a_recipe_says_what_would_tell_one(window, qtbot, record
     assert not window.rounds.busy
 
 
-def test_code_that_nobody_agreed_to_is_asked_about_first(window, qtbot, record) -> None:
+@pytest.mark.parametrize("named", ["source", "same source", "library"])
+def test_code_that_nobody_agreed_to_is_asked_about_first(window, qtbot, record, named) -> None:
     source = record / "other.py"
     shutil.copy(SOURCE, source)
-    (record / "model.etrecord").unlink()
     job = CompileJob(Source(str(source), "build"))
-    (record / RECIPE).write_text(Recipe(job).text)
-    open_files(window, qtbot, record / "model.pte")
+    if named == "library":
+        job = CompileJob(Source(str(record / "model.etrecord")), libraries=(str(source),))
+    else:
+        (record / "model.etrecord").unlink()
+    # A recipe that knows its source well is no reason to run it: both came with the files.
+    digest = sha256_of(str(source)) if named == "same source" else ""
+    (record / RECIPE).write_text(Recipe(job, digest).text)
+    open_files(window, qtbot, record / "model.pte", agreed=False)
     edit(window, partitioners=("xnnpack",))
     changed = window.workbench.job
     assert "Looking would run" in window.previews.effect(changed, job)

@@ -390,7 +390,7 @@ def test_bundle_dialog_says_what_it_runs_and_what_is_missing(theme, qtbot, folde
         b for b in dialog.findChildren(QPushButton) if b.accessibleName() == "Choose the module"
     )
     choose_module.click()
-    assert dialog.runs == f"This runs the Python code in {SOURCES}, with your rights."
+    assert dialog.runs == f"This runs the code in {SOURCES}, with your rights."
     job = dialog.job()
     assert (job.module, job.inputs, job.expected) == (f"{SOURCES}:good", (), ())
     assert dialog.problem == ""

@@ -203,7 +203,7 @@ def test_terminal_sees_what_will_run_and_one_line_a_stage(tmp_path: Path) -> Non
         os.close(follower)
         shown = _all_of(leader).replace("\r\x1b[K", "\x1b[K")
     assert process.returncode == 0
-    assert f"this runs the Python code in {SOURCES}" in shown.splitlines()[0]
+    assert f"this runs the code in {SOURCES}" in shown.splitlines()[0]
     assert "Ctrl+C cancels" in shown  # on the line that is drawn again and again
     lines = [line.split("\x1b[K")[-1] for line in shown.splitlines()]
     kept = [line.split()[0] for line in lines if " s" in line and "Ctrl+C" not in line]

@@ -1,0 +1,139 @@
+"""Operators of a library in the window: the fields that ask for it, a compile, a run, a gap."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
+
+from devtools_app.compile_dialog import CompileDialog
+from devtools_app.compile_form import CompileForm, form_from
+from devtools_app.run_form import RunForm, run_form_from, runnable
+from devtools_app.views.gap import GapPane
+from devtools_app.views.run import RunView
+from devtools_app.window import MainWindow
+from inspector.jobs.messages import Ended
+from inspector.load import load_session
+from tests.inspector.cli_runs import run
+from tests.inspector.test_cli_libraries import LIBRARY, SOURCE
+
+pytestmark = [pytest.mark.gui, pytest.mark.slow]
+
+PATIENCE = 240_000  # ms; a worker loads torch first
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a library, a source and its compile."""
+    folder = tmp_path_factory.mktemp("operators")
+    (folder / "operators.py").write_text(LIBRARY, "utf-8")
+    (folder / "source.py").write_text(SOURCE, "utf-8")
+    answer = run("compile", f"{folder}/source.py:net", "-o", folder / "built")
+    assert answer.code == 0, answer.err
+    return folder
+
+
+@pytest.fixture
+def window(make_window) -> MainWindow:
+    return make_window()
+
+
+def library_field(view: QWidget) -> QLineEdit:
+    name = "Operator libraries"
+    return next(one for one in view.findChildren(QLineEdit) if one.accessibleName() == name)
+
+
+def panel(window: MainWindow, qtbot, *paths: Path) -> RunView:
+    window.desk.open(tuple(map(str, paths)))
+    qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=PATIENCE)
+    window.bound["run"].trigger()
+    found = window.docks.by_name["run"].host.view
+    assert isinstance(found, RunView)
+    return found
+
+
+def press(view: QWidget, name: str) -> None:
+    next(b for b in view.findChildren(QPushButton) if b.accessibleName() == name).click()
+
+
+def finish(window: MainWindow, qtbot) -> Ended:
+    qtbot.waitUntil(lambda: not window.running.running, timeout=PATIENCE)
+    current = window.running.current
+    assert current is not None
+    assert current.outcome is not None
+    qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=PATIENCE)
+    return current.outcome.ended
+
+
+def test_run_panel_asks_for_a_library_where_one_is_needed(window, qtbot, made, tmp_path) -> None:
+    view = panel(window, qtbot, made / "built")
+    field = library_field(view)
+    assert field.isVisible()
+    assert "handmade::scaled.out" in field.placeholderText()
+    field.setText(str(made / "absent.py"))
+    assert view.problem == f"{made}/absent.py is not there."
+    field.setText("")
+    press(view, "Run the program")
+    assert finish(window, qtbot) is Ended.FAILED
+    field.setText(str(made / "operators.py"))
+    press(view, "Run the program")
+    assert finish(window, qtbot) is Ended.FINISHED
+    assert window.desk.settings.last_run.libraries == str(made / "operators.py")
+    window.show_view("gap")
+    gap = next(host.view for host in window.hosts if isinstance(host.view, GapPane))
+    gap.run_and_compare()
+    assert finish(window, qtbot) is Ended.FINISHED
+    qtbot.waitUntil(lambda: gap.gapping.current is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not gap.gapping.running, timeout=PATIENCE)
+    current = gap.gapping.current
+    assert current is not None
+    report = current.report
+    assert report is not None
+    compared = {row.operator: row.compared for each in report.runs for row in each.rows}
+    assert compared.pop("handmade::noted.out") is False
+    assert set(compared.values()) == {True}
+
+
+def test_no_library_is_asked_for_or_loaded_where_none_is_needed(window, qtbot, made) -> None:
+    plain = Path(__file__).parents[1] / "data/corpus/v1.5.1/mm_portable/model.pte"
+    view = panel(window, qtbot, plain)
+    assert not library_field(view).isVisible()
+    form = RunForm(libraries=str(made / "operators.py"))
+    what = runnable("A", load_session([str(plain)]))
+    assert what is not None
+    assert form.job(what).libraries == ()
+    assert form.job(replace(what, foreign=("my::op",))).libraries == (str(made / "operators.py"),)
+
+
+def test_dialog_says_that_a_library_is_run_and_the_job_has_it(qtbot, theme, made, tmp_path) -> None:
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    several = os.pathsep.join((str(made / "operators.py"), str(made / "source.py")))
+    given = CompileForm(
+        source=str(made / "built/model.etrecord"), libraries=several, folder=str(tmp_path / "out")
+    )
+    dialog = CompileDialog(theme, given, _NoPaths(), parent)
+    dialog.show()
+    assert dialog.problem == ""
+    assert f"{made}/operators.py and {made}/source.py" in dialog.runs
+    paths = (str(made / "operators.py"), str(made / "source.py"))
+    assert dialog.form().job().libraries == paths
+    library_field(dialog).setText(f"{made}/operators.py{os.pathsep}{made}/absent.py")
+    assert dialog.problem == f"{made}/absent.py is not there."
+
+
+class _NoPaths:
+    def open_files(self, parent: QWidget, title: str, filters: str) -> tuple[str, ...]:
+        return ()
+
+    def open_folder(self, parent: QWidget, title: str) -> str:
+        return ""
+
+
+def test_fields_are_remembered() -> None:
+    assert form_from({"libraries": "a.py"}).libraries == "a.py"
+    assert run_form_from({"libraries": "a.py"}).libraries == "a.py"
+    assert form_from({"libraries": 3}).libraries == ""
