@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QDockWidget, QWidget
 
 from devtools_app.actions import ACTIONS
 from devtools_app.computed import Computed
@@ -111,4 +111,6 @@ def _choice(action: QAction) -> Choice:
     keys = "  ".join(key.toString(_NATIVE) for key in action.shortcuts())
     state = ("on" if action.isChecked() else "off") if action.isCheckable() else ""
     icon = _ICONS.get(action.objectName(), "")
-    return Choice(action.text().replace("&", ""), state, keys, action, icon)
+    of_panel = isinstance(action.parent(), QDockWidget)
+    title = f"Panel {action.text()}" if of_panel else action.text()
+    return Choice(title.replace("&", ""), state, keys, action, icon)

@@ -62,7 +62,7 @@ class StartPage(QScrollArea):
 
     Args:
         theme: look of the window
-        actions: what the buttons do: open, open_folder, sample
+        actions: what the buttons do: open, open_folder, compile, sample
         open_recent: opens one of the recent sessions
     """
 
@@ -121,7 +121,11 @@ class StartPage(QScrollArea):
 
     def _buttons(self) -> QHBoxLayout:
         line = QHBoxLayout()
-        offers = [("Open files…", "open"), ("Open folder…", "open_folder")]
+        offers = [
+            ("Open files…", "open"),
+            ("Open folder…", "open_folder"),
+            ("Compile…", "compile"),
+        ]
         if SAMPLE.is_dir():
             offers.append(("Open the sample", "sample"))
         for text, name in offers:

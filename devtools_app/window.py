@@ -143,7 +143,7 @@ class MainWindow(QMainWindow):
         self.addToolBar(self.top_bar)
         self.setStatusBar(self.status)
         offers: dict[str, Callable[[], object]] = {
-            name: self.bound[name].trigger for name in ("open", "open_folder", "sample")
+            name: self.bound[name].trigger for name in ("open", "open_folder", "compile", "sample")
         }
         self._start_page = StartPage(self.theme, offers, self.desk.open)
         self._pages = QStackedWidget()

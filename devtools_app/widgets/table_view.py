@@ -28,7 +28,7 @@ _SAMPLE_ROWS = 200  # measuring all rows of a long table would take longer than 
 _WIDEST = 420
 _NARROWEST = 48
 # a long name can be cut off, a share do without its bar
-_LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 140, 72, 92, 106
+_LEAST_FIRST, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 140, 72, 92, 116
 _LEAST_MEASURED = 110  # of columns whose width nobody chose
 _PAD = 26  # on both sides of a cell
 _NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)

@@ -20,7 +20,7 @@ from devtools_app.widgets.item_panel import ItemPanel
 _SAMPLE_ROWS = 200
 _OPEN_AT_MOST = 500  # matches opened by a filter; more could not be looked at anyway
 _TREE_WIDTH = 280
-_LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 160, 72, 92, 106
+_LEAST_NAME, _LEAST_TEXT, _LEAST_SHARE, _SHORT = 160, 72, 92, 116
 _MOST_NAME = 520
 _PAD = 26  # on both sides of a cell
 _NUMBERS = (ColumnKind.NUMBER, ColumnKind.SHARE)

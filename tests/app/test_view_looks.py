@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QTableView
 
 from devtools_app.state import Units
@@ -89,6 +90,20 @@ def test_table_of_a_narrow_window_shows_numbers_uncut_and_shortens_names(
     narrow = [grid.columnWidth(column) for column in range(6)]
     assert narrow[2:4] == wide[2:4]
     assert sum(narrow) < sum(wide)
+
+
+def test_table_of_a_narrow_window_tells_delegates_apart(qtbot, theme: Theme) -> None:
+    table = TableView(theme, "operators")
+    qtbot.addWidget(table)
+    table.resize(300, 300)
+    delegates = [f"XNNPACK {number}" for number in range(120)]
+    names = [f"aten.native_layer_norm.default {number}" for number in range(120)]
+    table.show_table(
+        Table((text_column("operator", names), text_column("delegate", delegates)), 120)
+    )
+    table.show()
+    needed = QFontMetrics(theme.sans()).horizontalAdvance("XNNPACK 119")
+    assert table.findChild(QTableView).columnWidth(1) > needed
 
 
 def test_share_bars_are_drawn_against_the_largest_share() -> None:

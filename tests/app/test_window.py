@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPlainTextEdit, QTabBar, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QFileDialog,
+    QLineEdit,
+    QPlainTextEdit,
+    QTabBar,
+    QWidget,
+)
 
 from devtools_app import requests
 from devtools_app.app import Mishaps
@@ -57,6 +65,21 @@ def test_window_shows_an_opened_session(opened):
     assert opened.store.state.method == "forward"
     assert view(opened, "one").shown[-1] is opened.store.state
     assert opened.desk.settings.recents[0] == SAMPLE_FILES
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support")  # popups without a screen
+def test_window_offers_a_compile_first_where_one_is_asked_for(window, qtbot):
+    assert "Compile…" in [b.text() for b in window.findChildren(QAbstractButton) if b.isVisible()]
+    window.palettes.commands()
+    dialog = window.palettes._commands
+    dialog._field.setText("compile")
+    assert dialog._model.found[0].title == "Compile…"
+    dialog._field.setText("panel")
+    panels = {choice.title: choice.detail for choice in dialog._model.found if choice.detail}
+    names = {dock.windowTitle() for dock in window.docks.by_name.values()}
+    assert set(panels) == {f"Panel {name}" for name in names}
+    assert set(panels.values()) <= {"on", "off"}
+    dialog.hide()
 
 
 def test_window_opens_the_sample_from_its_start_page(window, qtbot):
