@@ -121,6 +121,7 @@ def report(
             "precision": asdict(job.precision),
             "passes": list(job.passes),
             "backend_config": list(job.backend_config),
+            "libraries": list(job.libraries),
         },
         "memory": _memory(program),
         "verdicts": verdict_counts(edge),

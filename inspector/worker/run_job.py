@@ -111,6 +111,7 @@ def options_of(job: RunJob) -> dict[str, Any]:
         "engine": job.engine,
         "record": job.record,
         "ptd": list(job.data_files),
+        "libraries": list(job.libraries),
     }
 
 

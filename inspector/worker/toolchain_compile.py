@@ -246,6 +246,7 @@ def _report(
             "precision": asdict(job.precision),
             "passes": list(job.passes),
             "backend_config": list(job.backend_config),
+            "libraries": list(job.libraries),
         },
         "memory": result["memory"],
         "verdicts": counts,
