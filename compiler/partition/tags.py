@@ -124,7 +124,7 @@ def check_cycles(graph: torch.fx.Graph, group_of: Mapping[Node, str]) -> None:
     cycle = find_cycle(graph, group_of)
     if not cycle:
         return
-    steps = [f"{n.name} ({group_of.get(n, 'not delegated')})" for n in cycle]
+    steps = [f"{n.name} ({group_of.get(n) or _outside(n)})" for n in cycle]
     shown = [*steps[:_SHOWN], *(["…"] if len(steps) > _SHOWN else []), steps[0]]
     tags = ", ".join(sorted({group_of[n] for n in cycle if n in group_of}))
     raise PartitionCycleError(
@@ -132,6 +132,12 @@ def check_cycles(graph: torch.fx.Graph, group_of: Mapping[Node, str]) -> None:
         f"instance at {at(cycle[0])}",
         tuple(node.name for node in cycle),
     )
+
+
+def _outside(node: Node) -> str:
+    """Return why a node is in no partition."""
+    taken = unit_of(node).target is executorch_call_delegate
+    return "delegated already" if taken else "not delegated"
 
 
 def tag_constant_data(edge_program: ExportedProgram) -> None:

@@ -206,6 +206,16 @@ def test_settings_that_are_none_are_one_error(kind: str) -> None:
         to_backend("NameBackend", manager.exported_program(), specs)
 
 
+def test_cycle_through_what_is_delegated_already_says_so() -> None:
+    manager = edge(lambda x: x.relu().neg().relu(), torch.randn(3))
+    once = manager.to_backend(ByNode(lambda n: "first" if "neg" in n.name else None))
+    with pytest.raises(compiler.PartitionCycleError) as found:
+        once.to_backend(ByNode(lambda _: "all"))
+    assert "relu_default (all) -> executorch_call_delegate (delegated already)" in str(found.value)
+    rest = once.to_backend(SteeredPartitioner(ByNode(lambda _: "all"), PartitionRules()))
+    assert calls(rest.exported_program()).count("executorch_call_delegate") == 3
+
+
 RESULTS = {
     "nothing": (lambda _: None, "returned None, not a PartitionResult"),
     "no tags": (lambda ep: PartitionResult(ep, None), "needs a `partition_tags` field"),  # pyright: ignore[reportArgumentType]
