@@ -52,6 +52,7 @@ _ALONE = Need(
     "etscope compare model.pte other.pte",
 )
 _CLOSED = "Other variants of this program are closed: one that is chosen here opens beside it."
+_FAILED = "Nothing else could be made of this program so far; each line says why."
 _ALL = "*"
 _MEASURE = "Run the programs side by side until their times can be told"
 
@@ -183,10 +184,11 @@ class ComparePane(Pane):
     def _show_alone(self) -> None:
         """Say that there is nothing to compare with, or offer the other variants of the program."""
         self.show_need(_ALONE)
-        if len(self._variants) > 1:
+        others = [one for one in self._variants if not one.session]
+        if others:
             self._made = None
             self.headline.setText(_ALONE.title)
-            self.about.setText(_CLOSED)
+            self.about.setText(_CLOSED if any(one.files for one in others) else _FAILED)
             self.about.setVisible(True)
             self._show_tables(shown=False)
             self.stack.setCurrentIndex(1)

@@ -266,6 +266,8 @@ def test_record_alone_is_a_source_and_the_newest_wish_wins(window, qtbot, record
     assert "\n" not in window.strip.text
     assert [one.id for one in window.store.state.sessions] == ["A"]
     assert window.store.state.history.variants[-1].failure
+    window.show_view("compare")
+    assert in_front(window, ComparePane).about.text().startswith("Nothing else could be made")
     assert window.workbench.variant.draft.present.partitioners == ("nobody-knows",)
 
     # two wishes: the newer one is what opens
@@ -361,6 +363,7 @@ def test_window_closed_while_a_variant_runs_leaves_it_in_the_history(
         "partitioners + xnnpack",
     ]
     assert pane.tree.isVisible()
+    assert pane.about.text().startswith("Other variants of this program are closed")
     assert not pane.summary.isVisible()
     pane.tree.opened.emit(1)
     qtbot.waitUntil(lambda: len(again.store.state.sessions) == 2, timeout=PATIENCE)
