@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from compiler.edge.dim_order import dim_order_of
+from compiler.errors import UnsupportedError
 
 _SAMPLE = 64
 
@@ -22,6 +23,20 @@ def raw_bytes(tensor: torch.Tensor) -> memoryview:
         return memoryview(b"")
     flat: Any = tensor.reshape(-1).view(torch.uint8).numpy()
     return memoryview(flat)
+
+
+def on_cpu(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    """Return a tensor that goes into a file.
+
+    Raises: UnsupportedError if its values are elsewhere, or nowhere
+    """
+    if tensor.device.type == "cpu":
+        return tensor
+    what = "has no values" if tensor.is_meta else "cannot be written"
+    raise UnsupportedError(
+        f"{name} is on the device {tensor.device} and {what}: load it, or move the module to the"
+        " CPU before it is exported"
+    )
 
 
 class Segment:

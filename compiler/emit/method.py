@@ -14,7 +14,7 @@ from compiler.containers import containers_text
 from compiler.delegate.call import executorch_call_delegate
 from compiler.edge.ops import EdgeOp
 from compiler.edge.writing import writer_of
-from compiler.emit.constants import Segment
+from compiler.emit.constants import Segment, on_cpu
 from compiler.emit.delegates import DelegateMaps, DelegateStore, called_module
 from compiler.emit.external import ExternalStore
 from compiler.emit.frames import frames_of
@@ -242,7 +242,7 @@ class _Emission:
             return
         if not node.users:
             return  # such as the count of batches in a batch norm
-        data = self._data(spec)
+        data = on_cpu(self._data(spec), spec.target)
         tag = self.options.tags.get(node.name)
         if self.steps.is_state(node):
             self._state(node, spec.target, data)

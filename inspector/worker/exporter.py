@@ -495,8 +495,11 @@ def _channel() -> Say:
             os.write(2, f"{content.get('text', '')}\n".encode("utf-8", "replace"))
             return
         data = json.dumps({"type": kind, **content}).encode() + b"\n"
-        while data:
-            data = data[os.write(out, data) :]
+        try:
+            while data:
+                data = data[os.write(out, data) :]
+        except OSError:  # the user's code has closed it: nobody can be told anything
+            os._exit(1)
 
     return say
 

@@ -173,6 +173,21 @@ def test_size_without_a_maximum_is_an_error_with_the_users_line() -> None:
         to_edge(program).to_executorch()
 
 
+def test_size_beyond_what_a_file_can_say_is_an_error_with_the_users_line() -> None:
+    shapes = (({0: torch.export.Dim("rows", max=2**31)},),)
+    program = _program(lambda x: x.neg(), torch.randn(4, 2), dynamic_shapes=shapes)
+    words = r"up to 2,147,483,648, and a program holds sizes up to 2,147,483,647.*node.*\.py:"
+    with pytest.raises(compiler.UnsupportedError, match=words):
+        to_edge(program).to_executorch()
+
+
+def test_weight_without_values_is_named() -> None:
+    net = torch.nn.Linear(3, 2, device="meta").eval()
+    edge = to_edge(torch.export.export(net, (torch.ones(1, 3, device="meta"),)))
+    with pytest.raises(compiler.UnsupportedError, match="weight is on the device meta and has no"):
+        edge.to_executorch()
+
+
 def test_missing_out_variants_are_named_together() -> None:
     with torch.library._scoped_library("etscope_test", "FRAGMENT") as library:
         for name in ("thrice", "twice"):
