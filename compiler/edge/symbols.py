@@ -79,7 +79,7 @@ class Symbols:
             placeholder, dimension, value = home
             if dimension is None:
                 return placeholder
-            return self._call(torch.ops.aten.sym_size.int, (placeholder, dimension), value)
+            return self._size_of(placeholder, dimension, value)
         if expression.is_Symbol:
             return self._solved(expression, shape_env)
         if _is_power(expression):
@@ -91,6 +91,18 @@ class Symbols:
         if len(parts) == 1:
             return self._call(make, (parts[0],), _symbolic(expression, shape_env))
         return self._joined(make, parts, expression, shape_env)
+
+    def _size_of(self, home: torch.fx.Node, dimension: int, value: Any) -> Any:  # noqa: ANN401
+        read = torch.ops.aten.sym_size.int, (home, dimension), value
+        if home.op != "placeholder":
+            return self._call(*read)
+        # An input whose size is read later than at the beginning is kept in memory until then.
+        nodes = iter(self._graph.nodes)
+        first = next((node for node in nodes if node.op != "placeholder"), None)
+        if first is None:
+            return self._call(*read)
+        with self._graph.inserting_before(first):
+            return self._call(*read)
 
     def _joined(self, make: Any, parts: list[Any], expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
         result = parts[0]

@@ -13,6 +13,7 @@ from torch.export import ExportedProgram
 
 from compiler.emit.delegates import DelegateMaps
 from compiler.files import write_whole
+from compiler.record.examples import plain_containers
 from compiler.record.graph import program_json
 from compiler.record.graph_numbers import GraphNumbers
 from compiler.record.saved import SavedStates, torch_save
@@ -137,7 +138,7 @@ def _program(
     yield Content(name, program_json(program, numbers, edge=edge))
     yield Content(name + state, saved.bytes_of(program.state_dict))
     yield Content(name + constants, saved.bytes_of(program.constants))
-    yield Content(name + inputs, torch_save(program.example_inputs))
+    yield Content(name + inputs, torch_save(plain_containers(program.example_inputs)))
 
 
 def _json(value: object) -> bytes:

@@ -44,6 +44,11 @@ class Program:
         """Return the execution plans, one a method."""
         return self.table.execution_plan
 
+    @property
+    def execution_plan(self) -> tuple[m.ExecutionPlan, ...]:
+        """Return the same under the name that the file format has for them."""
+        return self.table.execution_plan
+
     def plan(self, method: str) -> m.ExecutionPlan:
         """Return the plan of a method.
 

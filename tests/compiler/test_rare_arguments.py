@@ -98,3 +98,13 @@ def test_core_operator_with_usual_arguments_stays_whole(forward: Any) -> None:
     sample = of(forward, IMAGE)
     graph = to_edge(exported(sample, module_of(sample))).exported_program().graph
     assert len([node for node in graph.nodes if node.op == "call_function"]) == 1
+
+
+def test_sizes_are_read_first_so_that_no_input_is_kept_for_them() -> None:
+    sample = _dynamic(lambda x: x.relu().exp().reshape(x.shape[0], 2, 2).reshape(-1, 2))
+    graph = to_edge(exported(sample, module_of(sample))).exported_program().graph
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    plans = to_edge(exported(sample, module_of(sample))).to_executorch().executorch_program
+    assert sum(plans.execution_plan[0].non_const_buffer_sizes) == 2 * 9 * 4 * 4  # one in, one out
+    reads = [place for place, node in enumerate(calls) if "sym_size" in str(node.target)]
+    assert reads == [0]

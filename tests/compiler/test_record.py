@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+import torch
+from torch.utils import _pytree
 
 import inspector
 from compiler import EdgeProgramManager, ExecutorchProgramManager, to_edge
+from compiler.record.examples import plain_containers
 from inspector.check_pairs import program_and_record
 from schema import etrecord
 from schema.program import decode
@@ -121,3 +126,41 @@ def test_constants_of_the_record_hold_lifted_numbers(tmp_path: Path) -> None:
     record = etrecord.decode(path.read_bytes())
     held = record.constants("edge_dialect_exported_program/forward")
     assert any(name.startswith("_lifted_tensor_constant") for name in held)
+
+
+class Sums(torch.nn.Module):
+    def forward(self, pair: Any) -> torch.Tensor:
+        return pair["first"] + pair["second"]
+
+
+@pytest.mark.interop
+def test_inputs_in_containers_of_other_classes_are_read_by_the_stock_tool(
+    stock: Stock, tmp_path: Path
+) -> None:
+    given = defaultdict(list, first=torch.ones(2), second=torch.zeros(2))
+    exported = torch.export.export(Sums(), (given,))
+    path = tmp_path / "model.etrecord"
+    to_edge(exported, generate_etrecord=True).to_executorch().get_etrecord().save(path)
+    assert "error" not in stock.ask("parsed", etrecord=str(path))
+    record = etrecord.decode(path.read_bytes())
+    assert record.check() == ()
+    ((kept,), _) = record.example_inputs("edge_dialect_exported_program/forward").value
+    assert list(kept) == ["first", "second"]
+
+
+class Pair(NamedTuple):
+    """Two things under names."""
+
+    one: Any
+    other: Any
+
+
+def test_containers_become_plain_with_the_same_leaves() -> None:
+    ones, zeros = torch.ones(2), torch.zeros(3)
+    given = (Pair([ones], {"a": Pair(zeros, None)}), OrderedDict(b=(3, "text"), a=True))
+    plain = plain_containers(given)
+    assert plain[0] == ([ones], {"a": (zeros, None)})
+    assert type(plain[0]) is tuple
+    assert plain[1] == OrderedDict(b=(3, "text"), a=True)
+    leaves, wanted = (_pytree.tree_leaves(tree) for tree in (plain, given))
+    assert all(one is other for one, other in zip(leaves, wanted, strict=True))
