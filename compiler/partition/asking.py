@@ -59,9 +59,8 @@ def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  #
 
 
 def _told(answers: Any, shown: ExportedProgram, program: ExportedProgram) -> Any:  # noqa: ANN401
-    if shown is program:
-        return answers(program)
-    with noting_theirs(twins(shown.graph_module, program.graph_module)):
+    same = shown is program
+    with noting_theirs(None if same else twins(shown.graph_module, program.graph_module)):
         return answers(shown)
 
 

@@ -55,7 +55,7 @@ class CapabilityBasedPartitioner:
             for node in nodes
             if node.op != "output" and unit_of(node) is node
         }
-        self._note_refused(answers)
+        note_refused(answers)
         taken = {node for node, answer in answers.items() if answer.supported}
         groups = self._grouped(taken)
         _take_data(groups, taken)
@@ -63,17 +63,6 @@ class CapabilityBasedPartitioner:
 
     def _grouped(self, taken: set[Node]) -> list[list[Node]]:
         return regions(self.graph_module.graph, lambda node: 0 if node in taken else None)
-
-    def _note_refused(self, answers: Mapping[Node, Answer]) -> None:
-        accepted = {operator_of(node) for node, answer in answers.items() if answer.supported}
-        for node, answer in answers.items():
-            if answer.supported or node.op != "call_function":
-                continue
-            known = answer.has_rule
-            if known is None:  # it does not say, so go by what it takes in this graph
-                known = operator_of(node) in accepted
-            outcome = Outcome.REJECTED if known else Outcome.NO_RULE
-            note(node, answer.rule, outcome, answer.text, weak=True)
 
     def _is_large_enough(self, group: Sequence[Node]) -> bool:
         if self.allows_single_node_partition:
@@ -104,6 +93,25 @@ class CapabilityBasedPartitioner:
 
     def _is_idle(self, node: Node) -> bool:
         return node.op == "call_function" and operator_of(node) in self.non_compute_ops
+
+
+def note_refused(answers: Mapping[Node, Answer], ours: Mapping[Node, Node] | None = None) -> None:
+    """Note which calls a support object refused, and why.
+
+    Args:
+        answers: about nodes of one graph
+        ours: our node for each of them, None where they are ours
+    """
+    accepted = {operator_of(node) for node, answer in answers.items() if answer.supported}
+    for node, answer in answers.items():
+        if answer.supported or node.op != "call_function":
+            continue
+        known = answer.has_rule
+        if known is None:  # it does not say, so go by what it takes in this graph
+            known = operator_of(node) in accepted
+        outcome = Outcome.REJECTED if known else Outcome.NO_RULE
+        mine = node if ours is None else ours.get(node, node)
+        note(mine, answer.rule, outcome, answer.text, weak=True)
 
 
 def plain_name(name: str) -> str:

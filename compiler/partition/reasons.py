@@ -106,7 +106,8 @@ def operator_of(node: Node) -> str:
         return target
     schema = getattr(target, "_schema", None)
     name = getattr(target, "__name__", str(target))
-    return f"{schema.name.split('::')[0]}.{name}" if schema is not None else name
+    home = f"{schema.name.split('::')[0]}." if schema is not None else ""
+    return name if name.startswith(home) else f"{home}{name}"
 
 
 def value_of(node: Node) -> str:

@@ -1,7 +1,8 @@
-"""Reasons that partitioners of the ``executorch`` package tell the package's own helpers.
+"""Reasons that partitioners tell helpers of others: of the ``executorch`` package, and of torch.
 
-Those helpers write them to a log that nobody reads. While such a partitioner runs they are noted,
-as those of ``compiler.partition.reasons`` are; what the package does with them stays the same.
+The package's helpers write them to a log that nobody reads, torch's partitioner asks a support
+object and keeps nothing. While a partitioner runs they are noted, as those of
+``compiler.partition.reasons`` are; what these helpers do stays the same.
 """
 
 from __future__ import annotations
@@ -12,25 +13,32 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, cast
 
 import torch
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner as TorchPartitioner
 
+from compiler.partition.capability import note_refused
 from compiler.partition.reasons import note
+from compiler.partition.regions import unit_of
+from compiler.partition.support import Answer, ExplainedSupport, explain
 from schema.etrecord.verdicts import Outcome
 
 Node = torch.fx.Node
 _PACKAGE = "executorch."
 _HOME = f"{_PACKAGE}exir.backend.utils"
+_ALONE = "its partition has fewer than 2 computing nodes"
 _DOORS = (("WhyNoPartition", "__call__"), ("WhyNoPartitionReporter", "report_reject"))
 
 
 @contextlib.contextmanager
 def noting_theirs(ours: Mapping[Node, Node] | None = None) -> Generator[None, None, None]:
-    """Note what is told to the package's helpers inside.
+    """Note what is told to the package's helpers, and to torch's partitioner, inside.
 
     Args:
         ours: our node for each the partitioner is shown; None where it is shown ours
     """
     home: Any = sys.modules.get(_HOME)
-    before: list[tuple[Any, str, Any]] = []
+    propose = TorchPartitioner.propose_partitions
+    before: list[tuple[Any, str, Any]] = [(TorchPartitioner, propose.__name__, propose)]
+    TorchPartitioner.propose_partitions = _proposing(propose, ours)
     for name, method in _DOORS:
         door = getattr(home, name, None)
         told = getattr(door, method, None)
@@ -56,6 +64,41 @@ def _listening(told: Callable[..., Any], ours: Mapping[Node, Node] | None) -> Ca
         return told(door, *args, **kwargs)
 
     return listening
+
+
+class _Remembering(ExplainedSupport):
+    """Asks a support object and keeps its answers."""
+
+    def __init__(self, support: Any) -> None:  # noqa: ANN401
+        self.support = support
+        self.answers: dict[Node, Answer] = {}
+
+    def explain(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> Answer:
+        """Return what the support object says."""
+        self.answers[node] = explain(self.support, submodules, node)
+        return self.answers[node]
+
+
+def _proposing(propose: Callable[..., Any], ours: Mapping[Node, Node] | None) -> Any:  # noqa: ANN401
+    def proposing(partitioner: Any) -> Any:  # noqa: ANN401
+        support = partitioner.operator_support
+        asked = partitioner.operator_support = _Remembering(support)
+        try:
+            found = propose(partitioner)
+        finally:
+            partitioner.operator_support = support
+        answers = {node: said for node, said in asked.answers.items() if unit_of(node) is node}
+        note_refused(answers, ours)
+        if not partitioner.allows_single_node_partition:
+            kept = {node for partition in found for node in partition.nodes}
+            dropped = (node for node, said in answers.items() if said.supported)
+            for node in dropped:
+                if node not in kept and node.op == "call_function":
+                    mine = node if ours is None else ours.get(node, node)
+                    note(mine, "allows_single_node_partition", Outcome.TOO_SMALL, _ALONE)
+        return found
+
+    return proposing
 
 
 def twins(shown: torch.fx.GraphModule, ours: torch.fx.GraphModule) -> dict[Node, Node]:

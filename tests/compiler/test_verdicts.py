@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner as TorchPartitioner
 
 from compiler import (
     CapabilityBasedPartitioner,
@@ -264,3 +265,33 @@ def test_operator_that_is_not_kept_whole_says_what_is_in_the_way() -> None:
     denied = told(exported(nn.Linear(3, 2), INPUTS[0]), PartitionRules(deny_ops=("aten.addmm",)))
     wanted = "vetoed by the user: aten.addmm.default is denied by aten.addmm.*"
     assert denied.endswith(wanted), denied
+
+
+def test_partitioner_of_torch_says_what_it_refused_and_what_it_dropped() -> None:
+    class Tutorial(Partitioner):
+        def partition(self, exported_program: Any) -> PartitionResult:
+            support = Only(aten.add.Tensor, aten.relu.default, aten.neg.default)
+            proposer = TorchPartitioner(exported_program.graph_module, support)
+            proposed = proposer.propose_partitions()
+            assert proposer.operator_support is support  # nothing of ours is left in it
+            for partition in proposed:
+                for node in partition.nodes:
+                    node.meta["delegation_tag"] = f"tag{partition.id}"
+            spec = DelegationSpec("NameBackend", [])
+            return PartitionResult(exported_program, {f"tag{p.id}": spec for p in proposed})
+
+    program = exported(lambda x: (x.relu() + x).sigmoid().neg().exp(), torch.randn(3))
+    before = TorchPartitioner.propose_partitions
+    for partitioner in (Tutorial(), SteeredPartitioner(Tutorial(), PartitionRules())):
+        edge_ = to_edge_transform_and_lower(program, partitioner=partitioner)
+        told = {v.operator: (v.outcome, v.rule, v.reason) for v in edge_.verdicts["forward"]}
+        assert told["aten.relu.default"][0] is told["aten.add.Tensor"][0] is Outcome.DELEGATED
+        assert told["aten.neg.default"] == (
+            Outcome.TOO_SMALL,
+            "allows_single_node_partition",
+            "its partition has fewer than 2 computing nodes",
+        )
+        for name in ("aten.sigmoid.default", "aten.exp.default"):
+            text = f"Only.is_node_supported refuses this {name}"
+            assert told[name] == (Outcome.NO_RULE, "Only", text)
+    assert TorchPartitioner.propose_partitions is before
