@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
+    QScrollArea,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -35,6 +36,7 @@ _SOURCES = "Python, exported programs, records (*.py *.pt2 *.etrecord);;All (*)"
 LIBRARIES = "Python, shared libraries (*.py *.so *.dylib *.dll);;All (*)"
 NO_LIBRARIES = "none: the operators of torch"
 _SMALLEST_OF_ALL = "the smallest of all plans"
+_SIZE, _FRAME = (640, 820), 64  # pixels; what the frame of a window and a task bar may take
 
 
 class AsksForPaths(Protocol):
@@ -243,12 +245,12 @@ class CompileDialog(QDialog):
         buttons.accepted.connect(self._accept)
         layout = QVBoxLayout(self)
         layout.setSpacing(10)
-        layout.addLayout(rows)
-        layout.addStretch(1)
+        layout.addWidget(_scrolled(rows), 1)
         layout.addWidget(self._runs)
         layout.addWidget(self._problem)
         layout.addWidget(buttons)
-        self.resize(640, 740)
+        room = self.screen().availableGeometry().height() - _FRAME
+        self.resize(_SIZE[0], min(_SIZE[1], max(room, self.minimumSizeHint().height())))
 
     def _source_changed(self) -> None:
         self._offer_functions()
@@ -339,6 +341,22 @@ class Notice(QFrame):
         words = f"This runs the code in {' and '.join(files)}, with your rights."
         self._text.setText(words if files else "")
         self.setAccessibleName(self._text.text())
+
+
+def _scrolled(rows: QFormLayout) -> QScrollArea:
+    """Return fields that can be scrolled where a screen is too low for all of them."""
+    page = QWidget()
+    page.setLayout(rows)
+    rows.setContentsMargins(0, 0, 0, 0)
+    area = QScrollArea()
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidgetResizable(True)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    bar = area.verticalScrollBar().sizeHint().width()
+    area.setMinimumWidth(page.minimumSizeHint().width() + bar)
+    area.setWidget(page)
+    return area
 
 
 def line(name: str, example: str) -> QLineEdit:

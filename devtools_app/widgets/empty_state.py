@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from devtools_app.theme import FontSize, Theme, set_role
 from devtools_app.widgets.command_text import CommandText
@@ -36,6 +37,7 @@ class EmptyState(QWidget):
     def __init__(self, theme: Theme, need: Need | None = None) -> None:
         super().__init__()
         self._theme = theme
+        self._need = Need("")
         self._title = _label()
         self._text = _label()
         set_role(self._text, "role", "muted")
@@ -58,6 +60,8 @@ class EmptyState(QWidget):
         self._text.setVisible(bool(need.text))
         self._show_command(need.command)
         self._copy.setVisible(bool(need.command))
+        self._need = need
+        self._fit()
         self.setAccessibleName(f"{need.title}. {need.text}".strip())
 
     def _show_command(self, code: str) -> None:
@@ -92,6 +96,24 @@ class EmptyState(QWidget):
         layout.addLayout(self._command_line)
         layout.addLayout(self._buttons)
         layout.addStretch(3)
+
+    def _fit(self) -> None:
+        """Show as much as there is height for: the title and what can be done come first."""
+        layout, need = self.layout(), self._need
+        assert layout is not None
+        for text, command in ((True, True), (True, False), (False, False)):
+            self._text.setVisible(text and bool(need.text))
+            self._copy.setVisible(command and bool(need.command))
+            if self._command is not None:
+                self._command.setVisible(command and bool(need.command))
+            if layout.totalHeightForWidth(self.width()) <= self.height():
+                break
+        self.setToolTip("" if text else need.text)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def _restyle(self) -> None:
         self._title.setFont(self._theme.sans(FontSize.LARGE, strong=True))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QScrollArea
 
 from devtools_app.compile_dialog import CompileDialog
 from devtools_app.compile_form import CompileForm, form_from
@@ -257,6 +257,20 @@ def test_dialog_says_what_is_missing_and_does_not_start(changes, words, dialog, 
     button = next(b for b in shown.findChildren(QPushButton) if b.accessibleName() == "Compile")
     assert not button.isEnabled()
     assert shown.problem == (given.problem() if given.source else "")
+
+
+def test_dialog_on_a_low_screen_keeps_its_buttons_in_sight(dialog, tmp_path, qtbot) -> None:
+    shown = dialog(form("good", tmp_path / "out"))
+    shown.show()
+    shown.resize(640, 420)
+    button = next(b for b in shown.findChildren(QPushButton) if b.text() == "Compile")
+    assert shown.rect().contains(button.geometry().translated(button.parentWidget().pos()))
+    replace_files = next(b for b in shown.findChildren(QCheckBox) if "Replace" in b.text())
+    replace_files.setFocus(Qt.FocusReason.TabFocusReason)
+    area = shown.findChild(QScrollArea)
+    area.ensureWidgetVisible(replace_files)
+    place = replace_files.mapTo(area.viewport(), replace_files.rect().center())
+    assert area.viewport().rect().contains(place)
 
 
 def test_dialog_every_field_has_a_name_and_is_reached_by_tab(dialog, tmp_path, qtbot) -> None:
