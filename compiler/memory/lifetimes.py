@@ -134,6 +134,8 @@ class Scheduling:
         self.by_name = {node.name: node for node in self.nodes}
         self.written, self.outputs = _results(program, self.by_name)
         self.ends = {n for n in (*self.written.values(), *self.outputs) if _is_node(n)}
+        lends = not getattr(options, "alloc_graph_output", True)
+        self.lent = set(filter(_is_node, self.outputs)) if lends else set[torch.fx.Node]()
         self.steps: list[Step] = []
         self.now = 0
         self.stands_for: dict[Slot, Any] = {}
@@ -305,7 +307,11 @@ class Scheduling:
         if given.dynamism or made.dynamism or not given.is_contiguous or not made.is_contiguous:
             return False
         block = self.block_of.get(base)  # pyright: ignore[reportUnknownArgumentType]
-        return block is None or self.blocks[block].planned
+        return block is None or (self.blocks[block].planned and not self._is_lent(block))
+
+    def _is_lent(self, block: int) -> bool:
+        """Return whether the caller lends the memory of a block: only the output itself gets it."""
+        return any(self.block_of.get(self.resolve(node)) == block for node in self.lent)
 
     def _spec(self, slot: Slot, value: torch.Tensor) -> TensorSpec:
         spec = self.specs[slot] = spec_of(value, self.ranges)
@@ -332,11 +338,14 @@ class Scheduling:
         ends = (*self.written, *self.written.values(), *filter(_is_node, self.outputs))
         for node in ends:
             self.use(self.resolve(node), end)
-        if getattr(self.options, "alloc_graph_output", True):
-            return
-        for node in filter(_is_node, self.outputs):
-            index = self.block_of.get(self.resolve(node))
-            if index is not None and self.blocks[index].role is Role.TEMPORARY:
+        results = {self.resolve(node) for node in self.lent}
+        # Results of branches are moved to an output: they are other values, and have memory.
+        moved = {block for slot, block in self.block_of.items() if slot not in results}
+        for slot in results:
+            index = self.block_of.get(slot)
+            if index is None or index in moved:
+                continue
+            if self.blocks[index].role is Role.TEMPORARY:
                 self.blocks[index] = replace(self.blocks[index], role=Role.OUTPUT, planned=False)
 
 

@@ -252,3 +252,27 @@ def test_joint_arena_is_that_of_the_largest_method() -> None:
     joint = edge.to_executorch(ExecutorchBackendConfig(joint_arena=True)).memory_plans
     assert {plan.nbytes for plan in joint.values()} == {alone["large"].nbytes}
     assert alone["small"].nbytes < alone["large"].nbytes
+
+
+def _read_as_views(x: torch.Tensor) -> Any:
+    y = x + 1
+    return y, y.view(-1) * 2, y.unsqueeze(0) - 1
+
+
+def _of_branches(x: torch.Tensor) -> Any:
+    return torch.cond(x.sum() > 0, lambda a: (a.sin(), a + 1), lambda a: (a.cos(), a * 2), (x,))
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("function", [_read_as_views, _of_branches])
+def test_results_in_memory_of_the_caller_may_be_read_and_moved(function: Any, stock: Stock) -> None:
+    module, calls = Apply(function), [(X,), (-X,), (X * 2,)]
+    planning = MemoryPlanningPass(alloc_graph_output=False, alloc_graph_input=False)
+    edge = to_edge(torch.export.export(module, (X,)))
+    program = _planned(planning, edge)
+    wanted = eager_outputs(module, calls)
+    assert_equal(stock.run(program.buffer, [("forward", one) for one in calls]), wanted, 1e-5)
+    method = Runtime().load_program(program.buffer).load_method("forward")
+    assert_equal([[v.clone() for v in method.execute(list(one))] for one in calls], wanted, 1e-5)
+    owned = _planned(MemoryPlanningPass(), edge).memory_plans["forward"].nbytes
+    assert program.memory_plans["forward"].nbytes < owned
