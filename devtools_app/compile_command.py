@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from devtools_app.agreed import agree
 from devtools_app.compile_form import CompileForm
 
 if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
@@ -62,8 +63,7 @@ class CompileCommand:
         if sentence and self.dialog is not None:
             self.dialog.show_problem(sentence)
             return
-        for path in form.runs():  # the dialog has said so
-            self._window.commands.recipes.trust(os.path.abspath(path))
+        agree(os.path.abspath(path) for path in form.runs())  # the dialog has said so
         desk = self._window.desk
         desk.put_settings(replace(desk.settings, last_compile=form))
         if self.dialog is not None:

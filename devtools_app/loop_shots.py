@@ -34,7 +34,6 @@ def write_loop(folder: Path) -> None:
         made = Path(place) / "keyword_spotter"
         _compile(made)
         with shots.open_window([str(made / PROGRAM), str(made / RECORD)]) as window:
-            window.commands.recipes.trust(str(MODULE))
             _steps(window, folder)
             write_panels(window, folder)
             swept = Path(place) / "sweep"

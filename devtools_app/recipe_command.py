@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QMenu
 
+from devtools_app.agreed import agree, is_agreed
 from devtools_app.desk import Notice
 from devtools_app.measuring import Measuring
 from devtools_app.recompiling import Phase, Round
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from inspector.jobs.recipe import Recipe
 
 COMPARE, PANEL = "compare", "recipe"
-_OURS = Path(__file__).resolve().parent
 _OFFER_BELOW = 60  # pixels below the tabs of the views
 _NOTHING = (
     "Nothing tells how this program was made: open its ETRecord with it, or a program that was"
@@ -41,7 +41,6 @@ class RecipeCommand:
     def __init__(self, window: MainWindow) -> None:
         self._window = window
         self._awaited: int | None = None  # the variant that is being opened
-        self._trusted: set[str] = set()
         rounds = window.rounds
         rounds.changed.connect(self._tell)
         rounds.made.connect(self._made)
@@ -73,7 +72,7 @@ class RecipeCommand:
             return
 
         def agreed() -> None:
-            self._trusted.update(code)
+            agree(code)
             self._window.previews.ask(one.draft.present, one.recipe.job)
             then()
 
@@ -100,10 +99,6 @@ class RecipeCommand:
     def _take(self, offer: Offer) -> None:
         self._window.workbench.edit(offer.job)
         self._window.status.say(f"{offer.edit.describe(offer.target)}: Ctrl+R makes it so")
-
-    def trust(self, path: str) -> None:
-        """Take it that the code in a file may be run: the user has had it run."""
-        self._trusted.add(path)
 
     def copy_python(self) -> None:
         """Put a script that makes the program on the clipboard."""
@@ -156,11 +151,7 @@ class RecipeCommand:
         """
         from devtools_app.viewmodels.recipe_texts import code_files
 
-        return tuple(path for path in code_files(job) if not self._is_known(path))
-
-    def _is_known(self, path: str) -> bool:
-        """Return whether the user has agreed to run a file, or it is one of ours."""
-        return path in self._trusted or Path(path).resolve().is_relative_to(_OURS)
+        return tuple(path for path in code_files(job) if not is_agreed(path))
 
     def _start(self, number: int) -> None:
         window = self._window
@@ -209,7 +200,7 @@ class RecipeCommand:
             self._awaited = made.id
             window.store.update(history=with_variant(history, made))
         if outcome is not None:
-            text = f"The new variant was made, but did not run: {outcome.sentence}."
+            text = f"The new variant was made, but did not run: {outcome.sentence.rstrip('.')}."
             window.notice(Notice(text, "warning", outcome.details))
         window.desk.open(found.files)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
@@ -218,10 +220,13 @@ class RunFields(QWidget):
 
     def _show_foreign(self) -> None:
         """Ask for libraries only where the program calls operators that need one."""
-        foreign = self._what.foreign if self._what is not None else ()
+        what = self._what
+        foreign = what.foreign if what is not None else ()
         for widget in (self._loading, self._loading_label):
             widget.setVisible(bool(foreign))
-        self._libraries.setPlaceholderText(f"what registers {', '.join(foreign)}")
+        known = RunForm().loaded(what) if what is not None else ()
+        words = os.pathsep.join(known) or f"what registers {', '.join(foreign)}"
+        self._libraries.setPlaceholderText(words)
         self._libraries.setToolTip("\n".join(foreign))
 
     def _inputs_changed(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from devtools_app.agreed import is_agreed
 from devtools_app.compile_form import paths_in
 from devtools_app.json_file import get_choice, get_int, get_text
 
@@ -22,7 +23,6 @@ ENGINES = ("auto", "native", "torch")
 MOST_RUNS, MOST_THREADS, MOST_SEED = 100_000, 256, 999_999_999
 _WITH_ENGINES = "XnnpackBackend"
 _REPORT = "run.json"
-_KNOWN = ("aten", "prims", "executorch_prim", "dim_order_ops", "quantized_decomposed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Runnable:
         traces: files of the session that are
         engines: whether a backend of the program has several engines
         foreign: operators of the program that are neither torch's nor ExecuTorch's, sorted
+        code: files that registered them when the program was compiled
     """
 
     session: str
@@ -54,6 +55,7 @@ class Runnable:
     traces: tuple[str, ...] = ()
     engines: bool = False
     foreign: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
 
     def cases_of(self, method: str) -> int:
         """Return how many bundled cases a method has."""
@@ -62,6 +64,8 @@ class Runnable:
 
 def runnable(identity: str, session: Session) -> Runnable | None:
     """Return what a session has to run, None without a program."""
+    from inspector.operator_libraries import foreign_operators
+
     kinds: dict[str, list[str]] = {}
     for file in session.files:
         if not file.error:
@@ -73,6 +77,7 @@ def runnable(identity: str, session: Session) -> Runnable | None:
     tables = session.bundled_program_table if kinds.get("bpte") else session.program
     suites = session.bundled.method_test_suites if session.bundled is not None else ()
     traces = (*kinds.get("etdump", ()), *kinds.get("debug_buffer", ()))
+    foreign = foreign_operators(session)
     return Runnable(
         identity,
         program,
@@ -85,15 +90,21 @@ def runnable(identity: str, session: Session) -> Runnable | None:
         traces,
         tables is not None
         and any(one.id == _WITH_ENGINES for plan in tables.plans for one in plan.delegates),
-        _foreign(session),
+        foreign,
+        _registering(session) if foreign else (),
     )
 
 
-def _foreign(session: Session) -> tuple[str, ...]:
-    tables = session.bundled_program_table or session.program
-    plans = tables.plans if tables is not None else ()
-    names = {operator.full_name for plan in plans for operator in plan.operators}
-    return tuple(sorted(name for name in names if name.partition("::")[0] not in _KNOWN))
+def _registering(session: Session) -> tuple[str, ...]:
+    """Return what has registered the operators of a program, as far as its recipe tells."""
+    from inspector.jobs.recipe import RecipeError
+    from inspector.jobs.session_recipe import session_recipe
+    from inspector.operator_libraries import registering_code
+
+    try:
+        return registering_code(session_recipe(session).recipe.job)
+    except RecipeError:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +168,13 @@ class RunForm:
         return "forward" if "forward" in what.methods else next(iter(what.methods), "")
 
     def loaded(self, what: Runnable) -> tuple[str, ...]:
-        """Return the libraries of operators that are loaded: none where none is needed."""
-        return paths_in(self.libraries) if what.foreign else ()
+        """Return the libraries of operators that are loaded: none where none is needed.
+
+        Where the user names none, it is what the recipe has, as far as it may be run.
+        """
+        if not what.foreign:
+            return ()
+        return paths_in(self.libraries) or tuple(path for path in what.code if is_agreed(path))
 
     def target(self, what: Runnable) -> str:
         """Return the folder the files go into."""

@@ -14,13 +14,14 @@ from inspector.cli.job_runs import check_there, finished, refused
 from inspector.cli.options import open_files
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
-from inspector.jobs.description import SourceKind
+from inspector.jobs.description import CompileJob, SourceKind
 from inspector.jobs.executing import BUFFER, INPUTS, TRACE, MeasureJob, RunJob
 from inspector.jobs.gap import GapJob, GapRun
 from inspector.jobs.measure import MeasureRun
 from inspector.jobs.output_folder import HIDDEN, FolderError
 from inspector.jobs.run import CompileRun, ExecutingRun
 from inspector.numerics.report import GapReport, RunGap
+from inspector.operator_libraries import needed_libraries
 from inspector.session import Session
 from schema.errors import Issue
 
@@ -87,16 +88,14 @@ def opened(paths: Sequence[str], options: Namespace, scratch: Path, keep: str = 
         return Subject(open_files(options, paths, strict=True), named, libraries=given)
     before = list(getattr(options, "inputs", ()))
     folder = Path(keep) if keep else scratch
-    issues, libraries = _compiled(paths[0], folder, options)
+    issues, job = _compiled(paths[0], folder, options)
     session = open_files(options, [str(folder)], strict=True)
     options.inputs = [*before, paths[0]]  # not the files that were made
-    return Subject(session, paths[0], folder, issues, libraries)
+    return Subject(session, paths[0], folder, issues, needed_libraries(job, session))
 
 
-def _compiled(
-    path: str, folder: Path, options: Namespace
-) -> tuple[tuple[Issue, ...], tuple[str, ...]]:
-    """Compile a recipe into a folder; return what is to be said of it, and its libraries."""
+def _compiled(path: str, folder: Path, options: Namespace) -> tuple[tuple[Issue, ...], CompileJob]:
+    """Compile a recipe into a folder; return what is to be said of it, and what was compiled."""
     job, issues = known_recipe(path, own_source=True)
     job = replace(job, libraries=tuple(dict.fromkeys((*job.libraries, *options.libraries))))
     for needed in (job.source.path, *job.libraries):
@@ -108,7 +107,7 @@ def _compiled(
     code = [*job.libraries, *([job.source.path] if job.source.kind is SourceKind.PYTHON else ())]
     progress = Progress(sys.stderr, ", ".join(code), verbose=options.verbose)
     finished(running, progress, verbose=options.verbose)
-    return tuple(issues), job.libraries
+    return tuple(issues), job
 
 
 def measured(

@@ -21,6 +21,7 @@ from inspector.jobs.process import COMPARES, COMPILES, EXECUTES, Worker
 from inspector.jobs.run import CompileRun, ExecutingRun, JobRun
 from inspector.load import load_session
 from inspector.numerics.report import GapReport
+from inspector.operator_libraries import needed_libraries
 from inspector.session import Session, SessionOptions
 from inspector.sweeps.grid import Point
 from inspector.sweeps.results import STATIC, PointResult, Status
@@ -199,7 +200,9 @@ class PointTask:
         self._begin("run")
         for method in session.methods:
             folder = self._folder / _named(RUN, method, session)
-            job = RunJob(**self._run_fields(method), runs=self._settings.runs, warmup=WARMUP)
+            job = RunJob(
+                **self._run_fields(session, method), runs=self._settings.runs, warmup=WARMUP
+            )
             yield self._run(job, folder)
             traces.append(str(folder / TRACE))
         timed = load_session([*_paths(session), *traces], _KNOWN_UNIT, strict=True)
@@ -210,7 +213,7 @@ class PointTask:
         for method in session.methods:
             folder = self._folder / _named(NUMBERS, method, session)
             self._begin("values")
-            job = RunJob(**self._run_fields(method), debug_level="intermediate")
+            job = RunJob(**self._run_fields(session, method), debug_level="intermediate")
             outcome = yield self._run(job, folder)
             failure = outcome.result["trace"]["failure"]
             if failure:
@@ -218,7 +221,7 @@ class PointTask:
             self._begin("gap")
             files = (*_paths(session), str(folder / TRACE), str(folder / BUFFER))
             worker = Worker(COMPARES, threads=THREADS)
-            libraries = self.point.job.libraries
+            libraries = needed_libraries(self.point.job, session)
             job = GapJob(files, method, inputs=str(folder / INPUTS), libraries=libraries)
             comparing = GapRun(job, worker=worker)
             yield comparing
@@ -228,14 +231,14 @@ class PointTask:
         evidence = Evidence(session, str(self._folder), gap=GapReport(runs, notes))
         self._metrics[GAP_METRIC] = gap_value(GAP_METRIC, evidence).value
 
-    def _run_fields(self, method: str) -> dict[str, Any]:
+    def _run_fields(self, session: Session, method: str) -> dict[str, Any]:
         return {
             "program": str(self._folder / PROGRAM),
             "method": method,
             "inputs": self._settings.inputs,
             "record": str(self._folder / RECORD),
             "data_files": tuple(str(path) for path in sorted(self._folder.glob("*.ptd"))),
-            "libraries": self.point.job.libraries,
+            "libraries": needed_libraries(self.point.job, session),
             "threads": THREADS,
         }
 

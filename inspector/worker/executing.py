@@ -21,7 +21,7 @@ from runtime import ErrorCode, ExecutionError, Runtime
 from schema.errors import FormatError
 
 _UNREADABLE = (ErrorCode.AccessFailed, ErrorCode.InvalidExternalData, ErrorCode.InvalidProgram)
-_NAME_IT = " A file that registers them with torch is named by --library."
+_NAME_IT = " A library of operators (--library) is a file that registers them with torch."
 _GIVEN = (ErrorCode.InvalidArgument, ErrorCode.NotSupported, ErrorCode.InvalidType)
 
 

@@ -16,6 +16,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
+from devtools_app.agreed import agree
 from devtools_app.edit_menu import EditMenu
 from devtools_app.recipe_command import RecipeCommand
 from devtools_app.recompiling import Phase
@@ -71,8 +72,7 @@ def open_files(window: MainWindow, qtbot, *paths: Path, agreed: bool = True) -> 
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=PATIENCE)
     qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=PATIENCE)
     one = window.workbench.variant
-    for path in code_files(one.draft.present) if agreed and one is not None else ():
-        window.commands.recipes.trust(path)
+    agree(code_files(one.draft.present) if agreed and one is not None else ())
 
 
 def in_front(window: MainWindow, kind: type):

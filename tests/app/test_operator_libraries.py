@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
+from devtools_app.agreed import agree
 from devtools_app.compile_dialog import CompileDialog
 from devtools_app.compile_form import CompileForm, form_from
 from devtools_app.run_form import RunForm, run_form_from, runnable
@@ -95,6 +97,27 @@ def test_run_panel_asks_for_a_library_where_one_is_needed(window, qtbot, made, t
     compared = {row.operator: row.compared for each in report.runs for row in each.rows}
     assert compared.pop("handmade::noted.out") is False
     assert set(compared.values()) == {True}
+
+
+def test_code_of_the_recipe_is_loaded_once_the_user_has_agreed_to_it(
+    window, qtbot, made, tmp_path
+) -> None:
+    source = shutil.copytree(made, tmp_path / "copy") / "source.py"
+    answer = run("compile", f"{source}:net", "-o", tmp_path / "built")
+    assert answer.code == 0, answer.err
+    view = panel(window, qtbot, tmp_path / "built")
+    assert "what registers" in library_field(view).placeholderText()
+    found = window.store.state.open_session
+    assert found is not None
+    what = runnable(found.id, found.session)
+    assert what is not None
+    assert what.code == (str(source),)
+    assert RunForm().job(what).libraries == ()
+    agree((str(source),))
+    assert RunForm().job(what).libraries == (str(source),)
+    assert RunForm(libraries="/mine.py").job(what).libraries == ("/mine.py",)
+    press(view, "Run the program")
+    assert finish(window, qtbot) is Ended.FINISHED
 
 
 def test_no_library_is_asked_for_or_loaded_where_none_is_needed(window, qtbot, made) -> None:

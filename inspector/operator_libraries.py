@@ -1,0 +1,31 @@
+"""Which operators of a program need a library, and what registers them as far as a recipe tells."""
+
+from __future__ import annotations
+
+from inspector.jobs.description import CompileJob, SourceKind
+from inspector.session import Session
+
+# Namespaces whose operators every runtime brings along.
+_KNOWN = ("aten", "prims", "executorch_prim", "dim_order_ops", "quantized_decomposed")
+
+
+def foreign_operators(session: Session) -> tuple[str, ...]:
+    """Return the operators of a program that are neither torch's nor ExecuTorch's, sorted."""
+    tables = session.bundled_program_table or session.program
+    plans = tables.plans if tables is not None else ()
+    names = {operator.full_name for plan in plans for operator in plan.operators}
+    return tuple(sorted(name for name in names if name.partition("::")[0] not in _KNOWN))
+
+
+def registering_code(job: CompileJob) -> tuple[str, ...]:
+    """Return the files a compile has loaded before it knew its operators, in that order.
+
+    A Python source registers operators of its own, or imports what does.
+    """
+    own = (job.source.path,) if job.source.kind is SourceKind.PYTHON else ()
+    return tuple(dict.fromkeys((*job.libraries, *own)))
+
+
+def needed_libraries(job: CompileJob, session: Session) -> tuple[str, ...]:
+    """Return what has to be loaded to run what a compile has made, nothing for most programs."""
+    return registering_code(job) if foreign_operators(session) else ()
