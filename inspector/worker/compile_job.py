@@ -17,6 +17,7 @@ from torch._export.verifier import SpecViolationError
 
 from compiler.errors import UnboundedShapeError, UnsupportedError
 from compiler.stages import StageEvent
+from inspector.api.serde_rewrite import RebuildError
 from inspector.jobs.description import PROGRAM, REPORT, CompileJob, SourceKind
 from inspector.jobs.guard import AUTO, FIX, OFF, GuardReport, repaired
 from inspector.jobs.recipe import recipe_of, sha256_of
@@ -32,6 +33,7 @@ from inspector.worker.made import Made, report, save, write_program, write_recor
 from inspector.worker.recorded import recorded_programs
 from inspector.worker.stage_tables import QUANTIZE, StageTables
 from inspector.worker.warm import Warm
+from schema.errors import FormatError
 from schema.etrecord import sniff as is_record
 from schema.formats import recognise
 from schema.version import __version__
@@ -78,6 +80,10 @@ class Heard:
         elif kind == "warning":
             self.warnings.append(content)
         self.say(kind, **content)
+
+    def warn(self, text: str) -> None:
+        """Take a warning that is of no line."""
+        self("warning", text=text, file="", line=0)
 
     def observe(self, event: StageEvent) -> None:
         """Take an event of the compiler's stages."""
@@ -190,21 +196,27 @@ def source_of(job: CompileJob, folder: Path, heard: Heard) -> Exported:
     load_libraries(job.libraries)
     if job.source.kind is not SourceKind.PYTHON:
         with told(heard, "load"):
-            return _stored(job.source.path, job.methods)
+            return _stored(job.source.path, job.methods, heard)
     if job.python:
         return _exported_elsewhere(job, folder, heard)
     return exporter.exported(job.source.path, job.source.function, job.methods, heard)
 
 
-def _stored(path: str, methods: tuple[str, ...]) -> Exported:
+def _stored(path: str, methods: tuple[str, ...], heard: Heard) -> Exported:
     """Return the programs of a file, which its content says the kind of."""
     with open(path, "rb") as stream:
         head = stream.read(_HEAD)
     if is_record(head) or (head.startswith(_ZIP) and Path(path).suffix == ".etrecord"):
         try:
-            return Exported(recorded_programs(path, methods), {})
+            return Exported(recorded_programs(path, methods, heard.warn), {})
         except KeyError as error:
             raise AnswerError(str(error.args[0])) from error
+        except RebuildError as error:
+            raise UnreadableError(f"{path}: {error}") from error
+        except RuntimeError as error:  # as the documented reader says it
+            if not isinstance(error.__cause__, FormatError):
+                raise
+            raise UnreadableError(str(error.__cause__)) from error
     if not head.startswith(_ZIP):
         known = recognise(memoryview(head))
         found = known.title if known is not None else "neither"

@@ -9,6 +9,8 @@ from inspector.worker import exporter
 from inspector.worker.libraries import lacking, unregistered
 from inspector.worker.quantising import load_operators
 
+_NO_PROGRAM = "error when deserializing the saved file"  # torch of any other archive
+
 
 class UnreadableError(Exception):
     """A source that is no file of its kind."""
@@ -27,6 +29,8 @@ def read_exported(path: str) -> ExportedProgram:
     except Exception as error:
         missing = unregistered(path)
         why = lacking(missing) if missing else exporter.sentence_of(error)
+        if _NO_PROGRAM in why:
+            why = "torch.export.save has not written it"
         raise UnreadableError(f"{path}: torch cannot read this exported program: {why}") from error
 
 

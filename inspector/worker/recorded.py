@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -12,12 +12,14 @@ from torch.export import ExportedProgram
 from compiler.edge.dim_order import NAMESPACE
 from inspector.api.etrecord import ETRecord, parse_etrecord
 from inspector.api.serde_rewrite import OWN_NAMESPACE
-from schema.errors import FormatError
+from schema.errors import FormatError, Severity
 
 FORWARD = "forward"
 
 
-def recorded_programs(path: str, methods: tuple[str, ...]) -> Mapping[str, ExportedProgram]:
+def recorded_programs(
+    path: str, methods: tuple[str, ...], warn: Callable[[str], object] = str
+) -> Mapping[str, ExportedProgram]:
     """Return the programs of an ETRecord by method.
 
     ``forward`` as it was exported where that was recorded, the others as edge programs.
@@ -25,6 +27,7 @@ def recorded_programs(path: str, methods: tuple[str, ...]) -> Mapping[str, Expor
     Args:
         path: of the record
         methods: only these; empty for all
+        warn: told in a sentence where a damaged record may have lost some
 
     Raises: FormatError, OSError if it is no record, or none was recorded; RebuildError if torch
         cannot make a program of it; KeyError naming the methods there are
@@ -40,6 +43,10 @@ def recorded_programs(path: str, methods: tuple[str, ...]) -> Mapping[str, Expor
     missing = [name for name in methods if name not in names]
     if missing:
         raise KeyError(f"no method {missing[0]!r}; there is {', '.join(names)}")
+    damage = next((i for i in record.artifact.issues if i.severity is Severity.ERROR), None)
+    if damage is not None:
+        what = f"{damage.where}: {damage.message}"
+        warn(f"the record is damaged, only what can be read of it is compiled: {what}")
     return {name: _program(record, name) for name in methods or names}
 
 

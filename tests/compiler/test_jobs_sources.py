@@ -218,6 +218,18 @@ def test_recorded_edge_programs_have_the_compilers_operators(path: Path) -> None
         recorded_programs(str(path), ("other",))
 
 
+def test_record_that_lost_a_method_is_warned_of(tmp_path: Path) -> None:
+    whole, said = RECORDS[2].read_bytes(), list[str]()
+    cut = tmp_path / "cut.etrecord"
+    cut.write_bytes(whole[: len(whole) // 2])
+    assert set(recorded_programs(str(cut), (), said.append)) == {"encode"}
+    (warning,) = said
+    assert warning.startswith("the record is damaged, only what can be read of it is compiled: zip")
+    said.clear()
+    assert set(recorded_programs(str(RECORDS[2]), (), said.append)) == {"encode", "decode"}
+    assert said == []
+
+
 @pytest.mark.parametrize("share", [0.02, 0.1])
 def test_record_that_was_cut_off_is_refused_with_what_is_wrong_with_it(
     share: float, tmp_path: Path

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -113,6 +115,24 @@ def test_compile_with_wrong_sources_is_said_before_anything_starts(tmp_path: Pat
         assert answer.err.count("\n") == 1
     assert run("compile", f"{SOURCES}:good").code == 2  # without a folder
     assert run("compile", text, "-o", out, "--python", sys.executable).code == 2
+
+
+def test_compile_of_damaged_sources_is_an_unreadable_file(tmp_path: Path) -> None:
+    archive, odd = tmp_path / "archive.pt2", tmp_path / "odd.etrecord"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("weights", b"1")
+    shutil.copy(archive, tmp_path / "other.etrecord")
+    record = DATA / "extra/two_methods/model.etrecord"
+    odd.write_bytes(record.read_bytes().replace(b'"graph_module"', b'"graph_modulo"'))
+    for source, words in (
+        (archive, "cannot read this exported program: torch.export.save has not written it"),
+        (tmp_path / "other.etrecord", "expected a member ETRECORD_V0 of an ETRecord"),
+        (odd, f"{odd}: torch cannot read "),
+    ):
+        answer = run("compile", source, "-o", tmp_path / "out")
+        assert answer.code == 3, answer.err
+        assert words in answer.err
+        assert not (tmp_path / "out").exists()
 
 
 def test_compile_that_fails_shows_a_traceback_only_when_asked(tmp_path: Path) -> None:
