@@ -159,7 +159,7 @@ def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
     asked = _asked(options)
     issues: list[Issue] = []
     if options.recipe is not None:
-        known, issues = known_recipe(options.recipe, own_source=options.source is None)
+        known, issues = known_recipe(options.recipe, own_source=not options.source)
         asked = merged(known, asked)
     asked = reordered(asked, options)
     for path in (asked.source.path, *asked.libraries):
@@ -176,10 +176,10 @@ def _job(options: Namespace) -> tuple[CompileJob, list[Issue]]:
 
 
 def _asked(options: Namespace) -> CompileJob:
-    if options.source is None and options.recipe is None:
+    if not options.source and options.recipe is None:
         raise CommandError("what is to be compiled? SOURCE or --recipe FILE names it", USAGE)
     try:
-        source = parse_source(options.source) if options.source is not None else Source("")
+        source = parse_source(options.source) if options.source else Source("")
     except SourceError as error:
         raise CommandError(str(error), USAGE) from error
     return CompileJob(
