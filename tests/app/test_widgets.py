@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from itertools import combinations
 
 import pytest
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QtMsgType
@@ -12,7 +11,6 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QPixmap
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QHeaderView,
-    QLabel,
     QMenu,
     QPushButton,
     QTableView,
@@ -32,7 +30,7 @@ from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.dot_list import DotList
-from devtools_app.widgets.empty_state import EmptyState, Need
+from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.fact_panel import FactPanel
 from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.hex_view import HexView
@@ -495,19 +493,6 @@ def test_badge_without_text_is_not_there(qtbot, theme):
     assert badge.isHidden()
 
 
-def test_empty_state_copies_its_command(qtbot, theme):
-    empty = EmptyState(theme, Need("No trace", "Because.", "run --etdump"))
-    qtbot.addWidget(empty)
-    empty.show()
-    qtbot.mouseClick(empty.findChild(QPushButton), Qt.MouseButton.LeftButton)
-    assert QGuiApplication.clipboard().text() == "run --etdump"
-    pressed = []
-    qtbot.mouseClick(
-        empty.add_button("Open…", lambda: pressed.append(1)), Qt.MouseButton.LeftButton
-    )
-    assert pressed == [1]
-
-
 def sheet() -> FactSheet:
     facts = (Fact("p50", "0.548 ms", "548,123 ns"), Fact("memory", "arena 1", link=("arena", 1)))
     source = FactGroup("Source", code=("def f():", "    pass"), first_line=4, marked=5)
@@ -583,27 +568,3 @@ def test_badge_that_has_no_place_yet_is_no_window(theme, qtbot) -> None:
     assert not badge.isVisible()
     badge.set_badge("again")
     assert badge.isVisible()
-
-
-_LONG = "A function that returns a module becomes a program. " * 4
-
-
-@pytest.mark.parametrize(
-    ("height", "said"), [(90, False), (110, False), (130, False), (180, True), (500, True)]
-)
-def test_empty_state_leaves_out_what_it_has_no_height_for(qtbot, theme, height, said):
-    empty = EmptyState(theme, Need("Nothing was compiled yet", _LONG, "etscope compile"))
-    qtbot.addWidget(empty)
-    button = empty.add_button("Compile…", empty.update)
-    empty.resize(560, height)
-    empty.show()
-    own = [one for one in empty.findChildren(QWidget) if one.parent() is empty]
-    shown = [one for one in own if one.isVisible()]
-    assert button in shown
-    for one, other in combinations((one.geometry() for one in shown), 2):
-        assert not one.intersects(other)
-    assert (_LONG in [one.text() for one in shown if isinstance(one, QLabel)]) == said
-    assert empty.toolTip() == ("" if said else _LONG)
-    assert all(empty.rect().contains(one.geometry()) for one in shown)
-    empty.resize(560, 500)
-    assert all(one.isVisible() for one in own)
