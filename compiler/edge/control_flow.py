@@ -118,7 +118,12 @@ class _BodyLowering(GraphLowering):
         self.symbols.learn(new)
 
     def constant(self, scalar: Scalar) -> torch.fx.Node:
-        needed = self.outer.constant(scalar)
+        return self._handed_in(self.outer.constant(scalar))
+
+    def held(self, tensor: torch.Tensor) -> torch.fx.Node:
+        return self._handed_in(self.outer.held(tensor))
+
+    def _handed_in(self, needed: torch.fx.Node) -> torch.fx.Node:
         if needed not in self.extra:
             self.extra.append(needed)
         return self._take_in(needed)

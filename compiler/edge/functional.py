@@ -13,6 +13,7 @@ from torch.export import ExportedProgram
 
 from compiler.edge.decompositions import torchs_rule
 from compiler.edge.twins import has_functional_twin, returns_alias
+from compiler.errors import UnsupportedError
 from compiler.untyped import HigherOrderOperator, OpOverload, aten
 
 _config: Any = cast("Any", export_config)
@@ -43,7 +44,10 @@ def functionalised(program: ExportedProgram, apart: Sequence[Any] = ()) -> Expor
     with warnings.catch_warnings(), form:  # torch copies a class of its own that it has deprecated
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
         untyped: Any = program
-        return untyped.run_decompositions({op: torchs_rule(op) for op in apart})
+        try:
+            return untyped.run_decompositions({op: torchs_rule(op) for op in apart})
+        except RuntimeError as error:
+            raise UnsupportedError(f"torch cannot take out what is written: {error}") from error
 
 
 def _bodies_write(program: ExportedProgram) -> bool:
@@ -55,6 +59,8 @@ def _bodies_write(program: ExportedProgram) -> bool:
 
 def _writes(node: torch.fx.Node) -> bool:
     target: Any = node.target
+    if target is aten.detach_.default:
+        return False  # behind each tensor that a body makes of numbers; it changes no element
     return isinstance(target, OpOverload) and (bool(target._schema.is_mutable) or _is_hard(node))
 
 

@@ -76,6 +76,10 @@ class GraphLowering:
         """Return what stands for a number as a tensor."""
         raise NotImplementedError
 
+    def held(self, tensor: torch.Tensor) -> torch.fx.Node:
+        """Return what stands for a tensor that a body of control flow holds."""
+        raise NotImplementedError
+
     def wrote_input(self, node: torch.fx.Node, new: Any) -> None:  # noqa: ANN401
         """Note that an input is written in place."""
         raise NotImplementedError
@@ -124,6 +128,9 @@ class GraphLowering:
 
     def _body(self, node: torch.fx.Node) -> None:
         found = getattr(self.owner, str(node.target), None)
+        if isinstance(found, torch.Tensor):
+            self.made[node] = self.held(found)
+            return
         if not isinstance(found, torch.fx.GraphModule) and not is_lowered_module(found):
             raise UnsupportedError(f"the attribute {node.target} is no body of control flow")
         self.made[node] = found

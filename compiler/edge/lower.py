@@ -16,7 +16,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from compiler.config import EdgeCompileConfig
 from compiler.edge.composed import lower_call
-from compiler.edge.dim_order import CLONE_DIM_ORDER, dim_order_of
+from compiler.edge.dim_order import CLONE_DIM_ORDER, dim_order_of, is_dense
 from compiler.edge.graph_lowering import GraphLowering, Shared
 from compiler.edge.lineage import Lineage
 from compiler.edge.ops import edge_op
@@ -93,12 +93,23 @@ class _ProgramLowering(GraphLowering):
         """Make an input of the method, or a parameter, buffer or constant."""
         new = self.graph.placeholder(node.name)
         new.name = node.name  # fx renames builtins such as "input"; the signature would not match
-        new.meta = dict(node.meta)
+        new.meta = {**node.meta, "val": self._as_given(node)}
         self.made[node] = self.placeholders[node.name] = self.last_placeholder = new
         self.symbols.learn(new)
         spec = self.kinds.get(node.name)
         if self.anchor is None and spec is not None and spec.kind == InputKind.USER_INPUT:
             self.anchor = new
+
+    def _as_given(self, node: torch.fx.Node) -> Any:  # noqa: ANN401
+        """Return what an input is: an example cut out of another tensor stands for a whole one."""
+        value = node.meta.get("val")
+        spec = self.kinds.get(node.name)
+        if not isinstance(value, torch.Tensor) or spec is None:
+            return value
+        sizes: Any = (*value.shape, *value.stride())
+        if spec.kind != InputKind.USER_INPUT or not all(isinstance(n, int) for n in sizes):
+            return value
+        return value if is_dense(value) else self.plain(value)
 
     def wrote_input(self, node: torch.fx.Node, new: Any) -> None:  # noqa: ANN401
         """Note what is written back at the end."""
@@ -109,14 +120,24 @@ class _ProgramLowering(GraphLowering):
         tensor = torch.tensor(scalar.value, dtype=scalar.dtype)
         key = (tensor.dtype, type(scalar.value), repr(scalar.value))
         if key not in self.numbers:
-            name = f"_lifted_tensor_constant{len(self.lifted)}"
-            with self._before_inputs():
-                node = self.graph.placeholder(name)
-            with self.shared.mode:
-                node.meta = {"val": torch.empty((), dtype=tensor.dtype)}
-            self.numbers[key] = node
-            self.lifted[name] = tensor
+            self.numbers[key] = self._lifted(tensor)
         return self.numbers[key]
+
+    def held(self, tensor: torch.Tensor) -> torch.fx.Node:
+        """Return the placeholder of a tensor that a body holds, in front of the user's inputs."""
+        key = id(tensor)  # it is kept by what was given
+        if key not in self.numbers:
+            self.numbers[key] = self._lifted(tensor.detach().contiguous())
+        return self.numbers[key]
+
+    def _lifted(self, tensor: torch.Tensor) -> torch.fx.Node:
+        name = f"_lifted_tensor_constant{len(self.lifted)}"
+        with self._before_inputs():
+            node = self.graph.placeholder(name)
+        with self.shared.mode:
+            node.meta = {"val": torch.empty(tuple(tensor.shape), dtype=tensor.dtype)}
+        self.lifted[name] = tensor
+        return node
 
     def _before_inputs(self) -> Any:  # noqa: ANN401
         if self.anchor is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import torch
 from torch.export import ExportedProgram
 
 from compiler.emit.delegates import DelegateMaps
@@ -103,6 +104,8 @@ class ETRecord:
     def _contents(self, saved: SavedStates) -> Iterator[Content]:
         yield Content(m.MARKER, b"")
         exported = self._source.exported.get(_FORWARD)
+        if exported is not None and _bodies_hold_tensors(exported):
+            exported = None  # the format has no place for them; the edge program has them lifted
         numbers = GraphNumbers(exported.graph if exported is not None else None)
         if exported is not None:
             yield from _program(m.EXPORTED, exported, saved, numbers, edge=False)
@@ -129,6 +132,17 @@ class ETRecord:
             yield Content(m.INPUTS, torch_save(self._inputs))
         if exported is not None:
             yield Content(m.GRAPH_ID, _json(numbers.of(id(exported.graph))))
+
+
+def _bodies_hold_tensors(program: ExportedProgram) -> bool:
+    """Return whether a body of control flow made a tensor of numbers, which it then holds."""
+    modules: Any = program.graph_module.modules()
+    return any(
+        node.op == "get_attr" and isinstance(getattr(module, str(node.target), None), torch.Tensor)
+        for module in modules
+        if isinstance(module, torch.fx.GraphModule)
+        for node in module.graph.nodes
+    )
 
 
 def _program(

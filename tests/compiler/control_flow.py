@@ -88,6 +88,22 @@ def _number_of_tensor(x: torch.Tensor) -> torch.Tensor:
     return x * x.sum().item()
 
 
+def _tensors_in_bodies(x: torch.Tensor) -> Any:
+    def step(i: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        def inner(j: torch.Tensor, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return j + 1, z + j
+
+        return i + 1, while_loop(lambda j, _: j < 2, inner, (torch.tensor(0), y))[1] * 1.5
+
+    row = torch.cond(
+        x.sum() > 0,
+        lambda a: a * torch.tensor([1.0, 2.0, 3.0]),
+        lambda a: a + torch.tensor(3),
+        (x,),
+    )
+    return row, while_loop(lambda i, _: i < 3, step, (torch.tensor(0), x))
+
+
 ROWS = {0: torch.export.Dim("rows", min=2, max=9)}
 X, UP, DOWN = torch.randn(4, 3), torch.rand(4, 3), -torch.rand(4, 3)
 
@@ -105,6 +121,7 @@ SAMPLES: dict[str, Sample] = {
     "map_two": of(_map_two, X, X[0].clone(), further=((DOWN, X[1].clone()),)),
     "nested_loops": of(_nested_loops, X, further=((UP,),)),
     "number_of_tensor": of(_number_of_tensor, X, further=((UP,),)),
+    "tensors_in_bodies": of(_tensors_in_bodies, UP, further=((DOWN,), (X,))),
     "scan": of(_scan, X, X[0].clone(), further=((UP, X[1].clone()),)),
     "while_loop": of(_while, X, further=((UP,),)),
     "while_loop_number": of(_while_number, X, further=((UP,),)),

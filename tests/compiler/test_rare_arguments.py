@@ -108,3 +108,24 @@ def test_sizes_are_read_first_so_that_no_input_is_kept_for_them() -> None:
     assert sum(plans.execution_plan[0].non_const_buffer_sizes) == 2 * 9 * 4 * 4  # one in, one out
     reads = [place for place, node in enumerate(calls) if "sym_size" in str(node.target)]
     assert reads == [0]
+
+
+@pytest.mark.interop
+def test_example_cut_out_of_another_tensor_stands_for_a_whole_one(stock: Stock) -> None:
+    rows = torch.arange(24.0).reshape(4, 6)
+    for example in (rows[::2, 1:4], rows[:2, :1].expand(2, 3)):
+        module = module_of(of(lambda x: (x * 2, x.sum(0), x.t(), x.reshape(-1))))
+        program = torch.export.export(module, (example,))
+        whole = (torch.tensor([[1.0, 5.0, -2.0], [0.5, 7.0, 3.0]]),)
+        found = stock.run(to_edge(program).to_executorch().buffer, [("forward", whole)])
+        assert_equal(found, eager_outputs(module, [whole]), 1e-5)
+
+
+def test_writes_that_torch_cannot_take_out_are_one_error() -> None:
+    def written(x: torch.Tensor) -> torch.Tensor:
+        branch = lambda a: a.clone().add_(torch.tensor([1.0, 2.0]))  # noqa: E731
+        return torch.cond(x.sum() > 0, branch, lambda a: a.cos(), (x,))
+
+    program = torch.export.export(module_of(of(written)), (torch.ones(2),))
+    with pytest.raises(UnsupportedError, match="cannot take out what is written"):
+        to_edge(program)
