@@ -26,7 +26,7 @@ class Block:
     Attributes:
         name: of the value it was made for
         nbytes: at the upper bound of its shape, before alignment
-        first: instruction that writes it, 0 for inputs
+        first: instruction that writes it, from 1; 0 for inputs, which are there before
         last: last instruction that uses it, inclusive
         role: why it is there
         planned: whether it gets a place; the caller supplies memory for the others

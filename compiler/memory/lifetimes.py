@@ -137,7 +137,7 @@ class Scheduling:
         lends = not getattr(options, "alloc_graph_output", True)
         self.lent = set(filter(_is_node, self.outputs)) if lends else set[torch.fx.Node]()
         self.steps: list[Step] = []
-        self.now = 0
+        self.now = 1  # inputs are there at 0, before the first instruction
         self.stands_for: dict[Slot, Any] = {}
         self.blocks: list[Block] = []
         self.block_of: dict[Slot, int] = {}

@@ -276,3 +276,13 @@ def test_results_in_memory_of_the_caller_may_be_read_and_moved(function: Any, st
     assert_equal([[v.clone() for v in method.execute(list(one))] for one in calls], wanted, 1e-5)
     owned = _planned(MemoryPlanningPass(), edge).memory_plans["forward"].nbytes
     assert program.memory_plans["forward"].nbytes < owned
+
+
+def test_memory_of_inputs_that_nobody_reads_is_free_before_the_first_instruction() -> None:
+    module = Apply(lambda a, _b, _c: (a + 1).exp())
+    program = to_edge(torch.export.export(module, (X, Y, Y))).to_executorch()
+    plan = program.memory_plans["forward"]
+    assert plan.nbytes == plan.lower_bound == 3 * 16  # the inputs; two results lie over two of them
+    method = Runtime().load_program(program.buffer).load_method("forward")
+    for given in (X, Y):
+        assert_equal([method.execute([given, Y, X])], [[(given + 1).exp()]], 1e-6)
