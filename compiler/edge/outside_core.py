@@ -36,6 +36,10 @@ def _power_of_two(x: Any, places: Any) -> int | None:  # noqa: ANN401
     return 1 << places if 0 <= places < torch.iinfo(x.dtype).bits - 1 else None
 
 
+def _exp2(x: Any) -> Any:  # noqa: ANN401
+    return aten.pow.Scalar(2.0, x)
+
+
 def _var_mean(
     x: Any,  # noqa: ANN401
     dim: Any = None,  # noqa: ANN401
@@ -64,6 +68,7 @@ RULES: dict[Any, Callable[..., Any]] = {
     aten.__rshift__.Scalar: _right_shift,
     aten.bitwise_left_shift.Tensor_Scalar: _left_shift,
     aten.bitwise_right_shift.Tensor_Scalar: _right_shift,
+    aten.exp2.default: _exp2,
     aten.rrelu.default: _rrelu,
     aten.var_mean.correction: _var_mean,
     **{

@@ -62,6 +62,7 @@ def _dynamic(forward: Any) -> Sample:
 
 SAMPLES: dict[str, Sample] = {
     "cut": _dynamic(_cut),
+    "exp2": of(lambda x: (x.exp2(), x.int().exp2()), IMAGE * 3),
     "folded": of(lambda x: F.fold(F.unfold(x, 2, stride=2), (4, 4), 2, stride=2), SQUARE),
     "pads": of(_pads, IMAGE),
     "pads_dynamic": _dynamic(_pads_what_was_cut),
