@@ -23,7 +23,18 @@ from compiler.emit.values import ValueTable, scalar_value
 from compiler.errors import CompileError, PlanError, UnsupportedError, at
 from compiler.memory.blocks import MemoryPlan
 from compiler.memory.lifetimes import Schedule
-from compiler.memory.steps import Call, Jump, Label, Move, Raw, Slot, View, Write, results_of
+from compiler.memory.steps import (
+    Call,
+    Jump,
+    Label,
+    Move,
+    Raw,
+    SizedView,
+    Slot,
+    View,
+    Write,
+    results_of,
+)
 from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, aten
 from schema.garbage import uncollected
 from schema.program import model as m
@@ -159,6 +170,7 @@ class _Emission:
         act: dict[type[Any], Any] = {
             Call: self._call,
             View: self._view,
+            SizedView: self._sized_view,
             Raw: self._raw,
             Write: self._write,
             Move: self._move,
@@ -284,6 +296,14 @@ class _Emission:
         assert isinstance(base, m.Tensor)
         constant = base.data_buffer_idx if base.allocation_info is None else 0
         self._tensor((node, 0), constant)
+
+    def _sized_view(self, step: SizedView) -> None:
+        """Show memory in sizes of the run; the tensor gets its memory from the instruction."""
+        node = step.node
+        base = self._value(self.steps.resolve(node.args[0]))
+        sizes = self.table.literal(list(step.sizes), "SymInt[]")
+        made = self.index[node, 0] = self.table.tensor(self.steps.specs[node, 0], 0, None, None)
+        self._instruction("executorch_prim::et_view", "default", [base, sizes, made], node)
 
     def _call(self, step: Call) -> None:
         node = step.node

@@ -23,6 +23,7 @@ from compiler.memory.steps import (
     Jump,
     Move,
     Raw,
+    SizedView,
     Slot,
     Step,
     View,
@@ -35,6 +36,7 @@ from compiler.passes.memory import IN_PLACE_OF
 from compiler.untyped import HigherOrderOperator, aten, ranges_of
 from schema.garbage import uncollected
 
+_VIEW = edge_op(aten.view_copy.default)
 _SAME_BYTES = frozenset(
     edge_op(op)
     for op in (
@@ -272,9 +274,10 @@ class Scheduling:
                 self._spec((node, index), value)
         for used in nodes_in((node.args, node.kwargs)):
             self.use(self.resolve(used), self.now)
-        if self._is_static_view(node):
+        if self._shares_memory(node):
             base = self.resolve(node.args[0])
-            self.steps.append(View(node))
+            sizes = _sizes_of_run(node) if self._is_dynamic(node) else None
+            self.add(View(node) if sizes is None else SizedView(node, sizes))
             if base in self.block_of:
                 self.block_of[node, 0] = self.block_of[base]
             return
@@ -297,14 +300,21 @@ class Scheduling:
             return None
         return block if self.specs[base] == self.specs[node, 0] else None
 
-    def _is_static_view(self, node: torch.fx.Node) -> bool:
+    def _is_dynamic(self, node: torch.fx.Node) -> bool:
+        """Return whether a view has other sizes in each run, or what it views has."""
+        return bool(self.specs[self.resolve(node.args[0])].dynamism or self.specs[node, 0].dynamism)
+
+    def _shares_memory(self, node: torch.fx.Node) -> bool:
+        """Return whether a node is a view in the memory of its first argument, not a copy."""
         base = self.resolve(node.args[0]) if node.args else None
         if node.target not in _SAME_BYTES or node in self.ends or not isinstance(base, tuple):
             return False
         if not self.elide_views or base[0].name in self.not_viewed:  # pyright: ignore[reportUnknownMemberType]
             return False
         given, made = self.specs[base], self.specs[node, 0]
-        if given.dynamism or made.dynamism or not given.is_contiguous or not made.is_contiguous:
+        if not given.is_contiguous or not made.is_contiguous or given.nbytes != made.nbytes:
+            return False
+        if self._is_dynamic(node) and _sizes_of_run(node) is None:
             return False
         block = self.block_of.get(base)  # pyright: ignore[reportUnknownArgumentType]
         return block is None or (self.blocks[block].planned and not self._is_lent(block))
@@ -375,6 +385,16 @@ def _results(
         else:
             written[by_name[placeholders[spec.target or ""]]] = value
     return written, tuple(outputs)
+
+
+def _sizes_of_run(node: torch.fx.Node) -> tuple[int | torch.fx.Node, ...] | None:
+    """Return the sizes of a view as a program can give them, None where it cannot."""
+    if node.target == _VIEW:
+        given: Any = node.args[1]
+        return tuple(given)
+    shape: Any = node.meta["val"].shape
+    sizes = tuple(size if isinstance(size, int) else -1 for size in shape)
+    return sizes if sizes.count(-1) <= 1 else None
 
 
 def _is_node(value: object) -> bool:

@@ -18,7 +18,7 @@ from compiler.emit.out_variants import OutVariant, find_out_variant
 from compiler.memory.lifetimes import Schedule
 from compiler.memory.options import SPECS
 from compiler.memory.specs import TensorSpec as FrozenSpec
-from compiler.memory.steps import Slot, View, results_of
+from compiler.memory.steps import SizedView, Slot, View, results_of
 from compiler.memory.tensor_spec import TensorSpec
 from compiler.passes.memory import alloc, view
 from compiler.untyped import aten
@@ -40,7 +40,7 @@ class OutGraph:
             steps: its schedule
         """
         self._steps = steps
-        self._views = {step.node for step in steps.steps if isinstance(step, View)}
+        self._views = {step.node for step in steps.steps if isinstance(step, View | SizedView)}
         self._specs: dict[Slot, TensorSpec] = {}
         self.of_block: dict[int, TensorSpec] = {}
         self.module = self._module(program.graph_module, written=steps.written)

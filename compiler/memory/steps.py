@@ -26,6 +26,19 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class SizedView:
+    """A node that becomes another view of its first argument's memory, in sizes of the run.
+
+    Attributes:
+        node: where it comes from
+        sizes: numbers, nodes that make them, and at most one -1 for what is left
+    """
+
+    node: torch.fx.Node
+    sizes: tuple[int | torch.fx.Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Raw:
     """A call of a kernel with given arguments.
 
@@ -80,7 +93,7 @@ class Jump:
     target: Label
 
 
-Step = Call | View | Raw | Write | Move | Label | Jump
+Step = Call | View | SizedView | Raw | Write | Move | Label | Jump
 """One step of a method."""
 
 
