@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inspector.join_index import join_index
+from inspector.numerics.join import join_method
+from inspector.numerics.traced import instruction_outputs
 from inspector.session import Session
 from inspector.source import user_frame
+from schema.graph import GraphNode
 from schema.identity_cache import identity_cache
 
 
@@ -29,34 +32,43 @@ class ValueSource:
 def value_sources(session: Session, method: str) -> dict[int, ValueSource]:
     """Return value index -> source of each value the record can name; never a guess.
 
-    Outputs are named by the node that is known to be the instruction that writes them: a node of
-    its own, or the last of several that share its handle. Inputs are named by position.
+    An operator of the user's may become several nodes and instructions of one debug handle. Which
+    of them makes a value is told by what it reads, as the numeric gap tells it; where that is not
+    known a value has the name of the only node there is, or none. Inputs are named by position.
     """
     program, record = session.program, session.record
     if program is None or record is None or method not in session.methods:
         return {}
-    index = join_index(session, method)
+    index, join = join_index(session, method), join_method(session, method)
     graph = index.graph
     if graph is None or graph.source != "record":
         return {}
     found: dict[int, ValueSource] = {}
-    for step, touched in enumerate(index.operands):
-        names = index.instruction_nodes.get(step, ())
-        if not names:
+    for output in instruction_outputs(program, method):
+        target = join.targets.get((output.instruction, output.slot))
+        names = index.instruction_nodes.get(output.instruction, ())
+        if target is not None and target.same and join.graph is not None:
+            maker = join.graph.makers.get(target.value)
+            node, name = maker[0].node if maker is not None else None, target.value[1]
+        elif (
+            target is None
+            and len(names) == 1
+            and len(index.operands[output.instruction].writes) == 1
+        ):
+            node, name = graph.nodes[graph.by_name[names[0]]].node, names[0]
+        else:
             continue
-        node = graph.nodes[graph.by_name[names[-1]]]
-        frame = user_frame(node.node.stack_trace)
-        place = frame.label if frame is not None else ""
-        outputs = node.node.outputs
-        several = len(touched.writes) > 1
-        if several and len(outputs) != len(touched.writes):
-            continue  # a delegate with several outputs: which node makes which is not recorded
-        for position, value in enumerate(touched.writes):
-            name = outputs[position] if several else node.name
-            found.setdefault(value, ValueSource(name, node.node.module_path, place))
+        found.setdefault(output.value, _source(name, node))
     plan = program.plan(method)
     recorded = record.edge_graph(method)
     if recorded is not None and len(recorded.inputs) == len(plan.inputs):
         for name, value in zip(recorded.inputs, plan.inputs, strict=True):
             found[value] = ValueSource(name, "", "")
     return found
+
+
+def _source(name: str, node: GraphNode | None) -> ValueSource:
+    if node is None:
+        return ValueSource(name, "", "")
+    frame = user_frame(node.stack_trace)
+    return ValueSource(name, node.module_path, frame.label if frame is not None else "")

@@ -107,6 +107,13 @@ class MethodFacts:
         self.calls = _taken(session, graph, method, self.flat, self.plan)
         self.delegated = {node.place for nodes in self.calls.values() for node in nodes}
         self.mapped = {handle for own in self.handles.values() for handle in own}
+        self._reads: dict[int, list[int]] = {}
+        self._silent = frozenset(
+            step
+            for step, (_, _, instruction) in enumerate(instructions(self.plan))
+            if isinstance(call := instruction.instr_args, m.KernelCall)
+            and writes_in_place(self.plan, call)
+        )
         self._index()
 
     def _index(self) -> None:
@@ -159,6 +166,12 @@ class MethodFacts:
 
     def tensor_reads(self, step: int) -> list[int]:
         """Return the tensors a kernel call reads, in the order of its arguments."""
+        found = self._reads.get(step)
+        if found is None:
+            found = self._reads[step] = self._tensor_reads(step)
+        return found
+
+    def _tensor_reads(self, step: int) -> list[int]:
         instruction = instructions(self.plan)[step][2].instr_args
         if not isinstance(instruction, m.KernelCall):
             return []
@@ -181,9 +194,7 @@ class MethodFacts:
 
         The recorded call of an operator that returns nothing begins with that nothing.
         """
-        call = instructions(self.plan)[step][2].instr_args
-        silent = isinstance(call, m.KernelCall) and writes_in_place(self.plan, call)
-        return node.writes[1:] if silent else node.writes
+        return node.writes[1:] if step in self._silent else node.writes
 
     def alike(self, output: Output, value: Value) -> bool:
         """Return whether type and shape of an output do not contradict a value."""

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from inspector.join_index import join_index
+from inspector.node_index import base_operator
+from inspector.numerics.traced import KERNEL, instruction_outputs
 from inspector.session import SessionOptions
 from inspector.source import SourceFrame, find_file, frames, read_source, user_frame
 from inspector.value_sources import value_sources
@@ -97,3 +99,24 @@ def test_value_sources_give_no_name_to_two_values_of_one_instruction(folder: str
     for touched in join_index(one, "forward").operands:
         names = [found[value].name for value in set(touched.writes) if value in found]
         assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("folder", ["tinygpt_portable", "convnet_portable"])
+def test_values_of_one_handle_have_each_the_name_of_what_made_it(folder: str) -> None:
+    path = DATA / f"corpus/v1.5.1/{folder}"
+    one = session(path)
+    program, record = one.program, one.record
+    assert program is not None
+    assert record is not None
+    plan, graph = program.plan("forward"), record.edge_graph("forward")
+    assert graph is not None
+    operators = {node.name: base_operator(node.target) for node in graph.nodes}
+    found = value_sources(one, "forward")
+    made: dict[str, list[int]] = {}
+    for output in instruction_outputs(program, "forward"):
+        if output.value in found and output.value not in plan.inputs:
+            made.setdefault(found[output.value].name, []).append(output.instruction)
+            operator = operators.get(found[output.value].name)
+            assert operator in (None, base_operator(output.operator)) or output.kind != KERNEL
+    assert len(made) > 5
+    assert all(len(set(steps)) == 1 for steps in made.values())
