@@ -29,6 +29,9 @@ def page(made: Sequence[Trial]) -> str:
     for trial in made:
         key = (trial.operator, str(trial.dtype).removeprefix("torch."))
         found.setdefault(key, set()).add(trial.verdict)
+    for name, entry in DIFFERS.items():
+        for column in entry.varies.split():
+            found.setdefault((name, column), set()).add("differs")
     names = sorted({trial.operator for trial in made} | set(NOT_COMPARED))
     for name in names:
         marks = [_mark(found.get((name, column), set())) for column in columns]
