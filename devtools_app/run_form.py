@@ -97,9 +97,9 @@ def runnable(identity: str, session: Session) -> Runnable | None:
 
 def _registering(session: Session) -> tuple[str, ...]:
     """Return what has registered the operators of a program, as far as its recipe tells."""
+    from inspector.jobs.description import registering_code
     from inspector.jobs.recipe import RecipeError
     from inspector.jobs.session_recipe import session_recipe
-    from inspector.operator_libraries import registering_code
 
     try:
         return registering_code(session_recipe(session).recipe.job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.jobs.description import CompileJob, SourceKind
+from inspector.jobs.description import CompileJob, registering_code
 from inspector.session import Session
 
 # Namespaces whose operators every runtime brings along.
@@ -15,15 +15,6 @@ def foreign_operators(session: Session) -> tuple[str, ...]:
     plans = tables.plans if tables is not None else ()
     names = {operator.full_name for plan in plans for operator in plan.operators}
     return tuple(sorted(name for name in names if name.partition("::")[0] not in _KNOWN))
-
-
-def registering_code(job: CompileJob) -> tuple[str, ...]:
-    """Return the files a compile has loaded before it knew its operators, in that order.
-
-    A Python source registers operators of its own, or imports what does.
-    """
-    own = (job.source.path,) if job.source.kind is SourceKind.PYTHON else ()
-    return tuple(dict.fromkeys((*job.libraries, *own)))
 
 
 def needed_libraries(job: CompileJob, session: Session) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from devtools_app.variants import Variant
 from devtools_app.viewmodels.recipe_form import change_line
-from inspector.jobs.description import CompileJob, SourceKind
+from inspector.jobs.description import CompileJob, registering_code
 from inspector.jobs.recipe import RECIPE, RecipeError, parse_recipe
 from inspector.jobs.recipe_script import python_script
 
@@ -80,9 +80,8 @@ def commands(one: Variant) -> str:
 
 def code_files(job: CompileJob) -> tuple[str, ...]:
     """Return the files whose code a compile runs."""
-    own = (job.source.path,) if job.source.kind is SourceKind.PYTHON else ()
     others = (text.partition(".py:")[0] + ".py" for text in job.partitioners if ".py:" in text)
-    return tuple(dict.fromkeys((*job.libraries, *own, *others)))
+    return tuple(dict.fromkeys((*registering_code(job), *others)))
 
 
 def _saved(one: Variant) -> Path | None:

@@ -36,6 +36,7 @@ from inspector.jobs.description import (
     SourceError,
     SourceKind,
     parse_source,
+    registering_code,
 )
 from inspector.jobs.emission import PASSES, WordError, check_passes, config_of
 from inspector.jobs.guard import (
@@ -148,8 +149,7 @@ def run(options: Namespace) -> Answer:
         )
     except FolderError as error:
         raise refused(error) from error
-    code = [*job.libraries, *([job.source.path] if job.source.kind is SourceKind.PYTHON else ())]
-    progress = Progress(sys.stderr, ", ".join(code), verbose=options.verbose)
+    progress = Progress(sys.stderr, ", ".join(registering_code(job)), verbose=options.verbose)
     outcome = finished(running, progress, verbose=options.verbose)
     return _answer(outcome.result, str(options.folder), issues)
 

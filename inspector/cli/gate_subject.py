@@ -14,7 +14,7 @@ from inspector.cli.job_runs import check_there, finished, refused
 from inspector.cli.options import open_files
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
-from inspector.jobs.description import CompileJob, SourceKind
+from inspector.jobs.description import CompileJob, registering_code
 from inspector.jobs.executing import BUFFER, INPUTS, TRACE, MeasureJob, RunJob
 from inspector.jobs.gap import GapJob, GapRun
 from inspector.jobs.measure import MeasureRun
@@ -104,8 +104,7 @@ def _compiled(path: str, folder: Path, options: Namespace) -> tuple[tuple[Issue,
         running = CompileRun(job, folder, force=options.force, timeout=options.timeout)
     except FolderError as error:
         raise refused(error) from error
-    code = [*job.libraries, *([job.source.path] if job.source.kind is SourceKind.PYTHON else ())]
-    progress = Progress(sys.stderr, ", ".join(code), verbose=options.verbose)
+    progress = Progress(sys.stderr, ", ".join(registering_code(job)), verbose=options.verbose)
     finished(running, progress, verbose=options.verbose)
     return tuple(issues), job
 

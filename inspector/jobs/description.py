@@ -190,6 +190,15 @@ class CompileJob:
     libraries: tuple[str, ...] = ()
 
 
+def registering_code(job: CompileJob) -> tuple[str, ...]:
+    """Return the files a compile has loaded before it knew its operators, in that order.
+
+    A Python source registers operators of its own, or imports what does.
+    """
+    own = (job.source.path,) if job.source.kind is SourceKind.PYTHON else ()
+    return tuple(dict.fromkeys((*job.libraries, *own)))
+
+
 def job_content(job: CompileJob) -> dict[str, Any]:
     """Return a job as a JSON object."""
     return asdict(job)
