@@ -27,9 +27,10 @@ from compiler import (
     to_edge_transform_and_lower,
 )
 from compiler.backends.demo import BackendWithCompilerDemo
+from inspector.compat.names import places
 from schema import etrecord
 from tests.compiler.delegation import ByNode, edge, exported, payloads
-from tests.compiler.stock import ROOT, Stock
+from tests.compiler.stock import Stock
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 _IMPORT = re.compile(r"^from (executorch[\w.]*) import \(?", re.MULTILINE)
@@ -70,16 +71,9 @@ PROGRAMS: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]] = {
 }
 
 
-def _table() -> dict[str, str]:
-    """Return our module of each stock module, as docs/compiler.md has it."""
-    text = (ROOT / "docs" / "compiler.md").read_text()
-    rows = re.findall(r"^\| `([\w.]+)` \| ([^|]+) \| `([\w.]+)`", text, re.MULTILINE)
-    return {stock: ours for stock, _, ours in rows}
-
-
 def _wheel_module(name: str, known: dict[str, Any]) -> Any:
     """Run a file of the wheel with nothing but its import lines changed as the table says."""
-    table = _table()
+    table = {stock: place.module for (stock, _), place in places().items()}
     spec = importlib.util.find_spec("executorch")
     assert spec is not None
     assert spec.submodule_search_locations is not None
@@ -91,16 +85,6 @@ def _wheel_module(name: str, known: dict[str, Any]) -> Any:
     module.__dict__.update(known)
     exec(compile(text, str(file), "exec"), module.__dict__)
     return module
-
-
-def test_every_name_of_the_table_is_there() -> None:
-    text = (ROOT / "docs" / "compiler.md").read_text()
-    for _, names, ours in re.findall(
-        r"^\| `([\w.]+)` \| ([^|]+) \| `([\w.]+)`", text, re.MULTILINE
-    ):
-        module = importlib.import_module(ours)
-        for name in names.split(","):
-            assert getattr(module, name.strip()) is not None
 
 
 def test_demonstrations_of_the_wheel_run_with_only_their_imports_changed(

@@ -1,0 +1,1 @@
+"""Documented names of the `executorch` package and where they are here."""

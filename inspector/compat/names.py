@@ -1,0 +1,235 @@
+"""Where each documented name of the `executorch` package is here.
+
+One row a stock module and a module of ours; a name that has another one here is `stock=ours`. The
+tables of docs/python-api.md, `etscope port` and the run of the original test suites all read it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+_ROWS: tuple[tuple[str, str, str], ...] = (
+    (
+        "executorch.backends.transforms.duplicate_dynamic_quant_chain",
+        "compiler",
+        "DuplicateDynamicQuantChainPass",
+    ),
+    (
+        "executorch.backends.xnnpack.partition.xnnpack_partitioner",
+        "compiler.backends.xnnpack",
+        "XnnpackDynamicallyQuantizedPartitioner XnnpackFloatingPointPartitioner "
+        "XnnpackPartitioner XnnpackQuantizedPartitioner",
+    ),
+    (
+        "executorch.backends.xnnpack.quantizer.xnnpack_quantizer",
+        "compiler.backends.xnnpack.quantizer",
+        "XNNPACKQuantizer get_symmetric_quantization_config",
+    ),
+    ("executorch.backends.xnnpack.recipes", "compiler.session", "XNNPackRecipeType"),
+    ("executorch.devtools", "inspector", "ETRecord Inspector parse_etrecord"),
+    ("executorch.devtools", "runtime.bundled", "BundledProgram"),
+    (
+        "executorch.devtools.backend_debug",
+        "inspector",
+        "DelegationBreakdown get_delegation_info print_delegation_info",
+    ),
+    ("executorch.devtools.backend_debug.delegation_info", "inspector", "DelegationInfo"),
+    (
+        "executorch.devtools.bundled_program.config",
+        "runtime.bundled",
+        "MethodTestCase MethodTestSuite",
+    ),
+    ("executorch.devtools.bundled_program.core", "runtime.bundled", "BundledProgram"),
+    (
+        "executorch.devtools.bundled_program.serialize",
+        "runtime.bundled",
+        "serialize_from_bundled_program_to_flatbuffer",
+    ),
+    ("executorch.devtools.etrecord", "inspector", "ETRecord parse_etrecord"),
+    (
+        "executorch.devtools.inspector",
+        "inspector",
+        "Event EventBlock Inspector PerfData TimeScale compare_results",
+    ),
+    ("executorch.devtools.inspector.numerical_comparator", "inspector", "NumericalComparatorBase"),
+    (
+        "executorch.devtools.size_analysis_tool.size_analysis_tool",
+        "inspector",
+        "generate_model_size_information",
+    ),
+    (
+        "executorch.exir",
+        "compiler",
+        "EdgeCompileConfig EdgeProgramManager ExecutorchBackendConfig "
+        "ExecutorchProgramManager to_edge to_edge_transform_and_lower",
+    ),
+    (
+        "executorch.exir._serialize._named_data_store",
+        "compiler",
+        "NamedDataStore NamedDataStoreOutput",
+    ),
+    ("executorch.exir.backend.backend_api", "compiler", "MethodProgramsPartitionerSpec to_backend"),
+    ("executorch.exir.backend.backend_details", "compiler", "BackendDetails PreprocessResult"),
+    (
+        "executorch.exir.backend.canonical_partitioners.all_node_partitioner",
+        "compiler",
+        "AllNodePartitioner",
+    ),
+    (
+        "executorch.exir.backend.canonical_partitioners.config_partitioner",
+        "compiler",
+        "ConfigerationBasedPartitioner PartitionerConfig",
+    ),
+    (
+        "executorch.exir.backend.canonical_partitioners.group_partitioner",
+        "compiler",
+        "GroupBasedPartitioner",
+    ),
+    (
+        "executorch.exir.backend.canonical_partitioners.pattern_op_partitioner",
+        "compiler",
+        "generate_grouped_partitions_from_list_of_nodes "
+        "generate_partitions_from_list_of_nodes generate_pattern_op_partitions",
+    ),
+    ("executorch.exir.backend.compile_spec_schema", "compiler", "CompileSpec"),
+    (
+        "executorch.exir.backend.partitioner",
+        "compiler",
+        "DelegationSpec PartitionResult Partitioner",
+    ),
+    (
+        "executorch.exir.backend.test.backend_with_compiler_demo",
+        "compiler.backends.demo",
+        "BackendWithCompilerDemo",
+    ),
+    (
+        "executorch.exir.backend.test.demos.rpc.executor_backend_preprocess",
+        "compiler.backends.demo",
+        "ExecutorBackend",
+    ),
+    (
+        "executorch.exir.backend.test.op_partitioner_demo",
+        "compiler.backends.demo",
+        "AddMulPartitionerDemo",
+    ),
+    (
+        "executorch.exir.backend.utils",
+        "compiler",
+        "DelegateMappingBuilder WhyNoPartition WhyNoPartitionReporter "
+        "format_delegated_graph get_delegated_payload get_delegates get_non_lowered_nodes "
+        "print_delegated_graph tag_constant_data tag_mutated_buffer",
+    ),
+    ("executorch.exir.capture._config", "compiler", "EdgeCompileConfig ExecutorchBackendConfig"),
+    ("executorch.exir.delegate", "compiler", "executorch_call_delegate"),
+    ("executorch.exir.dialects._ops", "compiler", "ops"),
+    ("executorch.exir.dynamic_shape", "compiler", "DynamicMemoryPlanningMode"),
+    ("executorch.exir.graph_module", "compiler", "get_control_flow_submodules"),
+    ("executorch.exir.lowered_backend_module", "compiler", "LoweredBackendModule"),
+    (
+        "executorch.exir.memory_planning",
+        "compiler",
+        "MemoryAlgoResult MemoryPlanningAlgorithmSuite SpecAllocResult greedy naive",
+    ),
+    (
+        "executorch.exir.pass_base",
+        "compiler",
+        "ExportPass ExportPassBaseError ExportedProgramPassBase ExportedProgramPassResult "
+        "NodeMetadata PassResult ProxyValue",
+    ),
+    ("executorch.exir.pass_manager", "compiler", "ExportedProgramPassManager PassManager"),
+    (
+        "executorch.exir.passes",
+        "compiler",
+        "MemoryPlanningPass QuantFusionPass SpecPropPass ToOutVarPass "
+        "remove_unused_parameters_pass",
+    ),
+    ("executorch.exir.passes.constant_prop_pass", "compiler", "constant_prop_pass"),
+    ("executorch.exir.passes.cse_pass", "compiler", "CSEPass"),
+    (
+        "executorch.exir.passes.external_constants_pass",
+        "compiler",
+        "delegate_external_constants_pass_unlifted",
+    ),
+    ("executorch.exir.passes.propagate_device_config", "compiler", "PropagateDeviceConfig"),
+    ("executorch.exir.passes.reinplace", "compiler", "reinplace_pass"),
+    (
+        "executorch.exir.passes.sym_shape_eval_pass",
+        "compiler",
+        "ConstraintBasedSymShapeEvalPass HintBasedSymShapeEvalPass",
+    ),
+    ("executorch.exir.print_program", "compiler", "add_cursor_to_graph inspect_node"),
+    ("executorch.exir.tensor", "compiler", "TensorSpec"),
+    (
+        "executorch.export",
+        "inspector.exporting",
+        "AOQuantizationConfig BackendRecipeProvider ExportRecipe ExportSession "
+        "LoweringRecipe QuantizationRecipe RecipeType StageType export recipe_registry",
+    ),
+    (
+        "executorch.extension.pybindings._portable_lib",
+        "runtime.portable_lib",
+        "BundledModule ExecuTorchMethod ExecuTorchModule ExecuTorchProgram MethodMeta "
+        "TensorInfo Verification _get_operator_names _get_registered_backend_names "
+        "_is_available _load_bundled_program_from_buffer _load_for_executorch "
+        "_load_for_executorch_from_buffer _load_for_executorch_from_bundled_program "
+        "_load_program _load_program_from_buffer _threadpool_get_thread_count "
+        "_unsafe_reset_threadpool",
+    ),
+    (
+        "executorch.extension.pybindings.portable_lib",
+        "runtime.portable_lib",
+        "BundledModule ExecuTorchMethod ExecuTorchModule ExecuTorchProgram MethodMeta "
+        "TensorInfo Verification _get_operator_names _get_registered_backend_names "
+        "_is_available _load_bundled_program_from_buffer _load_for_executorch "
+        "_load_for_executorch_from_buffer _load_for_executorch_from_bundled_program "
+        "_load_program _load_program_from_buffer _threadpool_get_thread_count "
+        "_unsafe_reset_threadpool",
+    ),
+    (
+        "executorch.extension.training",
+        "runtime.training",
+        "TrainingModule _load_for_executorch_for_training "
+        "_load_for_executorch_for_training_from_buffer get_sgd_optimizer",
+    ),
+    (
+        "executorch.runtime",
+        "runtime",
+        "BackendRegistry Method MethodMeta OperatorRegistry Program Runtime Verification",
+    ),
+    ("executorch.util.activation_memory_profiler", "inspector", "generate_memory_trace"),
+)
+
+
+class Place(NamedTuple):
+    """The module of ours that has a documented name, and the name that it has there."""
+
+    module: str
+    name: str
+
+
+@lru_cache(maxsize=1)
+def places() -> dict[tuple[str, str], Place]:
+    """Return the place of each (stock module, documented name)."""
+    found: dict[tuple[str, str], Place] = {}
+    for stock, ours, names in _ROWS:
+        for name in names.split():
+            documented, _, own = name.partition("=")
+            found[stock, documented] = Place(ours, own or documented)
+    return found
+
+
+def place_of(module: str, name: str) -> Place | None:
+    """Return where `from module import name` is found here; None for a name without counterpart."""
+    return places().get((module, name))
+
+
+def as_markdown() -> str:
+    """Return the table of docs/python-api.md: stock module, names, module of ours."""
+    rows = ["| stock module | names | ours |", "|---|---|---|"]
+    for stock, ours, names in sorted(_ROWS):
+        listed = ", ".join(
+            f"`{name.replace('=', '` as `')}`" for name in sorted(names.split(), key=str.lower)
+        )
+        rows.append(f"| `{stock}` | {listed} | `{ours}` |")
+    return "\n".join(rows) + "\n"
