@@ -40,6 +40,7 @@ def previewed(
     programs: Mapping[str, ExportedProgram],
     passes: Any = None,  # noqa: ANN401 - as for to_edge_transform_and_lower
     partitioner: Any = None,  # noqa: ANN401 - likewise
+    compile_config: EdgeCompileConfig | None = None,
     *,
     kept: EdgeStore | None = None,
     observer: Observer | None = None,
@@ -50,12 +51,13 @@ def previewed(
         programs: exported, by method
         passes: run over the edge programs before
         partitioner: one for all methods, several in their order, or either by method
+        compile_config: dim order, verifier, operators to keep
         kept: edge programs of earlier calls
         observer: told of each stage that is not kept
 
     Raises: CompileError as ``to_edge_transform_and_lower`` does, but for backends
     """
-    stages, config = Stages(observer), EdgeCompileConfig()
+    stages, config = Stages(observer), compile_config or EdgeCompileConfig()
     wanted = partitioners_by_method(partitioner, programs)
     transform = transforming(passes, programs, stages)
     lowered = lower_for(programs, wanted, config, transform, stages, kept)

@@ -6,7 +6,7 @@ import importlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch.export import Dim, ExportedProgram
@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from compiler.calibration import CalibrationError, Progress, calibrate, require_observed
 from compiler.errors import CompileError
+from compiler.named import UnknownNameError, make_named, object_in_file, parse_named
 from compiler.quiet import import_quietly
 
 MODES = ("static", "dynamic", "weight-only")
@@ -44,9 +45,35 @@ class Quantisation:
     nodes: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+class SupportsAnnotate(Protocol):
+    """A PT2E quantizer, of torchao or of the user."""
+
+    def annotate(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
+        """Mark which inputs and outputs of nodes are observed."""
+        ...
+
+
+def named_quantizer(text: str) -> SupportsAnnotate:
+    """Return the quantizer that ``file.py:NAME[:option=value…]`` names.
+
+    NAME is a quantizer, its class, or a function that returns one.
+
+    Raises: UnknownNameError if it cannot be found or is none of these; whatever its file raises
+    """
+    asked = parse_named(text)
+    if not asked.in_file:
+        raise UnknownNameError(f"{text!r}: expected a quantizer as file.py:NAME")
+    made: Any = make_named(asked, object_in_file(asked.name))
+    if not hasattr(made, "annotate") and callable(made):
+        made = made()
+    if not callable(getattr(made, "annotate", None)):
+        raise UnknownNameError(f"{asked.name} is not a quantizer: it has no method annotate")
+    return made
+
+
 def quantise(
     program: ExportedProgram,
-    how: str | Quantisation = MODES[0],
+    how: str | Quantisation | SupportsAnnotate = MODES[0],
     calibration: Sequence[tuple[Any, ...]] | None = None,
     progress: Progress | None = None,
 ) -> ExportedProgram:
@@ -54,7 +81,7 @@ def quantise(
 
     Args:
         program: as ``torch.export.export`` made it
-        how: everything in one mode, or more than that
+        how: everything in one mode, or more than that, or a PT2E quantizer
         calibration: arguments of calls; None for the example inputs of the program
         progress: called with the number of calibration calls made and of all
 
@@ -64,7 +91,9 @@ def quantise(
         CalibrationError: there are no inputs, one is refused, or observers saw none
     """
     steps: Any = _torchao("torchao.quantization.pt2e.quantize_pt2e")
-    chosen = _quantizer(program, Quantisation(how) if isinstance(how, str) else how)
+    if isinstance(how, str):
+        how = Quantisation(how)
+    chosen = _quantizer(program, how) if isinstance(how, Quantisation) else how
     inputs = list(calibration) if calibration is not None else _examples(program)
     if not inputs:
         raise CalibrationError("there are no calibration inputs, and the program has no example")

@@ -96,15 +96,12 @@ class CompileDialog(QDialog):
         self._planner = QComboBox()
         self._planner.setAccessibleName("Memory planner")
         self._planner.addItem(_SMALLEST_OF_ALL, "")
+        self._planner.setEditable(True)
+        self._planner.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self._passes = line("Passes", "duplicates views file.py:NAME")
+        self._edge_config = line("Edge config", "preserve_ops=aten.linear.default")
         self._external = QCheckBox("Constants in a .ptd beside the program")
-        self._quantize = QComboBox()
-        self._quantize.setAccessibleName("Quantise")
-        self._quantize.addItem("no", "")
-        for mode in MODES:
-            self._quantize.addItem(mode, mode)
-        self._calibration = line("Calibration inputs", "the example inputs")
-        self._overrides = line("Other modes", "blocks.0=none aten.linear=dynamic")
-        self._per_tensor = QCheckBox("One scale for all channels of a weight")
+        self._make_quantization()
         self._folder = line("Output folder", "")
         self._replace = QCheckBox("Replace files in the folder")
         for box in (self._external, self._per_tensor, self._replace):
@@ -115,6 +112,17 @@ class CompileDialog(QDialog):
         self._fill(form)
         self._wire()
         self._changed()
+
+    def _make_quantization(self) -> None:
+        self._quantize = QComboBox()
+        self._quantize.setAccessibleName("Quantize")
+        self._quantize.addItem("no", "")
+        for mode in MODES:
+            self._quantize.addItem(mode, mode)
+        self._calibration = line("Calibration inputs", "the example inputs")
+        self._overrides = line("Other modes", "blocks.0=none aten.linear=dynamic")
+        self._per_tensor = QCheckBox("One scale for all channels of a weight")
+        self._quantizer = line("Quantizer", "file.py:NAME instead of a mode")
 
     @property
     def runs(self) -> str:
@@ -137,7 +145,10 @@ class CompileDialog(QDialog):
             deny_ops=self._deny_ops.text().strip(),
             deny_nodes=self._deny_nodes.text().strip(),
             min_nodes=self._min_nodes.value(),
-            planner=str(self._planner.currentData()),
+            planner=self._planner_name(),
+            passes=self._passes.text().strip(),
+            edge_config=self._edge_config.text().strip(),
+            quantizer=self._quantizer.text().strip(),
             external_constants=self._external.isChecked(),
             quantize=str(self._quantize.currentData()),
             calibration=self._calibration.text().strip(),
@@ -148,6 +159,12 @@ class CompileDialog(QDialog):
             folder=self._folder.text().strip(),
             replace=self._replace.isChecked(),
         )
+
+    def _planner_name(self) -> str:
+        """Return a planner of the list, or what the user has written."""
+        written = self._planner.currentText().strip()
+        at = self._planner.findText(written)
+        return written if at < 0 else str(self._planner.itemData(at))
 
     def show_names(self, ready: Ready) -> None:
         """Offer the names that a worker knows."""
@@ -184,6 +201,9 @@ class CompileDialog(QDialog):
         if form.planner:
             self._planner.addItem(form.planner, form.planner)
             self._planner.setCurrentIndex(self._planner.count() - 1)
+        self._passes.setText(form.passes)
+        self._edge_config.setText(form.edge_config)
+        self._quantizer.setText(form.quantizer)
         self._external.setChecked(form.external_constants)
         self._quantize.setCurrentIndex(max(0, self._quantize.findData(form.quantize)))
         self._calibration.setText(form.calibration)
@@ -198,6 +218,9 @@ class CompileDialog(QDialog):
             field.textChanged.connect(self._changed)
         for field in (self._calibration, self._overrides, self._libraries):
             field.textChanged.connect(self._changed)
+        for field in (self._passes, self._edge_config, self._quantizer):
+            field.textChanged.connect(self._changed)
+        self._planner.currentTextChanged.connect(self._changed)
         self._quantize.currentIndexChanged.connect(self._changed)
         self._toolchain.currentIndexChanged.connect(self._changed)
         self._function.currentTextChanged.connect(self._changed)
@@ -224,6 +247,8 @@ class CompileDialog(QDialog):
         rows.addRow("Keep operators out", self._deny_ops)
         rows.addRow("Keep nodes out", self._deny_nodes)
         rows.addRow("Smallest partition", self._min_nodes)
+        rows.addRow("Passes", self._passes)
+        rows.addRow("Edge config", self._edge_config)
         rows.addRow("Memory planner", self._planner)
         rows.addRow("Constants", self._external)
         rows.addRow("Quantise", self._quantize)
@@ -231,10 +256,11 @@ class CompileDialog(QDialog):
         rows.addRow("Calibration", calibration)
         rows.addRow("Other modes", self._overrides)
         rows.addRow("", self._per_tensor)
+        rows.addRow("Quantizer", self._quantizer)
         rows.addRow("Output folder", beside(self._folder, "Choose the folder", self._choose_folder))
         rows.addRow("", self._replace)
         own = (self._source, self._python, self._deny_ops, self._deny_nodes, self._folder)
-        for field in (*own, self._libraries):
+        for field in (*own, self._libraries, self._passes, self._edge_config, self._quantizer):
             field.setFont(self._theme.mono())
         self._partitioners.setFont(self._theme.mono())
         kinds = QDialogButtonBox.StandardButton
@@ -273,8 +299,10 @@ class CompileDialog(QDialog):
         self._function.setEnabled(form.is_python)
         self._python.setEnabled(form.needs_interpreter)
         self._show_hint()
-        for field in (self._calibration, self._overrides, self._per_tensor):
-            field.setEnabled(bool(form.quantize))
+        self._quantize.setEnabled(not form.quantizer)
+        self._calibration.setEnabled(bool(form.quantize or form.quantizer))
+        for field in (self._overrides, self._per_tensor):
+            field.setEnabled(bool(form.quantize) and not form.quantizer)
         self._runs.say(form.runs())
         problem = form.problem()
         self._ok.setEnabled(not problem)

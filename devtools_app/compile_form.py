@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,9 @@ class CompileForm:
         calibration: file of inputs, empty for the example inputs
         overrides: other modes of modules and operators as NAME=MODE, separated by spaces
         per_tensor: whether weights have one scale instead of one for each channel
+        passes: names or file.py:NAME, separated by spaces
+        quantizer: file.py:NAME instead of a mode
+        edge_config: NAME=VALUE, separated by spaces
         toolchain: what compiles, empty for our own; the interpreter is the one that has it
     """
 
@@ -63,6 +66,9 @@ class CompileForm:
     toolchain: str = ""
     per_tensor: bool = False
     libraries: str = ""
+    passes: str = ""
+    quantizer: str = ""
+    edge_config: str = ""
 
     @property
     def is_python(self) -> bool:
@@ -76,11 +82,13 @@ class CompileForm:
 
     def problem(self) -> str:
         """Return what is missing or wrong as one sentence, empty when it can be compiled."""
+        from inspector.jobs.emission import WordError, check_passes, edge_config_of
         from inspector.jobs.output_folder import FolderError, check_folder
 
         if not self.source:
             return "Choose a Python file, a .pt2 file or an ETRecord."
-        calibration = (self.calibration,) if self.quantize and self.calibration else ()
+        wanted = self.quantize or self.quantizer
+        calibration = (self.calibration,) if wanted and self.calibration else ()
         files = (self.source, *paths_in(self.libraries), *calibration)
         gone = next((path for path in files if not os.path.isfile(path)), "")
         if gone:
@@ -90,6 +98,14 @@ class CompileForm:
         wrong = [word for word in self.overrides.split() if not _is_override(word)]
         if self.quantize and wrong:
             return f"{wrong[0]} is no NAME=MODE; a mode is one of {', '.join(_OVERRIDES)}."
+        try:
+            check_passes(self.passes.split())
+            edge_config_of(self.edge_config.split())
+        except WordError as error:
+            return f"{error}."
+        gone = next((path for path in self.runs() if not os.path.isfile(path)), "")
+        if gone:
+            return f"{gone}: file not found."
         if not self.folder:
             return "Choose a folder for the files."
         try:
@@ -102,10 +118,10 @@ class CompileForm:
 
     def runs(self) -> tuple[str, ...]:
         """Return the files whose Python code a compile would run."""
-        own = (self.source,) if self.source and self.is_python else ()
-        lines = self.partitioners.splitlines()
-        others = (line.strip().partition(".py:")[0] + ".py" for line in lines if ".py:" in line)
-        return tuple(dict.fromkeys((*paths_in(self.libraries), *own, *others)))
+        from inspector.jobs.description import Source, code_files
+
+        found = code_files(replace(self.job(), source=Source(self.source)))
+        return tuple(path for path in found if path)
 
     def job(self) -> CompileJob:
         """Return the compile that is asked for."""
@@ -127,17 +143,22 @@ class CompileForm:
             self._quantising(),
             toolchain=self.toolchain,
             libraries=paths_in(self.libraries),
+            passes=tuple(self.passes.split()),
+            edge_config=tuple(self.edge_config.split()),
         )
 
     def _quantising(self) -> Quantising:
         from inspector.jobs.description import Quantising
 
+        calibration = os.path.abspath(self.calibration) if self.calibration else ""
+        if self.quantizer:
+            return Quantising(calibration=calibration, quantizer=self.quantizer)
         if not self.quantize:
             return Quantising()
         words = self.overrides.split()
         return Quantising(
             self.quantize,
-            os.path.abspath(self.calibration) if self.calibration else "",
+            calibration,
             per_tensor=self.per_tensor,
             modules=tuple(word for word in words if not word.startswith("aten.")),
             operators=tuple(word for word in words if word.startswith("aten.")),
@@ -162,6 +183,9 @@ def form_from(content: dict[str, object]) -> CompileForm:
         overrides=get_text(content, "overrides"),
         per_tensor=get_bool(content, "per_tensor", False),
         libraries=get_text(content, "libraries"),
+        passes=get_text(content, "passes"),
+        quantizer=get_text(content, "quantizer"),
+        edge_config=get_text(content, "edge_config"),
         toolchain=get_choice(content, "toolchain", (EXECUTORCH,), ""),
         folder=get_text(content, "folder"),
         replace=get_bool(content, "replace", False),

@@ -149,7 +149,7 @@ class RecipeCommand:
 
         What a recipe says of its source is no reason to run it: both may come from anywhere.
         """
-        from devtools_app.viewmodels.recipe_texts import code_files
+        from inspector.jobs.description import code_files
 
         return tuple(path for path in code_files(job) if not is_agreed(path))
 

@@ -14,6 +14,7 @@ from compiler.memory.algorithms import (
 )
 from compiler.memory.planners import DEFAULT_PLANNERS, PLANNERS, Planner
 from compiler.memory.tensor_spec import ALIGNMENT, TensorSpec
+from compiler.named import Asked, UnknownNameError, make_named, object_in_file, parse_named
 from compiler.untyped import PassResult
 
 SPECS, SIZES, PADDING = "planned_specs", "non_const_buffer_sizes", "extra_padding"
@@ -116,6 +117,30 @@ class MemoryPlanningPass:
         if all(_is_ours(member) for member in members):
             return tuple(PLANNERS[FAST[member]] for member in members)
         return None
+
+
+def named_planning(text: str, **options: Any) -> MemoryPlanningPass:  # noqa: ANN401
+    """Return the memory planning that a user names.
+
+    Args:
+        text: a planner of ours, empty for the smallest of all plans, or ``file.py:NAME``, where
+            NAME is a planning algorithm or a subclass of ``MemoryPlanningPass``
+        options: of ``MemoryPlanningPass``
+
+    Raises: UnknownNameError if it cannot be found or is neither; whatever its file raises
+    """
+    asked = parse_named(text)
+    if not asked.in_file:
+        return MemoryPlanningPass(text or None, **options)
+    found = object_in_file(asked.name)
+    if isinstance(found, type) and issubclass(found, MemoryPlanningPass):
+        return make_named(Asked(asked.name, {**options, **asked.options}), found)
+    made = make_named(asked, found)
+    if not callable(made):
+        raise UnknownNameError(
+            f"{asked.name} is neither a planning algorithm nor a MemoryPlanningPass"
+        )
+    return MemoryPlanningPass(made, **options)
 
 
 def _is_ours(algorithm: Any) -> bool:  # noqa: ANN401

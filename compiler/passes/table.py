@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from compiler.config import ExecutorchBackendConfig
+from compiler.named import UnknownNameError, make_named, object_in_file, parse_named
 
 # name: module and class; the module is imported when the pass is asked for
 STANDARD_PASSES: dict[str, tuple[str, str]] = {
@@ -31,6 +32,26 @@ def standard_pass(name: str, **options: Any) -> Any:  # noqa: ANN401
         raise KeyError(f"no pass {name!r}; there are {', '.join(sorted(STANDARD_PASSES))}")
     module, made = STANDARD_PASSES[name]
     return getattr(importlib.import_module(f"compiler.passes.standard.{module}"), made)(**options)
+
+
+def named_pass(text: str) -> Any:  # noqa: ANN401
+    """Return the pass that a user names: a standard one, or ``file.py:NAME[:option=value…]``.
+
+    A class is instantiated with the options; a function takes a graph module and may return a
+    ``PassResult``.
+
+    Raises: UnknownNameError if it cannot be found or is not callable; whatever its file raises
+    """
+    asked = parse_named(text)
+    if not asked.in_file:
+        if asked.name not in STANDARD_PASSES:
+            known = ", ".join(sorted(STANDARD_PASSES))
+            raise UnknownNameError(f"unknown pass {asked.name!r}; available: {known}, file.py:NAME")
+        return standard_pass(asked.name, **asked.options)
+    made = make_named(asked, object_in_file(asked.name))
+    if not callable(made):
+        raise UnknownNameError(f"{asked.name} is not a pass: expected a class or a function")
+    return made
 
 
 def passes_before_planning(config: ExecutorchBackendConfig) -> list[Any]:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from devtools_app.variants import Variant
 from devtools_app.viewmodels.recipe_form import change_line
-from inspector.jobs.description import CompileJob, registering_code
+from inspector.jobs.description import CompileJob, code_files
 from inspector.jobs.recipe import RECIPE, RecipeError, parse_recipe
 from inspector.jobs.recipe_script import python_script
 
@@ -76,12 +76,6 @@ def commands(one: Variant) -> str:
         return f"etscope compile --recipe {shlex.quote(str(saved))} -o build\n"
     text = text_of(one)
     return f"cat > {RECIPE} <<'{_END}'\n{text}{_END}\netscope compile --recipe {RECIPE} -o build\n"
-
-
-def code_files(job: CompileJob) -> tuple[str, ...]:
-    """Return the files whose code a compile runs."""
-    others = (text.partition(".py:")[0] + ".py" for text in job.partitioners if ".py:" in text)
-    return tuple(dict.fromkeys((*registering_code(job), *others)))
 
 
 def _saved(one: Variant) -> Path | None:

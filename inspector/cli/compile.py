@@ -38,7 +38,7 @@ from inspector.jobs.description import (
     parse_source,
     registering_code,
 )
-from inspector.jobs.emission import PASSES, WordError, check_passes, config_of
+from inspector.jobs.emission import PASSES, WordError, check_passes, config_of, edge_config_of
 from inspector.jobs.guard import (
     AUTO,
     WAYS,
@@ -81,7 +81,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_quantising(parser)
     add_precision(parser)
     parser.add_argument(
-        "--memory-planner", metavar="NAME", default="", help="default: the smallest of all plans"
+        "--memory-planner",
+        metavar="NAME",
+        default="",
+        help="a name, or an algorithm or pass as file.py:NAME; default: the smallest of all plans",
     )
     parser.add_argument(
         "--external-constants", action="store_true", help="constants into a .ptd beside the .pte"
@@ -92,7 +95,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help=f"run before partitioners look: {', '.join(PASSES)}; may be repeated",
+        help=f"run before partitioners look: {', '.join(PASSES)}, or file.py:NAME; may be repeated",
+    )
+    parser.add_argument(
+        "--edge-config",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="how the edge program is built, as preserve_ops=aten.linear.default; may be repeated",
     )
     parser.add_argument(
         "--backend-config",
@@ -196,6 +206,7 @@ def _asked(options: Namespace) -> CompileJob:
         _known(check_passes, options.passes),
         _known(config_of, options.backend_config),
         tuple(options.libraries),
+        _known(edge_config_of, options.edge_config),
     )
 
 

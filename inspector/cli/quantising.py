@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 
 from inspector.cli.answer import USAGE, CommandError
 from inspector.cli.job_runs import check_there
 from inspector.jobs.description import QUANTISING_MODES, Quantising
+from inspector.jobs.emission import in_file
 
 
 def add_quantising(parser: ArgumentParser) -> None:
@@ -27,6 +29,12 @@ def add_quantising(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--per-tensor", action="store_true", help="weights have one scale, not one for each channel"
+    )
+    parser.add_argument(
+        "--quantizer",
+        metavar="FILE.PY:NAME",
+        default="",
+        help="a PT2E quantizer, its class, or a function that returns one, instead of --quantize",
     )
     parts = (
         ("module", "what is in a module"),
@@ -52,6 +60,7 @@ def quantising(options: Namespace) -> Quantising:
         tuple(options.quantize_module),
         tuple(options.quantize_op),
         tuple(options.quantize_node),
+        options.quantizer,
     )
 
 
@@ -60,8 +69,12 @@ def check_quantising(asked: Quantising) -> None:
 
     Raises: CommandError
     """
-    if not asked.mode and asked != Quantising():
-        raise CommandError("options about quantisation need --quantize MODE", USAGE)
+    if not asked.wanted and asked != Quantising():
+        raise CommandError("options about quantization need --quantize MODE", USAGE)
+    if asked.quantizer and replace(asked, calibration="", quantizer="") != Quantising():
+        raise CommandError("--quantizer replaces --quantize and what is said of parts", USAGE)
+    if asked.quantizer and not in_file(asked.quantizer):
+        raise CommandError(f"--quantizer {asked.quantizer}: expected file.py:NAME", USAGE)
     if asked.calibration:
         check_there(asked.calibration)
     for text in (*asked.modules, *asked.operators, *asked.nodes):

@@ -8,6 +8,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, cast
 
+from inspector.jobs.emission import file_of, in_file
+
 PROGRAM, RECORD, REPORT = "model.pte", "model.etrecord", "compile.json"
 BUILT_IN, EXECUTORCH = "built-in", "executorch"
 TOOLCHAINS = (BUILT_IN, EXECUTORCH)
@@ -126,6 +128,7 @@ class Quantising:
         modules: another mode, or ``none``, for what is in a module, as ``blocks.0=none``
         operators: likewise for operators, as ``aten.linear=dynamic``
         nodes: likewise for nodes of the exported program, as ``linear_1=none``
+        quantizer: a PT2E quantizer as ``file.py:NAME``, instead of the mode
     """
 
     mode: str = ""
@@ -134,6 +137,12 @@ class Quantising:
     modules: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    quantizer: str = ""
+
+    @property
+    def wanted(self) -> bool:
+        """Return whether the program is to be quantized."""
+        return bool(self.mode or self.quantizer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +172,19 @@ class CompileJob:
         methods: only these; empty for all
         partitioners: names with options, first choice first; none for portable kernels only
         rules: what all of them may take
-        memory_planner: name of a planner; empty for the smallest of all plans
+        memory_planner: name of a planner, or ``file.py:NAME``; empty for the smallest of all plans
         external_constants: write the constants into a file of their own
         quantising: what is done to the program before
         precision: what is computed in another type
         toolchain: one of ``TOOLCHAINS``, empty for the built-in one; ``python`` is then the
             interpreter that has the other
-        passes: run over the program before partitioners look at it, by name, in their order
+        passes: run over the program before partitioners look at it, by name or as
+            ``file.py:NAME``, in their order
         backend_config: how the program is planned and written, as ``segment_alignment=64``
         libraries: Python files and shared libraries that register operators with torch; loaded
             before the source
+        edge_config: how the program becomes an edge program, as
+            ``preserve_ops=aten.linear.default``
     """
 
     source: Source
@@ -188,6 +200,7 @@ class CompileJob:
     passes: tuple[str, ...] = ()
     backend_config: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    edge_config: tuple[str, ...] = ()
 
 
 def registering_code(job: CompileJob) -> tuple[str, ...]:
@@ -197,6 +210,12 @@ def registering_code(job: CompileJob) -> tuple[str, ...]:
     """
     own = (job.source.path,) if job.source.kind is SourceKind.PYTHON else ()
     return tuple(dict.fromkeys((*job.libraries, *own)))
+
+
+def code_files(job: CompileJob) -> tuple[str, ...]:
+    """Return the files whose code a compile runs."""
+    words = (*job.partitioners, *job.passes, job.memory_planner, job.quantising.quantizer)
+    return tuple(dict.fromkeys((*registering_code(job), *map(file_of, filter(in_file, words)))))
 
 
 def job_content(job: CompileJob) -> dict[str, Any]:

@@ -31,6 +31,14 @@ CONFIG: Mapping[str, type] = {
     "joint_arena": bool,
 }
 """Those that are fields of ``ExecutorchBackendConfig``."""
+EDGE_CONFIG: Mapping[str, type] = {
+    "preserve_ops": tuple,
+    "_core_aten_ops_exception_list": tuple,
+    "_check_ir_validity": bool,
+    "_skip_dim_order": bool,
+}
+"""Fields of ``EdgeCompileConfig``; a tuple is operators, separated by commas."""
+_IN_FILE = ".py:"
 _WORDS = {"true": True, "false": False}
 _MOST = 1 << 30
 
@@ -59,6 +67,36 @@ def config_of(words: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     return config, planning
 
 
+def edge_config_of(words: Iterable[str]) -> dict[str, Any]:
+    """Return fields of the edge compile config; operators as names, all words of a field together.
+
+    Args:
+        words: each ``NAME=VALUE``, as ``preserve_ops=aten.linear.default``
+
+    Raises: WordError
+    """
+    found: dict[str, Any] = {}
+    for text in words:
+        name, equals, word = text.partition("=")
+        kind = EDGE_CONFIG.get(name)
+        if not equals or kind is None:
+            known = ", ".join(EDGE_CONFIG)
+            raise WordError(f"{text!r} is not NAME=VALUE of the edge config; available: {known}")
+        if kind is tuple:
+            found[name] = (*found.get(name, ()), *_operators(text, word))
+        else:
+            found[name] = _value(text, word, kind)
+    return found
+
+
+def _operators(text: str, word: str) -> list[str]:
+    names = [name.strip() for name in word.split(",")]
+    for name in names:
+        if not all(part.isidentifier() for part in name.split(".")) or name.count(".") != 2:
+            raise WordError(f"{text!r}: expected operators as aten.linear.default, found {name!r}")
+    return names
+
+
 def _value(text: str, word: str, kind: type) -> object:
     if kind is bool:
         if word not in _WORDS:
@@ -70,7 +108,18 @@ def _value(text: str, word: str, kind: type) -> object:
 
 
 def check_passes(names: Iterable[str]) -> None:
-    """Raise WordError for a pass that is none of ``PASSES``."""
+    """Raise WordError for a pass that is neither one of ``PASSES`` nor in a file of the user."""
     for name in names:
-        if name not in PASSES:
-            raise WordError(f"no pass {name!r}; there is {', '.join(PASSES)}")
+        if name not in PASSES and not in_file(name):
+            known = ", ".join(PASSES)
+            raise WordError(f"unknown pass {name!r}; available: {known}, file.py:NAME")
+
+
+def in_file(text: str) -> bool:
+    """Return whether a Python file of the user defines what a word names."""
+    return _IN_FILE in text
+
+
+def file_of(text: str) -> str:
+    """Return the path of the Python file in ``file.py:NAME``."""
+    return text.partition(_IN_FILE)[0] + ".py"

@@ -16,7 +16,7 @@ from inspector.jobs.description import (
     CompileJob,
     job_from,
 )
-from inspector.jobs.emission import WordError, check_passes, config_of
+from inspector.jobs.emission import WordError, check_passes, config_of, edge_config_of
 from inspector.jobs.recipe_paths import placed
 
 RECIPE = "recipe.json"
@@ -120,7 +120,11 @@ def parse_recipe(data: bytes, place: str) -> Recipe:
         there = ", ".join((*QUANTISING_MODES, "none"))
         raise RecipeError(f"{place}: job.quantising.mode: expected {there}, found {mode!r}")
     _check_precision(found, f"{place}: job.precision")
-    for name, check in (("passes", check_passes), ("backend_config", config_of)):
+    for name, check in (
+        ("passes", check_passes),
+        ("backend_config", config_of),
+        ("edge_config", edge_config_of),
+    ):
         try:
             check(getattr(found, name))
         except WordError as error:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from inspector.jobs.description import CompileJob, Source
+from inspector.jobs.emission import file_of, in_file
 
-_FILE = ".py:"
 _Moved = Callable[[str], str]
 
 
@@ -45,14 +45,21 @@ def _exists(path: Path) -> bool:
 
 
 def _with_files(job: CompileJob, moved: _Moved) -> CompileJob:
-    inputs = job.quantising.calibration
+    how = job.quantising
+    inputs = how.calibration
     return replace(
         job,
         source=Source(moved(job.source.path), job.source.function),
         python=_interpreter(job.python, moved),
-        partitioners=tuple(_partitioner(one, moved) for one in job.partitioners),
+        partitioners=tuple(_named(one, moved) for one in job.partitioners),
+        passes=tuple(_named(one, moved) for one in job.passes),
+        memory_planner=_named(job.memory_planner, moved),
         libraries=tuple(moved(path) for path in job.libraries),
-        quantising=replace(job.quantising, calibration=moved(inputs) if inputs else ""),
+        quantising=replace(
+            how,
+            calibration=moved(inputs) if inputs else "",
+            quantizer=_named(how.quantizer, moved),
+        ),
     )
 
 
@@ -61,6 +68,6 @@ def _interpreter(path: str, moved: _Moved) -> str:
     return moved(path) if path and os.path.dirname(path) else path
 
 
-def _partitioner(text: str, moved: _Moved) -> str:
-    file, found, rest = text.partition(_FILE)
-    return f"{moved(f'{file}.py')}:{rest}" if found else text
+def _named(text: str, moved: _Moved) -> str:
+    file = file_of(text)
+    return moved(file) + text[len(file) :] if in_file(text) else text

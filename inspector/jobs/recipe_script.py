@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from typing import cast
 
 from inspector.jobs.description import (
     EXECUTORCH,
@@ -15,7 +16,7 @@ from inspector.jobs.description import (
     Source,
     SourceKind,
 )
-from inspector.jobs.emission import config_of
+from inspector.jobs.emission import config_of, edge_config_of, in_file
 from inspector.toolchain.script import stock_script
 
 _HEAD = '''"""Compiles a program as its recipe says: the same one, byte for byte.
@@ -67,9 +68,14 @@ def _source(job: CompileJob) -> list[str]:
 
 
 def _imports(job: CompileJob, source: str) -> Iterator[str]:
-    names = {"ExecutorchBackendConfig", "MemoryPlanningPass"}
+    names = {"ExecutorchBackendConfig", *(["EdgeCompileConfig"] if job.edge_config else [])}
+    table: list[str] = []
+    if _planning(job) == "named_planning":
+        table.append("from compiler.memory.options import named_planning")
+    else:
+        names.add("MemoryPlanningPass")
     lower = _lower(job)
-    table = ["from compiler.passes.table import standard_pass"] if job.passes else []
+    table += ["from compiler.passes.table import named_pass"] if job.passes else []
     if job.libraries:
         table.append("from inspector.worker.libraries import load_libraries")
     if not job.partitioners:
@@ -84,17 +90,28 @@ def _imports(job: CompileJob, source: str) -> Iterator[str]:
     yield from (*table, source)
 
 
+def _planning(job: CompileJob) -> str:
+    return "named_planning" if in_file(job.memory_planner) else "MemoryPlanningPass"
+
+
 def _lower(job: CompileJob) -> str:
     plain = not job.partitioners and job.precision == Precision() and not job.passes
     return "to_edge" if plain else "to_edge_transform_and_lower"
 
 
 def _quantising(how: Quantising) -> Iterator[str]:
-    if not how.mode:
+    if not how.wanted:
         return
     yield from (
         ("", "from compiler.calibration import inputs_from_file") if how.calibration else ("",)
     )
+    calls = f"inputs_from_file({how.calibration!r}, method)" if how.calibration else "None"
+    if how.quantizer:
+        yield "from compiler.quantise import named_quantizer, quantise"
+        yield "programs = {"
+        yield f"    method: quantise(program, named_quantizer({how.quantizer!r}), {calls})"
+        yield from ("    for method, program in programs.items()", "}")
+        return
     yield "from compiler.quantise import Quantisation, quantise"
     yield "how = Quantisation("
     yield f"    {how.mode!r},"
@@ -104,7 +121,6 @@ def _quantising(how: Quantising) -> Iterator[str]:
     for name, words in parts:
         if words:
             yield f"    {name}={dict(_pair(text) for text in words)!r},"
-    calls = f"inputs_from_file({how.calibration!r}, method)" if how.calibration else "None"
     yield from (")", "programs = {")
     yield f"    method: quantise(program, how, {calls})"
     yield from ("    for method, program in programs.items()", "}")
@@ -127,11 +143,13 @@ def _precision(how: Precision) -> Iterator[str]:
 
 
 def _delegation(job: CompileJob) -> Iterator[str]:
+    yield from _edge_config(job)
+    given = "compile_config=EdgeCompileConfig(**edge_config)" if job.edge_config else ""
     if _lower(job) == "to_edge":
-        yield "edge = to_edge(programs, constants)"
+        yield f"edge = to_edge(programs, constants{', ' if given else ''}{given})"
         return
-    options = ["constant_methods=constants"]
-    passes = [f"standard_pass({name!r})" for name in job.passes]
+    options = ["constant_methods=constants", *([given] if given else [])]
+    passes = [f"named_pass({name!r})" for name in job.passes]
     passes += ["*types.passes()"] if job.precision != Precision() else []
     if passes:
         options.insert(0, f"transform_passes=[{', '.join(passes)}]")
@@ -146,6 +164,18 @@ def _delegation(job: CompileJob) -> Iterator[str]:
     yield "edge = to_edge_transform_and_lower("
     yield f"    programs, {', '.join(options)}"
     yield ")"
+
+
+def _edge_config(job: CompileJob) -> Iterator[str]:
+    if not job.edge_config:
+        return
+    yield from ("", "import torch", "edge_config = {")
+    for name, value in edge_config_of(job.edge_config).items():
+        if isinstance(value, tuple):
+            names = cast("tuple[str, ...]", value)
+            value = f"[{', '.join(f'torch.ops.{one}' for one in names)}]"
+        yield f"    {name!r}: {value},"
+    yield "}"
 
 
 def _rules(rules: Rules) -> Iterator[tuple[str, str]]:
@@ -165,8 +195,9 @@ def _emission(job: CompileJob) -> Iterator[str]:
     config, planning = config_of(job.backend_config)
     given = [repr(job.memory_planner)] if job.memory_planner else []
     given += [f"{name}={value!r}" for name, value in planning.items()]
+    planner = _planning(job)
     yield from ("", "config = ExecutorchBackendConfig(")
-    yield f"    memory_planning_pass=MemoryPlanningPass({', '.join(given)}),"
+    yield f"    memory_planning_pass={planner}({', '.join(given)}),"
     yield from (f"    {name}={value!r}," for name, value in config.items())
     if job.external_constants:
         yield "    external_constants=True,"

@@ -63,7 +63,7 @@ def _with_source(found: FoundRecipe, file: LoadedFile) -> FoundRecipe:
         job, source=Source(str(Path(file.path).absolute())), python="", quantising=Quantising()
     )
     words = f"its source {job.source} is not on this machine: the recorded program takes its place"
-    if job.quantising.mode:
+    if job.quantising.wanted:
         words += ", and is not quantised again"
     unknown = "; ".join(part for part in (found.unknown, words) if part)
     return FoundRecipe(replace(found.recipe, job=again, source_sha256=""), unknown)

@@ -127,7 +127,7 @@ def compile_into(
     source = warm.source(job, lambda: source_of(job, folder, heard), heard)
     _note_exported(heard, ("export", "load"), source)
     source = warm.quantised(job.quantising, source, heard)
-    if job.quantising.mode:
+    if job.quantising.wanted:
         _note_exported(heard, (QUANTIZE,), source)
     try:
         done = _made(job, source, folder, heard, guarding, warm)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
+import torch
 from torch.export import ExportedProgram
 
-from compiler.config import ExecutorchBackendConfig
+from compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from compiler.edge.store import EdgeStore
 from compiler.managers import EdgeProgramManager, to_edge_transform_and_lower
-from compiler.memory.options import MemoryPlanningPass
+from compiler.memory.options import named_planning
 from compiler.memory.planners import PLANNERS
+from compiler.named import UnknownNameError
 from compiler.partition.forcing import NOT_FORCED
 from compiler.partition.rules import Granularity, PartitionRules, TensorRule, fits_any
 from compiler.partition.steered import DENIED_AS, SteeredPartitioner
@@ -24,12 +26,12 @@ from compiler.partitioners import (
     parse_partitioner,
     partitioner_names,
 )
-from compiler.passes.table import standard_pass
+from compiler.passes.table import named_pass
 from compiler.precision import TYPES, Precisions
 from compiler.stages import Observer
 from inspector.jobs.description import CompileJob, Precision, Rules
 from inspector.jobs.edits import means
-from inspector.jobs.emission import check_passes, config_of
+from inspector.jobs.emission import check_passes, config_of, edge_config_of, in_file
 from inspector.worker.exporter import AnswerError
 from schema.etrecord.verdicts import Outcome, Verdict
 from schema.scalar_type import BY_NAME
@@ -42,20 +44,23 @@ def known_names() -> dict[str, list[str]]:
 
 def check_words(job: CompileJob) -> None:
     """Raise AnswerError for a name that nobody knows, before the user's code runs."""
-    if job.memory_planner and job.memory_planner not in PLANNERS:
-        there = ", ".join(PLANNERS)
-        raise AnswerError(f"no memory planner {job.memory_planner!r}; there is {there}")
+    planner = job.memory_planner
+    if planner and planner not in PLANNERS and not in_file(planner):
+        known = ", ".join(PLANNERS)
+        raise AnswerError(f"unknown memory planner {planner!r}; available: {known}, file.py:NAME")
     precisions_of(job)
     for name in job.rules.deny_dtypes:
         if name not in BY_NAME:
             raise AnswerError(f"no element type {name!r}; there is {', '.join(sorted(BY_NAME))}")
     try:
         check_passes(job.passes)
-        backend_config(job)
+        edge_config_of(job.edge_config)
+        if not in_file(planner):
+            backend_config(job)
     except ValueError as error:
         raise AnswerError(str(error)) from error
     for text in job.partitioners:
-        if ".py:" not in text:
+        if not in_file(text):
             _partitioner(text)
 
 
@@ -89,6 +94,7 @@ def lowered(
         transform_passes=passes_of(job) or None,
         partitioner=partitioners_of(job) or None,
         constant_methods=constants,
+        compile_config=edge_config(job),
         generate_etrecord=True,
         observer=observe,
         kept=kept,
@@ -98,7 +104,34 @@ def lowered(
 def passes_of(job: CompileJob) -> list[Any]:
     """Return the passes a job asks for, to be run before partitioners look at the program."""
     typed = precisions_of(job).passes() if job.precision != Precision() else []
-    return [*(standard_pass(name) for name in job.passes), *typed]
+    try:
+        return [*map(named_pass, job.passes), *typed]
+    except UnknownNameError as error:
+        raise AnswerError(str(error)) from error
+
+
+def edge_config(job: CompileJob) -> EdgeCompileConfig:
+    """Return how the programs of a job become edge programs.
+
+    Raises: AnswerError naming an operator that torch does not know
+    """
+    given = edge_config_of(job.edge_config)
+    for name, value in given.items():
+        if isinstance(value, tuple):
+            given[name] = [_overload(word) for word in cast("tuple[str, ...]", value)]
+    try:
+        return EdgeCompileConfig(**given)
+    except ValueError as error:
+        raise AnswerError(str(error)) from error
+
+
+def _overload(name: str) -> Any:  # noqa: ANN401 - an operator of torch
+    found: Any = torch.ops
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not hasattr(found, "_schema"):
+        raise AnswerError(f"unknown operator {name!r}; expected a name as aten.linear.default")
+    return found
 
 
 def partitioners_of(job: CompileJob) -> list[SteeredPartitioner]:
@@ -188,11 +221,16 @@ def sentences_of_rules(
 def backend_config(job: CompileJob) -> ExecutorchBackendConfig:
     """Return how the program is to be planned and emitted.
 
-    Raises: ValueError for words that mean nothing, or contradict each other
+    Raises: ValueError for words that mean nothing, or contradict each other; AnswerError for a
+        planner that cannot be found or used
     """
     config, planning = config_of(job.backend_config)
+    try:
+        memory = named_planning(job.memory_planner, **planning)
+    except UnknownNameError as error:
+        raise AnswerError(str(error)) from error
     return ExecutorchBackendConfig(
-        memory_planning_pass=MemoryPlanningPass(job.memory_planner or None, **planning),
+        memory_planning_pass=memory,
         external_constants=job.external_constants,
         **config,
     )

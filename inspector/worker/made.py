@@ -122,6 +122,7 @@ def report(
             "passes": list(job.passes),
             "backend_config": list(job.backend_config),
             "libraries": list(job.libraries),
+            "edge_config": list(job.edge_config),
         },
         "memory": _memory(program),
         "verdicts": verdict_counts(edge),

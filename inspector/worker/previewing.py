@@ -26,7 +26,7 @@ from inspector.boundaries import Boundary, Crossing, is_quantising
 from inspector.jobs.description import CompileJob
 from inspector.jobs.preview import MethodPreview, NodePreview, PartitionPreview, Preview
 from inspector.worker.exporter import Exported
-from inspector.worker.lowering import partitioners_of, passes_of, sentences_of_rules
+from inspector.worker.lowering import edge_config, partitioners_of, passes_of, sentences_of_rules
 from inspector.worker.warm import Warm
 
 Node = torch.fx.Node
@@ -48,6 +48,7 @@ def preview_of(job: CompileJob, source: Exported, warm: Warm, observe: Observer)
         source.programs,
         passes_of(job) or None,
         partitioners or None,
+        edge_config(job),
         kept=warm.store_for(job),
         observer=observe,
     )

@@ -10,7 +10,15 @@ from typing import Any
 
 from compiler.calibration import inputs_from_file
 from compiler.errors import CompileError
-from compiler.quantise import OVERRIDES, Quantisation, parts_of, quantise
+from compiler.named import UnknownNameError
+from compiler.quantise import (
+    OVERRIDES,
+    Quantisation,
+    SupportsAnnotate,
+    named_quantizer,
+    parts_of,
+    quantise,
+)
 from compiler.quiet import import_quietly
 from inspector.jobs.description import Quantising
 from inspector.worker.exporter import AnswerError, Exported, Say, told
@@ -21,10 +29,9 @@ def quantised(wanted: Quantising, source: Exported, say: Say) -> Exported:
 
     Raises: AnswerError in a sentence of what is missing or wrong
     """
-    if not wanted.mode:
+    if not wanted.wanted:
         return source
-    how = how_to(wanted)
-    chosen = _by_method(how, source)
+    chosen = _chosen(wanted, source)
     programs: dict[str, Any] = {}
     for method, program in source.programs.items():
         how = chosen[method]
@@ -37,6 +44,18 @@ def quantised(wanted: Quantising, source: Exported, say: Say) -> Exported:
             except (CompileError, ModuleNotFoundError) as error:
                 raise AnswerError(f"{method} cannot be quantised: {error}") from error
     return replace(source, programs=programs)
+
+
+def _chosen(wanted: Quantising, source: Exported) -> Mapping[str, Quantisation | SupportsAnnotate]:
+    """Return by method how it is quantized; each has a quantizer of its own."""
+    if not wanted.quantizer:
+        return _by_method(how_to(wanted), source)
+    if replace(wanted, calibration="", quantizer="") != Quantising():
+        raise AnswerError("a quantizer replaces the mode and what it says of parts: give one")
+    try:
+        return {method: named_quantizer(wanted.quantizer) for method in source.programs}
+    except UnknownNameError as error:
+        raise AnswerError(str(error)) from error
 
 
 def _by_method(how: Quantisation, source: Exported) -> dict[str, Quantisation]:

@@ -247,6 +247,7 @@ def _report(
             "passes": list(job.passes),
             "backend_config": list(job.backend_config),
             "libraries": list(job.libraries),
+            "edge_config": list(job.edge_config),
         },
         "memory": result["memory"],
         "verdicts": counts,

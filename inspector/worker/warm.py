@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from compiler.edge.store import EdgeStore
 from compiler.managers import EdgeProgramManager
 from compiler.stages import Observer
 from inspector.jobs.description import CompileJob, Quantising, SourceKind
+from inspector.jobs.emission import file_of, in_file
 from inspector.worker.exporter import Exported, Say, is_users
 from inspector.worker.lowering import lowered
 from inspector.worker.quantising import quantised
@@ -89,9 +90,10 @@ class Warm:
 
         Raises: AnswerError as ``quantised`` of this package does
         """
-        if not wanted.mode:
+        if not wanted.wanted:
             return source
-        key = wanted, _stamp(wanted.calibration) if wanted.calibration else None
+        files = (wanted.calibration, file_of(wanted.quantizer) if wanted.quantizer else "")
+        key = wanted, tuple(_stamp(path) for path in files if path)
         for known, made in self._quantised:
             if known == key:
                 return made
@@ -109,7 +111,7 @@ class Warm:
 
     def store_for(self, job: CompileJob) -> EdgeStore:
         """Return the edge programs that are kept for what a job does to them."""
-        key = job.precision, job.passes
+        key = job.precision, job.passes, job.edge_config, _stamps(job.passes)
         for known, store in self._stores:
             if known == key:
                 return store
@@ -121,8 +123,8 @@ class Warm:
 
         Raises: as ``lowered`` of this package
         """
-        files = tuple(_stamp(text.partition(".py:")[0] + ".py") for text in _in_files(job))
-        key = job.partitioners, job.rules, job.precision, job.passes, files
+        files = _stamps((*job.partitioners, *job.passes))
+        key = job.partitioners, job.rules, job.precision, job.passes, job.edge_config, files
         if self._delegated is not None:
             known, programs, manager = self._delegated
             if known == key and programs is source:
@@ -138,8 +140,9 @@ def _key(job: CompileJob) -> Any:  # noqa: ANN401 - compared only
     return job.source, job.python, job.methods, job.libraries
 
 
-def _in_files(job: CompileJob) -> list[str]:
-    return [text for text in job.partitioners if ".py:" in text]
+def _stamps(words: Iterable[str]) -> tuple[Stamp | None, ...]:
+    """Return the state of the user's files that define what is named."""
+    return tuple(_stamp(file_of(text)) for text in words if in_file(text))
 
 
 def _stamp(path: str) -> Stamp | None:

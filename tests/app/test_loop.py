@@ -21,7 +21,6 @@ from devtools_app.edit_menu import EditMenu
 from devtools_app.recipe_command import RecipeCommand
 from devtools_app.recompiling import Phase
 from devtools_app.run_form import RunForm
-from devtools_app.viewmodels.recipe_texts import code_files
 from devtools_app.views.compare import ComparePane
 from devtools_app.views.graph import GraphPane
 from devtools_app.views.node import NodePane
@@ -29,7 +28,7 @@ from devtools_app.views.recipe import RecipeView
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from devtools_app.window import MainWindow
 from inspector.jobs import run as jobs
-from inspector.jobs.description import CompileJob, Rules, Source
+from inspector.jobs.description import CompileJob, Rules, Source, code_files
 from inspector.jobs.messages import Ended
 from inspector.jobs.recipe import RECIPE, Recipe, sha256_of
 from inspector.jobs.run import CompileRun

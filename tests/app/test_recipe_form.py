@@ -17,8 +17,8 @@ from devtools_app.viewmodels.recipe_form import (
     sections,
     with_value,
 )
-from devtools_app.viewmodels.recipe_texts import code_files, commands, job_in, recipe_texts
-from inspector.jobs.description import CompileJob, Quantising, Rules, Source
+from devtools_app.viewmodels.recipe_texts import commands, job_in, recipe_texts
+from inspector.jobs.description import CompileJob, Quantising, Rules, Source, code_files
 from inspector.jobs.recipe import Recipe, parse_recipe
 
 JOB = CompileJob(Source("/models/net.py", "build"), partitioners=("xnnpack",))

@@ -1,0 +1,124 @@
+"""Objects a user names: ``NAME[:option=value…]`` or ``file.py:NAME[:option=value…]``."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+IN_FILE = ".py:"
+
+
+class UnknownNameError(ValueError):
+    """A name that cannot be resolved, or options that its object does not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An object as a user asked for it.
+
+    Attributes:
+        name: alias, class or function name, or ``file.py:NAME``
+        options: arguments by name
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def in_file(self) -> bool:
+        """Return whether a Python file of the user defines the object."""
+        return IN_FILE in self.name
+
+
+def parse_named(text: str) -> Asked:
+    """Return what ``NAME[:option=value…]`` asks for.
+
+    Options are separated by colons. A value is read as a Python literal where it is one, else as
+    a string.
+
+    Raises: UnknownNameError for an option without a value
+    """
+    name, options = text, ""
+    if IN_FILE in text:
+        file, _, rest = text.partition(IN_FILE)
+        found, _, options = rest.partition(":")
+        name = f"{file}{IN_FILE}{found}"
+    elif ":" in text:
+        name, _, options = text.partition(":")
+    values: dict[str, Any] = {}
+    for part in options.split(":") if options else ():
+        key, equals, value = part.partition("=")
+        if not equals or not key.isidentifier():
+            raise UnknownNameError(f"{text}: expected option=value, found {part!r}")
+        values[key] = _value(value)
+    return Asked(name, values)
+
+
+def _value(text: str) -> Any:  # noqa: ANN401 - any literal
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return {"true": True, "false": False, "none": None}.get(text.lower(), text)
+
+
+def object_in_file(name: str) -> Any:  # noqa: ANN401 - whatever the file defines
+    """Return what ``file.py:NAME`` names; the file is run.
+
+    Raises: UnknownNameError if the file or the name is missing; whatever the file raises
+    """
+    path, _, wanted = name.rpartition(":")
+    file = Path(path).absolute()
+    if not file.is_file():
+        raise UnknownNameError(f"{path}: file not found")
+    module = _module(file)
+    if not hasattr(module, wanted):
+        raise UnknownNameError(f"{path} does not define {wanted!r}")
+    return getattr(module, wanted)
+
+
+def _module(file: Path) -> Any:  # noqa: ANN401
+    name = f"user_code_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]  # a later try begins anew
+        raise
+    return module
+
+
+def make_named(asked: Asked, found: Any) -> Any:  # noqa: ANN401
+    """Return an instance of a class, or a function with its options bound.
+
+    Args:
+        asked: what the user wrote
+        found: the class or function of that name
+
+    Raises: UnknownNameError if it does not take the options; whatever a class in a file raises
+    """
+    if not isinstance(found, type):
+        return partial(found, **asked.options) if asked.options else found
+    made: Any = found
+    try:
+        inspect.signature(made).bind(**asked.options)
+    except TypeError as error:
+        raise UnknownNameError(f"{asked.name} does not take these options: {error}") from error
+    try:
+        return made(**asked.options)
+    except (TypeError, ValueError) as error:
+        if asked.in_file:
+            raise  # its own line says more
+        raise UnknownNameError(f"{asked.name} does not take these options: {error}") from error
