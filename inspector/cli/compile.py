@@ -80,6 +80,24 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_delegation(parser)
     add_quantising(parser)
     add_precision(parser)
+    _add_building(parser)
+    parser.add_argument(
+        "--stages",
+        action="store_true",
+        help=f"write {STAGES} too: the graph before and after each stage and pass",
+    )
+    parser.add_argument(
+        "--guard",
+        choices=WAYS,
+        default=AUTO,
+        help="load each XNNPACK partition before anyone runs it: auto where the real kernels are"
+        " installed, on also with torch's, fix keeps refused nodes out and compiles again;"
+        " default: auto",
+    )
+    add_timeout(parser)
+
+
+def _add_building(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--memory-planner",
         metavar="NAME",
@@ -111,20 +129,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="how the program is planned and written, as segment_alignment=64; may be repeated",
     )
-    parser.add_argument(
-        "--stages",
-        action="store_true",
-        help=f"write {STAGES} too: the graph before and after each stage and pass",
-    )
-    parser.add_argument(
-        "--guard",
-        choices=WAYS,
-        default=AUTO,
-        help="load each XNNPACK partition before anyone runs it: auto where the real kernels are"
-        " installed, on also with torch's, fix keeps refused nodes out and compiles again;"
-        " default: auto",
-    )
-    add_timeout(parser)
 
 
 def _add_source(parser: ArgumentParser) -> None:

@@ -31,6 +31,7 @@ VALUES = {
 WORDS = {  # fields in which only some words mean anything
     "passes": ("duplicates", "views"),
     "backend_config": ("alignment=32", "joint_arena=true"),
+    "edge_config": ("preserve_ops=aten.linear.default", "_skip_dim_order=true"),
 }
 
 

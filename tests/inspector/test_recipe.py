@@ -134,7 +134,7 @@ def _job(**changes: Any) -> dict[str, Any]:
             _job(quantising={"mode": "best"}),
             "mode: expected static, dynamic, weight-only, none, found 'b",
         ),
-        (_job(passes=["faster"]), "r.json: job.passes: no pass 'faster'; there is constant_fold"),
+        (_job(passes=["faster"]), "r.json: job.passes: unknown pass 'faster'; available: const"),
         (_job(backend_config=["alignment"]), "job.backend_config: 'alignment' is no NAME=VALUE"),
         (_job(backend_config=["alignment=-1"]), "'alignment=-1': expected a whole number of bytes"),
         (_job(rules={"deny_op": []}), "r.json: job.rules: deny_op is unknown here"),
