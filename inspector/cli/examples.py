@@ -114,6 +114,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope bundle model.pte --module model.py:build --inputs a.pt --inputs b.pt -o m.bpte",
         "etscope bundle model.pte --inputs a.pt --expected outputs.pt -o model.bpte",
     ),
+    "port": (
+        "etscope port export.py",
+        "etscope port export.py -o export_ported.py",
+        "etscope port scripts notebooks --write",
+    ),
     "inspector-cli": (
         "etscope inspector-cli --etdump_path run.etdp",
         "etscope inspector-cli --etdump_path run.etdp --etrecord_path model.etrecord"

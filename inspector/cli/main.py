@@ -52,6 +52,7 @@ VERBS: dict[str, str] = {
     "sweep": "a recipe with every combination of some of its fields",
     "bisect": "which nodes to take out of a delegate so that a metric is within its bound",
     "bundle": "a bundled program: a program with inputs and expected outputs",
+    "port": "scripts written for the executorch package, with their imports made ours",
     "inspector-cli": "the stock tool's table, with its own options",
 }
 
@@ -82,7 +83,7 @@ def help_text(extra_verbs: dict[str, str] | None = None) -> str:
         "  etscope summary model.pte",
         "  etscope profile model.pte model.etrecord run.etdp --top 20",
         "",
-        "exit codes: 0 fine, 1 check, diff, verify or gate found something, 2 wrong usage,",
+        "exit codes: 0 fine, 1 check, diff, verify, gate or port found something, 2 wrong usage,",
         "3 unreadable file, 4 the job failed, 130 interrupted",
         "",
         "etscope VERB --help says more of one verb; etscope --version prints the version.",

@@ -16,6 +16,11 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "DuplicateDynamicQuantChainPass",
     ),
     (
+        "executorch.backends.xnnpack",
+        "compiler.backends.xnnpack",
+        "XnnpackDynamicallyQuantizedPartitioner XnnpackPartitioner",
+    ),
+    (
         "executorch.backends.xnnpack.partition.xnnpack_partitioner",
         "compiler.backends.xnnpack",
         "XnnpackDynamicallyQuantizedPartitioner XnnpackFloatingPointPartitioner "
@@ -34,7 +39,11 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "inspector",
         "DelegationBreakdown get_delegation_info print_delegation_info",
     ),
-    ("executorch.devtools.backend_debug.delegation_info", "inspector", "DelegationInfo"),
+    (
+        "executorch.devtools.backend_debug.delegation_info",
+        "inspector",
+        "DelegationBreakdown DelegationInfo get_delegation_info print_delegation_info",
+    ),
     (
         "executorch.devtools.bundled_program.config",
         "runtime.bundled",
@@ -51,6 +60,11 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "executorch.devtools.inspector",
         "inspector",
         "Event EventBlock Inspector PerfData TimeScale compare_results",
+    ),
+    (
+        "executorch.devtools.inspector._inspector",
+        "inspector",
+        "Event EventBlock Inspector PerfData TimeScale",
     ),
     ("executorch.devtools.inspector.numerical_comparator", "inspector", "NumericalComparatorBase"),
     (
@@ -120,6 +134,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "format_delegated_graph get_delegated_payload get_delegates get_non_lowered_nodes "
         "print_delegated_graph tag_constant_data tag_mutated_buffer",
     ),
+    ("executorch.exir.capture", "compiler", "EdgeCompileConfig ExecutorchBackendConfig"),
     ("executorch.exir.capture._config", "compiler", "EdgeCompileConfig ExecutorchBackendConfig"),
     ("executorch.exir.delegate", "compiler", "executorch_call_delegate"),
     ("executorch.exir.dialects._ops", "compiler", "ops"),
@@ -151,14 +166,26 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "compiler",
         "delegate_external_constants_pass_unlifted",
     ),
+    ("executorch.exir.passes.memory_planning_pass", "compiler", "MemoryPlanningPass"),
     ("executorch.exir.passes.propagate_device_config", "compiler", "PropagateDeviceConfig"),
     ("executorch.exir.passes.reinplace", "compiler", "reinplace_pass"),
+    ("executorch.exir.passes.spec_prop_pass", "compiler", "SpecPropPass"),
     (
         "executorch.exir.passes.sym_shape_eval_pass",
         "compiler",
         "ConstraintBasedSymShapeEvalPass HintBasedSymShapeEvalPass",
     ),
     ("executorch.exir.print_program", "compiler", "add_cursor_to_graph inspect_node"),
+    (
+        "executorch.exir.program",
+        "compiler",
+        "EdgeProgramManager ExecutorchProgramManager to_edge to_edge_transform_and_lower",
+    ),
+    (
+        "executorch.exir.program._program",
+        "compiler",
+        "EdgeProgramManager ExecutorchProgramManager to_edge to_edge_transform_and_lower",
+    ),
     ("executorch.exir.tensor", "compiler", "TensorSpec"),
     (
         "executorch.export",

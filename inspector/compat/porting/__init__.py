@@ -1,0 +1,1 @@
+"""Rewrites the imports of scripts written for the `executorch` package to ours."""

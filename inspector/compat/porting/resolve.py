@@ -1,0 +1,86 @@
+"""What a dotted name is: a name with a place here, a module on the way to one, or neither."""
+
+from __future__ import annotations
+
+import difflib
+from functools import lru_cache
+
+from inspector.compat.names import Place, place_of, places
+from inspector.compat.porting.moved import (
+    GONE_MODULES,
+    GONE_NAMES,
+    NOT_NEEDED,
+    moved_places,
+)
+
+_ROOT = "executorch"
+
+
+def find_place(module: str, name: str) -> Place | None:
+    """Return where a name of a module is now; None for one that has no other place."""
+    return place_of(module, name) or moved_places().get((module, name))
+
+
+def is_ported(module: str) -> bool:
+    """Return whether a module is of the package, or one that torch no longer has."""
+    return any(_is_below(module, one) for one in (_ROOT, *GONE_MODULES))
+
+
+def is_known_module(path: str) -> bool:
+    """Return whether some documented name is in a module or below it."""
+    return path in _modules()
+
+
+def is_not_needed(path: str) -> bool:
+    """Return whether a module is imported only for what it registers, which is here anyway."""
+    return any(_is_below(path, one) for one in NOT_NEEDED)
+
+
+def is_gone_name(path: str) -> bool:
+    """Return whether torch no longer has a name and nothing can be imported instead."""
+    return path in GONE_NAMES
+
+
+def only_home(module: str) -> str:
+    """Return the one module of ours with all documented names of a module; empty for several."""
+    homes = {place.module for (stock, _), place in _all().items() if stock == module}
+    return homes.pop() if len(homes) == 1 else ""
+
+
+def names_of(module: str) -> dict[str, Place]:
+    """Return the documented names of a module."""
+    return {name: place for (stock, name), place in _all().items() if stock == module}
+
+
+def remedy(path: str) -> str:
+    """Return what may stand for a name without counterpart: its like elsewhere, or a near one."""
+    if path in GONE_NAMES:
+        return GONE_NAMES[path]
+    for old, new in GONE_MODULES.items():
+        if _is_below(path, old):
+            return f"what torchao has of it is in {new}"
+    module, _, name = path.rpartition(".")
+    like = {place for (_, other), place in _all().items() if other == name}
+    if like:
+        here = " or ".join(sorted(f"from {one.module} import {one.name}" for one in like))
+        return f"documented in another module: {here}"
+    near = difflib.get_close_matches(name, list(names_of(module)), 1)
+    return f"the documented name nearest to it is {near[0]}" if near else ""
+
+
+def _is_below(path: str, module: str) -> bool:
+    return path == module or path.startswith(f"{module}.")
+
+
+@lru_cache(maxsize=1)
+def _all() -> dict[tuple[str, str], Place]:
+    return {**places(), **moved_places()}
+
+
+@lru_cache(maxsize=1)
+def _modules() -> frozenset[str]:
+    found: set[str] = set()
+    for stock, _ in _all():
+        parts = stock.split(".")
+        found.update(".".join(parts[: count + 1]) for count in range(len(parts)))
+    return frozenset(found)
