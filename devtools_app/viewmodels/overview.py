@@ -16,6 +16,7 @@ from devtools_app.viewmodels.status import StatusFacts, status_facts
 from devtools_app.viewmodels.units import Quantity, exact_text, format_bytes, format_time
 from inspector.check import BELONG, DO_NOT_BELONG, Check, FileLink, check_session
 from inspector.findings import Finding, findings
+from inspector.getters import getters
 from inspector.session import LoadedFile, Session
 
 _NS = 1e6  # a millisecond in nanoseconds
@@ -102,7 +103,7 @@ class Overview:
         findings: most important first
         entries: the same as they are listed
         verdict: None for a single file
-        methods: one group a method
+        methods: one group a method, and one for the values of getter methods
         files: one line a file
         missing: files that would add something
     """
@@ -128,10 +129,20 @@ def overview(session: Session, method: str, units: Units) -> Overview:
         found,
         tuple(finding_entry(session, one) for one in found),
         verdict(session),
-        tuple(method_group(session, name, units) for name in session.methods),
+        _methods(session, units),
         FactGroup("Files", tuple(_file(file, units) for file in session.files)),
         missing(session),
     )
+
+
+def _methods(session: Session, units: Units) -> tuple[FactGroup, ...]:
+    constants = getters(session.program) if session.program is not None else {}
+    computing = [name for name in session.methods if name not in constants]
+    groups = [method_group(session, name, units) for name in computing]
+    if constants:
+        facts = tuple(Fact(name, text) for name, text in constants.items())
+        groups.append(FactGroup("Metadata", facts))
+    return tuple(groups)
 
 
 def time_sum(facts: StatusFacts, units: Units) -> TimeSum:

@@ -13,6 +13,7 @@ from inspector.cli.options import add_files, methods, open_files, short
 from inspector.delegation import MethodDelegation, analyse_delegation
 from inspector.file_facts import facts_text, file_facts
 from inspector.findings import Finding, findings
+from inspector.getters import getters
 from inspector.memory import analyse_memory, instruction_label
 from inspector.profile import analyse_profile
 from inspector.session import LoadedFile, Session
@@ -51,7 +52,7 @@ def run(options: Namespace) -> Answer:
         (
             name,
             _types(entry["inputs"]),
-            _types(entry["outputs"]),
+            _types(entry["outputs"]) if entry["constant"] is None else f"= {entry['constant']}",
             entry["instructions"],
             entry["arena_bytes"],
             entry["method_ms"],
@@ -123,6 +124,7 @@ def method_json(session: Session, method: str) -> dict[str, Any]:
         "runs": 0,
         "delegation": None,
         "nodes": None,
+        "constant": None,
     }
     if program is not None:
         _from_program(program, method, found)
@@ -156,6 +158,7 @@ def _from_program(program: Program, method: str, found: dict[str, Any]) -> None:
     found["operators"] = dict(counts.most_common())
     found["inputs"] = [value_json(plan, index) for index in plan.inputs]
     found["outputs"] = [value_json(plan, index) for index in plan.outputs]
+    found["constant"] = getters(program).get(method)
     found["arena_bytes"] = sum(arena.planned_bytes for arena in arenas)
     found["peak_bytes"] = max((arena.peak_bytes for arena in arenas), default=0)
 
