@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from typing_extensions import override
 from devtools_app.computed import Computed
 from devtools_app.requests import AddSourceRoot, OpenSource
 from devtools_app.state import Selection, SelectionKind, State
-from devtools_app.viewmodels.scene_search import related_to
+from devtools_app.viewmodels.scene_search import graph_title, related_to
 from devtools_app.viewmodels.snippet import file_name
 from devtools_app.viewmodels.source_lines import (
     LineKey,
@@ -26,9 +27,11 @@ from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.timed_code import TimedCode
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.tree_view import TreeView
 from inspector.join_index import JoinIndex, join_index
 from inspector.model_graph import COMPILED
+from inspector.program_text import INSTRUCTIONS, ProgramText, program_text, text_names
 from inspector.session import Session
 
 _NOTHING = Need(
@@ -38,6 +41,7 @@ _NOTHING = Need(
     "\nprogram.get_etrecord().save('model.etrecord')",
 )
 _NAME_WIDTH = 140
+_FILES = ""
 _CHOOSE = Need("Choose a file or a line", "Its code appears here with the time of each line.")
 
 
@@ -46,10 +50,12 @@ class _Made:
     source: SourceFiles
     order: TreeOrder
     index: JoinIndex
+    name: str
+    text: ProgramText | None
 
 
 class SourcePane(Pane):
-    """Files and lines with their times, and the code of the file that is chosen."""
+    """Files and lines with their times, and the code of the file or program that is chosen."""
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Source")
@@ -71,6 +77,10 @@ class SourcePane(Pane):
         split.setStretchFactor(0, 2)
         split.setStretchFactor(1, 5)
         self.set_content(split)
+        self._name = _FILES
+        self.programs = ToolbarCombo(context.theme, "show", "Source files, or a program as code")
+        self.programs.activated.connect(self._program_chosen)
+        self.add_tool(self.programs)
         self._texts: Computed[SourceText] = Computed("source text", self)
         self._texts.ready.connect(lambda _key: self._show_code())
         self.editor = self.add_button(
@@ -91,11 +101,20 @@ class SourcePane(Pane):
             self.show_need(NO_SESSION)
             return
         method, units = state.method, state.units
-        key = (state.open_session, method, units)
+        names = text_names(session, method)
+        if self._name not in names:
+            self._name = _FILES
+        choices = [("source files", _FILES), *((graph_title(name), name) for name in names)]
+        self.programs.show_choices(choices, self._name)
+        name = self._name
+        key = (state.open_session, method, units, name)
 
         def work() -> _Made:
             made = source_files(session, method, units)
-            return _Made(made, TreeOrder(made.tree).prepare(), join_index(session, method))
+            shown = names[0] if names and name == _FILES and not made.files else name
+            text = program_text(session, method, shown) if shown != _FILES else None
+            order = TreeOrder(made.tree).prepare()
+            return _Made(made, order, join_index(session, method), shown, text)
 
         self.request(key, work)
         if not self.working:
@@ -105,10 +124,15 @@ class SourcePane(Pane):
     def show_result(self, result: object) -> None:
         """Show the lines of a method."""
         made = self._made = result if isinstance(result, _Made) else None
-        if made is None or not made.source.files:
+        if made is None or (not made.source.files and made.text is None):
             self.show_need(_NOTHING)
             return
         self._texts.forget()
+        self.programs.setCurrentIndex(self.programs.findData(made.name))
+        self.tree.setVisible(made.text is None)
+        if made.text is not None:
+            self._show_program(made.text)
+            return
         self.tree.show_tree(made.order, open_levels=1 if len(made.source.files) < 4 else 0)
         lines = sum(map(len, made.source.files.values()))
         rest = made.source.unplaced
@@ -121,6 +145,35 @@ class SourcePane(Pane):
         if not self._line.file or self._line.file not in made.source.files:
             self._line = LineKey(next(iter(made.source.files)))
         self._show_code()
+
+    # -- a program as code -----------------------------------------------------------------
+
+    def _program_chosen(self) -> None:
+        self._name = str(self.programs.currentData())
+        self.show_state(self.state)
+
+    def _show_program(self, text: ProgramText) -> None:
+        self.note.setText(_count(len(text.lines), "line"))
+        self.editor.setEnabled(False)
+        self.show_content()
+        self.code.show_costs({}, self.state.units.time)
+        self.code.show_code(text.lines)
+        self.pages.setCurrentWidget(self.code)
+        self._show_selection(self.state)
+
+    def _node_chosen(self, made: _Made, text: ProgramText, line: int) -> None:
+        node = text.node_at(line)
+        session = self.state.session
+        if node is not None and session is not None:
+            graph = COMPILED if _is_compiled(session, self.state.method, made.name) else made.name
+            self.select(Selection(SelectionKind.NODE, self.state.method, graph, node))
+
+    def _mark_nodes(self, made: _Made, text: ProgramText, state: State) -> None:
+        chosen = state.selection
+        nodes: Iterable[str] = (chosen.node,) if chosen.graph == made.name else ()
+        if state.session is not None and _is_compiled(state.session, state.method, made.name):
+            nodes = related_to(chosen, made.index).nodes
+        self.code.mark(sorted(text.line_of[one] for one in nodes if one in text.line_of))
 
     # -- code ------------------------------------------------------------------------------
 
@@ -160,6 +213,10 @@ class SourcePane(Pane):
             self._go(key)
 
     def _code_chosen(self, line: int) -> None:
+        made = self._made
+        if made is not None and made.text is not None:
+            self._node_chosen(made, made.text, line)
+            return
         key = LineKey(self._line.file, line)
         if self._made is not None and line in self._made.source.files.get(key.file, {}):
             self.tree.show_current(key)
@@ -176,7 +233,10 @@ class SourcePane(Pane):
 
     def _show_selection(self, state: State) -> None:
         made = self._made
-        if made is None or not made.source.files:
+        if made is None:
+            return
+        if made.text is not None:
+            self._mark_nodes(made, made.text, state)
             return
         related = related_to(state.selection, made.index)
         found = [made.source.line_of[one] for one in related.nodes if one in made.source.line_of]
@@ -212,8 +272,15 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' if number != 1 else ''}"
 
 
+def _is_compiled(session: Session, method: str, name: str) -> bool:
+    """Return whether a program has the nodes of the compiled graph."""
+    record = session.record
+    edge = record.roles.edge.get(method) if record is not None else None
+    return name == (edge or INSTRUCTIONS)
+
+
 def _needs(session: Session) -> Need | None:
-    return _NOTHING if session.record is None else None
+    return _NOTHING if session.record is None and session.program is None else None
 
 
 SPEC = ViewSpec("source", "Source", Area.CENTRE, SourcePane, "source", needs=_needs)

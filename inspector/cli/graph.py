@@ -16,6 +16,8 @@ from inspector.model_graph import (
     graph_names,
     model_graph,
 )
+from inspector.program_text import program_text, text_names
+from inspector.session import Session
 from inspector.source import user_frame
 from schema.errors import Issue, Severity
 
@@ -24,6 +26,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the verb."""
     add_files(parser)
     parser.add_argument("--graph", default=COMPILED, help="which graph; --list names them")
+    parser.add_argument(
+        "--code", action="store_true", help="print the program as typed code, as torch prints one"
+    )
     parser.add_argument("--list", action="store_true", help="list the graphs there are")
     add_stages(parser)
 
@@ -33,6 +38,8 @@ def run(options: Namespace) -> Answer:
     session = open_files(options)
     if options.stages or options.stage is not None:
         return stages_answer(session, options)
+    if options.code:
+        return _code(session, options)
     names = {method: graph_names(session, method) for method in methods(session, options)}
     if options.list:
         rows = [(method, name) for method, found in names.items() for name in found]
@@ -54,6 +61,24 @@ def run(options: Namespace) -> Answer:
         sentence = needs("a graph", "a program or an ETRecord")
         issues.append(Issue(Severity.INFO, session.name, sentence))
     return Answer({"methods": data}, tables=tables, issues=issues)
+
+
+def _code(session: Session, options: Namespace) -> Answer:
+    """Return the code of one recorded graph, or of all, by method and name."""
+    data: dict[str, dict[str, list[str]]] = {}
+    lines: list[str] = []
+    for method in methods(session, options):
+        names = text_names(session, method)
+        wanted = names if options.graph == COMPILED else (options.graph,)
+        for name in wanted:
+            if name not in names:
+                raise CommandError(
+                    f"unknown graph {name!r} of {method}; available: {', '.join(names)}", USAGE
+                )
+            code = program_text(session, method, name).lines
+            data.setdefault(method, {})[name] = list(code)
+            lines += [f"# {method}: {name}", *code, ""]
+    return Answer({"code": data}, lines=lines)
 
 
 def graph_json(graph: ModelGraph) -> dict[str, Any]:

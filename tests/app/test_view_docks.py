@@ -314,6 +314,40 @@ def test_source_line_and_node_select_each_other(qtbot) -> None:
     assert pane.tree.current_key() != key or chosen.node == "aten_linear_default"
 
 
+def test_program_as_code_and_nodes_select_each_other(qtbot) -> None:
+    bench = Bench(qtbot, source.SourcePane)
+    pane = bench.pane
+    assert isinstance(pane, source.SourcePane)
+    bench.open(opened(XNNPACK))
+    edge = "edge_dialect_exported_program/forward"
+    pane.programs.setCurrentIndex(pane.programs.findData(edge))
+    pane.programs.activated.emit(pane.programs.currentIndex())
+    bench.settle()
+    assert pane.code.toPlainText().startswith("def forward(")
+    assert not pane.tree.isVisibleTo(pane)
+    bench.select(Selection(SelectionKind.NODE, "forward", "compiled", "aten_linear_default"))
+    assert "aten_linear_default:" in pane.code.textCursor().block().text()
+    line = next(
+        number
+        for number, text in enumerate(pane.code.toPlainText().splitlines(), 1)
+        if "aten_embedding_default:" in text
+    )
+    pane.code.line_chosen.emit(line)
+    assert bench.store.state.selection.node == "aten_embedding_default"
+    pane.programs.setCurrentIndex(0)
+    pane.programs.activated.emit(0)
+    bench.settle()
+    assert pane.tree.isVisibleTo(pane)
+
+
+def test_program_without_record_is_shown_as_code(qtbot) -> None:
+    bench = Bench(qtbot, source.SourcePane)
+    pane = bench.pane
+    assert isinstance(pane, source.SourcePane)
+    bench.open(opened("corpus/v1.5.1/convnet_portable/model.pte"))
+    assert "aten::convolution.out(" in pane.code.toPlainText()
+
+
 def test_node_facts_are_all_reached_by_tab(qtbot) -> None:
     bench = Bench(qtbot, node.NodePane)
     pane = bench.pane
