@@ -12,6 +12,7 @@ from devtools_app.viewmodels.inside_facts import inside_groups, weight_groups
 from devtools_app.viewmodels.node_sections import (
     also_group,
     argument_group,
+    dtype_group,
     memory_group,
     shortened,
     tensor_group,
@@ -118,7 +119,7 @@ def _operator_sheet(session: Session, method: str, found: _Found, units: Units) 
         ]
     groups.append(memory_group(session, method, related, units))
     if first is not None:
-        groups += [argument_group(first), _source_group(session, first)]
+        groups += [argument_group(first), dtype_group(first.node), _source_group(session, first)]
         groups.append(also_group("Belongs to it as well", nodes[1:]))
     title = node_title(first) if first is not None else _row_title(rows, related)
     return FactSheet(title, _subtitle(first, related), _filled(groups))

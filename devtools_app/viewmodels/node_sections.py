@@ -27,7 +27,8 @@ from inspector.join_index import JoinIndex, Related
 from inspector.memory import PlannedValue, analyse_memory
 from inspector.model_graph import COMPILED, ModelNode
 from inspector.session import Session
-from schema.graph import GraphValue
+from schema.graph import GraphNode, GraphValue
+from schema.operator_dtypes import operator_dtypes
 
 _MOST = 12  # lines of one group; a panel is no table
 _HIDDEN = frozenset(
@@ -208,6 +209,22 @@ def argument_group(node: ModelNode) -> FactGroup:
         if name not in _HIDDEN and value not in (None, "", ())
     ]
     return shortened("Arguments", facts)
+
+
+def dtype_group(node: GraphNode) -> FactGroup:
+    """Return the dtypes that the verifier allows for the tensors of an operator."""
+    found = operator_dtypes(node.target)
+    if found is None:
+        return FactGroup("Allowed dtypes")
+    facts = (
+        Fact(
+            name.replace("__ret_0", "result").replace("__ret_", "result "),
+            _short(", ".join(dtypes), 48),
+            f"{', '.join(dtypes)}; {len(found.rows)} combinations of dtypes in all",
+        )
+        for name, dtypes in found.allowed().items()
+    )
+    return shortened("Allowed dtypes", sorted(facts, key=lambda fact: "result" in fact.label))
 
 
 def _short(text: str, most: int = 120) -> str:
