@@ -7,23 +7,30 @@ from collections.abc import Sequence
 from compiler.program_manager import ExecutorchProgramManager
 from inspector.worker.libraries import load_libraries
 from runtime import Runtime
+from runtime.kernels import BEYOND_STOCK
 from runtime.registry import KernelRegistry
 from runtime.torch_operators import adopt, operator_names
 
 
 def kernels_missing(program: ExecutorchProgramManager) -> str:
-    """Return a sentence that names those operators, empty when there is a kernel for each.
+    """Return which called operators ExecuTorch's own libraries have no kernel for, else nothing.
 
-    The built-in kernels are those of the stock runtime's portable, optimised and quantised
-    libraries, so that a program without this sentence loads there, too.
+    A program without this sentence loads on the stock runtime.
     """
-    missing = KernelRegistry().missing(_called(program))
-    if not missing:
-        return ""
-    return (
-        f"there is no kernel for {', '.join(missing)} in ExecuTorch's own libraries:"
-        " the program loads only where one is registered"
-    )
+    called = _called(program)
+    ours_only = sorted(called & BEYOND_STOCK)
+    sentences: list[str] = []
+    if nowhere := KernelRegistry().missing(called):
+        sentences.append(
+            f"there is no kernel for {', '.join(nowhere)} in ExecuTorch's own libraries:"
+            " the program loads only where one is registered"
+        )
+    if ours_only:
+        sentences.append(
+            f"the stock runtime has no kernel for {', '.join(ours_only)}: this runtime runs the"
+            " program, ExecuTorch's loads it only where one is registered"
+        )
+    return "; ".join(sentences)
 
 
 def with_libraries(paths: Sequence[str]) -> None:

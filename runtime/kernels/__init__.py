@@ -32,6 +32,26 @@ FAMILIES = (
     shapes,
     wider,
 )
+# What the kernel libraries of ExecuTorch 1.5.1 (portable, optimized, quantized) do not have.
+BEYOND_STOCK = frozenset(
+    {
+        "aten::_adaptive_avg_pool2d_backward.out",
+        "aten::_adaptive_avg_pool3d.out",
+        "aten::_embedding_bag.out",
+        "aten::avg_pool2d_backward.grad_input",
+        "aten::avg_pool3d.out",
+        "aten::embedding_dense_backward.out",
+        "aten::empty_strided.out",
+        "aten::max_pool3d_with_indices.out",
+        "aten::native_group_norm_backward.out",
+        "aten::native_layer_norm_backward.out",
+        "aten::randperm.out",
+        "aten::resize.out",
+        "aten::scatter_reduce.two_out",
+        "aten::sort.values",
+        "aten::sort.values_stable",
+    }
+)
 TABLE: dict[str, Rule] = {name: rule for family in FAMILIES for name, rule in family.TABLE.items()}
 
 

@@ -132,6 +132,32 @@ def _randn(size: Sequence[int], out: Slot) -> None:
     out.tensor.normal_()
 
 
+def _randperm(count: int, out: Slot) -> None:
+    out.resize((count,))
+    torch.randperm(count, out=out.tensor)
+
+
+def _empty_strided(size: Sequence[int], stride: Sequence[int], out: Slot) -> None:
+    del stride  # the plan has the layout
+    out.resize(size)
+
+
+def _resize(
+    tensor: torch.Tensor,
+    size: Sequence[int],
+    out: Slot,
+    *,
+    memory_format: torch.memory_format | None = None,
+) -> None:
+    """Reinterpret the elements in a new shape; elements that are added have no defined value."""
+    del memory_format  # the plan has the layout
+    out.resize(size)
+    kept = min(tensor.numel(), out.tensor.numel())
+    flat = torch.zeros(out.tensor.numel(), dtype=out.tensor.dtype)
+    flat[:kept] = tensor.flatten()[:kept]
+    out.tensor.copy_(flat.view(tuple(size)))
+
+
 TABLE: dict[str, Rule] = {
     "aten::_to_copy.out": fills(_to_copy),
     "aten::arange.out": fills(_arange_to),
@@ -140,6 +166,7 @@ TABLE: dict[str, Rule] = {
     "aten::copy.out": fills(_copy),
     "aten::copy_": in_place(aten.copy_.default),
     "aten::empty.out": fills(_empty),
+    "aten::empty_strided.out": fills(_empty_strided),
     "aten::fill.Scalar_out": fills(_fill),
     "aten::fill.Tensor_out": fills(_fill),
     "aten::full.out": fills(_full),
@@ -148,6 +175,8 @@ TABLE: dict[str, Rule] = {
     "aten::ones.out": fills(_ones),
     "aten::rand.out": fills(_rand),
     "aten::randn.out": fills(_randn),
+    "aten::randperm.out": fills(_randperm),
+    "aten::resize.out": fills(_resize),
     "aten::scalar_tensor.out": fills(_scalar_tensor),
     "aten::zeros.out": fills(_zeros),
     "dim_order_ops::_clone_dim_order.out": fills(_dim_order_copy, _COPY_SCHEMA),

@@ -72,19 +72,33 @@ def _resampled(
     return (values.shape[0], values.shape[1], *sizes)
 
 
+def _embedding_gradient(
+    gradient: torch.Tensor,
+    indices: torch.Tensor,
+    rows: int,
+    *rest: Any,  # noqa: ANN401
+) -> Shape | None:
+    del indices, rest
+    return (rows, gradient.shape[-1]) if gradient.dim() else None
+
+
 FORMULAS: dict[str, Callable[..., Shape | None]] = {
     "aten::convolution.out": _convolved,
+    "aten::embedding_dense_backward.out": _embedding_gradient,
     "aten::upsample_bilinear2d.vec_out": _resampled,
     "aten::upsample_nearest2d.vec_out": _resampled,
 }
 GROWING = frozenset(
     {
         "aten::_adaptive_avg_pool2d.out",
+        "aten::_adaptive_avg_pool3d.out",
         "aten::_fft_c2r.out",
         "aten::_upsample_bilinear2d_aa.out",
         "aten::avg_pool2d.out",
+        "aten::avg_pool3d.out",
         "aten::constant_pad_nd.out",
         "aten::convolution.out",
+        "aten::embedding_dense_backward.out",
         "aten::upsample_bilinear2d.vec_out",
         "aten::upsample_nearest2d.vec_out",
         *(

@@ -5,6 +5,7 @@ torch checks these where eager mode calls them, a level higher; here programs ca
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import torch
 
 from runtime.errors import invalid_argument
-from runtime.kernels.rule import Rule, result
+from runtime.kernels.rule import Rule, fills, result
 from runtime.untyped import aten
 
 Tensor = torch.Tensor
@@ -93,7 +94,106 @@ def _transformed(
     return run(values, [dim % rank for dim in dims], *arguments)
 
 
+def _adaptive_pooled_back(gradient: Tensor, values: Tensor) -> Any:  # noqa: ANN401
+    lead = values.shape[:-2]
+    if values.dim() not in (3, 4) or gradient.shape[:-2] != lead:
+        raise invalid_argument(
+            f"a gradient of sizes {list(gradient.shape)} for an input of {list(values.shape)}"
+        )
+    return aten._adaptive_avg_pool2d_backward.default(gradient, values)
+
+
+def _embedding_back(
+    gradient: Tensor, indices: Tensor, rows: int, padding: int, scale_by_frequency: bool
+) -> Any:  # noqa: ANN401 - a tensor
+    if gradient.shape[:-1] != indices.shape:
+        raise invalid_argument(
+            f"a gradient of sizes {list(gradient.shape)} for indices of {list(indices.shape)}"
+        )
+    if indices.numel() and not (0 <= int(indices.min()) <= int(indices.max()) < rows):
+        raise invalid_argument(f"an index lies outside of an embedding of {rows} rows")
+    return aten.embedding_dense_backward.default(
+        gradient, indices, rows, padding, scale_by_frequency
+    )
+
+
+def _layer_norm_back(  # noqa: PLR0913 - the operator's own arguments
+    gradient: Tensor,
+    values: Tensor,
+    normalized: Sequence[int],
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mask: Sequence[bool],
+) -> Any:  # noqa: ANN401 - three tensors, None where the mask leaves one out
+    inner = math.prod(normalized)
+    rows = values.numel() // inner if inner else 0
+    if gradient.shape != values.shape or {mean.numel(), rstd.numel()} != {rows}:
+        raise invalid_argument(
+            f"a gradient of sizes {list(gradient.shape)} and {mean.numel()} means for an input of "
+            f"{list(values.shape)} normalized over {list(normalized)}"
+        )
+    return aten.native_layer_norm_backward.default(
+        gradient, values, normalized, mean, rstd, weight, bias, mask
+    )
+
+
+def _group_norm_back(  # noqa: PLR0913 - the operator's own arguments
+    gradient: Tensor,
+    values: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    batch: int,
+    channels: int,
+    inner: int,
+    groups: int,
+    mask: Sequence[bool],
+) -> Any:  # noqa: ANN401 - three tensors, None where the mask leaves one out
+    _channels(values, (weight,))
+    fits = groups > 0 and not channels % groups and batch * channels * inner == values.numel()
+    if not fits or gradient.shape != values.shape:
+        raise invalid_argument(
+            f"{batch} x {channels} x {inner} in {groups} groups does not fit {list(values.shape)} "
+            f"with a gradient of sizes {list(gradient.shape)}"
+        )
+    if {mean.numel(), rstd.numel()} != {batch * groups}:
+        raise invalid_argument(f"{mean.numel()} means for {batch} x {groups} groups")
+    given = (gradient.contiguous(), values.contiguous(), mean.contiguous(), rstd.contiguous())
+    return aten.native_group_norm_backward.default(
+        *given, weight, batch, channels, inner, groups, mask
+    )
+
+
+def _embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    *rest: Any,  # noqa: ANN401 - the operator's own options, then four slots
+) -> None:
+    """Reduce the rows of an embedding by bags; the other results say which row is in which bag.
+
+    torch leaves the second result empty where a kernel does not need it; its shape inference
+    disagrees for bfloat16, so the plan may have room for it.
+    """
+    rows, count = weight.shape[0], indices.numel()
+    if count and not (0 <= int(indices.min()) <= int(indices.max()) < rows):
+        raise invalid_argument(f"an index lies outside of an embedding of {rows} rows")
+    if offsets.numel() and not (0 <= int(offsets.min()) <= int(offsets.max()) <= count):
+        raise invalid_argument(f"an offset lies outside of {count} indices")
+    options, slots = rest[:-4], rest[-4:]
+    results: list[Tensor] = [*aten._embedding_bag.default(weight, indices, offsets, *options)]
+    if not results[1].numel() and slots[1].tensor.numel():
+        places = torch.arange(count, dtype=results[1].dtype)
+        results[1] = torch.bucketize(places, offsets.to(places.dtype), right=True) - 1
+    for slot, found in zip(slots, results, strict=True):
+        slot.store(found)
+
+
 TABLE: dict[str, Rule] = {
+    "aten::_adaptive_avg_pool2d_backward.out": result(_adaptive_pooled_back),
+    "aten::_embedding_bag.out": fills(_embedding_bag),
     "aten::_fft_c2r.out": result(partial(_transformed, aten._fft_c2r.default)),
     "aten::_fft_r2c.out": result(partial(_transformed, aten._fft_r2c.default)),
     "aten::_native_batch_norm_legit.no_stats_out": result(_batch_norm_of_batch),
@@ -103,6 +203,9 @@ TABLE: dict[str, Rule] = {
     "aten::_native_batch_norm_legit_no_training.out": result(
         partial(_batch_norm, aten._native_batch_norm_legit_no_training.default, 4)
     ),
+    "aten::embedding_dense_backward.out": result(_embedding_back),
     "aten::max_pool2d_with_indices_backward.grad_input": result(_unpooled),
     "aten::native_group_norm.out": result(_group_norm),
+    "aten::native_group_norm_backward.out": result(_group_norm_back),
+    "aten::native_layer_norm_backward.out": result(_layer_norm_back),
 }

@@ -21,6 +21,7 @@ TABLE: dict[str, Rule] = {
     "aten::scatter.src_out": result(aten.scatter.src),
     "aten::scatter.value_out": result(aten.scatter.value),
     "aten::scatter_add.out": result(aten.scatter_add.default),
+    "aten::scatter_reduce.two_out": result(aten.scatter_reduce.two),
     "aten::select_scatter.out": result(aten.select_scatter.default),
     "aten::slice_scatter.out": result(aten.slice_scatter.default),
     "aten::stack.out": result(aten.stack.default),

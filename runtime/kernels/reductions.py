@@ -22,6 +22,8 @@ TABLE: dict[str, Rule] = {
     "aten::min.unary_out": result(aten.min.default),
     "aten::prod.int_out": result(aten.prod.dim_int),
     "aten::prod.out": result(aten.prod.default),
+    "aten::sort.values": result(aten.sort.default),
+    "aten::sort.values_stable": result(aten.sort.stable),
     "aten::sum.IntList_out": result(aten.sum.dim_IntList),
     "aten::topk.values": result(aten.topk.default),
     "aten::var.correction_out": result(aten.var.correction),

@@ -43,14 +43,16 @@ def test_compile_answers_as_the_contract_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("function", "named"), [("good", ""), ("sorts", "aten::sort.values")])
-def test_operator_that_no_runtime_has_a_kernel_for_is_warned_of(
+def test_operator_that_the_stock_runtime_has_no_kernel_for_is_warned_of_and_runs_here(
     function: str, named: str, tmp_path: Path
 ) -> None:
     assert compile_(function, tmp_path / "out").code == 0
     report = json.loads((tmp_path / "out" / "compile.json").read_text("utf-8"))
     texts = [one["text"] for one in report["warnings"] if "no kernel" in one["text"]]
     assert len(texts) == bool(named)
-    assert all(named in text for text in texts)
+    assert all(named in text and "this runtime runs" in text for text in texts)
+    ran = run("run", tmp_path / "out", "-o", tmp_path / "run")
+    assert ran.code == 0
 
 
 def test_compile_in_text_names_files_and_stages_and_prints_only_what_the_code_prints(

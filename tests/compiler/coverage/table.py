@@ -23,7 +23,7 @@ _MARKS = {
 }
 _MEANING = {
     Outcome.EQUAL: "compiled by us, run on the stock runtime, equal to eager",
-    Outcome.NO_KERNEL: "compiled; the stock runtime has no kernel of that name (0x14)",
+    Outcome.NO_KERNEL: "compiled; the stock runtime has no kernel (0x14), ours is equal to eager",
     Outcome.REFUSED_BY_KERNEL: "compiled; the stock kernel refuses the element type or the values",
     Outcome.WRONG: "compiled; the stock kernel gives something else than eager",
     Outcome.CRASHED: "compiled; the stock process ends",

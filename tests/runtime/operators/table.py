@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from runtime.kernels import BEYOND_STOCK
 from tests.runtime.operators.exceptions import DIFFERS, NOT_COMPARED
 from tests.runtime.operators.inputs import DTYPES
 from tests.runtime.operators.sweep import Trial
@@ -54,6 +55,15 @@ def _mark(verdicts: set[str]) -> str:
 def _reasons() -> str:
     differs = [f"- `{name}`: {entry.reason}" for name, entry in sorted(DIFFERS.items())]
     open_ = [f"- `{name}`: {reason}" for name, reason in sorted(NOT_COMPARED.items())]
+    beyond = [
+        "The stock runtime has no kernel for these; `tests/runtime/test_operators_beyond_stock.py`",
+        "compares ours with eager, bit by bit, for each element type.",
+        "",
+        *(f"- `{name}`" for name in sorted(BEYOND_STOCK)),
+    ]
     return "\n".join(
-        ["## Differences", "", *differs, "", "## Not compared one by one", "", *open_, ""]
+        [
+            *("## Differences", "", *differs, "", "## Not compared one by one", "", *open_, ""),
+            *("## Beyond the stock runtime", "", *beyond, ""),
+        ]
     )
