@@ -34,6 +34,8 @@ _HOME = {
     "print_delegation_info": "delegation_info",
 }
 
+__all__ = [*_HOME]  # pyright: ignore[reportUnsupportedDunderAll] - for scripts that import *
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
     if name not in _HOME:

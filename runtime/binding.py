@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from runtime import torch_operators
 from runtime.errors import ErrorCode, ExecutionError, invalid_program
 from runtime.kernels.growth import GROWING, GrowthGuard
 from runtime.kernels.rule import Kernel, Style
@@ -309,9 +310,22 @@ def _kernels_of(plan: m.ExecutionPlan, registry: KernelRegistry) -> list[Kernel]
     missing = registry.missing(names)
     if missing:
         raise ExecutionError(
-            ErrorCode.OperatorMissing, f"there is no kernel for {', '.join(missing)}"
+            ErrorCode.OperatorMissing,
+            f"there is no kernel for {', '.join(missing)}",
+            remedy=_remedy_of_missing(missing),
         )
     return [kernel for kernel in map(registry.find, names) if kernel is not None]
+
+
+def _remedy_of_missing(missing: Sequence[str]) -> str:
+    call = f"operator_registry.adopt_torch({sorted({name.partition('.')[0] for name in missing})})"
+    if torch_operators.operator_names().issuperset(missing):
+        return f"torch has them registered: call {call} of the runtime before loading the method."
+    return (
+        "Import the library that registers them with torch and call "
+        f"{call} of the runtime, or register a kernel for each "
+        "(operator_registry.register), or lower the program so that it does not use them."
+    )
 
 
 def _late_values(plan: m.ExecutionPlan, kernels: Sequence[Kernel]) -> frozenset[int]:

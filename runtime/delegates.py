@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.errors import OF_BACKEND, ErrorCode, ExecutionError, invalid_argument
 from runtime.external import NamedDataMap
 from runtime.registry import KernelRegistry
 from runtime.stepping import DelegateSteps
@@ -238,7 +238,9 @@ class BackendRegistry:
         if name not in self._makers:
             known = ", ".join(self._makers) or "none"
             raise ExecutionError(
-                ErrorCode.NotFound, f"backend {name!r} is not registered; there are {known}"
+                ErrorCode.NotFound,
+                f"backend {name!r} is not registered; available: {known}",
+                remedy=OF_BACKEND,
             )
         if name not in self._made:
             self._made[name] = self._makers[name]()

@@ -5,6 +5,7 @@ Source: runtime/core/error.h; the runtime's frequently asked questions for the r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 
@@ -34,17 +35,26 @@ class ErrorCode(IntEnum):
     DelegateInvalidHandle = 0x32
 
 
+# Remedies of causes that several places have.
+OF_INPUTS = (
+    "Compare the inputs with the method's metadata: number, dtype and rank must be those of export."
+)
+OF_SIZES = (
+    "Give inputs within the shapes the program was exported with, or export it with dynamic shapes "
+    "and a larger upper bound."
+)
+OF_RUN = "Finish or reset the run in progress first."
+OF_BACKEND = "Register the backend before loading, or lower the program without it."
+OF_PAYLOAD = "Compile the program again for this backend's version."
+OF_SCHEMA = (
+    "A schema reads as my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)."
+)
+
+# Codes that have one cause, or several with the same remedy; the others say theirs where they are
+# raised.
 _REMEDIES = {
-    ErrorCode.InvalidState: "Finish or reset the run in progress first.",
     ErrorCode.EndOfMethod: "Reset the method to step through it again.",
-    ErrorCode.NotSupported: "Give inputs within the shapes the program was exported with, or "
-    "export it with dynamic shapes and a larger upper bound.",
-    ErrorCode.InvalidArgument: "Compare the inputs with the method's metadata: number, element "
-    "type and rank must be those of export.",
-    ErrorCode.InvalidType: "Pass tensors and numbers of the types in the method's metadata.",
-    ErrorCode.OperatorMissing: "Register a kernel for each of these operators, or lower the "
-    "program so that it does not use them.",
-    ErrorCode.NotFound: "Register the backend before loading, or lower the program without it.",
+    ErrorCode.RegistrationAlreadyRegistered: "Use another name: nothing registered is replaced.",
     ErrorCode.MemoryAllocationFailed: "The program asks for more memory than there is, or its "
     "planned buffers are smaller than its tensors: compile it again.",
     ErrorCode.AccessFailed: "Check the path and the permissions of the file.",
@@ -53,7 +63,6 @@ _REMEDIES = {
     ErrorCode.InvalidExternalData: "Load the program together with the .ptd file that was saved "
     "beside it.",
     ErrorCode.OutOfResources: "The run was ended before it used up the machine.",
-    ErrorCode.DelegateInvalidCompatibility: "Compile the program again for this backend's version.",
 }
 
 
@@ -120,6 +129,25 @@ def invalid_program(reason: str) -> ExecutionError:
     return ExecutionError(ErrorCode.InvalidProgram, reason)
 
 
-def invalid_argument(reason: str) -> ExecutionError:
+def invalid_argument(reason: str, *, remedy: str = "") -> ExecutionError:
     """Return the error of arguments that do not fit."""
-    return ExecutionError(ErrorCode.InvalidArgument, reason)
+    return ExecutionError(ErrorCode.InvalidArgument, reason, remedy=remedy)
+
+
+def invalid_input(reason: str) -> ExecutionError:
+    """Return the error of inputs that do not fit the method they are given to."""
+    return invalid_argument(reason, remedy=OF_INPUTS)
+
+
+class UnknownMethodError(ExecutionError, KeyError):
+    """A method that the program does not have.
+
+    ``executorch.runtime`` raises a KeyError, the older functions a RuntimeError: it is both.
+    """
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(
+            ErrorCode.InvalidArgument,
+            f"the program has no method {name!r}",
+            remedy=f"Available: {', '.join(sorted(known)) or 'none'}.",
+        )

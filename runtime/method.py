@@ -10,7 +10,7 @@ import torch
 
 from runtime.binding import Binder, Step
 from runtime.delegates import Measurement
-from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.errors import OF_RUN, ErrorCode, ExecutionError, invalid_argument, invalid_input
 from runtime.memory_use import MemoryUse, memory_use
 from runtime.meta import MethodMeta
 from runtime.partition import Partition, Place, delegate_step
@@ -107,7 +107,7 @@ class Method:
         """
         wanted = len(self._plan.inputs)
         if len(inputs) != wanted:
-            raise invalid_argument(
+            raise invalid_input(
                 f"The length of given input array ({len(inputs)}) must be same as the number of "
                 f"inputs in method ({wanted})."
             ).located(method=self.name)
@@ -122,10 +122,10 @@ class Method:
         """
         if self._runner.in_progress:
             raise ExecutionError(
-                ErrorCode.InvalidState, "Inputs can not be set mid execution."
+                ErrorCode.InvalidState, "Inputs can not be set mid execution.", remedy=OF_RUN
             ).located(method=self.name)
         if not 0 <= index < len(self._plan.inputs):
-            raise invalid_argument(
+            raise invalid_input(
                 f"Given input index must be less than the number of inputs in method, "
                 f"but got {index} and {len(self._plan.inputs)}"
             ).located(method=self.name)
@@ -140,7 +140,7 @@ class Method:
         if isinstance(held, torch.Tensor):
             self._set_tensor(self._table.slot(target), value)
         elif isinstance(value, torch.Tensor) or not _same_number(held, value):
-            raise invalid_argument(
+            raise invalid_input(
                 f"the program was made for the value {held!r}, it is given {_said(value)}; inputs "
                 "that are no tensors are fixed when a program is exported"
             )
@@ -148,11 +148,11 @@ class Method:
     def _set_tensor(self, slot: Slot, value: Any) -> None:  # noqa: ANN401 - checked here
         value = value.tensor if isinstance(value, TensorPtr) else value
         if not isinstance(value, torch.Tensor):
-            raise invalid_argument(f"a tensor is wanted, found {_said(value)}")
+            raise invalid_input(f"a tensor is wanted, found {_said(value)}")
         if slot.read_only and slot.viewed is None:
             raise ExecutionError(ErrorCode.InvalidProgram, "the input is a constant")
         if value.dtype is not slot.tensor.dtype:
-            raise invalid_argument(f"{slot.tensor.dtype} is wanted, found {value.dtype}")
+            raise invalid_input(f"{slot.tensor.dtype} is wanted, found {value.dtype}")
         value = value.detach()
         slot.resize(value.shape)
         wanted = strides_of(value.shape, slot.dim_order)
@@ -247,7 +247,9 @@ class Method:
             InvalidArgument for a tensor of another element type or that is too small
         """
         if not 0 <= index < len(self._plan.outputs):
-            raise invalid_argument(f"there is no output {index}")
+            raise invalid_argument(
+                f"there is no output {index}; the method has {len(self._plan.outputs)}"
+            )
         slot = self._table.slot(self._plan.outputs[index])
         if slot.planned or slot.constant:
             kind = "planned memory" if slot.planned else "a constant"

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from runtime.api import Runtime
-from runtime.errors import invalid_argument
+from runtime.errors import invalid_input
 from runtime.loading import Data
 from runtime.meta import MethodMeta
 from runtime.method import Method
@@ -73,12 +73,9 @@ class Module:
     def load_method(self, method_name: str) -> Method:
         """Load a method unless it is; return it.
 
-        Raises: ExecutionError InvalidArgument for a method that is not there
+        Raises: UnknownMethodError
         """
-        try:
-            return self.load().load_method(method_name)
-        except KeyError as error:
-            raise invalid_argument(str(error.args[0])) from None
+        return self.load().load_method(method_name)
 
     def load_forward(self) -> Method:
         """Load `forward`."""
@@ -109,11 +106,11 @@ class Module:
         method = self.load_method(method_name)
         wanted = method.metadata.num_inputs()
         if len(inputs) > wanted:
-            raise invalid_argument(f"{len(inputs)} inputs are given, the method takes {wanted}")
+            raise invalid_input(f"{len(inputs)} inputs are given, the method takes {wanted}")
         values = [*inputs, *self._preset(method_name, wanted)[len(inputs) :]]
         missing = [place for place, value in enumerate(values) if value is _UNSET]
         if missing:
-            raise invalid_argument(f"{method_name}: input {missing[0]} is missing")
+            raise invalid_input(f"{method_name}: input {missing[0]} is missing")
         return method.execute(values)
 
     def forward(self, *inputs: Any) -> list[Any]:  # noqa: ANN401 - values
@@ -135,7 +132,7 @@ class Module:
         """
         count = self.method_meta(method_name).num_inputs()
         if not 0 <= index < count:
-            raise invalid_argument(f"there is no input {index}; the method takes {count}")
+            raise invalid_input(f"there is no input {index}; the method takes {count}")
         self._preset(method_name, count)[index] = _UNSET if value is None else value
 
     def set_inputs(self, values: Sequence[Any], method_name: str = "forward") -> None:
@@ -145,7 +142,7 @@ class Module:
         """
         count = self.method_meta(method_name).num_inputs()
         if values and len(values) != count:
-            raise invalid_argument(f"{len(values)} inputs are given, the method takes {count}")
+            raise invalid_input(f"{len(values)} inputs are given, the method takes {count}")
         self._inputs[method_name] = list(values) or [_UNSET] * count
 
     def set_output(
@@ -158,7 +155,7 @@ class Module:
         """Let all outputs be written into tensors of the caller."""
         count = self.method_meta(method_name).num_outputs()
         if len(tensors) != count:
-            raise invalid_argument(f"{len(tensors)} outputs are given, the method has {count}")
+            raise invalid_input(f"{len(tensors)} outputs are given, the method has {count}")
         for index, tensor in enumerate(tensors):
             self.set_output(tensor, index, method_name)
 
@@ -173,7 +170,7 @@ class Module:
         """
         outputs = self.get_outputs(method_name)
         if not 0 <= index < len(outputs):
-            raise invalid_argument(f"there is no output {index}; the method has {len(outputs)}")
+            raise invalid_input(f"there is no output {index}; the method has {len(outputs)}")
         return outputs[index]
 
     def event_tracer(self) -> EventTracer | None:

@@ -16,7 +16,7 @@ from runtime.delegates import (
 )
 from runtime.emulation.backend import EmulatedBackend
 from runtime.emulation.find import Emulation
-from runtime.errors import ErrorCode, ExecutionError, invalid_program
+from runtime.errors import OF_BACKEND, ErrorCode, ExecutionError, invalid_program
 from runtime.stepping import DelegateSteps
 from runtime.tracer import EventTracer
 from runtime.values import ValueTable
@@ -106,7 +106,9 @@ def _loaded(
 ) -> Partition:
     backend = context.backends.backend(entry.id)
     if not backend.is_available():
-        raise ExecutionError(ErrorCode.NotFound, f"backend {entry.id} cannot run on this machine")
+        raise ExecutionError(
+            ErrorCode.NotFound, f"backend {entry.id} cannot run on this machine", remedy=OF_BACKEND
+        )
     specs = {spec.key: bytes(spec.value) for spec in entry.compile_specs}
     try:
         processed = program.delegate_data(entry)
@@ -117,7 +119,10 @@ def _loaded(
         raise error.located(operator=entry.id) from None
     except Exception as error:
         raise ExecutionError(
-            ErrorCode.DelegateInvalidCompatibility, f"{type(error).__name__}: {error}"
+            ErrorCode.DelegateInvalidCompatibility,
+            f"{type(error).__name__}: {error}",
+            remedy="The backend raised it when it was initialised (__cause__ has the traceback): "
+            "mend the backend, or compile the program again for its version.",
         ).located(operator=entry.id) from error
 
 

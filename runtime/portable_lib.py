@@ -106,10 +106,7 @@ class ExecuTorchModule:
         return self._method(method_name).get_outputs()
 
     def _method(self, name: str) -> ExecuTorchMethod:
-        try:
-            return self._program.load_method(name)
-        except KeyError as error:
-            raise invalid_argument(str(error.args[0])) from None
+        return self._program.load_method(name)
 
     def load_bundled_input(self, bundle: BundledModule, method_name: str, testset_idx: int) -> None:
         """Set the inputs of a method to those of a bundled case."""

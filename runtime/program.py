@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runtime.delegates import BackendInitContext, BackendRegistry
-from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.errors import ErrorCode, ExecutionError, UnknownMethodError, invalid_argument
 from runtime.external import NamedDataMap
 from runtime.memory import Arenas, SharedArenas
 from runtime.memory_use import log_memory
@@ -21,6 +21,7 @@ from schema import flat_tensor
 from schema.etrecord import ETRecord
 from schema.garbage import uncollected
 from schema.program import Program as ProgramFile
+from schema.program import model as m
 
 
 class Program:
@@ -71,7 +72,9 @@ class Program:
         Raises: ExecutionError InvalidArgument
         """
         if not 0 <= index < len(self.file.plans):
-            raise invalid_argument(f"there is no method {index}")
+            raise invalid_argument(
+                f"there is no method {index}; the program has {len(self.file.plans)}"
+            )
         return self.file.plans[index].name
 
     def load_method(
@@ -86,8 +89,8 @@ class Program:
             emulate: record of this program, whose graphs run the partitions of backends that are
                 not registered; `Method.measurements` calls those emulated
 
-        Raises: KeyError for a method that is not there; ExecutionError if it cannot be loaded, or
-            is loaded with another engine
+        Raises: UnknownMethodError, which is a KeyError too; ExecutionError if it cannot be
+            loaded, or is loaded with another engine
         """
         if name not in self._methods:
             self._methods[name] = self.fresh_method(name, engine=engine or "auto", emulate=emulate)
@@ -111,9 +114,9 @@ class Program:
             engine: what runs its partitions
             emulate: record of this program, whose graphs run what no registered backend does
 
-        Raises: KeyError for a method that is not there; ExecutionError if it cannot be loaded
+        Raises: UnknownMethodError, which is a KeyError too; ExecutionError if it cannot be loaded
         """
-        plan = self.file.plan(name)
+        plan = self._plan(name)
         start = clock()
         try:
             table = TableBuilder(plan, self.file, Arenas(plan, self._shared), self._data).build()
@@ -123,7 +126,8 @@ class Program:
             partitions = load_partitions(plan, self.file, context, emulate)
             method = Method(plan, table, self._kernels, partitions, self.tracer)
         except ExecutionError as error:
-            raise error.located(method=name) from None
+            error.located(method=name)
+            raise
         log(LogLevel.INFO, f"method {name!r} is loaded")
         if self.tracer is not None:
             self.tracer.need_block("Default")
@@ -147,14 +151,17 @@ class Program:
     def metadata(self, method_name: str) -> MethodMeta:
         """Return what the program says about a method, which need not be loaded.
 
-        Raises: ExecutionError InvalidArgument for a method that is not there
+        Raises: UnknownMethodError
         """
-        try:
-            return MethodMeta(self.file.plan(method_name))
-        except KeyError as error:
-            raise invalid_argument(str(error.args[0])) from None
+        return MethodMeta(self._plan(method_name))
 
     method_meta = metadata
+
+    def _plan(self, name: str) -> m.ExecutionPlan:
+        for plan in self.file.plans:
+            if plan.name == name:
+                return plan
+        raise UnknownMethodError(name, self.method_names)
 
     def has_etdump(self) -> bool:
         """Return whether loads and runs are recorded."""

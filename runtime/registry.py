@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime import torch_operators
+from runtime.errors import OF_SCHEMA, ErrorCode, ExecutionError, invalid_argument
 from runtime.kernels import TABLE, built_in
 from runtime.kernels.rule import Kernel, fills, is_written, made_kernel, result
 from runtime.untyped import parse_schema
@@ -87,7 +88,7 @@ class KernelRegistry:
         arguments: list[Any] = list(parse_schema(schema).arguments)
         outs = [entry.name for entry in arguments if entry.is_out]
         if not outs or any(is_written(entry) and not entry.is_out for entry in arguments):
-            raise invalid_argument("a kernel that fills its results writes to nothing else")
+            raise _bad_schema("a kernel that fills its results writes to nothing else")
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             def run(*args: Any, **named: Any) -> None:  # noqa: ANN401
@@ -99,6 +100,36 @@ class KernelRegistry:
             return function
 
         return decorate
+
+    def adopt_torch(self, operators: str | Iterable[str] | None = None) -> tuple[str, ...]:
+        """Register operators that a library has registered with torch, as kernels of programs.
+
+        An operator runs by its own implementation for CPU tensors.
+
+        Args:
+            operators: names of overloads (``llama::custom_sdpa.out``), operators
+                (``llama::custom_sdpa``) or namespaces (``llama``); None for everything that is
+                not torch's own
+
+        Returns: full names of the overloads that have a kernel now and had none
+
+        Raises: ExecutionError NotFound for a name that torch does not have, InvalidArgument for one
+            that no program can call
+        """
+        if operators is None:
+            known = torch_operators.of_libraries(torch_operators.operator_names())
+            return torch_operators.adopt(self, known)
+        wanted = [operators] if isinstance(operators, str) else list(operators)
+        found = {name: torch_operators.matching(name) for name in wanted}
+        every = {overload for overloads in found.values() for overload in overloads}
+        adopted = torch_operators.adopt(self, every)
+        for name, overloads in found.items():
+            if all(self.find(one) is None for one in overloads):
+                raise invalid_argument(
+                    f"no program can call {name}: of {', '.join(sorted(overloads))} none writes to "
+                    "an out argument or in place"
+                )
+        return adopted
 
     def _free_name(self, schema: str) -> str:
         """Return the name in a schema.
@@ -125,23 +156,28 @@ def checked_name(schema: str) -> str:
     try:
         parsed = parse_schema(schema)
     except RuntimeError as error:
-        raise invalid_argument(f"{schema!r} is no schema: {str(error).splitlines()[0]}") from None
+        said = str(error).splitlines()[0]
+        raise _bad_schema(f"{schema!r} is not a schema: {said}") from None
     if "::" not in parsed.name:
-        raise invalid_argument(f"{parsed.name!r} has no namespace")
+        raise _bad_schema(f"{parsed.name!r} has no namespace")
     arguments: list[Any] = list(parsed.arguments)
     outs = [entry for entry in arguments if entry.is_out]
     silent = not outs and not parsed.returns and any(map(is_written, arguments))
     last = bool(outs) and arguments[-len(outs) :] == outs
     if not silent and not (last and all(out.kwarg_only for out in outs)):
-        raise invalid_argument("a custom kernel has its out arguments last and keyword-only")
+        raise _bad_schema("a custom kernel has its out arguments last and keyword-only")
     for entry in arguments:
         kind = _plain(str(getattr(entry, "real_type", entry.type)))
         if kind not in _ALLOWED:
-            raise invalid_argument(f"argument {entry.name!r} is of type {kind}")
+            raise _bad_schema(f"argument {entry.name!r} is of type {kind}")
     for entry in parsed.returns:
         if str(entry.type) != "Tensor":
-            raise invalid_argument(f"it returns {entry.type}; only tensors can be returned")
+            raise _bad_schema(f"it returns {entry.type}; only tensors can be returned")
     return f"{parsed.name}.{parsed.overload_name}" if parsed.overload_name else parsed.name
+
+
+def _bad_schema(reason: str) -> ExecutionError:
+    return invalid_argument(reason, remedy=OF_SCHEMA)
 
 
 def _plain(kind: str) -> str:

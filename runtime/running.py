@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from runtime.binding import Step
-from runtime.errors import ErrorCode, ExecutionError
+from runtime.errors import OF_RUN, OF_SIZES, ErrorCode, ExecutionError, invalid_argument
+from runtime.kernels import built_in
 from runtime.lean import LeanRun, lean_run, settled_calls
 from runtime.partition import Place
 from runtime.platform import LogLevel, clock, current, log
@@ -331,13 +332,17 @@ class Runner:
         )
 
     def _state(self, reason: str) -> ExecutionError:
-        return ExecutionError(ErrorCode.InvalidState, reason).located(method=self._plan.name)
+        return ExecutionError(ErrorCode.InvalidState, reason, remedy=OF_RUN).located(
+            method=self._plan.name
+        )
 
     def _failed(self, error: Exception, number: int, index: int) -> ExecutionError:
         """Return what a kernel raised as an error of the program, with its place."""
-        if not isinstance(error, ExecutionError):
-            error = _translated(error)
         step = self._chains[number][index] if index < len(self._chains[number]) else None
+        if not isinstance(error, ExecutionError):
+            error = _translated(error, step)
+        elif error.remedy in ("", OF_SIZES):
+            error.remedy = _remedy_of_result(step) or error.remedy
         error = error.located(
             method=self._plan.name,
             instruction=index,
@@ -358,12 +363,37 @@ def _no_dispatch() -> AbstractContextManager[Any]:
     return _torch._C._AutoDispatchBelowAutograd()
 
 
-def _translated(error: Exception) -> ExecutionError:
+def _translated(error: Exception, step: Step | None) -> ExecutionError:
+    """Return what torch or code of the user raised, with a remedy for whose code it was."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return ExecutionError(ErrorCode.MemoryAllocationFailed, text)
     if isinstance(error, NotImplementedError) or "not implemented for" in str(error):
-        return ExecutionError(
-            ErrorCode.NotSupported, text, remedy="The kernel does not take this element type."
-        )
-    return ExecutionError(ErrorCode.InvalidArgument, text)
+        remedy = "The kernel does not support this dtype."
+        return ExecutionError(ErrorCode.NotSupported, text, remedy=remedy)
+    return invalid_argument(text, remedy=_remedy_of(step))
+
+
+def _remedy_of(step: Step | None) -> str:
+    if _is_own(step):
+        return "The kernel refuses its arguments: check the values and sizes that reach it."
+    whose = "registered kernel" if step is not None and step.parts is not None else "backend"
+    return f"The {whose} raised it (__cause__ has the traceback): mend its code."
+
+
+def _remedy_of_result(step: Step | None) -> str:
+    """Return what to do where an instruction's result is refused, empty where that is unknown."""
+    if step is None or step.parts is None:
+        return ""
+    if _is_own(step):
+        return ""
+    return (
+        "The registered kernel returned what does not fit its plan: mend its code, or the shapes "
+        "that its operator infers when it is exported."
+    )
+
+
+def _is_own(step: Step | None) -> bool:
+    """Return whether an instruction runs a built-in kernel."""
+    kernel = step.parts.kernel if step is not None and step.parts is not None else None
+    return kernel is not None and built_in(kernel.name) is kernel

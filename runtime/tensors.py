@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from runtime.errors import ErrorCode, ExecutionError, invalid_program
+from runtime.errors import OF_SIZES, ErrorCode, ExecutionError, invalid_program
 from runtime.untyped import dtype_named
 from schema.scalar_type import BY_CODE, numel, scalar_type
 
@@ -234,4 +234,4 @@ class Slot:
 
 
 def _refused(reason: str) -> ExecutionError:
-    return ExecutionError(ErrorCode.NotSupported, reason)
+    return ExecutionError(ErrorCode.NotSupported, reason, remedy=OF_SIZES)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from runtime import untyped
-from runtime.errors import ExecutionError
-from runtime.registry import KernelRegistry
+from runtime.errors import ErrorCode, ExecutionError
+
+if TYPE_CHECKING:
+    from runtime.registry import KernelRegistry
 
 _torch_ops: Any = torch.ops
 _TORCHS = (
     "aten",
     "prim",
     "prims",
-)  # what of these has no kernel here has none in ExecuTorch either
+)  # adopted by name only: what of these has no kernel here has none in ExecuTorch either
 
 
 def operator_names() -> frozenset[str]:
@@ -24,12 +26,36 @@ def operator_names() -> frozenset[str]:
     return frozenset(untyped.operator_names())
 
 
+def matching(wanted: str) -> frozenset[str]:
+    """Return the operators of torch that a name stands for.
+
+    Args:
+        wanted: an overload (``my::scaled.out``), an operator, which stands for its overloads
+            (``my::scaled``), or a namespace (``my``)
+
+    Raises: ExecutionError NotFound if torch has no such operator
+    """
+    found = {name for name in operator_names() if wanted in _names_of(name)}
+    if not found:
+        raise ExecutionError(
+            ErrorCode.NotFound,
+            f"torch has no operator {wanted!r}",
+            remedy="Import or load the library that registers it first "
+            '(torch.ops.load_library("FILE.so")).',
+        )
+    return frozenset(found)
+
+
+def _names_of(name: str) -> tuple[str, str, str]:
+    return name, name.partition(".")[0], name.partition("::")[0]
+
+
 def adopt(registry: KernelRegistry, names: Iterable[str]) -> tuple[str, ...]:
     """Register the operators of torch that a program can call: out variants, and those that write.
 
     An out variant is run by the operator it is a variant of, where there is one with the same
-    arguments, else as it is, over the memory of its results. Whatever a program cannot call,
-    belongs to torch itself, or has a kernel already is left out.
+    arguments, else as it is, over the memory of its results. Whatever a program cannot call or
+    has a kernel already is left out.
 
     Args:
         registry: of the runtime that is to run them
@@ -40,10 +66,15 @@ def adopt(registry: KernelRegistry, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in sorted(names) if _adopted(registry, name))
 
 
+def of_libraries(names: Iterable[str]) -> frozenset[str]:
+    """Return those names that are not torch's own operators."""
+    return frozenset(name for name in names if name.partition("::")[0] not in _TORCHS)
+
+
 def _adopted(registry: KernelRegistry, name: str) -> bool:
-    if name.partition("::")[0] in _TORCHS or registry.find(name) is not None:
+    overload = None if registry.find(name) is not None else _overload(name)
+    if overload is None:
         return False
-    overload = _overload(name)
     schema = overload._schema
     outs = [entry.name for entry in schema.arguments if entry.is_out]
     run = _same_without_outs(overload) if outs else overload
@@ -58,9 +89,13 @@ def _adopted(registry: KernelRegistry, name: str) -> bool:
 
 
 def _overload(name: str) -> Any:  # noqa: ANN401 - torch's operators have no type
+    """Return an operator of torch, None for an implementation without a schema."""
     namespace, _, rest = name.partition("::")
     operator, _, overload = rest.partition(".")
-    return getattr(getattr(getattr(_torch_ops, namespace), operator), overload or "default")
+    try:
+        return getattr(getattr(getattr(_torch_ops, namespace), operator), overload or "default")
+    except AttributeError:
+        return None
 
 
 def _same_without_outs(overload: Any) -> Any:  # noqa: ANN401

@@ -119,10 +119,7 @@ class TrainingModule:
             parameter.copy_(saved)
 
     def _method(self, name: str) -> Method:
-        try:
-            return self.program.load_method(name)
-        except KeyError as error:
-            raise invalid_argument(str(error.args[0])) from None
+        return self.program.load_method(name)
 
     def _split(self, name: str) -> tuple[int, int]:
         """Return the indices of the first gradient and of the first parameter."""

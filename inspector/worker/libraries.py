@@ -5,8 +5,11 @@ Needs torch alone, so that an interpreter of the user's choice can load them as 
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import re
+import sys
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,7 +45,7 @@ def load_libraries(paths: Iterable[str]) -> None:
 def _load(path: str) -> None:
     suffix = Path(path).suffix
     if suffix == ".py":
-        module_of(Path(path).absolute())
+        _run(Path(path).absolute())
         return
     if suffix not in _SHARED:
         expected = ", ".join((".py", *_SHARED))
@@ -52,6 +55,43 @@ def _load(path: str) -> None:
         _torch_ops.load_library(str(Path(path).absolute()))
     except (OSError, RuntimeError) as error:
         raise AnswerError(f"{path}: this library cannot be loaded: {sentence_of(error)}") from error
+
+
+def _run(file: Path) -> None:
+    """Run a Python file, by the name it is imported by where it belongs to a package.
+
+    A package that imports the file by that name would else run it a second time, and torch takes
+    each registration once.
+    """
+    place = os.path.realpath(file)
+    known = (getattr(module, "__file__", None) for module in [*sys.modules.values()])
+    if any(isinstance(path, str) and os.path.realpath(path) == place for path in known):
+        return
+    name = _import_name(file)
+    if not name:
+        module_of(file)
+        return
+    sys.path.append(str(file.parent))  # for what lies beside it, as where it is run alone
+    module = importlib.import_module(name)
+    sys.modules.setdefault(file.stem, module)
+
+
+def _import_name(file: Path) -> str:
+    """Return the dotted name a file is imported by, empty for one outside of packages."""
+    for entry in map(Path, sys.path):
+        if not file.is_relative_to(entry.absolute()):
+            continue
+        parts = file.with_suffix("").relative_to(entry.absolute()).parts
+        if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+            continue
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        try:
+            found = importlib.util.find_spec(name)
+        except (ImportError, AttributeError, ValueError):  # its package cannot be imported
+            continue
+        if found is not None and found.origin and Path(found.origin).samefile(file):
+            return name
+    return ""
 
 
 def lacking(operators: list[str]) -> str:

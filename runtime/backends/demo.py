@@ -10,7 +10,13 @@ import torch
 from typing_extensions import override
 
 from runtime.delegates import BackendExecutionContext, BackendInitContext, BackendInterface
-from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.errors import (
+    OF_PAYLOAD,
+    ErrorCode,
+    ExecutionError,
+    UnknownMethodError,
+    invalid_argument,
+)
 from runtime.loading import decode_program
 from runtime.method import Method
 from runtime.program import Program
@@ -92,9 +98,9 @@ class ExecutorBackend(BackendInterface):
         program = Program(file, context.kernels, context.backends, depth=context.depth + 1)
         try:
             return program.load_method("forward")
-        except KeyError as error:
-            reason = str(error.args[0])
-            raise ExecutionError(ErrorCode.DelegateInvalidCompatibility, reason) from None
+        except UnknownMethodError as error:
+            code = ErrorCode.DelegateInvalidCompatibility
+            raise ExecutionError(code, error.reason, remedy=OF_PAYLOAD) from None
 
     @override
     def execute(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.architecture.tree import ROOT
 from tests.inspector.cli_runs import Run, run
 
 pytestmark = pytest.mark.slow
@@ -230,3 +232,47 @@ def test_kernels_of_a_shared_library_give_what_the_stock_runtime_gives(tmp_path:
     ours, stock = (torch.load(tmp_path / name / "outputs.pt") for name in ("ours", "stock"))
     assert torch.equal(ours[0], stock[0])
     assert ours[0][0, 5].tolist() == [[6.0] * 4] * 2
+
+
+PACKAGE = """
+import torch
+library = torch.library.Library("{space}", "DEF")  # a second time is an error of torch
+library.define("doubled(Tensor x) -> Tensor")
+library.define("doubled.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+library.impl("doubled", lambda x: x * 2, "CompositeExplicitAutograd")
+torch.library.Library("{space}", "IMPL").impl("orphan", lambda x: x, "CPU")
+from {name}.ops import registered  # as the files of a package import each other
+assert registered.library is library
+import beside_{space}
+"""
+
+
+@pytest.mark.parametrize("regular", [True, False], ids=["__init__", "namespace"])
+def test_library_of_a_package_that_imports_itself_by_name_is_run_once(
+    regular: bool, tmp_path: Path
+) -> None:
+    space = f"packaged{regular:d}"
+    folder = tmp_path / f"{space}_package" / "ops"
+    folder.mkdir(parents=True)
+    if regular:
+        (folder / "__init__.py").touch()
+        (folder.parent / "__init__.py").touch()
+    (folder / f"beside_{space}.py").touch()
+    library = folder / "registered.py"
+    library.write_text(PACKAGE.format(space=space, name=folder.parent.name), "utf-8")
+    code = (
+        "from inspector.worker.kernels import with_libraries; import sys;"
+        "from runtime import Runtime;"
+        "with_libraries(sys.argv[1:]);"
+        f"print(Runtime.get().operator_registry.missing(['{space}::doubled.out']))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(tmp_path)))}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, library, library.relative_to(tmp_path)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "[]", done.stderr

@@ -45,3 +45,11 @@ def test_every_documented_name_exists_in_the_wheel() -> None:
         [sys.executable, "-c", "\n".join(lines)], cwd=ROOT, check=True, capture_output=True
     )
     assert found.stdout.decode().splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("package", ["runtime", "inspector", "compiler"])
+def test_importing_everything_of_a_package_gives_its_documented_names(package: str) -> None:
+    given: dict[str, object] = {}
+    exec(f"from {package} import *", given)
+    wanted = {place.name for place in places().values() if place.module == package}
+    assert wanted - set(given) == set()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from runtime import Runtime
+from runtime import ErrorCode, ExecutionError, Runtime
 from runtime.registry import KernelRegistry
 from runtime.torch_operators import adopt, operator_names
 from schema.program import encode
@@ -71,17 +71,103 @@ def test_what_a_program_can_call_gets_a_kernel(names: frozenset[str]) -> None:
     assert adopt(registry, names) == ()
 
 
-def test_operators_of_torch_itself_are_left_out() -> None:
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("adopted::scaled", ["scaled.out"]),
+        ("adopted::scaled.out", ["scaled.out"]),
+        (["adopted::kept", "adopted::grow_"], ["grow_", "kept.out"]),
+        ("adopted", ["both.out", "filled.out", "grow_", "kept.out", "scaled.out"]),
+        ([], []),
+    ],
+)
+def test_operators_are_adopted_by_overload_operator_or_namespace(
+    names: frozenset[str], asked: str | list[str], found: list[str]
+) -> None:
+    registry = KernelRegistry()
+    assert registry.adopt_torch(asked) == tuple(f"adopted::{name}" for name in found)
+    assert registry.adopt_torch(asked) == ()
+    assert registry.missing(f"adopted::{name}" for name in found) == []
+
+
+def test_everything_that_is_not_torchs_own_is_adopted_when_nothing_is_named(
+    names: frozenset[str],
+) -> None:
     registry = KernelRegistry(only=())
-    ours = {name for name in operator_names() if name.startswith(("aten::", "prims::"))}
-    assert len(ours) > 1000
-    assert adopt(registry, ours) == ()
-    assert not registry.operator_names
+    found = registry.adopt_torch()
+    assert {"adopted::scaled.out", "adopted::grow_"} <= set(found)
+    assert not any(name.startswith(("aten::", "prim::", "prims::")) for name in found)
+
+
+def test_operator_of_torch_itself_is_adopted_by_its_name() -> None:
+    runtime = Runtime()
+    assert runtime.operator_registry.find("aten::cumprod.out") is None
+    assert runtime.operator_registry.adopt_torch("aten::cumprod.out") == ("aten::cumprod.out",)
+    build = Builder()
+    given = torch.tensor([1.0, 2.0, 3.0])
+    args = (build.input(given), build.value(0), build.value(None))
+    out = build.tensor(torch.float32, (3,))
+    plan = build.plan([m.KernelCall(0, (*args, out, out))], [out], ["aten::cumprod.out"])
+    method = runtime.load_program(encode(program_of(plan))).load_method("forward")
+    assert method.execute([given])[0].tolist() == [1.0, 2.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "words"),
+    [
+        ("adopted::nothing", ErrorCode.NotFound, "no operator 'adopted::nothing'"),
+        ("nowhere", ErrorCode.NotFound, "load the library"),
+        ("adopted::plain", ErrorCode.InvalidArgument, "adopted::plain"),
+        ("aten", ErrorCode.Ok, ""),
+    ],
+)
+def test_names_that_cannot_be_adopted_are_errors_that_say_why(
+    names: frozenset[str], asked: str, code: ErrorCode, words: str
+) -> None:
+    registry = KernelRegistry()
+    if code is ErrorCode.Ok:
+        assert registry.adopt_torch(asked)
+        return
+    with pytest.raises(ExecutionError) as caught:
+        registry.adopt_torch(["adopted::scaled", asked])
+    assert caught.value.code is code
+    assert words in str(caught.value)
+
+
+def test_implementation_without_a_schema_is_left_out(names: frozenset[str]) -> None:
+    library = torch.library.Library("unschemed", "FRAGMENT")
+    library.impl("orphan", lambda value: value, "CPU")
+    try:
+        assert "unschemed::orphan" in operator_names()
+        assert adopt(KernelRegistry(), ["unschemed::orphan", "adopted::grow_"]) == (
+            "adopted::grow_",
+        )
+    finally:
+        library._destroy()
+
+
+def _program_of_scaled() -> bytes:
+    build = Builder()
+    args = (build.input(torch.ones(3)), build.value(2.0), build.tensor(torch.float32, (3,)))
+    plan = build.plan([m.KernelCall(0, (*args, args[2]))], [args[2]], ["adopted::scaled.out"])
+    return encode(program_of(plan))
+
+
+def test_remedy_of_a_missing_kernel_is_the_call_that_adopts_it(names: frozenset[str]) -> None:
+    runtime = Runtime()
+    program = runtime.load_program(_program_of_scaled())
+    with pytest.raises(ExecutionError) as caught:
+        program.load_method("forward")
+    assert caught.value.code is ErrorCode.OperatorMissing
+    call = "operator_registry.adopt_torch(['adopted::scaled'])"
+    assert f"torch has them registered: call {call}" in caught.value.remedy
+    eval(f"runtime.{call}")  # the remedy is code that works
+    assert program.load_method("forward").execute([torch.ones(3)])[0].tolist() == [2.0] * 3
 
 
 def _run(name: str, extra: list[Any], inputs: list[Any], outs: int) -> list[Any]:
     runtime = Runtime()
-    adopt(runtime.operator_registry, operator_names())
+    runtime.operator_registry.adopt_torch()
     build = Builder()
     given = [build.input(value) for value in inputs]
     more = [build.value(value) for value in extra]

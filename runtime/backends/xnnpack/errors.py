@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from runtime.errors import ErrorCode, ExecutionError
 
+_OF_PAYLOAD = (
+    "Compile the program again for this backend's version; `--guard fix` leaves out of the "
+    "partitions what does not load."
+)
+
 
 class PartitionError(ExecutionError):
     """A partition that cannot be loaded or run.
@@ -31,7 +36,9 @@ class PartitionError(ExecutionError):
         self.node = node
         self.kind = kind
         self.debug_handle = debug_handle
-        super().__init__(code, f"{self._place()}: {reason}")
+        refused = code is ErrorCode.DelegateInvalidCompatibility
+        remedy = _OF_PAYLOAD if refused else None
+        super().__init__(code, f"{self._place()}: {reason}", remedy=remedy)
 
     def _place(self) -> str:
         words = [f"partition {self.partition}"]

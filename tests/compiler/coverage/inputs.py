@@ -205,7 +205,7 @@ _BY_NAME: dict[str, Make] = {
     "repeat": lambda v: (v(2, 3), [2, 1, 2]),
     "replication_pad2d": lambda v: (v(*_IMAGE), [1, 2, 0, 1]),
     "replication_pad3d": lambda v: (v(*_VOLUME), [1, 2, 0, 1, 1, 1]),
-    "resize_": lambda v: (v(2, 3), [3, 2]),
+    "resize_": lambda v: (v(2, 3), [2, 3]),  # an input keeps its shape
     "scalar_tensor": lambda v: {"args": (2,), "dtype": v().dtype},
     "scatter.src": lambda v: (v(3, 4), 1, torch.tensor([[0, 2], [1, 3], [3, 0]]), v(3, 2)),
     "scatter.value": lambda v: (v(3, 4), 1, _index(3, 2), 1),

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import torch
 
-from runtime.errors import ErrorCode, ExecutionError
+from runtime.errors import OF_PAYLOAD, ErrorCode, ExecutionError
 from runtime.untyped import from_buffer
 
 _CHILD = Path(__file__).with_name("child.py")
@@ -262,5 +262,5 @@ class RefusedError(ExecutionError):
     """
 
     def __init__(self, reason: str, node: int | None) -> None:
-        super().__init__(ErrorCode.DelegateInvalidCompatibility, reason)
+        super().__init__(ErrorCode.DelegateInvalidCompatibility, reason, remedy=OF_PAYLOAD)
         self.node = node
