@@ -19,6 +19,7 @@ from schema.errors import FormatError, Issue, Severity
 MAP_FROM_BYTES = 32 << 20
 # Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
+_TRACES = (".etdp", ".etdump")
 _POINT_BYTES = 1 << 16  # more than what is written about a point of a sweep
 _ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
 Progress = Callable[[str, float], None]
@@ -173,7 +174,9 @@ def open_bytes(path: str) -> memoryview:
     with Path(path).open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if size == 0:
-            raise FormatError("an ExecuTorch file", "an empty file", file=path, offset=0)
+            trace = Path(path).suffix in _TRACES
+            why = "; the runner writes one when event tracing was off" if trace else ""
+            raise FormatError("an ExecuTorch file", f"an empty file{why}", file=path, offset=0)
         if size < MAP_FROM_BYTES:
             return memoryview(stream.read())
         return map_file(stream, path)

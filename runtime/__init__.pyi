@@ -1,6 +1,13 @@
 from runtime.api import Runtime, Verification
 from runtime.delegates import BackendInterface, BackendRegistry, Measurement
 from runtime.errors import ErrorCode, ExecutionError
+from runtime.loaders import (
+    BufferDataLoader,
+    DataLoader,
+    FileDataLoader,
+    LoadMode,
+    MmapDataLoader,
+)
 from runtime.meta import MethodMeta, TensorInfo
 from runtime.method import Method
 from runtime.program import Program
@@ -16,16 +23,21 @@ from runtime.tracer import (
 __all__ = [
     "BackendInterface",
     "BackendRegistry",
+    "BufferDataLoader",
+    "DataLoader",
     "DebugFilter",
     "DebugLevel",
     "DelegateSteps",
     "ErrorCode",
     "EventTracer",
     "ExecutionError",
+    "FileDataLoader",
     "InnerNode",
+    "LoadMode",
     "Measurement",
     "Method",
     "MethodMeta",
+    "MmapDataLoader",
     "OperatorRegistry",
     "ProfilingLevel",
     "Program",

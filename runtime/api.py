@@ -10,9 +10,10 @@ from typing import cast
 
 from runtime.backends import BACKENDS
 from runtime.delegates import BackendRegistry
+from runtime.loaders import LoadMode
 from runtime.loading import Data, decode_program, load_data_files, read
 from runtime.program import Program
-from runtime.registry import KernelRegistry
+from runtime.registry import MOST_KERNELS, KernelRegistry
 from runtime.tracer import DebugLevel, EventTracer
 
 
@@ -35,11 +36,14 @@ class Runtime:
 
     Args:
         operators: names of the built-in kernels to offer, as in a selective build; None for all
+        max_kernels: number of kernels there can be, built-in ones included
     """
 
-    def __init__(self, *, operators: Collection[str] | None = None) -> None:
+    def __init__(
+        self, *, operators: Collection[str] | None = None, max_kernels: int = MOST_KERNELS
+    ) -> None:
         self.backend_registry = BackendRegistry(BACKENDS)
-        self.operator_registry = KernelRegistry(operators)
+        self.operator_registry = KernelRegistry(operators, max_kernels=max_kernels)
 
     @staticmethod
     @lru_cache(maxsize=1)
@@ -47,7 +51,7 @@ class Runtime:
         """Return the one runtime of this process."""
         return Runtime()
 
-    def load_program(
+    def load_program(  # noqa: PLR0913 - those of the stock runtime and ours
         self,
         data: Data,
         *,
@@ -56,29 +60,31 @@ class Runtime:
         debug_buffer_size: int = 0,
         data_path: Data | Sequence[Path | str] | None = None,
         tracer: EventTracer | None = None,
+        load_mode: LoadMode | None = None,
     ) -> Program:
         """Load a program.
 
         Args:
-            data: path, bytes or file object of a ``.pte`` or ``.bpte``
+            data: path, bytes, file object or `DataLoader` of a ``.pte`` or ``.bpte``
             verification: kept for its name; everything is checked
             enable_etdump: record loads and runs
             debug_buffer_size: anything but 0 records intermediate values too; the buffer grows as
                 needed, the size itself is no limit
             data_path: one or several ``.ptd`` files, or the bytes of one
             tracer: records in place of one made here, with levels and filters of its own
+            load_mode: how paths are loaded; None reads files below 64 MiB and maps larger ones
 
         Raises: ExecutionError for a file that is no program; TypeError for data of another type
         """
         del verification
-        buffer, file = read(data)
+        buffer, file = read(data, load_mode)
         if tracer is None and enable_etdump:
             tracer = _tracer(debug_buffer_size)
         return Program(
             decode_program(buffer, file),
             self.operator_registry,
             self.backend_registry,
-            data_files=load_data_files(_each(data_path)),
+            data_files=load_data_files(_each(data_path), load_mode),
             tracer=tracer,
         )
 

@@ -79,6 +79,7 @@ class Binder:
     ) -> None:
         self._plan = plan
         self._table = table
+        self._registry = registry
         self._kernels = _kernels_of(plan, registry)
         self._delegate = delegate
         self._late = _late_values(plan, self._kernels)
@@ -136,9 +137,31 @@ class Binder:
             )
         kernel = self._kernels[call.op_index]
         try:
-            return self._bound(kernel, call.args)
+            return self._bound(self._specialized(kernel, call.args), call.args)
         except ExecutionError as error:
             raise error.located(operator=kernel.name) from None
+
+    def _specialized(self, kernel: Kernel, args: Sequence[int]) -> Kernel:
+        """Return the kernel of an operator for the tensors of a call."""
+        known = self._registry.kernel_keys(kernel.name)
+        if not known:
+            return kernel
+        tensors = [
+            self._table.slot(index)
+            for index in args
+            if isinstance(self._table.items[index], torch.Tensor)
+        ]
+        parts = [f"{slot.code};{','.join(map(str, slot.dim_order))}" for slot in tensors]
+        # The result is passed twice: keys of kernel yaml name it once, those of programs twice.
+        keys = [f"v1/{'|'.join(parts[:count])}" for count in (len(parts) - 1, len(parts))]
+        found = self._registry.find_for(kernel.name, keys)
+        if found is None:
+            raise ExecutionError(
+                ErrorCode.OperatorMissing,
+                f"there is no kernel for tensors {keys[0]}; registered keys: {', '.join(known)}",
+                remedy="Register one for this key, or one for all tensors (without a key).",
+            )
+        return found
 
     def _bound(self, kernel: Kernel, args: Sequence[int]) -> Step:
         inputs = len(kernel.inputs)
@@ -314,7 +337,7 @@ def _kernels_of(plan: m.ExecutionPlan, registry: KernelRegistry) -> list[Kernel]
             f"there is no kernel for {', '.join(missing)}",
             remedy=_remedy_of_missing(missing),
         )
-    return [kernel for kernel in map(registry.find, names) if kernel is not None]
+    return [kernel for kernel in map(registry.any_of, names) if kernel is not None]
 
 
 def _remedy_of_missing(missing: Sequence[str]) -> str:

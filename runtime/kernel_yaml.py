@@ -98,6 +98,8 @@ class KernelLibrary:
     ) -> tuple[str, ...]:
         """Register functions for the operators with a schema; return the names of the operators.
 
+        A kernel with keys is registered for each of them.
+
         Args:
             registry: of a runtime
             functions: by the name of the kernel, with or without its namespaces
@@ -105,20 +107,21 @@ class KernelLibrary:
         Raises: ExecutionError for a schema that is not allowed, a name that is taken, or a function
             that no operator of the library names
         """
-        made: dict[str, tuple[str, Callable[..., Any]]] = {}
+        made: dict[tuple[str, str], tuple[str, Callable[..., Any]]] = {}
         used: set[str] = set()
         for one in self.operators:
-            for kernel in one.kernels[:1] if one.schema else ():
+            for kernel in one.kernels if one.schema else ():
                 for name in (kernel.name, kernel.name.rpartition("::")[2]):
-                    if name in functions and one.name not in made:
-                        made[one.name] = one.schema, functions[name]
+                    if name in functions:
                         used.add(name)
+                        for key in kernel.keys:
+                            made.setdefault((one.name, key), (one.schema, functions[name]))
         unknown = sorted(set(functions) - used)
         if unknown:
             raise invalid_argument(f"no operator of the library is computed by {unknown[0]!r}")
-        for schema, function in made.values():
-            registry.register(_with_namespace(schema))(function)
-        return tuple(made)
+        for (_, key), (schema, function) in made.items():
+            registry.register(_with_namespace(schema), "" if key == DEFAULT_KEY else key)(function)
+        return tuple(dict.fromkeys(name for name, _ in made))
 
 
 def read_kernel_yaml(source: Source) -> KernelLibrary:

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.giving_back import known_file
+from runtime.loaders import DataLoader, FileDataLoader, LoadMode, loader_of
 from schema import bundled, flat_tensor
 from schema import program as pte
 from schema.errors import FormatError
 from schema.garbage import uncollected
 
-Data = bytes | bytearray | memoryview | BinaryIO | Path | str
-Buffer = bytes | bytearray | memoryview | mmap.mmap
+Data = bytes | bytearray | memoryview | BinaryIO | Path | str | DataLoader
 _MAPPED_FROM = 64 << 20  # a mapped file that is rewritten in place kills the process that reads it
 
 
-def read(data: Data) -> tuple[memoryview, str]:
+def read(data: Data, mode: LoadMode | None = None) -> tuple[memoryview, str]:
     """Return the bytes of a program and where they come from, empty for bytes.
 
-    Raises: ExecutionError AccessFailed for a path that cannot be read; TypeError for anything else
+    Args:
+        data: the bytes, or what has them
+        mode: how a path is loaded; None reads small files and maps large ones
+
+    Raises: ExecutionError AccessFailed for a path that cannot be read, NotSupported for one that
+        cannot be locked; TypeError for anything else
     """
     if isinstance(data, Path | str):
-        return memoryview(_file(Path(data))), str(data)
+        data = loader_of(data, mode or _mode_of(data))
+    if isinstance(data, DataLoader):
+        return memoryview(data.load(0, data.size())), data.name
     if isinstance(data, bytes | bytearray | memoryview):
         # A bytearray could be resized under the tensors that view into it.
         return memoryview(bytes(data) if isinstance(data, bytearray) else data), ""
@@ -39,17 +43,9 @@ def read(data: Data) -> tuple[memoryview, str]:
     return memoryview(reader()), ""
 
 
-def _file(path: Path) -> Buffer:
-    try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size < _MAPPED_FROM:
-                return file.read()
-            # Copy on write: no kernel can reach the file, whatever a program makes it do.
-            return known_file(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
-    except OSError as error:
-        reason = f"{path} cannot be read: {error.strerror or error}"
-        raise ExecutionError(ErrorCode.AccessFailed, reason) from None
+def _mode_of(path: Path | str) -> LoadMode:
+    large = FileDataLoader(path).size() >= _MAPPED_FROM
+    return LoadMode.Mmap if large else LoadMode.File
 
 
 def decode_program(data: memoryview, file: str) -> pte.Program:
@@ -66,14 +62,20 @@ def decode_program(data: memoryview, file: str) -> pte.Program:
         raise ExecutionError(ErrorCode.InvalidProgram, str(error)) from None
 
 
-def load_data_files(paths: Sequence[Data]) -> list[flat_tensor.FlatTensor]:
+def load_data_files(
+    paths: Sequence[Data], mode: LoadMode | None = None
+) -> list[flat_tensor.FlatTensor]:
     """Return data files.
+
+    Args:
+        paths: the files, or their bytes
+        mode: how paths are loaded, see `read`
 
     Raises: ExecutionError AccessFailed, InvalidExternalData
     """
     files: list[flat_tensor.FlatTensor] = []
     for path in paths:
-        data, file = read(path)
+        data, file = read(path, mode)
         try:
             files.append(flat_tensor.decode(data, file=file))
         except FormatError as error:

@@ -10,6 +10,7 @@ import torch
 
 from runtime.api import Runtime
 from runtime.errors import invalid_input
+from runtime.loaders import LoadMode
 from runtime.loading import Data
 from runtime.meta import MethodMeta
 from runtime.method import Method
@@ -25,9 +26,10 @@ class Module:
     Inputs that are set stay for later calls until they are replaced, or taken back by None.
 
     Args:
-        file_path: path or bytes of a ``.pte``
+        file_path: path, bytes or `DataLoader` of a ``.pte``
         data_files: ``.ptd`` files
         event_tracer: records loads and runs
+        load_mode: how files are loaded; None reads small ones and maps large ones
         runtime: where to load, the process's one by default
     """
 
@@ -37,11 +39,13 @@ class Module:
         data_files: Sequence[Path | str] = (),
         event_tracer: EventTracer | None = None,
         *,
+        load_mode: LoadMode | None = None,
         runtime: Runtime | None = None,
     ) -> None:
         self._source = file_path
         self._data_files = list(data_files)
         self._tracer = event_tracer
+        self._load_mode = load_mode
         self._runtime = runtime
         self._program: Program | None = None
         self._inputs: dict[str, list[Any]] = {}
@@ -54,7 +58,10 @@ class Module:
         if self._program is None:
             runtime = self._runtime or Runtime.get()
             self._program = runtime.load_program(
-                self._source, data_path=self._data_files, tracer=self._tracer
+                self._source,
+                data_path=self._data_files,
+                tracer=self._tracer,
+                load_mode=self._load_mode,
             )
         return self._program
 

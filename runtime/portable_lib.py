@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from typing_extensions import override
 
 from runtime.api import Runtime, Verification
 from runtime.errors import invalid_argument
+from runtime.loaders import DataLoader as PyDataLoader
 from runtime.loading import Data
 from runtime.meta import MethodMeta, TensorInfo
 from runtime.method import Method as ExecuTorchMethod
 from runtime.program import Program as ExecuTorchProgram
+from runtime.tracer import EventTracer
 from runtime.verify import (
     ATOL,
     RTOL,
@@ -21,7 +24,7 @@ from runtime.verify import (
     load_bundled_input,
     verify_method_outputs,
 )
-from schema import bundled
+from schema import bundled, etdump
 from schema.errors import FormatError
 
 __all__ = [
@@ -30,8 +33,11 @@ __all__ = [
     "ExecuTorchModule",
     "ExecuTorchProgram",
     "MethodMeta",
+    "PyDataLoader",
     "TensorInfo",
     "Verification",
+    "_create_profile_block",
+    "_dump_profile_results",
     "_get_operator_names",
     "_get_registered_backend_names",
     "_is_available",
@@ -39,11 +45,28 @@ __all__ = [
     "_load_for_executorch",
     "_load_for_executorch_from_buffer",
     "_load_for_executorch_from_bundled_program",
+    "_load_for_executorch_from_data_loader",
     "_load_program",
     "_load_program_from_buffer",
+    "_reset_profile_results",
     "_threadpool_get_thread_count",
     "_unsafe_reset_threadpool",
 ]
+
+
+class _Profile(EventTracer):
+    """Records the runs of modules in the profile block that was created last."""
+
+    def begin(self, name: str) -> None:
+        """Begin a block."""
+        super().create_event_block(name)
+
+    @override
+    def create_event_block(self, name: str) -> None:
+        """Leave the events of a run in the block that is open."""
+
+
+_profile: list[_Profile] = []  # the one that records, none while no block was created
 
 
 class BundledModule:
@@ -106,7 +129,10 @@ class ExecuTorchModule:
         return self._method(method_name).get_outputs()
 
     def _method(self, name: str) -> ExecuTorchMethod:
-        return self._program.load_method(name)
+        method = self._program.load_method(name)
+        if self._program.tracer is None:
+            method.tracer = _profile[0] if _profile else None
+        return method
 
     def load_bundled_input(self, bundle: BundledModule, method_name: str, testset_idx: int) -> None:
         """Set the inputs of a method to those of a bundled case."""
@@ -202,6 +228,36 @@ def _load_for_executorch_from_bundled_program(
     """Load the program inside a bundled program."""
     program = bytes(module.file.program)
     return ExecuTorchModule(_loaded(program, data_map_buffer, enable_etdump, debug_buffer_size))
+
+
+def _load_for_executorch_from_data_loader(
+    loader: PyDataLoader,
+    data_path: str | Path | None = None,
+    enable_etdump: bool = False,
+    debug_buffer_size: int = 0,
+) -> ExecuTorchModule:
+    """Load a program from what a loader gives."""
+    return ExecuTorchModule(_loaded(loader, data_path, enable_etdump, debug_buffer_size))
+
+
+def _create_profile_block(name: str) -> None:
+    """Record runs of modules that were loaded without a trace, from now on in a block of this name.
+
+    The stock wheel is built without its old profiler: there the three functions do nothing.
+    """
+    if not _profile:
+        _profile.append(_Profile())
+    _profile[0].begin(name)
+
+
+def _dump_profile_results() -> bytes:
+    """Return the ETDump of what was recorded, empty while no block was created."""
+    return etdump.encode(_profile[0].trace()) if _profile else b""
+
+
+def _reset_profile_results() -> None:
+    """Forget what was recorded and record no further runs."""
+    _profile.clear()
 
 
 def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 0) -> BundledModule:

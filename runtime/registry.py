@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from runtime import torch_operators
@@ -25,32 +26,61 @@ _ALLOWED = (
 )
 
 
+MOST_KERNELS = 2000  # kMaxRegisteredKernels: 250 operators with 8 kernels each
+_KEY = re.compile(r"v1/\d+;(\d+(,\d+)*)?(\|\d+;(\d+(,\d+)*)?)*")
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
 class KernelRegistry:
-    """Looks up kernels by the full name of their operator.
+    """Looks up kernels by the full name of their operator, and by what its tensors are.
+
+    An operator has at most one kernel for all tensors, and others that are specialized: each has a
+    key, ``v1/<dtype>;<dim order>|...``, with the dtype (number of the file format) and dim order of
+    each tensor of a call, results included. A call takes the specialized kernel whose key is its
+    own, else the one for all.
 
     Args:
         only: names of the built-in kernels to offer, as a selective build does; None for all
+        max_kernels: number of kernels there can be, built-in ones included
     """
 
-    def __init__(self, only: Collection[str] | None = None) -> None:
+    def __init__(
+        self, only: Collection[str] | None = None, *, max_kernels: int = MOST_KERNELS
+    ) -> None:
         self._only = None if only is None else frozenset(only)
         self._custom: dict[str, Kernel] = {}
+        self._specialized: dict[str, dict[str, Kernel]] = {}
+        self._max_kernels = max_kernels
 
     @property
     def operator_names(self) -> set[str]:
         """Return the names of all operators there are kernels for."""
         inside = TABLE if self._only is None else self._only.intersection(TABLE)
-        return {*inside, *self._custom}
+        return {*inside, *self._custom, *self._specialized}
+
+    def kernel_keys(self, name: str) -> tuple[str, ...]:
+        """Return the keys of an operator's specialized kernels, in the order of registration."""
+        return tuple(self._specialized.get(name, ()))
 
     def find(self, name: str) -> Kernel | None:
-        """Return the kernel of an operator, None when there is none."""
+        """Return the kernel of an operator for all tensors, None when there is none."""
         if name in self._custom:
             return self._custom[name]
         if self._only is not None and name not in self._only:
             return None
         return built_in(name)
 
-    def register(self, schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def find_for(self, name: str, keys: Sequence[str]) -> Kernel | None:
+        """Return the specialized kernel with one of these keys, else that for all tensors."""
+        specialized = self._specialized.get(name, {})
+        chosen = next((specialized[key] for key in keys if key in specialized), None)
+        return self.find(name) if chosen is None else chosen
+
+    def any_of(self, name: str) -> Kernel | None:
+        """Return a kernel of an operator, whatever tensors it is for; None when there is none."""
+        return self.find(name) or next(iter(self._specialized.get(name, {}).values()), None)
+
+    def register(self, schema: str, kernel_key: str = "") -> _Decorator:
         """Return a decorator that registers a function as the kernel of an out variant.
 
         The function takes the arguments of the schema without the out arguments, and returns what
@@ -60,19 +90,21 @@ class KernelRegistry:
 
         Args:
             schema: as in ``my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)``
+            kernel_key: which tensors it is for, empty for all
 
-        Raises: ExecutionError for a schema that is not allowed or a name that is taken
+        Raises: ExecutionError for a schema or key that is not allowed, or a name or key that is
+            taken, or one kernel too many
         """
-        name = self._free_name(schema)
+        name = self._free_name(schema, kernel_key)
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             rule = result(function, schema[schema.index("(") :])
-            self._custom[name] = made_kernel(name, rule)
+            self._add(made_kernel(name, rule), kernel_key)
             return function
 
         return decorate
 
-    def register_filling(self, schema: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register_filling(self, schema: str, kernel_key: str = "") -> _Decorator:
         """Return a decorator that registers a function as the kernel of an out variant.
 
         The function takes all arguments of the schema and writes to those that are its results,
@@ -80,11 +112,12 @@ class KernelRegistry:
 
         Args:
             schema: as in ``my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)``
+            kernel_key: which tensors it is for, empty for all
 
-        Raises: ExecutionError for a schema that is not allowed, a name that is taken, or another
-            argument than the results that is written
+        Raises: ExecutionError as `register` does, or for another argument than the results that is
+            written
         """
-        name = self._free_name(schema)
+        name = self._free_name(schema, kernel_key)
         arguments: list[Any] = list(parse_schema(schema).arguments)
         outs = [entry.name for entry in arguments if entry.is_out]
         if not outs or any(is_written(entry) and not entry.is_out for entry in arguments):
@@ -96,7 +129,8 @@ class KernelRegistry:
                 results = {out: slot.tensor for out, slot in zip(outs, slots, strict=True)}
                 function(*given, **named, **results)
 
-            self._custom[name] = made_kernel(name, fills(run, schema[schema.index("(") :]))
+            rule = fills(run, schema[schema.index("(") :])
+            self._add(made_kernel(name, rule), kernel_key)
             return function
 
         return decorate
@@ -131,21 +165,45 @@ class KernelRegistry:
                 )
         return adopted
 
-    def _free_name(self, schema: str) -> str:
+    def _add(self, kernel: Kernel, key: str) -> None:
+        if self._count() >= self._max_kernels:
+            raise ExecutionError(
+                ErrorCode.RegistrationExceedingMaxKernels,
+                f"{kernel.name} would be one kernel more than the {self._max_kernels} there can be",
+                remedy="Offer fewer built-in kernels (Runtime(operators=...)), or allow more "
+                "(Runtime(max_kernels=...)).",
+            )
+        if key:
+            self._specialized.setdefault(kernel.name, {})[key] = kernel
+        else:
+            self._custom[kernel.name] = kernel
+
+    def _count(self) -> int:
+        inside = TABLE if self._only is None else self._only.intersection(TABLE)
+        return len(inside) + len(self._custom) + sum(map(len, self._specialized.values()))
+
+    def _free_name(self, schema: str, key: str) -> str:
         """Return the name in a schema.
 
-        Raises: ExecutionError for a schema that is not allowed or a name that is taken
+        Raises: ExecutionError for a schema or key that is not allowed, or one that is taken
         """
         name = checked_name(schema)
-        if name in self.operator_names:
+        if key and not _KEY.fullmatch(key):
+            raise invalid_argument(
+                f"{key!r} is not a kernel key",
+                remedy="A kernel key reads as v1/6;0,1|6;0,1: dtype and dim order of each tensor.",
+            )
+        taken = key in self._specialized.get(name, {}) if key else self.find(name) is not None
+        if taken:
+            words = f" for {key}" if key else ""
             raise ExecutionError(
-                ErrorCode.RegistrationAlreadyRegistered, f"{name} has a kernel already"
+                ErrorCode.RegistrationAlreadyRegistered, f"{name} has a kernel{words} already"
             )
         return name
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Return those names that no kernel has, sorted."""
-        return sorted({name for name in names if self.find(name) is None})
+        return sorted({name for name in names if self.any_of(name) is None})
 
 
 def checked_name(schema: str) -> str:

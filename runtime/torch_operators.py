@@ -83,8 +83,10 @@ def _adopted(registry: KernelRegistry, name: str) -> bool:
             registry.register(str(schema))(run)
         else:
             registry.register_filling(str(schema))(overload)
-    except ExecutionError:  # no program can call it
-        return False
+    except ExecutionError as error:
+        if error.code is not ErrorCode.InvalidArgument:
+            raise
+        return False  # no program can call it
     return True
 
 

@@ -197,22 +197,25 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "executorch.extension.pybindings._portable_lib",
         "runtime.portable_lib",
         "BundledModule ExecuTorchMethod ExecuTorchModule ExecuTorchProgram MethodMeta "
-        "TensorInfo Verification _get_operator_names _get_registered_backend_names "
+        "TensorInfo Verification _create_profile_block _dump_profile_results "
+        "_get_operator_names _get_registered_backend_names "
         "_is_available _load_bundled_program_from_buffer _load_for_executorch "
         "_load_for_executorch_from_buffer _load_for_executorch_from_bundled_program "
-        "_load_program _load_program_from_buffer _threadpool_get_thread_count "
-        "_unsafe_reset_threadpool",
+        "_load_for_executorch_from_data_loader _load_program _load_program_from_buffer "
+        "_reset_profile_results _threadpool_get_thread_count _unsafe_reset_threadpool",
     ),
     (
         "executorch.extension.pybindings.portable_lib",
         "runtime.portable_lib",
         "BundledModule ExecuTorchMethod ExecuTorchModule ExecuTorchProgram MethodMeta "
-        "TensorInfo Verification _get_operator_names _get_registered_backend_names "
+        "TensorInfo Verification _create_profile_block _dump_profile_results "
+        "_get_operator_names _get_registered_backend_names "
         "_is_available _load_bundled_program_from_buffer _load_for_executorch "
         "_load_for_executorch_from_buffer _load_for_executorch_from_bundled_program "
-        "_load_program _load_program_from_buffer _threadpool_get_thread_count "
-        "_unsafe_reset_threadpool",
+        "_load_for_executorch_from_data_loader _load_program _load_program_from_buffer "
+        "_reset_profile_results _threadpool_get_thread_count _unsafe_reset_threadpool",
     ),
+    ("executorch.extension.pybindings.data_loader", "runtime.portable_lib", "PyDataLoader"),
     (
         "executorch.extension.training",
         "runtime.training",
