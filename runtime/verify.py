@@ -9,11 +9,13 @@ from typing import Any
 
 import torch
 
-from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.errors import ErrorCode, ExecutionError, invalid_argument, invalid_program
+from runtime.loading import Data, read
 from runtime.method import Method
 from runtime.tensors import dtype_of, strides_of
 from runtime.untyped import from_buffer
-from schema import bundled
+from schema import bundled, program
+from schema.errors import FormatError
 
 RTOL, ATOL = 1e-5, 1e-8
 
@@ -65,6 +67,36 @@ class CaseResult:
     def passed(self) -> bool:
         """Return whether every element is within the tolerance."""
         return all(entry.mismatched == 0 for entry in self.stats)
+
+
+def is_bundled_program(data: Data) -> bool:
+    """Return whether a file or its bytes are a bundled program."""
+    return bundled.sniff(bytes(read(data)[0][:8]))
+
+
+def get_program_data(data: Data) -> memoryview:
+    """Return the bytes of the program inside a bundled program; those of a program are its own.
+
+    Args:
+        data: path, bytes or file object of a ``.bpte`` or ``.pte``
+
+    Raises: ExecutionError NotSupported for what is neither, InvalidProgram for damaged tables,
+        AccessFailed
+    """
+    found, file = read(data)
+    head = bytes(found[:8])
+    try:
+        if bundled.sniff(head):
+            return memoryview(bundled.decode(found, file=file).program)
+    except FormatError as error:
+        raise invalid_program(str(error)) from None
+    if program.sniff(head):
+        return found
+    raise ExecutionError(
+        ErrorCode.NotSupported,
+        f"{file or 'the buffer'} has neither the identifier of a bundled program nor of a program: "
+        f"it begins with {head.hex(' ') or 'nothing'}",
+    )
 
 
 def find_case(file: bundled.BundledProgram, method_name: str, index: int) -> bundled.TestCase:

@@ -148,3 +148,11 @@ def test_a_pipe_nobody_writes_to_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with time_limit(5), pytest.raises(FormatError, match="a pipe or device"):
         load_session([pipe])
+
+
+@pytest.mark.parametrize(("name", "said"), [("run.etdp", True), ("run.etdump", True), ("a", False)])
+def test_empty_trace_says_that_tracing_was_off(name: str, said: bool, tmp_path: Path) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(FormatError, match="an empty file") as caught:
+        load_file(str(tmp_path / name))
+    assert ("event tracing was off" in str(caught.value)) is said

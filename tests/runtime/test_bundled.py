@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from runtime import ExecutionError, Runtime, portable_lib
+from runtime import ErrorCode, ExecutionError, Runtime, portable_lib
 from runtime.bundled import (
     BundledProgram,
     MethodTestCase,
     MethodTestSuite,
     serialize_from_bundled_program_to_flatbuffer,
 )
-from runtime.verify import compare_outputs, load_bundled_input, verify_method_outputs
+from runtime.verify import (
+    compare_outputs,
+    get_program_data,
+    is_bundled_program,
+    load_bundled_input,
+    verify_method_outputs,
+)
 from schema import bundled, etdump
 from tests.runtime.samples import folder, inputs_of, load
 
@@ -124,3 +132,36 @@ def test_compare_counts_nan_and_infinity() -> None:
     assert stats.mismatched == 2
     (same,) = compare_outputs([expected], [expected])
     assert same.mismatched == 0
+
+
+def test_program_of_a_bundle_is_taken_out_of_file_bytes_or_stream(tmp_path: Path) -> None:
+    made = _bundle()
+    path = tmp_path / "model.bpte"
+    path.write_bytes(made)
+    wanted = MODEL.read_bytes()
+    for data in (made, bytearray(made), memoryview(made), path, str(path), io.BytesIO(made)):
+        assert bytes(get_program_data(data)) == wanted
+    for data in (made, path):
+        assert is_bundled_program(data)
+    assert bytes(get_program_data(wanted)) == wanted
+    assert bytes(get_program_data(MODEL)) == wanted
+    assert not is_bundled_program(MODEL)
+    outputs = Runtime.get().load_program(get_program_data(made)).load_method("forward")
+    assert outputs.metadata.num_outputs() == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda data: b"", ErrorCode.NotSupported),
+        (lambda data: b"PK\x03\x04 an archive", ErrorCode.NotSupported),
+        (lambda data: data[:4] + b"XX08" + data[8:], ErrorCode.NotSupported),
+        (lambda data: data[:40], ErrorCode.InvalidProgram),
+    ],
+)
+def test_bytes_without_a_program_are_an_error(
+    change: Callable[[bytes], bytes], code: ErrorCode
+) -> None:
+    with pytest.raises(ExecutionError) as caught:
+        get_program_data(change(_bundle()))
+    assert caught.value.code is code
