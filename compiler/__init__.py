@@ -26,6 +26,7 @@ _HOME = {
     "DuplicateDynamicQuantChainPass": "passes.standard.quant_chains",
     "DynamicMemoryPlanningMode": "backend_options",
     "ETRecord": "record.record",
+    "generate_etrecord": "record.record",
     "EdgeCompileConfig": "config",
     "EdgeProgramManager": "managers",
     "ExecutorchBackendConfig": "config",

@@ -122,4 +122,5 @@ from compiler.printing import add_cursor_to_graph as add_cursor_to_graph
 from compiler.printing import inspect_node as inspect_node
 from compiler.program_manager import ExecutorchProgramManager as ExecutorchProgramManager
 from compiler.record.record import ETRecord as ETRecord
+from compiler.record.record import generate_etrecord as generate_etrecord
 from compiler.stages import StageEvent as StageEvent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -9,7 +10,7 @@ from typing import Any, cast
 from torch.export import ExportedProgram
 
 from compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
-from compiler.edge.program import edge_program
+from compiler.edge.program import edge_program, give_signature_names
 from compiler.edge.store import EdgeStore
 from compiler.emit.program import emit_program
 from compiler.errors import CompileError
@@ -18,12 +19,13 @@ from compiler.partition.flows import partitioners_by_method
 from compiler.partition.verdicts import verdicts_of
 from compiler.passes.pipeline import transform_methods
 from compiler.passes.table import passes_before_planning
-from compiler.program_manager import ExecutorchProgramManager
-from compiler.record.record import RecordSource
+from compiler.program_manager import ExecutorchProgramManager, asked_for
+from compiler.record.record import ETRecord
 from compiler.stages import Observer, StageEvent, Stages
 from schema.etrecord.verdicts import Verdict
 
 FORWARD = "forward"
+AFTER_PASSES = "edge_after_transform"  # the documented name of its graph in a record
 Programs = ExportedProgram | Mapping[str, ExportedProgram]
 
 
@@ -36,7 +38,7 @@ class EdgeProgramManager:
         constant_methods: Mapping[str, Any] | None = None,
         compile_config: EdgeCompileConfig | None = None,
         *,
-        record: RecordSource | None = None,
+        record: ETRecord | None = None,
         events: tuple[StageEvent, ...] = (),
     ) -> None:
         """Hold edge programs.
@@ -45,17 +47,25 @@ class EdgeProgramManager:
             edge_programs: one program, named ``forward``, or programs by method
             constant_methods: values by the name of the method that returns them
             compile_config: how the programs were made
-            record: what an ETRecord is written from, None when none was asked for
+            record: of the programs, None when none was asked for
             events: stages that led here, with their times
         """
         self._programs = named_programs(edge_programs)
         self._constants = dict(constant_methods or {})
         self._config = compile_config or EdgeCompileConfig()
-        self._record = record
+        self._etrecord = record
         self.events = events
         both = sorted(self.methods & self.config_methods)
         if both:
             raise CompileError(f"methods and constant methods share the names {', '.join(both)}")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> EdgeProgramManager:
+        """Return a manager of copied programs, as the documentation keeps one for a record."""
+        new = object.__new__(type(self))
+        memo[id(self)] = new
+        vars(new).update({name: copy.deepcopy(held, memo) for name, held in vars(self).items()})
+        new._programs = named_programs(new._programs)
+        return new
 
     @property
     def methods(self) -> set[str]:
@@ -80,7 +90,7 @@ class EdgeProgramManager:
     @property
     def lowered_programs(self) -> dict[str, ExportedProgram]:
         """Return the edge programs before passes and delegation; empty if no record is kept."""
-        return {} if self._record is None else dict(self._record.edge)
+        return {} if self._etrecord is None else self._etrecord.edge_programs
 
     @property
     def compile_config(self) -> EdgeCompileConfig:
@@ -114,9 +124,16 @@ class EdgeProgramManager:
             programs,
             self._constants,
             config,
-            record=self._record,
+            record=self._etrecord,
             events=(*self.events, *stages.events),
         )
+
+    def get_etrecord(self) -> ETRecord:
+        """Return the record of the programs, which nothing compiled belongs to yet.
+
+        Raises: RuntimeError if none was asked for
+        """
+        return asked_for(self._etrecord)
 
     @property
     def verdicts(self) -> dict[str, tuple[Verdict, ...]]:
@@ -148,7 +165,7 @@ class EdgeProgramManager:
             delegate(self._programs, wanted, stages),
             self._constants,
             self._config,
-            record=self._record,
+            record=self._etrecord,
             events=(*self.events, *stages.events),
         )
 
@@ -186,7 +203,7 @@ class EdgeProgramManager:
             emitted,
             programs,
             self._constants,
-            record=self._record,
+            record=self._etrecord,
             events=(*self.events, *stages.events),
         )
 
@@ -210,7 +227,17 @@ def named_programs(programs: Programs) -> dict[str, ExportedProgram]:
                 f"expected an ExportedProgram as method {name}, found {_kind(program)}; "
                 "compiler.export makes one of a module"
             )
+        give_signature_names(program)
     return named
+
+
+def _record(
+    exported: Mapping[str, ExportedProgram], lowered: Mapping[str, ExportedProgram]
+) -> ETRecord:
+    record = ETRecord()
+    record.add_exported_program(exported)
+    record.add_edge_dialect_program(lowered)
+    return record
 
 
 def _kind(value: Any) -> str:  # noqa: ANN401
@@ -251,7 +278,7 @@ def to_edge(
             lowered[name] = edge_program(program, config)
             result.nodes = calls_of(lowered[name])
             result.modules = {name: lowered[name].graph_module}
-    record = RecordSource(named, lowered) if generate_etrecord else None
+    record = _record(named, lowered) if generate_etrecord else None
     return EdgeProgramManager(
         lowered, constant_methods, config, record=record, events=tuple(stages.events)
     )
@@ -292,10 +319,13 @@ def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
     lowered = lower_for(
         named, wanted, config, transforming(transform_passes, named, stages), stages, kept
     )
+    record = _record(named, lowered.recorded) if generate_etrecord else None
+    if record is not None and transform_passes:
+        record.add_extra_export_modules({AFTER_PASSES: lowered.programs})
     return EdgeProgramManager(
         delegate(lowered.programs, wanted, stages),
         constant_methods,
         lowered.config,
-        record=RecordSource(named, lowered.recorded) if generate_etrecord else None,
+        record=record,
         events=tuple(stages.events),
     )

@@ -15,7 +15,7 @@ from compiler.files import write_whole
 from compiler.memory.blocks import MemoryPlan
 from compiler.memory.out_program import out_program
 from compiler.partition.verdicts import verdicts_of
-from compiler.record.record import ETRecord, RecordSource
+from compiler.record.record import ETRecord
 from compiler.stages import StageEvent
 from schema.etrecord.verdicts import Verdict
 from schema.program import decode
@@ -33,7 +33,7 @@ class ExecutorchProgramManager:
         programs: Mapping[str, ExportedProgram],
         constant_methods: Mapping[str, Any],
         *,
-        record: RecordSource | None = None,
+        record: ETRecord | None = None,
         events: tuple[StageEvent, ...] = (),
     ) -> None:
         """Hold an emitted program.
@@ -42,13 +42,13 @@ class ExecutorchProgramManager:
             emitted: its tables and segments
             programs: the edge programs it was emitted from, by method
             constant_methods: values by the name of the method that returns them
-            record: what an ETRecord is written from, None when none was asked for
+            record: of the edge programs, None when none was asked for
             events: stages that led here, with their times
         """
         self._emitted = emitted
         self._programs = dict(programs)
         self._constants = dict(constant_methods)
-        self._record = record
+        self._etrecord = None if record is None else self._recorded(record)
         self.events = events
 
     @property
@@ -107,6 +107,11 @@ class ExecutorchProgramManager:
         return {name: dict(found.maps) for name, found in self._emitted.delegates.items()}
 
     @property
+    def instruction_id_to_num_outs_map(self) -> dict[str, dict[int, int]]:
+        """Return by method the number of outputs of its delegate instructions."""
+        return {name: dict(found.results) for name, found in self._emitted.delegates.items()}
+
+    @property
     def verdicts(self) -> dict[str, tuple[Verdict, ...]]:
         """Return by method why each node was delegated or not."""
         return {name: verdicts_of(program) for name, program in self._programs.items()}
@@ -146,12 +151,26 @@ class ExecutorchProgramManager:
 
         Raises: RuntimeError if none was asked for
         """
-        if self._record is None:
-            raise RuntimeError(
-                "no ETRecord was asked for: lower with to_edge(..., generate_etrecord=True)"
-            )
-        emitted = self._emitted
-        return ETRecord(self._record, emitted.debug_handles, emitted.delegates, self.verdicts)
+        return asked_for(self._etrecord)
+
+    def _recorded(self, edge: ETRecord) -> ETRecord:
+        record = edge.copy()
+        record.add_executorch_program(self)
+        members = {name: found.members for name, found in self._emitted.delegates.items()}
+        record.update_verdicts(self.verdicts, members)
+        return record
+
+
+def asked_for(record: ETRecord | None) -> ETRecord:
+    """Return a record.
+
+    Raises: RuntimeError if there is none
+    """
+    if record is None:
+        raise RuntimeError(
+            "ETRecord was not generated: lower with to_edge(..., generate_etrecord=True)"
+        )
+    return record
 
 
 def _writing(parts: list[Any]) -> Any:  # noqa: ANN401 - writes to a stream

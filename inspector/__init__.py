@@ -26,6 +26,7 @@ _HOME = {
     "compare_results": "compare",
     "format_delegated_graph": "delegated_graph",
     "generate_memory_trace": "memory_trace",
+    "generate_etrecord": "etrecord",
     "generate_model_size_information": "size_information",
     "get_delegated_payload": "delegated_graph",
     "get_delegation_info": "delegation_info",

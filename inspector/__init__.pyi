@@ -9,6 +9,7 @@ from inspector.api.delegation_info import DelegationInfo as DelegationInfo
 from inspector.api.delegation_info import get_delegation_info as get_delegation_info
 from inspector.api.delegation_info import print_delegation_info as print_delegation_info
 from inspector.api.etrecord import ETRecord as ETRecord
+from inspector.api.etrecord import generate_etrecord as generate_etrecord
 from inspector.api.etrecord import parse_etrecord as parse_etrecord
 from inspector.api.event import Event as Event
 from inspector.api.event_block import EventBlock as EventBlock

@@ -67,6 +67,18 @@ def edge_program(
     )
 
 
+def give_signature_names(program: ExportedProgram) -> None:
+    """Let placeholders have the names that the signature has for them.
+
+    A deep copy of torch's renames those called like a builtin (``input``, the argument of
+    ``nn.Sequential``, becomes ``input_1``), and leaves the signature as it was.
+    """
+    placeholders = (node for node in program.graph.nodes if node.op == "placeholder")
+    for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=False):
+        if node.name != spec.arg.name:
+            node.name = spec.arg.name
+
+
 def _lowered(
     program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None
 ) -> tuple[ExportedProgram, LoweredGraph]:

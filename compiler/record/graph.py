@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,7 +15,6 @@ from torch.export.graph_signature import InputKind, OutputKind
 from compiler.containers import containers_text
 from compiler.delegate.call import is_lowered_module
 from compiler.edge.handed_out import GRADIENT
-from compiler.edge.ops import EdgeOp
 from compiler.edge.writing import is_write, writer_of
 from compiler.errors import UnsupportedError, at
 from compiler.record.arguments import MAJOR, MINOR, Json, argument, size, tensor_meta
@@ -204,11 +204,11 @@ class _Writer:
 
 def target_name(target: Any) -> str:  # noqa: ANN401
     """Return the name of a call target in a record."""
-    if isinstance(target, EdgeOp):
-        return _EDGE + target.__name__
     if isinstance(target, OpOverload):
         overload: Any = target
         return f"torch.ops.{overload.namespace}.{overload.__name__}"
+    if isinstance(getattr(target, "_op", None), OpOverload):  # the stock package's operators too
+        return _EDGE + target.__name__
     if isinstance(target, HigherOrderOperator):
         return f"torch.ops.higher_order.{target.__name__}"
     if NUMBER_OPERATORS.get(target, "").startswith("sym_"):
@@ -255,20 +255,23 @@ def _module_call(entry: Any) -> Json:  # noqa: ANN401
 
 
 def _signature(program: ExportedProgram) -> Json:
-    by_name = {node.name: node for node in program.graph.nodes}
+    nodes: list[torch.fx.Node] = list(program.graph.nodes)
     signature = program.graph_signature
-    results: Any = by_name["output"].args[0]
+    # By place: a deep copy renames placeholders called like a builtin, and not their specs.
+    inputs = [*zip(signature.input_specs, (n for n in nodes if n.op == "placeholder"), strict=True)]
+    names = {spec.arg.name: node.name for spec, node in inputs}
+    results: Any = nodes[-1].args[0]
     return {
-        "input_specs": [_input_spec(spec, by_name) for spec in signature.input_specs],
+        "input_specs": [_input_spec(spec, node) for spec, node in inputs],
         "output_specs": [
-            _output_spec(spec, value)
+            _output_spec(spec, value, names)
             for spec, value in zip(signature.output_specs, results, strict=True)
         ],
     }
 
 
-def _input_spec(spec: Any, by_name: dict[str, torch.fx.Node]) -> Json:  # noqa: ANN401
-    arg = {"name": spec.arg.name}
+def _input_spec(spec: Any, node: torch.fx.Node) -> Json:  # noqa: ANN401
+    arg = {"name": node.name}
     if spec.kind == InputKind.PARAMETER:
         return {"parameter": {"arg": arg, "parameter_name": spec.target}}
     if spec.kind == InputKind.BUFFER:
@@ -276,19 +279,18 @@ def _input_spec(spec: Any, by_name: dict[str, torch.fx.Node]) -> Json:  # noqa: 
         return {"buffer": {"arg": arg, "buffer_name": spec.target, "persistent": persistent}}
     if spec.kind == InputKind.CONSTANT_TENSOR:
         return {"tensor_constant": {"arg": arg, "tensor_constant_name": spec.target}}
-    node = by_name[spec.arg.name]
     value = node.meta.get("val")
     if isinstance(value, (torch.Tensor, torch.SymInt)):
         return {"user_input": {"arg": argument(node)}}
-    return {"constant_input": {"name": spec.arg.name, "value": argument(value)}}
+    return {"constant_input": {"name": node.name, "value": argument(value)}}
 
 
-def _output_spec(spec: Any, value: Any) -> Json:  # noqa: ANN401
+def _output_spec(spec: Any, value: Any, names: Mapping[str, str]) -> Json:  # noqa: ANN401
     if spec.kind == OutputKind.USER_OUTPUT:
         return {"user_output": {"arg": argument(value)}}
     arg = {"name": value.name}
     if spec.kind == GRADIENT:
         return {"gradient_to_parameter": {"arg": arg, "parameter_name": spec.target}}
     if spec.kind == OutputKind.USER_INPUT_MUTATION:
-        return {"user_input_mutation": {"arg": arg, "user_input_name": spec.target}}
+        return {"user_input_mutation": {"arg": arg, "user_input_name": names[spec.target]}}
     return {"buffer_mutation": {"arg": arg, "buffer_name": spec.target}}

@@ -1,159 +1,403 @@
-"""The ETRecord of a program: graphs, weights and maps as one zip archive."""
+"""The documented ETRecord: programs, maps and reference values of a compile.
+
+It holds live objects, or what a file has of them, read when it is asked for. Nothing here imports
+torch before a program or a tensor is written: a record can be opened where torch is not installed.
+"""
 
 from __future__ import annotations
 
-import json
+import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-import torch
-from torch.export import ExportedProgram
-
-from compiler.emit.delegates import DelegateMaps
 from compiler.files import write_whole
-from compiler.record.examples import plain_containers
-from compiler.record.graph import program_json
-from compiler.record.graph_numbers import GraphNumbers
-from compiler.record.saved import SavedStates, torch_save
-from schema.etrecord import members as m
+from compiler.record import given
+from schema import etrecord
 from schema.etrecord.guard import MEMBER as REFUSALS
 from schema.etrecord.guard import Refusal, encode_refusals
 from schema.etrecord.recipe import MEMBER as RECIPE
 from schema.etrecord.verdicts import MEMBER as VERDICTS
 from schema.etrecord.verdicts import Verdict, encode_verdicts
-from schema.etrecord.zip_write import Content, archive_chunks
 from schema.garbage import uncollected
 
-_FORWARD = "forward"
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+T = TypeVar("T")
+_COMPILED = (
+    "_debug_handle_map",
+    "_delegate_map",
+    "_instruction_id_to_num_outs_map",
+    "_reference_outputs",
+    "_representative_inputs",
+)
 
 
-@dataclass(frozen=True)
-class RecordSource:
-    """What a record is written from; none of it is ever changed.
+class Source(Protocol):
+    """A file that parts of a record are read from.
 
     Attributes:
-        exported: the programs as they were exported, by method
-        edge: the edge programs, by method
+        artifact: the file, decoded without torch
     """
 
-    exported: Mapping[str, ExportedProgram]
-    edge: Mapping[str, ExportedProgram]
+    artifact: etrecord.ETRecord
+
+    def has(self, part: str) -> bool:
+        """Return whether the file has a part, without reading it."""
+        ...
+
+    def part(self, name: str) -> Any:  # noqa: ANN401
+        """Return a part by the name of the attribute that shows it, None without it."""
+        ...
+
+
+class _Part(Generic[T]):
+    """A part of a record: what was given, else what its file has."""
+
+    def __set_name__(self, owner: type[object], name: str) -> None:
+        self.name = name
+
+    def __get__(self, record: ETRecord, owner: type[ETRecord]) -> T:
+        return record._part(self.name)  # pyright: ignore[reportPrivateUsage] - its own class
+
+    def __set__(self, record: ETRecord, value: T) -> None:
+        record._give(self.name, value)  # pyright: ignore[reportPrivateUsage]
 
 
 class ETRecord:
-    """A record that can be given reference data and saved."""
+    """What the compiler knew of a program, for the Inspector.
+
+    Attributes:
+        exported_program: the program as it was exported; of several methods that of ``forward``
+        export_graph_id: number that nodes of later programs name its graph by
+        edge_dialect_program: the edge program; of several methods, a dictionary
+        graph_map: further programs, under names like ``edge_after_transform/forward``
+    """
+
+    exported_program = _Part["ExportedProgram | None"]()
+    export_graph_id = _Part["int | None"]()
+    graph_map = _Part["dict[str, ExportedProgram] | None"]()
+    _edge_programs = _Part["dict[str, ExportedProgram] | None"]()
+    _debug_handle_map = _Part[Any]()
+    _delegate_map = _Part[Any]()
+    _instruction_id_to_num_outs_map = _Part[Any]()
+    _reference_outputs = _Part["dict[str, list[Any]] | None"]()
+    _representative_inputs = _Part["list[Any] | None"]()
 
     def __init__(
         self,
-        source: RecordSource,
-        debug_handles: Mapping[str, Mapping[int, int | list[int]]],
-        delegates: Mapping[str, DelegateMaps] | None = None,
-        verdicts: Mapping[str, Sequence[Verdict]] | None = None,
+        exported_program: ExportedProgram | None = None,
+        export_graph_id: int | None = None,
+        edge_dialect_program: ExportedProgram | Mapping[str, ExportedProgram] | None = None,
+        graph_map: dict[str, ExportedProgram] | None = None,
+        _debug_handle_map: Any = None,  # noqa: ANN401 - by method, then by instruction
+        _delegate_map: Any = None,  # noqa: ANN401 - likewise
+        _instruction_id_to_num_outs_map: Any = None,  # noqa: ANN401 - likewise
+        _reference_outputs: dict[str, list[Any]] | None = None,
+        _representative_inputs: list[Any] | None = None,
     ) -> None:
-        """Hold what a record is written from.
+        """Hold parts; `add_...` and `update_...` give further ones.
 
         Args:
-            source: the programs
-            debug_handles: by method, those of each instruction
-            delegates: by method, what is known about its delegate instructions
-            verdicts: by method, why each node was delegated or not
+            exported_program: as it was exported
+            export_graph_id: number of its graph, as ``from_node`` chains have it
+            edge_dialect_program: the edge program, named ``forward``, or edge programs by method
+            graph_map: further programs by name and method
+            _debug_handle_map: debug handles of each instruction
+            _delegate_map: delegate maps of each delegate instruction
+            _instruction_id_to_num_outs_map: number of outputs of each delegate instruction
+            _reference_outputs: by method, the outputs expected of each case
+            _representative_inputs: inputs of ``forward``
         """
-        self._source = source
-        self._debug_handles = debug_handles
-        self._delegates = delegates or {}
-        self._verdicts = verdicts or {}
-        self._inputs: Any = None
-        self._outputs: Any = None
-        self._recipe: bytes | None = None
-        self._refusals: tuple[Refusal, ...] = ()
+        self.source: Source | None = None
+        self._parts: dict[str, Any] = {}
+        self._own: dict[str, Callable[[], bytes]] = {}
+        self._encoded: etrecord.ETRecord | None = None
+        self.exported_program = exported_program
+        self.export_graph_id = export_graph_id
+        self.edge_dialect_program = edge_dialect_program
+        self.graph_map = graph_map
+        self._debug_handle_map = _debug_handle_map
+        self._delegate_map = _delegate_map
+        self._instruction_id_to_num_outs_map = _instruction_id_to_num_outs_map
+        self._reference_outputs = _reference_outputs
+        self._representative_inputs = _representative_inputs
 
-    def update_representative_inputs(self, inputs: list[Any]) -> None:
-        """Set the inputs the numbers of the edge program are computed from."""
-        self._inputs = inputs
+    @classmethod
+    def from_source(cls, source: Source) -> ETRecord:
+        """Return the record of a file; its parts are read when they are asked for."""
+        record = cls()
+        record.source = source
+        record._parts = {}
+        return record
 
-    def update_reference_outputs(self, outputs: Any) -> None:  # noqa: ANN401
-        """Set what the program is expected to return: of ``forward``, or by method."""
-        self._outputs = outputs if isinstance(outputs, dict) else {_FORWARD: [outputs]}
+    @property
+    def edge_dialect_program(self) -> ExportedProgram | dict[str, ExportedProgram] | None:
+        """Return the edge program; of several methods a dictionary from method to program."""
+        programs = self._edge_programs
+        if programs is None or len(programs) > 1:
+            return programs
+        return next(iter(programs.values()), None)
+
+    @edge_dialect_program.setter
+    def edge_dialect_program(
+        self, program: ExportedProgram | Mapping[str, ExportedProgram] | None
+    ) -> None:
+        by_method = program if isinstance(program, Mapping) else {given.FORWARD: program}
+        self._edge_programs = None if program is None else cast("Any", dict(by_method))
+
+    @property
+    def edge_programs(self) -> dict[str, ExportedProgram]:
+        """Return the edge programs by method, also when there is one."""
+        return dict(self._edge_programs or {})
+
+    # ---- parts
+    def _part(self, name: str) -> Any:  # noqa: ANN401
+        if name not in self._parts and self.source is not None:
+            found = self.source.part(name)
+            if found is None or isinstance(found, int):
+                return found  # nothing that the caller could change
+            self._parts[name] = found
+        return self._parts.get(name)
+
+    def _give(self, name: str, value: object) -> None:
+        self._parts[name] = value
+        self._encoded = None
+
+    def _has(self, name: str) -> bool:
+        if name not in self._parts and self.source is not None:
+            return self.source.has(name)
+        return self._parts.get(name) is not None
+
+    def given_parts(self) -> Mapping[str, Any]:
+        """Return the parts that were given or looked at, and so may have changed, by attribute."""
+        return self._parts
+
+    def own_members(self) -> Mapping[str, Callable[[], bytes]]:
+        """Return what makes the members that the stock tool does not read."""
+        return self._own
+
+    @property
+    def artifact(self) -> etrecord.ETRecord:
+        """Return the record as its file, decoded without torch."""
+        if self.source is not None and not self._parts and not self._own:
+            return self.source.artifact
+        if self._encoded is None:
+            stream = io.BytesIO()
+            self._write(stream, numbered=False)
+            label = self.source.artifact.file if self.source is not None else "ETRecord object"
+            self._encoded = etrecord.decode(stream.getbuffer(), file=label)
+        return self._encoded
+
+    # ---- changes
+    def add_exported_program(
+        self, exported_program: ExportedProgram | Mapping[str, ExportedProgram] | None
+    ) -> None:
+        """Add the program as it was exported.
+
+        Args:
+            exported_program: the program, programs by method of which that of ``forward`` is
+                taken, or None for none
+
+        Raises: RuntimeError if there is one already; TypeError for no program
+        """
+        if self._has("exported_program") or self.export_graph_id:
+            raise RuntimeError(_already("Exported program", "exported program"))
+        found = given.exported_of(exported_program)
+        self.exported_program = found
+        self.export_graph_id = None if found is None else _graph_id(found)
+
+    def add_edge_dialect_program(self, edge_dialect_program: object) -> None:
+        """Add the edge programs.
+
+        Args:
+            edge_dialect_program: an EdgeProgramManager, a program, or programs by method
+
+        Raises: RuntimeError if there are some already, or for anything else
+        """
+        if self._has("_edge_programs"):
+            raise RuntimeError(_already("Edge dialect program", "edge dialect program"))
+        self._edge_programs = given.edge_programs_of(edge_dialect_program)
+
+    def add_executorch_program(self, executorch_program: object) -> None:
+        """Add the maps of a compiled program, and the cases if it is a bundled one.
+
+        Args:
+            executorch_program: an ExecutorchProgramManager or a BundledProgram
+
+        Raises:
+            RuntimeError: there are maps, outputs or inputs already
+            TypeError: no compiled program
+            ValueError: a case of a bundled program has no expected outputs
+        """
+        if any(self._has(part) for part in _COMPILED):
+            raise RuntimeError(_already("Executorch program data", "executorch program data"))
+        maps = given.maps_of(executorch_program)
+        self._debug_handle_map, self._delegate_map, self._instruction_id_to_num_outs_map = maps
+        if given.is_bundled(executorch_program):
+            self.update_reference_outputs(executorch_program)
+            self.update_representative_inputs(executorch_program)
+
+    def add_extra_export_modules(self, extra_recorded_export_modules: Mapping[str, object]) -> None:
+        """Add further programs under names of the caller's.
+
+        Args:
+            extra_recorded_export_modules: name -> a program or an EdgeProgramManager
+
+        Raises: RuntimeError for a reserved name, or for anything else
+        """
+        found: dict[str, ExportedProgram] = {}
+        for name, program in extra_recorded_export_modules.items():
+            found |= given.extra_programs_of(name, program)
+        known = self.graph_map
+        if known is None:
+            known = {}
+        known.update(found)
+        self.graph_map = known
+
+    def update_representative_inputs(self, representative_inputs: object) -> None:
+        """Replace the inputs that the numbers of the recorded program are computed from.
+
+        Args:
+            representative_inputs: a list of inputs, or a bundled program whose first case of
+                ``forward`` is taken
+
+        Raises: ValueError if that method has no case
+        """
+        bundled = given.is_bundled(representative_inputs)
+        find = given.representative_inputs_of if bundled else given.plain
+        self._representative_inputs = find(representative_inputs)
+
+    def update_reference_outputs(self, reference_outputs: Any) -> None:  # noqa: ANN401
+        """Replace what the program is expected to return.
+
+        Args:
+            reference_outputs: by method, the outputs of each case; those of ``forward`` alone as
+                a list; or a bundled program
+
+        Raises: ValueError if a case of a bundled program has no expected outputs
+        """
+        if given.is_bundled(reference_outputs):
+            self._reference_outputs = given.reference_outputs_of(reference_outputs)
+        elif isinstance(reference_outputs, Mapping):
+            self._reference_outputs = given.plain(cast("object", reference_outputs))
+        else:
+            self._reference_outputs = {given.FORWARD: given.plain(reference_outputs)}
+
+    def update_verdicts(
+        self,
+        verdicts: Mapping[str, Sequence[Verdict]],
+        members: Mapping[str, Mapping[int, tuple[str, ...]]],
+    ) -> None:
+        """Set why each node was delegated or not; the stock tool does not read it.
+
+        Args:
+            verdicts: by method
+            members: by method and delegate instruction, names of the nodes inside
+        """
+        if any(verdicts.values()):
+            self._set_own(VERDICTS, lambda: encode_verdicts(verdicts, members))
 
     def update_recipe(self, recipe: bytes) -> None:
         """Set how the program was made, as text; the stock tool does not read it."""
-        self._recipe = recipe
+        self._set_own(RECIPE, lambda: recipe)
 
     def update_refusals(self, refusals: Sequence[Refusal]) -> None:
         """Set which partitions their engine does not load; the stock tool does not read it."""
-        self._refusals = tuple(refusals)
+        self._set_own(REFUSALS, lambda: encode_refusals(tuple(refusals)))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the record, whole or not at all."""
-        with uncollected():  # a look at all of torch's objects in between takes 0.2 s
-            # A thread that writes behind was no faster: a new one takes fresh memory for its pages.
-            write_whole(Path(path), self.write_to_file)
+    def _set_own(self, member: str, write: Callable[[], bytes]) -> None:
+        self._own[member] = write
+        self._encoded = None
+
+    # ---- files
+    def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write the record, for our Inspector and the stock one; a file is whole or not there.
+
+        Graphs have the numbers that torch gives them in this process, ``id(program.graph)``;
+        `write_to_file` writes the same bytes in each process.
+
+        Args:
+            path: of the file, or a stream of bytes
+
+        Raises:
+            RuntimeError: without edge program and debug handles
+            UnsupportedError: an argument of a program has no form in a record
+            OSError: the file cannot be written
+        """
+        if not (self._has("_edge_programs") and self._has("_debug_handle_map")):
+            raise RuntimeError(
+                "ETRecord must contain edge dialect program and executorch program to be saved"
+            )
+        if not isinstance(path, (str, os.PathLike)):
+            self._write(path, numbered=False)
+            return
+        write_whole(Path(path), lambda stream: self._write(stream, numbered=False))
 
     def write_to_file(self, stream: IO[bytes]) -> None:
-        """Write the record to a stream."""
-        for chunk in self._chunks():
-            stream.write(chunk)
+        """Write the record to a stream; the same program gives the same bytes in each process."""
+        self._write(stream, numbered=True)
 
-    def _chunks(self) -> Iterator[bytes | memoryview]:
-        saved = SavedStates()
-        return archive_chunks(self._contents(saved), saved.sums)
+    def _write(self, stream: IO[bytes], *, numbered: bool) -> None:
+        if self.source is not None and not self._parts and not self._own:
+            stream.write(etrecord.encode(self.source.artifact))
+            return
+        from compiler.record.writing import record_chunks
 
-    def _contents(self, saved: SavedStates) -> Iterator[Content]:
-        yield Content(m.MARKER, b"")
-        exported = self._source.exported.get(_FORWARD)
-        if exported is not None and _bodies_hold_tensors(exported):
-            exported = None  # the format has no place for them; the edge program has them lifted
-        numbers = GraphNumbers(exported.graph if exported is not None else None)
-        if exported is not None:
-            yield from _program(m.EXPORTED, exported, saved, numbers, edge=False)
-        for method, program in self._source.edge.items():
-            yield from _program(f"{m.EDGE}/{method}", program, saved, numbers, edge=True)
-        handles = {
-            method: {str(place): handle for place, handle in by_place.items()}
-            for method, by_place in self._debug_handles.items()
-        }
-        maps = {method: self._delegates.get(method) or DelegateMaps() for method in handles}
-        yield Content(m.HANDLES, _json(handles))
-        yield Content(m.DELEGATES, _json({method: found.maps for method, found in maps.items()}))
-        yield Content(m.COUNTS, _json({method: found.results for method, found in maps.items()}))
-        if any(self._verdicts.values()):
-            members = {method: found.members for method, found in maps.items()}
-            yield Content(VERDICTS, encode_verdicts(self._verdicts, members))
-        if self._recipe is not None:
-            yield Content(RECIPE, self._recipe)
-        if self._refusals:
-            yield Content(REFUSALS, encode_refusals(self._refusals))
-        if self._outputs is not None:
-            yield Content(m.OUTPUTS, torch_save(self._outputs))
-        if self._inputs is not None:
-            yield Content(m.INPUTS, torch_save(self._inputs))
-        if exported is not None:
-            yield Content(m.GRAPH_ID, _json(numbers.of(id(exported.graph))))
+        with uncollected():  # a look at all of torch's objects in between takes 0.2 s
+            # A thread that writes behind was no faster: a new one takes fresh memory for its pages.
+            for chunk in record_chunks(self, numbered=numbered):
+                stream.write(chunk)
+
+    def copy(self) -> ETRecord:
+        """Return a record of the programs alone, ready for another compiled program."""
+        new = ETRecord()
+        new.source, new._parts = self.source, dict(self._parts)
+        for part in _COMPILED:
+            new._give(part, None)
+        return new
 
 
-def _bodies_hold_tensors(program: ExportedProgram) -> bool:
-    """Return whether a body of control flow made a tensor of numbers, which it then holds."""
-    modules: Any = program.graph_module.modules()
-    return any(
-        node.op == "get_attr" and isinstance(getattr(module, str(node.target), None), torch.Tensor)
-        for module in modules
-        if isinstance(module, torch.fx.GraphModule)
-        for node in module.graph.nodes
-    )
+def generate_etrecord(
+    et_record: str | os.PathLike[str] | IO[bytes],
+    edge_dialect_program: object,
+    executorch_program: object,
+    exported_program: ExportedProgram | Mapping[str, ExportedProgram] | None = None,
+    extra_recorded_export_modules: Mapping[str, object] | None = None,
+) -> None:
+    """Write a record of live programs.
+
+    Compiling does not change the manager it is called on, so that no deep copy of it is needed;
+    code that makes one runs all the same.
+
+    Args:
+        et_record: path or stream
+        edge_dialect_program: an EdgeProgramManager, as it was before delegation
+        executorch_program: an ExecutorchProgramManager or a BundledProgram
+        exported_program: the program as it was exported, or programs by method
+        extra_recorded_export_modules: further programs or managers by name
+
+    Raises: RuntimeError, TypeError, ValueError as the methods of ETRecord do; OSError
+    """
+    record = ETRecord()
+    record.add_exported_program(exported_program)
+    record.add_edge_dialect_program(edge_dialect_program)
+    record.add_executorch_program(executorch_program)
+    if extra_recorded_export_modules is not None:
+        record.add_extra_export_modules(extra_recorded_export_modules)
+    record.save(et_record)
 
 
-def _program(
-    name: str, program: ExportedProgram, saved: SavedStates, numbers: GraphNumbers, *, edge: bool
-) -> Iterator[Content]:
-    state, constants, inputs = m.SIDE_FILES
-    yield Content(name, program_json(program, numbers, edge=edge))
-    yield Content(name + state, saved.bytes_of(program.state_dict))
-    yield Content(name + constants, saved.bytes_of(program.constants))
-    yield Content(name + inputs, torch_save(plain_containers(program.example_inputs)))
+def _already(what: str, adding: str) -> str:
+    return f"{what} already exists in the ETRecord. Cannot add {adding} when it already exists."
 
 
-def _json(value: object) -> bytes:
-    return json.dumps(value).encode()
+def _graph_id(program: ExportedProgram) -> int:
+    """Return the number of an exported graph: that of its file, if it was read from one."""
+    from compiler.record.read_from import origin_of
+
+    origin = origin_of(program)
+    known = None if origin is None else origin.artifact.export_graph_id
+    return id(program.graph) if known is None else known

@@ -24,11 +24,11 @@ class SavedStates:
     """What dictionaries of tensors are as files; equal ones are made once.
 
     Attributes:
-        sums: the checksums of all that was made
+        sums: the checksums that are known, those of all that was made among them
     """
 
-    def __init__(self) -> None:
-        self.sums = Sums()
+    def __init__(self, sums: Sums | None = None) -> None:
+        self.sums = Sums() if sums is None else sums
         self._kept: list[tuple[dict[str, Any], Bytes | Pieces]] = []
         self._storages: dict[str, tuple[torch.UntypedStorage, memoryview]] = {}
 

@@ -1,19 +1,18 @@
-"""The documented ETRecord object over a record that is read without torch.
+"""Records that are read: programs and values of a file as those of the documented ETRecord.
 
-Maps are plain JSON values. Programs and tensors become torch objects when they are asked for;
-`artifact` is the torch-free record itself.
+Maps are plain JSON values. Programs and tensors become torch objects when they are asked for; the
+file itself is decoded without torch.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from functools import cached_property
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
-from inspector.api import record_edits as edits
-from inspector.api.exported_program import RebuiltPrograms, rebuilt
+from compiler.record.record import ETRecord as ETRecord
+from compiler.record.record import generate_etrecord as generate_etrecord
+from inspector.api.exported_program import rebuilt
 from inspector.api.values import LazyValues, as_tensor, saved_source
 from inspector.load import open_bytes
 from schema import etrecord
@@ -26,241 +25,89 @@ if TYPE_CHECKING:
 
 EDGE_GRAPH = "edge_dialect_graph_module"
 _FORWARD = "forward"
-_NOT_WHOLE = "ETRecord must contain edge dialect program and executorch program to be saved"
+_MAPS = {
+    "_debug_handle_map": m.HANDLES,
+    "_delegate_map": m.DELEGATES,
+    "_instruction_id_to_num_outs_map": m.COUNTS,
+}
+_VALUES = {"_reference_outputs": m.OUTPUTS, "_representative_inputs": m.INPUTS}
 
 
-class ETRecord:
-    """What the compiler knew: programs, maps from instructions to debug handles, reference values.
+class RebuiltPrograms(dict[str, Any]):
+    """Programs of a record by name, each made when it is asked for."""
 
-    Adding and updating change this object, not the file it was read from; `save` writes a file.
-    """
+    def __init__(self, names: dict[str, str], make: Callable[[str], ExportedProgram]) -> None:
+        super().__init__(names)
+        self._unmade = dict(names)
+        self._make = make
+
+    def __getitem__(self, name: str) -> ExportedProgram:
+        if name in self._unmade:
+            super().__setitem__(name, self._make(self._unmade[name]))
+            del self._unmade[name]
+        return super().__getitem__(name)
+
+    def __setitem__(self, name: str, program: ExportedProgram) -> None:
+        self._unmade.pop(name, None)
+        super().__setitem__(name, program)
+
+    def __iter__(self) -> Iterator[str]:  # without it, dict(self) would copy what is not made yet
+        return super().__iter__()
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - as of a dict
+        """Return a program, or the default where there is none of this name."""
+        return self[name] if super().__contains__(name) else default
+
+    def values(self) -> Any:  # noqa: ANN401 - a view, as of a dict
+        """Return the programs."""
+        return self._made().values()
+
+    def items(self) -> Any:  # noqa: ANN401 - a view, as of a dict
+        """Return names and programs."""
+        return self._made().items()
+
+    def _made(self) -> dict[str, Any]:
+        return {name: self[name] for name in self}
+
+
+class _File:
+    """A record file as the source of an ETRecord's parts."""
 
     def __init__(self, artifact: etrecord.ETRecord) -> None:
-        self._artifact = artifact
-        self._changes: dict[str, bytes | None] = {}
-        self._programs: dict[str, ExportedProgram] = {}
+        self.artifact = artifact
 
-    @property
-    def artifact(self) -> etrecord.ETRecord:
-        """Return the torch-free record, with all changes made so far."""
-        if self._changes:
-            self._artifact = etrecord.replace_members(self._artifact, self._changes)
-            self._changes = {}
-        return self._artifact
+    def has(self, part: str) -> bool:
+        roles = self.artifact.roles
+        programs = {"exported_program": roles.exported, "_edge_programs": roles.edge}
+        if part in programs:
+            return bool(programs[part])
+        member = _MAPS.get(part) or _VALUES.get(part)
+        return member is not None and member in self.artifact.archive
 
-    # ---- programs
-    @property
-    def exported_program(self) -> ExportedProgram | None:
-        """Return the program as it was exported, None when it was not recorded.
+    def part(self, name: str) -> Any:  # noqa: ANN401
+        roles = self.artifact.roles
+        if name in _MAPS:
+            member = _MAPS[name]
+            return self.artifact.json(member) if member in self.artifact.archive else None
+        if name in _VALUES:
+            return self._value(_VALUES[name])
+        if name == "export_graph_id":
+            return self.artifact.export_graph_id or 0
+        if name == "graph_map":
+            return RebuiltPrograms({extra: extra for extra in roles.extra}, self._program)
+        if name == "_edge_programs":
+            return RebuiltPrograms(roles.edge, self._program) or None
+        return self._program(roles.exported) if roles.exported else None
 
-        Raises: RebuildError if torch cannot make a program of it
-        """
-        name = self.artifact.roles.exported
-        return self._program(name) if name else None
+    def _program(self, member: str) -> ExportedProgram:
+        return rebuilt(self.artifact, member, edge_ops=True)
 
-    @property
-    def edge_dialect_program(self) -> ExportedProgram | Mapping[str, ExportedProgram] | None:
-        """Return the edge program; with several methods, a mapping from method to program.
-
-        Raises: RebuildError if torch cannot make a program of it
-        """
-        members = self.artifact.roles.edge
-        if len(members) > 1:
-            return RebuiltPrograms(members, self._program)
-        return next((self._program(name) for name in members.values()), None)
-
-    @property
-    def graph_map(self) -> Mapping[str, ExportedProgram]:
-        """Return the further recorded programs by name, as in ``edge_after_transform/forward``."""
-        names = self.artifact.roles.extra
-        return RebuiltPrograms({name: name for name in names}, self._program)
-
-    def _program(self, name: str) -> ExportedProgram:
-        if name not in self._programs:
-            self._programs[name] = rebuilt(self.artifact, name)
-        return self._programs[name]
-
-    @property
-    def export_graph_id(self) -> int:
-        """Return the id of the exported graph, 0 when it was not recorded."""
-        return self.artifact.export_graph_id or 0
-
-    # ---- maps, as they are in the file: keys are texts
-    @property
-    def _debug_handle_map(self) -> Any:  # noqa: ANN401 - JSON
-        return self._json(m.HANDLES)
-
-    @property
-    def _delegate_map(self) -> Any:  # noqa: ANN401 - JSON
-        return self._json(m.DELEGATES)
-
-    @property
-    def _instruction_id_to_num_outs_map(self) -> Any:  # noqa: ANN401 - JSON
-        return self._json(m.COUNTS)
-
-    def _json(self, name: str) -> Any:  # noqa: ANN401 - JSON
-        return self.artifact.json(name) if name in self.artifact.archive else None
-
-    # ---- values
-    @property
-    def _reference_outputs(self) -> dict[str, list[Any]] | None:
-        tree = self.artifact.reference_outputs().value
-        if not isinstance(tree, dict):
-            return None
-        methods = cast("dict[str, object]", tree)
-        return {method: as_tensor(saved_source(cases)) for method, cases in methods.items()}
-
-    @property
-    def _representative_inputs(self) -> list[Any] | None:
-        tree = self.artifact.representative_inputs().value
-        return None if tree is None else as_tensor(saved_source(tree))
-
-    def reference_output(self, method: str, case: int) -> LazyValues | None:
-        """Return the expected outputs of one test case, None when they were not recorded.
-
-        Args:
-            method: name
-            case: index of the test case; -1 is a run without one, which has the only case there is
-        """
-        cases = self._reference_cases.get(method, ())
-        if case == -1 and len(cases) == 1:
-            case = 0
-        if not 0 <= case < len(cases):
-            return None
-        outputs = saved_source(cases[case])
-        listed = cast("tuple[object, ...]", outputs) if isinstance(outputs, tuple) else (outputs,)
-        return LazyValues(lambda: listed)
-
-    @cached_property
-    def _reference_cases(self) -> dict[str, list[object]]:
-        try:
-            tree = self.artifact.reference_outputs().value
-        except FormatError:
-            return {}
-        methods = cast("dict[str, object]", tree) if isinstance(tree, dict) else {}
-        return {
-            method: list(cast("list[object]", cases))
-            for method, cases in methods.items()
-            if isinstance(cases, (list, tuple))
-        }
-
-    def reference_graph(self, name: str) -> Graph | None:
-        """Return the graph that names events, None for the edge graph of the method at hand.
-
-        Raises: KeyError if the record has no such graph; FormatError if it cannot be read
-        """
-        if name in (EDGE_GRAPH, m.EDGE):
-            return None
-        names = self.artifact.program_names
-        for known in (name, f"{name}/{_FORWARD}"):
-            if known in names:
-                return self.artifact.graph(known)
-        listed = ", ".join((EDGE_GRAPH, *names))
-        raise KeyError(f"the record has no graph {name!r}; it has {listed}")
-
-    # ---- changes
-    def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Write the record as a file that this package and the stock tool read.
-
-        Raises: RuntimeError without an edge program and debug handles; OSError
-        """
-        artifact = self.artifact
-        if not artifact.roles.edge or not self._debug_handle_map:
-            raise RuntimeError(_NOT_WHOLE)
-        data = etrecord.encode(artifact)
-        if isinstance(path, (str, os.PathLike)):
-            Path(path).write_bytes(data)
-        else:
-            path.write(data)
-
-    def copy(self) -> ETRecord:
-        """Return a record of the programs alone, ready for another executorch program."""
-        artifact = self.artifact
-        return ETRecord(etrecord.replace_members(artifact, dict.fromkeys(edits.COMPILED)))
-
-    def add_exported_program(self, exported_program: object) -> None:
-        """Add the program as it was exported; None adds nothing.
-
-        Args:
-            exported_program: a program that was read from a record, or method -> program
-
-        Raises: RuntimeError if there is one already; TypeError for a program of no record
-        """
-        if self.artifact.roles.exported or self.artifact.export_graph_id is not None:
-            raise RuntimeError(edits.already("Exported program", "exported program"))
-        chosen = exported_program
-        if isinstance(chosen, Mapping):
-            chosen = cast("Mapping[str, object]", chosen).get(_FORWARD)
-        if chosen is not None:
-            self._change(edits.program_members(chosen, m.EXPORTED, with_graph_id=True))
-
-    def add_edge_dialect_program(self, edge_dialect_program: object) -> None:
-        """Add the edge program.
-
-        Args:
-            edge_dialect_program: a program that was read from a record, or method -> program
-
-        Raises: RuntimeError if there is one already; TypeError for a program of no record
-        """
-        if self.artifact.roles.edge:
-            raise RuntimeError(edits.already("Edge dialect program", "edge dialect program"))
-        given = edge_dialect_program
-        named: Mapping[str, object] = {_FORWARD: given}
-        if isinstance(given, Mapping):
-            named = cast("Mapping[str, object]", given)
-        for method, program in named.items():
-            self._change(edits.program_members(program, f"{m.EDGE}/{method}"))
-
-    def add_extra_export_modules(self, extra_recorded_export_modules: Mapping[str, object]) -> None:
-        """Add further programs under names of the caller's.
-
-        Args:
-            extra_recorded_export_modules: name -> a program that was read from a record
-
-        Raises: RuntimeError for a reserved name; TypeError for a program of no record
-        """
-        for name, program in extra_recorded_export_modules.items():
-            edits.check_name(name)
-            self._change(edits.program_members(program, f"{name}/{_FORWARD}"))
-
-    def add_executorch_program(self, executorch_program: object) -> None:
-        """Add the maps of a compiled program, and the test cases if it is a bundled one.
-
-        Args:
-            executorch_program: an object with ``debug_handle_map`` and ``delegate_map``, or with
-                ``executorch_program`` and ``method_test_suites``
-
-        Raises: RuntimeError if there are such data already; TypeError for another object
-        """
-        if any(name in self.artifact.archive for name in edits.COMPILED):
-            raise RuntimeError(edits.already("Executorch program data", "executorch program data"))
-        self._change(edits.compiled_members(executorch_program))
-
-    def update_representative_inputs(self, representative_inputs: object) -> None:
-        """Replace the representative inputs; written with torch.
-
-        Args:
-            representative_inputs: a list of inputs, or a bundled program whose first case of the
-                forward method is taken
-
-        Raises: ValueError if that method has no case
-        """
-        self._change({m.INPUTS: edits.saved_inputs(representative_inputs)})
-
-    def update_reference_outputs(self, reference_outputs: object) -> None:
-        """Replace the reference outputs; written with torch.
-
-        Args:
-            reference_outputs: method -> cases, the cases of the forward method, or a bundled
-                program
-
-        Raises: ValueError if a case of a bundled program has no expected outputs
-        """
-        self._change({m.OUTPUTS: edits.saved_outputs(reference_outputs)})
-
-    def _change(self, changes: Mapping[str, bytes | None]) -> None:
-        self._changes.update(changes)
-        self.__dict__.pop("_reference_cases", None)
+    def _value(self, member: str) -> Any:  # noqa: ANN401
+        tree = self.artifact.saved(member).value
+        if isinstance(tree, dict):
+            methods = cast("dict[str, object]", tree)
+            return {method: as_tensor(saved_source(cases)) for method, cases in methods.items()}
+        return None if tree is None or member == m.OUTPUTS else as_tensor(saved_source(tree))
 
 
 def parse_etrecord(etrecord_path: str | os.PathLike[str]) -> ETRecord:
@@ -270,6 +117,57 @@ def parse_etrecord(etrecord_path: str | os.PathLike[str]) -> ETRecord:
     """
     path = os.fspath(etrecord_path)
     try:
-        return ETRecord(etrecord.decode(open_bytes(path), file=path))
+        return opened(etrecord.decode(open_bytes(path), file=path))
     except FormatError as error:
         raise RuntimeError(f"Invalid etrecord file passed in. {error}") from error
+
+
+def opened(artifact: etrecord.ETRecord) -> ETRecord:
+    """Return the documented object over a decoded record."""
+    return ETRecord.from_source(_File(artifact))
+
+
+def reference_output(record: etrecord.ETRecord, method: str, case: int) -> LazyValues | None:
+    """Return the expected outputs of one test case, None when they were not recorded.
+
+    Args:
+        record: decoded
+        method: name
+        case: index of the test case; -1 is a run without one, which has the only case there is
+    """
+    cases = _reference_cases(record).get(method, ())
+    if case == -1 and len(cases) == 1:
+        case = 0
+    if not 0 <= case < len(cases):
+        return None
+    outputs = saved_source(cases[case])
+    listed = cast("tuple[object, ...]", outputs) if isinstance(outputs, tuple) else (outputs,)
+    return LazyValues(lambda: listed)
+
+
+def _reference_cases(record: etrecord.ETRecord) -> dict[str, list[object]]:
+    try:
+        tree = record.reference_outputs().value
+    except FormatError:
+        return {}
+    methods = cast("dict[str, object]", tree) if isinstance(tree, dict) else {}
+    return {
+        method: list(cast("list[object]", cases))
+        for method, cases in methods.items()
+        if isinstance(cases, (list, tuple))
+    }
+
+
+def reference_graph(record: etrecord.ETRecord, name: str) -> Graph | None:
+    """Return the graph that names events, None for the edge graph of the method at hand.
+
+    Raises: KeyError if the record has no such graph; FormatError if it cannot be read
+    """
+    if name in (EDGE_GRAPH, m.EDGE):
+        return None
+    names = record.program_names
+    for known in (name, f"{name}/{_FORWARD}"):
+        if known in names:
+            return record.graph(known)
+    listed = ", ".join((EDGE_GRAPH, *names))
+    raise KeyError(f"the record has no graph {name!r}; it has {listed}")

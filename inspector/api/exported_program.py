@@ -9,13 +9,22 @@ from __future__ import annotations
 import io
 import json
 import operator
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from compiler.record.read_from import remember
 from inspector.api import dim_order_ops
 from inspector.api.lowered_programs import MOST_DEPTH, hold, register, take_delegates
-from inspector.api.serde_rewrite import HANDLE, Json, RebuildError, mapping, nodes, rewrite
+from inspector.api.serde_rewrite import (
+    HANDLE,
+    OWN_NAMESPACE,
+    Json,
+    RebuildError,
+    mapping,
+    nodes,
+    rewrite,
+)
 from inspector.api.torch_bridge import Torch, load_packages, load_torch
 from schema.errors import FormatError
 from schema.etrecord import ETRecord
@@ -24,30 +33,14 @@ from schema.etrecord.members import SIDE_FILES
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
+_EDGE_OP = rb"executorch\.exir\.dialects\.edge\.ops\.([\w.]+)"
 _FAKE_TENSOR = "executorch.exir.serde.export_serialize._reconstruct_fake_tensor"
 _QUANTIZED = "torch.ao.quantization.fx._decomposed"  # importing it registers its operators
-# program -> the record and member it was made of, and its graph at that time
-_SOURCES: WeakKeyDictionary[Any, tuple[ETRecord, str, str]] = WeakKeyDictionary()
 
 
-class RebuiltPrograms(Mapping[str, "ExportedProgram"]):
-    """Programs of a record by name, each made when it is asked for."""
-
-    def __init__(self, members: Mapping[str, str], make: Callable[[str], ExportedProgram]) -> None:
-        self._members = members
-        self._make = make
-
-    def __getitem__(self, name: str) -> ExportedProgram:
-        return self._make(self._members[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._members)
-
-    def __len__(self) -> int:
-        return len(self._members)
-
-
-def rebuilt(record: ETRecord, member: str, *, delegates: bool = False) -> ExportedProgram:
+def rebuilt(
+    record: ETRecord, member: str, *, delegates: bool = False, edge_ops: bool = False
+) -> ExportedProgram:
     """Return a recorded program as an object of torch; loads torch.
 
     Debug handles are in ``node.meta["debug_handle"]``, as in the program that was recorded.
@@ -57,6 +50,7 @@ def rebuilt(record: ETRecord, member: str, *, delegates: bool = False) -> Export
         member: name of the recorded program
         delegates: take one that was recorded after delegation, see ``lowered_programs``; the
             result cannot be called
+        edge_ops: let calls of edge operators be such calls, not calls of the operators below
 
     Raises: RebuildError if torch cannot make a program of it; FormatError
     """
@@ -67,7 +61,9 @@ def rebuilt(record: ETRecord, member: str, *, delegates: bool = False) -> Export
     except Exception as error:
         raise RebuildError(f"torch cannot read {member}: {_sentence(error)}") from error
     _restore_handles(program.graph_module)
-    _SOURCES[program] = (record, member, str(program.graph))
+    if edge_ops:
+        _adopt_edge_ops(record, member, program)
+    remember(program, record, member)
     return program
 
 
@@ -140,22 +136,28 @@ def _called(tree: Json) -> Iterator[str]:
                 yield name
 
 
-def source_of(program: object) -> tuple[ETRecord, str]:
-    """Return the record and member a program was made of.
+def _adopt_edge_ops(record: ETRecord, member: str, program: ExportedProgram) -> None:
+    """Let a program call the edge operators that it was recorded with; changes it."""
+    from compiler.edge.dim_order import NAMESPACE
+    from compiler.edge.ops import edge_op
+    from compiler.untyped import OpOverload
 
-    Raises: TypeError if it was not made of one, or was changed since
-    """
-    try:
-        record, member, graph = _SOURCES[program]
-    except (KeyError, TypeError):
-        raise TypeError(
-            "only programs that were read from an ETRecord can be added to one;"
-            f" found {type(program).__name__}. Live programs are recorded at compile time,"
-            " with generate_etrecord=True"
-        ) from None
-    if str(getattr(program, "graph", "")) != graph:
-        raise TypeError("the program was changed after it was read from its ETRecord")
-    return record, member
+    torch = load_torch()
+    modules: Torch = program.graph_module.modules()
+    named = {name.decode() for name in re.findall(_EDGE_OP, bytes(record.read(member)))}
+    nodes = (
+        n for part in modules if isinstance(part, torch.fx.GraphModule) for n in part.graph.nodes
+    )
+    for node in nodes if named else ():
+        target: Torch = node.target
+        if not isinstance(node.target, OpOverload):
+            continue
+        if target.namespace == OWN_NAMESPACE:
+            packet = getattr(getattr(torch.ops, NAMESPACE), target._schema.name.split("::")[1])
+            target = getattr(packet, target._overloadname)
+        edge = edge_op(target)
+        if edge.__name__ in named:
+            node.target = edge
 
 
 def _dtype_numbers(serialize: Torch) -> dict[str, int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from inspector.api import opening
-from inspector.api.etrecord import EDGE_GRAPH, ETRecord
+from inspector.api.etrecord import EDGE_GRAPH, ETRecord, reference_graph, reference_output
 from inspector.api.event import Event, MetadataParser
 from inspector.api.event_block import EventBlock
 from inspector.api.naming import Naming
@@ -88,7 +88,8 @@ class Inspector:
         opened = opening.open_program(program)
         self.session: Session = opening.session_of(trace, self.etrecord, opened, self._source)
         self._making = _Making(clock, buffer, delegate_metadata_parser, enable_module_hierarchy)
-        graph = self.etrecord.reference_graph(reference_graph_name) if self.etrecord else None
+        record = self.session.record
+        graph = reference_graph(record, reference_graph_name) if record is not None else None
         found = trace_blocks(self.session.dumps)
         for issue in (*self.session.all_issues(), *found.issues):
             _LOG.warning("%s: %s", issue.where, issue.message)
@@ -100,9 +101,9 @@ class Inspector:
         events = TraceEvents(block, making.clock, naming, making.buffer, making.parser)
         outputs = events.outputs()
         reference = None
-        if self.etrecord is not None:
+        if self.session.record is not None:
             method = naming.method or "forward"
-            reference = self.etrecord.reference_output(method, block.bundled_input_index)
+            reference = reference_output(self.session.record, method, block.bundled_input_index)
         return EventBlock(
             name=block.name,
             events=events,
@@ -188,7 +189,7 @@ class Inspector:
             return None
         if graph is None:
             return self.etrecord.edge_dialect_program
-        return self.etrecord.graph_map.get(graph)
+        return (self.etrecord.graph_map or {}).get(graph)
 
     def calculate_numeric_gap(
         self,

@@ -11,6 +11,7 @@ from inspector.api.torch_bridge import Torch, load_torch
 
 DebugHandle = tuple[int, ...]
 Reduce = Callable[[Torch], Torch]
+_PAIRS = "it maps (debug handles, value) of the recorded program to those of the run"
 IntermediateOutputMapping = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]
 
 
@@ -64,11 +65,14 @@ class MSEComparator(_Documented):
     """Mean squared difference."""
 
     def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
-        """Return the distance of two values."""
+        """Return the distance of two values.
+
+        Raises: ValueError for tensors of different shapes
+        """
         torch = load_torch()
         found = self._reduced(a, b, _noise, torch.mean)
         if found is None:
-            found = torch.mean(torch.square(_floats(a) - _floats(b)))
+            found = torch.mean(torch.square(_difference(a, b)))
         return float(found)
 
 
@@ -76,11 +80,14 @@ class L1Comparator(_Documented):
     """Sum of absolute differences."""
 
     def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
-        """Return the distance of two values."""
+        """Return the distance of two values.
+
+        Raises: ValueError for tensors of different shapes
+        """
         torch = load_torch()
         found = self._reduced(a, b, _distance, torch.sum)
         if found is None:
-            found = torch.abs(_floats(a) - _floats(b)).sum()
+            found = torch.abs(_difference(a, b)).sum()
         return float(found)
 
 
@@ -88,14 +95,16 @@ class SNRComparator(_Documented):
     """Signal to noise in decibels; higher is closer, infinite without any difference."""
 
     def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
-        """Return the distance of two values."""
+        """Return the distance of two values.
+
+        Raises: ValueError for tensors of different shapes
+        """
         torch = load_torch()
         power = self._reduced(a, b, _power, torch.mean)
         noise = None if power is None else self._reduced(a, b, _noise, torch.mean)
         if noise is None:
-            signal, found = _floats(a), _floats(b)
-            power = torch.mean(torch.pow(signal, 2))
-            noise = torch.mean(torch.pow(signal - found, 2))
+            power = torch.mean(torch.pow(as_doubles(a), 2))
+            noise = torch.mean(torch.pow(_difference(a, b), 2))
         return float(10 * torch.log10(power / noise))
 
 
@@ -134,6 +143,27 @@ def comparator(distance: object, inspector: object) -> Any:  # noqa: ANN401 - du
     return found(inspector)
 
 
+def preprocessed(distance: Any, mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:  # noqa: ANN401
+    """Return the pairs as a comparator wants them.
+
+    Raises: TypeError or ValueError if it returns anything but pairs of handles and values
+    """
+    found = distance.preprocessing(mapping)
+    if not isinstance(found, dict):
+        kind = type(found).__name__
+        raise TypeError(f"preprocessing() must return a dict, found {kind}: {_PAIRS}")
+    for key, value in cast("dict[Any, Any]", found).items():
+        for said, side, pair in (("key", "AOT", key), ("value", "runtime", value)):
+            if not isinstance(pair, tuple) or len(cast("tuple[Any, ...]", pair)) != 2:
+                raise ValueError(f"Invalid {said} format, found {pair!r}: {_PAIRS}")
+            handles = cast("tuple[Any, Any]", pair)[0]
+            if not isinstance(handles, tuple) or not all(
+                isinstance(handle, int) for handle in cast("tuple[Any, ...]", handles)
+            ):
+                raise ValueError(f"Invalid {side} debug handle, found {handles!r}: {_PAIRS}")
+    return cast("IntermediateOutputMapping", found)
+
+
 def compared(distance: NumericalComparatorBase, a: Any, b: Any) -> list[float]:  # noqa: ANN401
     """Return the distances of two values, one for each member of lists.
 
@@ -154,7 +184,16 @@ def _said(value: object) -> str:
     return f"a list of {len(cast('Sequence[object]', value))}"
 
 
-def _floats(value: Any) -> Torch:  # noqa: ANN401 - a tensor or a number
+def _difference(a: Any, b: Any) -> Torch:  # noqa: ANN401 - tensors or numbers
+    one, two = as_doubles(a), as_doubles(b)
+    try:
+        return one - two
+    except RuntimeError:
+        shapes = f"{tuple(one.shape)} and {tuple(two.shape)}"
+        raise ValueError(f"tensors of shapes {shapes} cannot be compared") from None
+
+
+def as_doubles(value: Any) -> Torch:  # noqa: ANN401 - a tensor or a number
     """Return a value as double precision; beside NaN, which becomes 0, infinities become finite."""
     torch = load_torch()
     tensor = torch.as_tensor(value, dtype=torch.float64).detach().cpu()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from inspector.api.etrecord import ETRecord, parse_etrecord
+from inspector.api.etrecord import ETRecord, opened, parse_etrecord
 from inspector.api.time_scale import TimeScale
 from inspector.load import load_file, open_bytes
 from inspector.session import LoadedFile, Session, SessionOptions
@@ -59,13 +59,13 @@ def open_record(given: object) -> ETRecord | None:
     if isinstance(given, (str, os.PathLike)):
         return parse_etrecord(cast("Path_", given))
     if isinstance(given, etrecord.ETRecord):
-        return ETRecord(given)
+        return opened(given)
     save = getattr(given, "save", None)
     if type(given).__name__ != "ETRecord" or not callable(save):
         raise TypeError("Unsupported ETRecord type")
     written = io.BytesIO()
     save(written)
-    return ETRecord(etrecord.decode(written.getvalue(), file="ETRecord object"))
+    return opened(etrecord.decode(written.getvalue(), file="ETRecord object"))
 
 
 def open_program(given: object) -> LoadedFile | None:

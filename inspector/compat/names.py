@@ -32,7 +32,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "XNNPACKQuantizer get_symmetric_quantization_config",
     ),
     ("executorch.backends.xnnpack.recipes", "compiler.session", "XNNPackRecipeType"),
-    ("executorch.devtools", "inspector", "ETRecord Inspector parse_etrecord"),
+    ("executorch.devtools", "inspector", "ETRecord Inspector generate_etrecord parse_etrecord"),
     ("executorch.devtools", "runtime.bundled", "BundledProgram"),
     (
         "executorch.devtools.backend_debug",
@@ -55,7 +55,17 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "runtime.bundled",
         "serialize_from_bundled_program_to_flatbuffer",
     ),
-    ("executorch.devtools.etrecord", "inspector", "ETRecord parse_etrecord"),
+    ("executorch.devtools.etrecord", "inspector", "ETRecord generate_etrecord parse_etrecord"),
+    (
+        "executorch.devtools.etrecord._etrecord",
+        "inspector",
+        "ETRecord generate_etrecord parse_etrecord",
+    ),
+    (
+        "executorch.devtools.etrecord._etrecord",
+        "inspector.compat.etrecord",
+        "ETRecordReservedFileNames _get_reference_outputs _get_representative_inputs",
+    ),
     (
         "executorch.devtools.inspector",
         "inspector",
@@ -65,6 +75,16 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "executorch.devtools.inspector._inspector",
         "inspector",
         "Event EventBlock Inspector PerfData TimeScale",
+    ),
+    (
+        "executorch.devtools.inspector._inspector_utils",
+        "inspector.compat.inspector_utils",
+        "EDGE_DIALECT_GRAPH_KEY NodeFilter TimeScale calculate_cosine_similarity calculate_mse "
+        "calculate_snr calculate_time_scale_factor convert_to_float_tensor "
+        "create_debug_handle_to_op_node_mapping find_op_names find_populated_event "
+        "get_aot_debug_handle_to_op_name_mapping is_inference_output_equal "
+        "map_runtime_aot_intermediate_outputs merge_runtime_overlapping_debug_handles "
+        "propagate_back_debug_handle",
     ),
     ("executorch.devtools.inspector.numerical_comparator", "inspector", "NumericalComparatorBase"),
     (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inspector.api.etrecord import ETRecord
+from inspector.api.etrecord import opened
 from inspector.api.serde_rewrite import RebuildError
 from inspector.blocks import Block, trace_blocks
 from inspector.methods import is_execution, match_methods
@@ -106,7 +106,7 @@ class _Analysis:
         self._session = session
         self._options = options
         self._tell = tell
-        self._record = ETRecord(session.record) if session.record is not None else None
+        self._record = opened(session.record) if session.record is not None else None
         self._references: dict[str, _Reference | str] = {}
         self._state = State()
         self._kept = Kept(options.folder, options.keep)

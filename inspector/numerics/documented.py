@@ -15,7 +15,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from inspector.api.numerical_comparator import IntermediateOutputMapping, comparator, compared
+from inspector.api.numerical_comparator import (
+    IntermediateOutputMapping,
+    comparator,
+    compared,
+    preprocessed,
+)
 from inspector.api.pandas_bridge import DataFrame, load_pandas
 from inspector.api.torch_bridge import load_torch
 from inspector.numerics.event_pairs import event_pairs
@@ -137,7 +142,7 @@ def _rows(
             several.append((handles, cast("object", a), b))
         else:
             mapping[handles, a] = handles, b
-    processed = measure.preprocessing(mapping).items()
+    processed = preprocessed(measure, mapping).items()
     rows = [(key, value) for key, value in processed if key[1] is not None and value[1] is not None]
     rows += [((handles, a), (handles, b)) for handles, a, b in several]
     known = _Known(found, names)

@@ -248,10 +248,17 @@ def _rebuilt(
     """Return what the nodes make of a program that torch reads."""
     program = rebuilt(record.artifact, member, delegates=True)
     inputs = run_inputs(session, method, -1, record, program, None)
-    if inputs.source == "" or not inputs.recorded:
+    if not inputs.source:
         raise ValueError(
             "Missing etrecord or missing representative inputs within etrecord, both of which are"
-            " required for calculating numerical gap"
+            " required for calculating numerical gap; ETRecord.update_representative_inputs sets"
+            " the inputs of the run"
+        )
+    if not inputs.recorded:
+        _LOG.warning(
+            "the record has no representative inputs: the %s are taken, which is right only if the"
+            " run had them; ETRecord.update_representative_inputs sets those of the run",
+            inputs.source,
         )
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     rows = [

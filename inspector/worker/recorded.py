@@ -11,6 +11,7 @@ from torch.export import ExportedProgram
 
 from compiler.edge.dim_order import NAMESPACE
 from inspector.api.etrecord import ETRecord, parse_etrecord
+from inspector.api.exported_program import rebuilt
 from inspector.api.serde_rewrite import OWN_NAMESPACE
 from schema.errors import FormatError, Severity
 
@@ -51,12 +52,9 @@ def recorded_programs(
 
 
 def _program(record: ETRecord, method: str) -> ExportedProgram:
-    if method == FORWARD and record.artifact.roles.exported:
-        program = record.exported_program
-    else:
-        found = record.edge_dialect_program
-        program = found if isinstance(found, ExportedProgram) else (found or {})[method]
-    assert program is not None  # its role is there
+    roles = record.artifact.roles
+    member = roles.exported if method == FORWARD and roles.exported else roles.edge[method]
+    program = rebuilt(record.artifact, member)
     adopt_dim_order(program)
     return program
 

@@ -186,8 +186,13 @@ def parsed(etrecord: str) -> dict[str, Any]:
     """Return what the edge program of a record calls, as the stock tool reads it."""
     from executorch.devtools import parse_etrecord
 
-    graph = parse_etrecord(etrecord).edge_dialect_program.graph
-    return {"targets": [str(node.target) for node in graph.nodes if node.op == "call_function"]}
+    record = parse_etrecord(etrecord)
+    graph = record.edge_dialect_program.graph
+    return {
+        "targets": [str(node.target) for node in graph.nodes if node.op == "call_function"],
+        "graphs": sorted(record.graph_map),
+        "export_graph_id": record.export_graph_id,
+    }
 
 
 def _shapes(table: Any) -> list[list[list[int]]]:

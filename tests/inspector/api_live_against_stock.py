@@ -24,6 +24,7 @@ import torch  # noqa: E402
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import (  # noqa: E402
     XnnpackPartitioner,
 )
+from executorch.devtools import generate_etrecord as stock_generate  # noqa: E402
 from executorch.devtools import parse_etrecord as stock_parse  # noqa: E402
 from executorch.devtools.backend_debug import get_delegation_info as stock_info  # noqa: E402
 from executorch.devtools.backend_debug import (  # noqa: E402
@@ -105,6 +106,7 @@ def differences_of(name: str) -> Iterator[str]:
     yield from _traces(manager)
     with tempfile.TemporaryDirectory() as folder:
         yield from _records(manager, lowered, Path(folder))
+        yield from _written_by_ours(manager, lowered, Path(folder))
         yield from _live_record(manager, inputs, Path(folder))
 
 
@@ -216,6 +218,38 @@ def _same_record(stage: str, path: Path) -> Iterator[str]:
             yield f"{stage} {name}"
     if record.export_graph_id != stock.export_graph_id:
         yield f"{stage} export_graph_id"
+
+
+def _written_by_ours(manager: Any, lowered: Any, folder: Path) -> Iterator[str]:
+    """A record that our class writes of the stock tool's live programs."""
+    path, other = folder / "ours.etrecord", folder / "theirs.etrecord"
+    extra = {"again": manager.get_etrecord().exported_program}
+    given = (lowered, manager, manager.get_etrecord().exported_program, extra)
+    try:
+        stock_generate(str(other), *given)
+    except Exception:  # noqa: BLE001 - graphs the stock tool cannot write
+        return
+    ours.generate_etrecord(path, *given)
+    one, two = stock_parse(str(path)), stock_parse(str(other))
+    for name in ("_debug_handle_map", "_delegate_map", "_instruction_id_to_num_outs_map"):
+        if getattr(one, name) != getattr(two, name):
+            yield f"{name} written by ours"
+    for name, pair in {
+        "exported": (one.exported_program, two.exported_program),
+        "edge": (one.edge_dialect_program, two.edge_dialect_program),
+        "extra": (one.graph_map["again/forward"], two.graph_map["again/forward"]),
+    }.items():
+        texts = [_nodes(program) for program in pair]
+        if texts[0] != texts[1]:
+            yield f"{name} program written by ours: {texts[0]} for {texts[1]}"
+
+
+def _nodes(program: Any) -> list[Any]:
+    return [
+        (node.name, str(node.target), node.meta.get("debug_handle"), str(node.args))
+        for node in program.graph.nodes
+        if node.op == "call_function"
+    ]
 
 
 def _live_record(manager: Any, inputs: tuple[torch.Tensor, ...], folder: Path) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inspector import Inspector, RebuildError, generate_model_size_information, parse_etrecord
-from inspector.api.etrecord import ETRecord
+from inspector.api.etrecord import opened
 from schema import etrecord
 from schema.errors import FormatError
 from tests.fuzz.mutate import mutant
@@ -64,7 +64,7 @@ def test_program_of_damaged_json_says_why_it_cannot_be_rebuilt(data: bytes) -> N
     path = DATA / "corpus" / "v1.5.1" / "mm_portable" / "model.etrecord"
     artifact = etrecord.replace_member(parse_etrecord(path).artifact, MEMBER, data)
     with pytest.raises((RebuildError, FormatError)):
-        _ = ETRecord(artifact).edge_dialect_program
+        _ = opened(artifact).edge_dialect_program
 
 
 def test_weights_with_other_objects_are_not_unpickled(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_weights_with_other_objects_are_not_unpickled(tmp_path: Path) -> None:
     artifact = parse_etrecord(path).artifact
     changed = etrecord.replace_member(artifact, f"{MEMBER}_state_dict", saved.getvalue())
     with pytest.raises(RebuildError, match=r"weights in .*state_dict cannot be loaded"):
-        _ = ETRecord(changed).edge_dialect_program
+        _ = opened(changed).edge_dialect_program
 
 
 def test_targets_that_are_no_operators_are_not_looked_up() -> None:
@@ -87,7 +87,7 @@ def test_targets_that_are_no_operators_are_not_looked_up() -> None:
     )
     changed = etrecord.replace_member(artifact, MEMBER, data)
     with pytest.raises(RebuildError, match=r"torch has no operator os\.system"):
-        _ = ETRecord(changed).edge_dialect_program
+        _ = opened(changed).edge_dialect_program
 
 
 @pytest.mark.parametrize("name", ["model.pte", "model.etrecord"])

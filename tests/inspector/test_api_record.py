@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from inspector import ETRecord, RebuildError, parse_etrecord
+from inspector.api.etrecord import opened, reference_output
 from schema import bundled, etrecord
 from tests.architecture.tree import run_python
 from tests.inspector.sessions import DATA, folders, label
@@ -33,7 +34,7 @@ def without(path: Path, *members: str) -> ETRecord:
     """Return a record with members left out, side files included."""
     artifact = parse_etrecord(path).artifact
     gone = [m.name for m in artifact.members if m.name.startswith(members)]
-    return ETRecord(etrecord.replace_members(artifact, dict.fromkeys(gone)))
+    return opened(etrecord.replace_members(artifact, dict.fromkeys(gone)))
 
 
 # ---- opening
@@ -59,7 +60,7 @@ def test_absent_members_are_none() -> None:
         None,
         0,
     )
-    assert record.reference_output("forward", 0) is None
+    assert reference_output(record.artifact, "forward", 0) is None
 
 
 def test_reference_outputs_and_inputs_are_tensors() -> None:
@@ -105,10 +106,10 @@ def test_add_a_second_time_raises(method: str, sentence: str) -> None:
         getattr(parse_etrecord(MM), method)(SimpleNamespace())
 
 
-def test_add_program_of_no_record_raises_type_error() -> None:
+def test_add_what_is_no_program_raises_type_error() -> None:
     record = without(MM, "exported_program", "export_graph_id")
     record.add_exported_program(None)
-    with pytest.raises(TypeError, match="only programs that were read from an ETRecord"):
+    with pytest.raises(TypeError, match=r"expected a torch\.export\.ExportedProgram"):
         record.add_exported_program(SimpleNamespace(graph="x"))
     with pytest.raises(TypeError, match="debug_handle_map"):
         record.copy().add_executorch_program(3)
@@ -141,7 +142,7 @@ def test_add_executorch_program_takes_the_maps_and_test_cases() -> None:
     )
     record = parse_etrecord(MM).copy()
     record.add_executorch_program(program)
-    assert record._debug_handle_map == {"forward": {"0": 1, "1": [2, 3]}}
+    assert record._debug_handle_map == {"forward": {0: 1, 1: [2, 3]}}
     assert record.artifact.delegate_map["forward"][1].handles == {"0": (2,)}
     suite = bundle.method_test_suites[0]
     assert len(record._reference_outputs["forward"]) == len(suite.test_cases)
@@ -156,14 +157,14 @@ def test_update_reference_outputs_replaces_them(kind: str) -> None:
     cases = [[torch.ones(2), 3], [np.zeros((1, 2), dtype=np.float32), True]]
     given = {"list": cases, "map": {"forward": cases}, "bundle": bundle}[kind]
     record = parse_etrecord(MM)
-    assert len(record.reference_output("forward", 0)) == 1  # kept, and to be forgotten
+    assert len(reference_output(record.artifact, "forward", 0)) == 1  # kept, and to be forgotten
     record.update_reference_outputs(given)
     if kind == "bundle":
         assert len(record._reference_outputs["forward"]) == len(
             bundle.method_test_suites[0].test_cases
         )
         return
-    found = record.reference_output("forward", 1).arrays()
+    found = reference_output(record.artifact, "forward", 1).arrays()
     np.testing.assert_array_equal(found[0], np.zeros((1, 2)))
     assert found[1] is True
     assert torch.equal(record._reference_outputs["forward"][0][0], torch.ones(2))
@@ -260,16 +261,11 @@ assert again._representative_inputs == [1, 2.5]
 new = record.copy()
 new.add_executorch_program(type("Program", (), {{"debug_handle_map": record._debug_handle_map,
     "delegate_map": record._delegate_map}})())
-program = record.exported_program
-empty = parse_etrecord(first).copy()
-for node in list(program.graph.nodes)[-2:-1]:
+changed = parse_etrecord(first)
+for node in list(changed.exported_program.graph.nodes)[-2:-1]:
     node.name = "renamed"
-try:
-    type(empty).add_exported_program(parse_etrecord({bare!r}), program)
-except TypeError as error:
-    assert "was changed" in str(error)
-else:
-    raise AssertionError("a changed program was taken")
+names = [node.name for node in changed.artifact.exported_graph().nodes]
+assert "renamed" in names and len(names) == len(record.artifact.exported_graph().nodes)
 bare = parse_etrecord({bare!r})
 bare.add_exported_program(parse_etrecord(first).exported_program)
 assert bare.export_graph_id == record.export_graph_id

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812  torch's own habit
 
-from inspector.api.etrecord import ETRecord
+from inspector.api.etrecord import opened
 from inspector.load import load_session
 from inspector.numerics.analysis import Options, _Analysis
 from tests.compiler.programs import Sample, of
@@ -48,7 +48,7 @@ def test_comparison_holds_three_times_the_live_tensors_at_most(name: str, tmp_pa
         warnings.simplefilter("ignore")
         session = made(sample, tmp_path, delegated=delegated).session
         assert session.record is not None
-        graph = ETRecord(session.record).edge_dialect_program.graph
+        graph = opened(session.record).edge_dialect_program.graph
         alive = live_bytes(graph)
         session = load_session([str(tmp_path)])
         analysis = _Analysis(session, Options(runs=(0,)), lambda done, total: None)

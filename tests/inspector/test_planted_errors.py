@@ -86,10 +86,10 @@ def first(session: Session) -> Row | None:
 
 
 def recorded_inputs(session: Session) -> list[Any]:
-    from inspector.api.etrecord import ETRecord
+    from inspector.api.etrecord import opened
 
     assert session.record is not None
-    (inputs,) = ETRecord(session.record)._representative_inputs
+    (inputs,) = opened(session.record)._representative_inputs
     return list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
 
 
@@ -188,10 +188,10 @@ def test_planted_weight_inside_a_delegate_names_the_node_inside(tmp_path: Path) 
 
 
 def _parameters(session: Session) -> dict[str, bytes]:
-    from inspector.api.etrecord import ETRecord
+    from inspector.api.etrecord import opened
 
     assert session.record is not None
-    program = ETRecord(session.record).edge_dialect_program
+    program = opened(session.record).edge_dialect_program
     found: dict[str, bytes] = {}
     for name, value in program.state_dict.items():
         if value.dtype == torch.float32 and value.dim() == 2:

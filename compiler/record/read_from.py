@@ -1,0 +1,45 @@
+"""Which member of which record a program was read from.
+
+A program that is as it was read is written as the bytes it came from, which keeps what no object
+of torch holds and spares the weights.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from schema import etrecord
+
+
+class Origin(NamedTuple):
+    """Where a program was read from.
+
+    Attributes:
+        artifact: the record
+        member: name of the program in it
+    """
+
+    artifact: etrecord.ETRecord
+    member: str
+
+
+_KNOWN: WeakKeyDictionary[Any, tuple[Origin, str]] = WeakKeyDictionary()
+
+
+def remember(program: Any, artifact: etrecord.ETRecord, member: str) -> None:  # noqa: ANN401
+    """Note where an ExportedProgram was read from, with its graph at that time."""
+    _KNOWN[program] = Origin(artifact, member), _text(program)
+
+
+def origin_of(program: Any) -> Origin | None:  # noqa: ANN401
+    """Return where a program was read from; None if it was made otherwise, or changed since."""
+    try:
+        origin, text = _KNOWN[program]
+    except (KeyError, TypeError):
+        return None
+    return origin if _text(program) == text else None
+
+
+def _text(program: Any) -> str:  # noqa: ANN401
+    return str(program.graph)
