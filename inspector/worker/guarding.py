@@ -26,7 +26,11 @@ from schema.errors import FormatError
 from schema.etrecord.guard import Refusal
 from schema.etrecord.verdicts import Outcome, Verdict
 from schema.flat_tensor import FlatTensor
+from schema.flatbuf.spec import UnknownMember
+from schema.payloads.xnnpack.codec import decode
 from schema.payloads.xnnpack.identity import node_identity
+from schema.payloads.xnnpack.kernels import input_ids, output_ids
+from schema.payloads.xnnpack.model import NO_VALUE
 from schema.program import Program, instructions
 from schema.program import model as m
 
@@ -147,7 +151,8 @@ def guard(program: Program, external: Iterable[FlatTensor], known: Known) -> Gua
             partitions.append(Guarded(plan.name, number, entry.id, verdict, engine, time_ms=spent))
             if found is not None:
                 place = (plan.name, number, called.get(number, -1))
-                refusals += _explained(found, place, engine, known)
+                made = _Made(known, place, program.delegate_data(entry))
+                refusals += _explained(found, made, engine)
     return GuardReport(tuple(partitions), tuple(refusals))
 
 
@@ -178,21 +183,80 @@ def _unreadable(error: FormatError, number: int) -> PartitionError:
     return PartitionError(code, str(error), partition=number)
 
 
-def _explained(
-    found: Refused, place: tuple[str, int, int], engine: str, known: Known
-) -> Iterator[Refusal]:
+class _Made:
+    """What the nodes of one payload were made of.
+
+    Attributes:
+        method: it belongs to
+        number: of the delegate
+        verdicts: on the nodes of the method that were delegated
+        exported: by edge node, the node that was exported
+    """
+
+    def __init__(self, known: Known, place: tuple[str, int, int], processed: memoryview) -> None:
+        self.method, self.number, step = place
+        found = known.verdicts.get(self.method, ())
+        self.verdicts = [v for v in found if v.outcome is Outcome.DELEGATED]
+        self.exported = known.origins.get(self.method, {})
+        self._handles = known.maps.get(self.method, {}).get(step, {})
+        self._processed = processed
+
+    def handles(self, place: int) -> tuple[int, ...]:
+        """Return the debug handles of a node of the payload.
+
+        A node that was inserted has none: those of the nearest node that it was inserted for, one
+        that reads what it makes, else one that makes what it reads.
+        """
+        own = self._handles.get(node_identity(place), ())
+        if own:
+            return own
+        for backwards in (False, True):
+            found = self._nearest(place, backwards=backwards)
+            if found:
+                return found
+        return ()
+
+    def _nearest(self, place: int, *, backwards: bool) -> tuple[int, ...]:
+        ends = self._ends()
+        if place >= len(ends):
+            return ()
+        reached = set(ends[place][0 if backwards else 1])
+        places = reversed(range(place)) if backwards else range(place + 1, len(ends))
+        for other in places:
+            read, made = ends[other]
+            if reached.isdisjoint(made if backwards else read):
+                continue
+            found = self._handles.get(node_identity(other), ())
+            if found:
+                return found
+            reached |= read if backwards else made
+        return ()
+
+    def _ends(self) -> list[tuple[set[int], set[int]]]:
+        """Return what each node reads and makes; nothing of a payload that cannot be read."""
+        try:
+            nodes = decode(self._processed).table.xnodes
+        except FormatError:
+            return []
+        known = [None if isinstance(n.xnode_union, UnknownMember) else n.xnode_union for n in nodes]
+        return [
+            (set[int](), set[int]())
+            if form is None
+            else ({ident for _, ident in input_ids(form)} - {NO_VALUE}, set(output_ids(form)))
+            for form in known
+        ]
+
+
+def _explained(found: Refused, made: _Made, engine: str) -> Iterator[Refusal]:
     """Yield a refusal for each node to blame, those of one edge node once."""
-    method, number, step = place
-    handles = known.maps.get(method, {}).get(step, {})
-    verdicts = [v for v in known.verdicts.get(method, ()) if v.outcome is Outcome.DELEGATED]
     seen: set[str] = set()
     for error in found.errors:
         at, kind = getattr(error, "node", None), getattr(error, "kind", "")
         told: list[int] = [
             *_own_handle(error),
-            *(handles.get(node_identity(at), ()) if at is not None else ()),
+            *(made.handles(at) if at is not None else ()),
         ]
-        nodes = _nodes_of(told, verdicts)
+        nodes = _nodes_of(told, made.verdicts)
         if _BOUNDS in error.reason:  # those of an activation that became a part of its operand
             nodes.sort(key=lambda v: v.operator not in _ACTIVATIONS)
         main = nodes[0] if nodes else None
@@ -200,8 +264,8 @@ def _explained(
             continue
         seen.add(main.node if main is not None else "")
         yield Refusal(
-            method=method,
-            delegate=number,
+            method=made.method,
+            delegate=made.number,
             backend=XNNPACK,
             engine=engine,
             phase=found.phase,
@@ -209,7 +273,7 @@ def _explained(
             place=at,
             kind=kind,
             node=main.node if main else "",
-            exported=known.origins.get(method, {}).get(main.node, "") if main else "",
+            exported=made.exported.get(main.node, "") if main else "",
             operator=main.operator if main else "",
             partitioner=main.partitioner if main else "",
             rule=main.rule if main else "",

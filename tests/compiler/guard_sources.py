@@ -86,3 +86,11 @@ def squeezed():
 
 def plain():
     return nn.Sequential(nn.Linear(6, 6), nn.ReLU()).eval(), (IMAGE,)
+
+
+def one_channel():
+    """An image whose layout changes without a move, and whose height and width are unknown."""
+    torch.manual_seed(0)
+    sizes = ({2: torch.export.Dim("h", min=4, max=8), 3: torch.export.Dim("w", min=4, max=8)},)
+    module = nn.Sequential(nn.Tanh(), nn.Conv2d(1, 2, 3, padding=1), nn.Sigmoid())
+    return module.eval(), (IMAGE[:, :1].clone(),), None, sizes

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 import torch
 
+from compiler.backends.xnnpack.facts import shape_of
+from compiler.backends.xnnpack.layout import in_memory
+from compiler.backends.xnnpack.lowering import Lowering
 from inspector.findings import Tone, findings
 from inspector.jobs.description import CompileJob, Rules, Source
 from inspector.jobs.guard import AUTO, FIX, ON, GuardReport, guard_from, guard_lines
@@ -17,7 +20,9 @@ from inspector.worker import exporter, guarding
 from inspector.worker.compile_job import compile_into
 from runtime import ExecutionError, Runtime
 from runtime.backends.xnnpack.native.available import Availability
+from schema.payloads.xnnpack.nodes import StaticReshape
 from tests.compiler import guard_sources
+from tests.compiler.guard_sources import IMAGE
 from tests.compiler.stock import Stock
 
 pytestmark = pytest.mark.slow
@@ -60,10 +65,10 @@ def loads_on_stock(stock: Stock, folder: Path) -> list[Any] | str:
     return stock.run_each([(program, [guard_sources.IMAGE])])[0]
 
 
-def run_natively(folder: Path) -> torch.Tensor:
+def run_natively(folder: Path, given: torch.Tensor = IMAGE) -> torch.Tensor:
     """Return what our runtime makes of a program on the real kernels."""
     method = Runtime().load_program(folder / "model.pte").load_method("forward", engine="native")
-    return method.execute([guard_sources.IMAGE])[0]
+    return method.execute([given])[0]
 
 
 @pytest.mark.interop
@@ -129,6 +134,32 @@ def test_fix_keeps_all_refused_nodes_out_and_loads_again(tmp_path: Path) -> None
     module, inputs = guard_sources.twice_dead()
     assert torch.allclose(run_natively(tmp_path), module(*inputs), atol=1e-6)
     assert any("conv2d_2 was kept out" in line for line in guard_lines(report))
+
+
+def written_before(lowering: Lowering, like: Any, ident: int, layouts: Any, define: Any, *_: Any):
+    """Write a change of layout as a reshape that would have to infer two sizes."""
+    dims = in_memory(shape_of(like), layouts[1])
+    sizes = tuple(size if isinstance(size, int) else 0 for size in dims)
+    lowering.writer.node(StaticReshape("StaticReshape", len(sizes), sizes, ident, define()))
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("way", [AUTO, FIX])
+def test_inserted_node_that_is_refused_names_the_node_it_was_inserted_for(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lowering, "rearrange", written_before)
+    report = compiled("one_channel", tmp_path, way)
+    if way == AUTO:
+        first = report.refusals[0]
+        assert (first.exported, first.kind) == ("conv2d", "StaticReshape")
+        with pytest.raises(ExecutionError, match=r"StaticReshape.*out of the partition"):
+            run_natively(tmp_path, IMAGE[:, :1])
+        return
+    assert (report.refusals, report.vetoed) == ((), ("conv2d",))
+    module, inputs, *_ = guard_sources.one_channel()
+    found = run_natively(tmp_path, *inputs)
+    assert torch.allclose(found, module(*inputs), atol=1e-6)
 
 
 @pytest.mark.interop

@@ -21,6 +21,7 @@ from compiler.backends.xnnpack.facts import (
     op_of,
     rank_of,
     shape_of,
+    unknown_sizes,
     value_of,
 )
 from compiler.backends.xnnpack.patterns import known_bias
@@ -31,12 +32,12 @@ from compiler.backends.xnnpack.quantised import (
     is_quantise,
     why_not_exact,
 )
+from compiler.backends.xnnpack.views import MAX_RANK
 from compiler.partition.regions import results_taken
 from compiler.untyped import aten
 
 Node = torch.fx.Node
 Check = Callable[[Node, Facts], str]
-MAX_RANK = 6  # XNN_MAX_TENSOR_DIMS
 _SIGNAL, _IMAGE = 3, 4  # dimensions of a batch
 
 
@@ -143,7 +144,7 @@ def unit_step(node: Node, facts: Facts) -> str:
 def one_unknown(node: Node, facts: Facts) -> str:
     """At most one size of a reshaped value can be inferred."""
     del facts
-    found = [str(size) for size in shape_of(node) if is_symbolic(size)]
+    found = unknown_sizes(shape_of(node))
     if len(found) > 1:
         return f"sizes {', '.join(found)} are only known at run time, one can be inferred"
     return ""
@@ -277,7 +278,7 @@ def image_convolution(node: Node, facts: Facts) -> str:
     if dims not in (1, 2):
         return f"it goes over {dims} dimensions, only 1 and 2 can be written"
     given: Any = node.args[0]
-    unknown = [str(size) for size in shape_of(given) if is_symbolic(size)]
+    unknown = unknown_sizes(shape_of(given))
     if dims == 1 and len(unknown) > 1:
         return f"sizes {', '.join(unknown)} of a signal are symbolic, one can be inferred"
     if argument(node, "transposed") and value_of(node).dtype is torch.float16:
@@ -368,7 +369,7 @@ def common(node: Node, dtypes: frozenset[torch.dtype], *, mixed: bool = False) -
         if not is_tensor(each) and each is not node:
             if isinstance(each.meta.get("val"), (tuple, list)):
                 continue
-            return f"{each.name} is no tensor"
+            return _no_tensor(each, node)
         value = value_of(each)
         where = "its result" if each is node else each.name
         found = _wrong(value, dtypes)
@@ -378,6 +379,15 @@ def common(node: Node, dtypes: frozenset[torch.dtype], *, mixed: bool = False) -
             return f"operands are {reference} and {value.dtype}"
         reference = reference or value.dtype
     return ""
+
+
+def _no_tensor(given: Node, node: Node) -> str:
+    """Return why a node cannot take a value that is no tensor, for sizes with all of them."""
+    values = [n.meta.get("val") for n in node.all_input_nodes]
+    sizes = [str(value) for value in values if isinstance(value, torch.SymInt)]
+    if not isinstance(given.meta.get("val"), torch.SymInt):
+        return f"{given.name} is no tensor"
+    return f"its arguments {', '.join(sizes)} are sizes that are only known at run time"
 
 
 def _wrong(value: torch.Tensor, dtypes: frozenset[torch.dtype]) -> str:

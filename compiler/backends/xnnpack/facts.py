@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -90,6 +91,11 @@ def static_size(size: Any) -> int:  # noqa: ANN401 - an int or a symbol
 def is_symbolic(size: Any) -> bool:  # noqa: ANN401
     """Return whether a size is only known when the program runs."""
     return not isinstance(size, int)
+
+
+def unknown_sizes(sizes: Iterable[Any]) -> list[str]:
+    """Return the sizes that are only known when the program runs, as they are written."""
+    return [str(size) for size in sizes if is_symbolic(size)]
 
 
 def argument(node: Node, name: str) -> Any:  # noqa: ANN401

@@ -9,7 +9,14 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.backends.xnnpack.facts import is_symbolic, is_tensor, shape_of, static_size, value_of
+from compiler.backends.xnnpack.facts import (
+    is_symbolic,
+    is_tensor,
+    shape_of,
+    static_size,
+    unknown_sizes,
+    value_of,
+)
 from compiler.backends.xnnpack.layout import (
     Layout,
     boundary,
@@ -218,20 +225,35 @@ class Lowering:
             handles: debug handles of the operator this is done for
         """
         sizes, (source, wanted) = shape_of(like), layouts
+        if source == wanted:
+            self.writer.node(n.Unary("Copy", ident, define()), handles)
+            return
         layout = source
-        if moves_data(sizes, source, wanted):
+        # A reshape infers one size; a transposition moves any number of them, also for nothing.
+        if moves_data(sizes, source, wanted) or len(unknown_sizes(sizes)) > 1:
             order, layout = transposition(source, wanted)
             made = define() if layout == wanted else self.inner(like, self._dims(like, layout))
             form = n.StaticTranspose("StaticTranspose", len(order), order, ident, made)
             self.writer.node(form, handles)
             ident = made
-        if layout != wanted or layout == source:
+        if layout != wanted:
             self.reshape(in_memory(sizes, wanted), ident, define(), handles)
 
     def reshape(
         self, sizes: Sequence[Any], source: int, made: int, handles: Sequence[int] = ()
     ) -> None:
-        """Add a reshape; a size that is only known at run time is inferred."""
+        """Add a reshape; a size that is only known at run time is inferred.
+
+        Raises: UnsupportedError if that are several sizes
+        """
+        unknown = unknown_sizes(sizes)
+        if len(unknown) > 1:
+            step = "" if self._step is None else f", {at(self._step.node)}"
+            raise UnsupportedError(
+                f"a reshape to [{', '.join(map(str, sizes))}] would have to infer the sizes "
+                f"{', '.join(unknown)}, no runtime infers more than one; keep the node out of the "
+                f"partition, or export with one of them fixed{step}"
+            )
         shape = tuple(0 if is_symbolic(size) else size for size in sizes)
         form = n.StaticReshape("StaticReshape", len(shape), shape, source, made)
         self.writer.node(form, handles)

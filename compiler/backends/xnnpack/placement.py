@@ -21,6 +21,7 @@ from compiler.backends.xnnpack.facts import (
     rank_of,
     shape_of,
     static_size,
+    unknown_sizes,
     value_of,
 )
 from compiler.backends.xnnpack.layout import (
@@ -72,7 +73,7 @@ _PLAIN = frozenset(
 )
 
 _REDUCTIONS = frozenset((aten.mean.dim, aten.max.dim))
-_IMAGE = 4  # dimensions of a batch of images
+_SIGNAL, _IMAGE = 3, 4  # dimensions of a batch
 
 
 def wants(step: Step, steps: Steps) -> Want:
@@ -132,8 +133,16 @@ class Placement:
             root = steps.root(output)
             if root in self._region:
                 costs.add(self._find(root), root, boundary(value_of(output)))
+        plainly = {self._find(node) for node in self._region if _is_unshapable(node)}
         for node in self._region:
-            self.home[node] = _layout(costs.best(self._find(node)), rank_of(node))
+            region = self._find(node)
+            kind = Want.PLAIN if region in plainly else costs.best(region)
+            self.home[node] = _layout(kind, rank_of(node))
+
+
+def _is_unshapable(node: Node) -> bool:
+    """Return whether a signal cannot become an image: a reshape infers one size only."""
+    return rank_of(node) == _SIGNAL and len(unknown_sizes(shape_of(node))) > 1
 
 
 class _Costs:

@@ -8,6 +8,10 @@ _OF_PAYLOAD = (
     "Compile the program again for this backend's version; `--guard fix` leaves out of the "
     "partitions what does not load."
 )
+_KEEP_OUT = (
+    "Keep the operator of this node out of the partition and compile again: `etscope compile "
+    "--guard fix` finds such operators and does so."
+)
 
 
 class PartitionError(ExecutionError):
@@ -36,8 +40,9 @@ class PartitionError(ExecutionError):
         self.node = node
         self.kind = kind
         self.debug_handle = debug_handle
-        refused = code is ErrorCode.DelegateInvalidCompatibility
-        remedy = _OF_PAYLOAD if refused else None
+        remedy = None
+        if code is ErrorCode.DelegateInvalidCompatibility:
+            remedy = _OF_PAYLOAD if node is None else _KEEP_OUT
         super().__init__(code, f"{self._place()}: {reason}", remedy=remedy)
 
     def _place(self) -> str:

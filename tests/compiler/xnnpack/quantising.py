@@ -23,6 +23,7 @@ with warnings.catch_warnings():
         prepare_qat_pt2e,
     )
 
+    from compiler import DuplicateDynamicQuantChainPass  # noqa: F401 - torchao goes first
     from compiler.backends.xnnpack.quantizer import (
         XNNPACKQuantizer,
         get_symmetric_quantization_config,
@@ -36,6 +37,9 @@ FILTER = torch.randn(4, 8, 3, 3)
 STATIC = get_symmetric_quantization_config(is_per_channel=True)
 PER_TENSOR = get_symmetric_quantization_config()
 DYNAMIC = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=True)
+NIBBLES = get_symmetric_quantization_config(
+    is_per_channel=True, is_dynamic=True, weight_qmin=-8, weight_qmax=7
+)
 WEIGHTS = get_weight_only_quantization_config()
 
 
@@ -43,10 +47,11 @@ def quantizer(config: Any) -> XNNPACKQuantizer:
     return XNNPACKQuantizer().set_global(config)
 
 
-def prepared(module: nn.Module, inputs: tuple[Any, ...], chosen: Any) -> Any:
+def prepared(module: nn.Module, inputs: tuple[Any, ...], chosen: Any, dynamic: Any = None) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        graph = torch.export.export(module.eval(), inputs, strict=True).module()
+        exported = torch.export.export(module.eval(), inputs, dynamic_shapes=dynamic, strict=True)
+        graph = exported.module()
         return prepare_pt2e(graph, chosen)
 
 

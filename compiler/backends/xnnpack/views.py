@@ -1,0 +1,74 @@
+"""Products between two views: what a linear layer of more than two dimensions is lowered to.
+
+The first view makes rows of the operand, the second gives the rows of the result the dimensions the
+operand had. Kernels take an operand of any rank, so the views are no part of the payload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from compiler.backends.xnnpack.facts import is_tensor, op_of, shape_of
+from compiler.delegate.copies import copied_graph
+from compiler.untyped import aten
+
+Node = torch.fx.Node
+MAX_RANK = 6  # XNN_MAX_TENSOR_DIMS
+_OPERAND_AT = {aten.linear.default: 0, aten.mm.default: 0, aten.addmm.default: 1}
+
+
+def views_around(node: Node) -> tuple[Node, Node] | None:
+    """Return the views before and behind a product that only it reads and makes, None without."""
+    place = _OPERAND_AT.get(op_of(node))
+    if place is None or place >= len(node.args) or len(node.users) != 1:
+        return None
+    rows, back = node.args[place], next(iter(node.users))
+    if not isinstance(rows, Node) or list(rows.users) != [node] or node.args.count(rows) > 1:
+        return None
+    if not all(op_of(view) is aten.view_copy.default for view in (rows, back)):
+        return None
+    given: Any = rows.args[0]
+    if not all(map(is_tensor, (given, rows, node, back))):
+        return None
+    before, made = shape_of(given), (*shape_of(given)[:-1], shape_of(node)[-1])
+    kept = len(shape_of(rows)) == 2 and _same(before[-1:], shape_of(rows)[-1:])
+    fits = 2 <= len(before) <= MAX_RANK and kept and _same(shape_of(back), made)
+    return (rows, back) if fits else None
+
+
+def product_behind(view: Node) -> Node:
+    """Return the product whose operand a view makes the rows of; another node as it is."""
+    reader = next(iter(view.users), view)
+    found = views_around(reader)
+    return reader if found is not None and found[0] is view else view
+
+
+def without_views(graph: torch.fx.Graph) -> tuple[torch.fx.Graph, dict[Node, list[Node]]]:
+    """Return a graph whose products read and make what the views around them did.
+
+    Returns: a graph, the given one if there is nothing to change; and by the product in it, the
+        views that are gone, of the given graph
+    """
+    named = {node.name: found for node in graph.nodes if (found := views_around(node)) is not None}
+    if not named:
+        return graph, {}
+    made = copied_graph(graph)
+    gone: dict[Node, list[Node]] = {}
+    for product in [node for node in made.nodes if node.name in named]:
+        rows: Any = product.args[_OPERAND_AT[op_of(product)]]
+        back = next(iter(product.users))
+        # The second view becomes the product: it has the name by which others know the result.
+        back.target, back.kwargs = product.target, product.kwargs
+        back.args = tuple(rows.args[0] if arg is rows else arg for arg in product.args)
+        back.meta = {**product.meta, "val": back.meta["val"]}
+        gone[back] = [*named[product.name]]
+        made.erase_node(product)
+        made.erase_node(rows)
+    return made, gone
+
+
+def _same(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    return list(map(str, first)) == list(map(str, second))
