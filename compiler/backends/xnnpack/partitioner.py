@@ -20,6 +20,7 @@ from compiler.backends.xnnpack.facts import Facts, is_transposition, op_of
 from compiler.backends.xnnpack.patterns import pattern_of
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
 from compiler.backends.xnnpack.quantised import dequantised_weight, quantising_name
+from compiler.backends.xnnpack.views import views_around
 from compiler.delegate.call import executorch_call_delegate
 from compiler.partition.interface import (
     TAG,
@@ -178,6 +179,9 @@ class XnnpackPartitioner(Partitioner):
             text = f"{operator_of(node)} needs {weights[0].name} for a weight, which is kept out"
             note(node, rule.name, Outcome.VETOED, f"vetoed by the user: {text}")
             return None
+        views = views_around(node) or ()
+        if any(view in missing for view in views):
+            missing += views  # one without the other is a view like any
         if missing and pattern_of(node, facts).precision is ConfigPrecisionType.DYNAMIC_QUANT:
             chain = pattern_of(node, facts).along  # means nothing in parts
             missing += [n for n in chain if not facts.is_constant(n.args[0])]
@@ -239,13 +243,15 @@ class XnnpackPartitioner(Partitioner):
             along = []
         if rule.weight is None:
             return along
+        views = views_around(node)
+        along += [view for view in views or () if view not in along]
         weight: Any = node.args[rule.weight]
         if is_transposition(weight) and len(weight.users) == 1:
             along.append(weight)
         given = dequantised_weight(weight)
         if given is not None and given not in along and not self.force_non_static_weights:
             along.append(given)
-        users = list(node.users)
+        users = list((node if views is None else views[1]).users)
         if len(users) == 1 and op_of(users[0]) in _ACTIVATIONS:
             activation = self._by_op.get(op_of(users[0]))
             if activation is None or not self._refusal(activation, users[0], facts):

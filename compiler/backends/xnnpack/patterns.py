@@ -37,6 +37,7 @@ from compiler.backends.xnnpack.quantised import (
     scales_of,
     why_not_exact,
 )
+from compiler.backends.xnnpack.views import product_behind, views_around
 from compiler.edge.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY
 from compiler.partition.regions import follows_source
 from compiler.untyped import aten
@@ -136,6 +137,8 @@ def _layer(node: Node, facts: Facts) -> Pattern:
     op = op_of(node)
     place = WEIGHT_AT[op]
     given = args[1 if op is aten.addmm.default else 0]
+    views = views_around(node)
+    given = given if views is None else views[0].args[0]
     weight = dequantised_weight(args[place])
     scales = weight_scales(node, facts)
     if scales is None or weight is None or not _bias_is_known(node, facts):
@@ -192,7 +195,7 @@ def _dynamic(
 ) -> Pattern:
     """Return a layer that quantises its rows, or its images, while it runs."""
     plain = Pattern(along=between, weight=scales)
-    if any(op_of(user) not in WEIGHT_AT for user in chain[0].users):
+    if any(op_of(product_behind(user)) not in WEIGHT_AT for user in chain[0].users):
         return plain
     if any(user not in chain for one in chain[1:] for user in one.users):
         return plain
@@ -225,7 +228,9 @@ def _static(
     node: Node, facts: Facts, operands: list[Node], weight: Scales | None
 ) -> Pattern | None:
     """Return a node between dequantise and quantise nodes, None where something else is near."""
-    given = [_operand_affine(one, node, facts, weight is not None) for one in operands]
+    views = views_around(node)
+    reader = node if views is None else views[0]
+    given = [_operand_affine(one, reader, facts, weight is not None) for one in operands]
     passed, quantise = result_of(node)
     affine = affine_of(quantise)
     known = [one for one in given if one is not None]
@@ -279,8 +284,9 @@ def _padding(node: Node, facts: Facts) -> Pattern:
 
 def result_of(node: Node) -> tuple[list[Node], Node | None]:
     """Return what stands between a node and the one that quantises its result, and that one."""
-    passed: list[Node] = []
-    reader = _sole_user(node)
+    views = views_around(node)
+    passed: list[Node] = [] if views is None else [views[1]]
+    reader = _sole_user(views[1] if views is not None else node)
     if reader is not None and follows_source(reader) and not is_tensor(node):
         passed.append(reader)
         reader = _sole_user(reader)

@@ -30,6 +30,7 @@ from compiler.backends.xnnpack.quantised import (
     is_quantise,
     quantising_name_of_choice,
 )
+from compiler.backends.xnnpack.views import without_views
 from compiler.edge.templates import walk
 from compiler.errors import UnsupportedError, at
 from compiler.untyped import aten
@@ -104,7 +105,8 @@ class Steps:
         self._folded: dict[Node, torch.Tensor | None] = {}
         self._chosen: set[Node] = set()
         self._kept: set[Node] = set()
-        for node in program.graph.nodes:
+        graph, self._views = without_views(program.graph)
+        for node in graph.nodes:
             self._read(node)
 
     def root(self, node: Node) -> Node:
@@ -186,7 +188,8 @@ class Steps:
 
     def _make(self, node: Node) -> None:
         pattern = pattern_of(node, self.facts)
-        step = Step(node, [node, *_quantising(node, pattern)], pattern=pattern)
+        nodes = [node, *_quantising(node, pattern), *self._views.get(node, ())]
+        step = Step(node, nodes, pattern=pattern)
         self.made[node] = step
         if op_of(node) is aten.bmm.default:
             self._read_transposed(step)
