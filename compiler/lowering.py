@@ -22,6 +22,7 @@ from compiler.partition.flows import (
 from compiler.partition.verdicts import give_verdicts
 from compiler.partition.wishes import Wishes
 from compiler.passes.pipeline import passes_by_method, transform_methods
+from compiler.passes.standard.constant_prop import with_quantized_constants
 from compiler.stages import Stages
 
 Programs = Mapping[str, ExportedProgram]
@@ -64,6 +65,21 @@ def transforming(passes: Any, programs: Programs, stages: Stages) -> Transform: 
     return transform
 
 
+def edge_of(
+    program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None = None
+) -> ExportedProgram:
+    """Return the edge program of an exported one, whose quantized weights are whole numbers.
+
+    Args:
+        program: as exported; it is not changed
+        config: dim order, verifier, operators to keep
+        keeps: says of each node whether it is to be decomposed
+
+    Raises: CompileError if something cannot be lowered
+    """
+    return with_quantized_constants(edge_program(program, config, keeps))
+
+
 def lower_for(
     programs: Programs,
     partitioners: Partitioners,
@@ -101,7 +117,7 @@ def lower_for(
         ) -> tuple[ExportedProgram, ExportedProgram]:
             with stages.stage("edge", name) as result:
                 allowing = config.letting_through(ops)
-                edge = edge_program(source, allowing, keeps)
+                edge = edge_of(source, allowing, keeps)
                 result.nodes = calls_of(edge)
                 result.modules = {name: edge.graph_module}
             return edge, transform({name: edge}, allowing)[name]

@@ -10,11 +10,11 @@ from typing import Any, cast
 from torch.export import ExportedProgram
 
 from compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
-from compiler.edge.program import edge_program, give_signature_names
+from compiler.edge.program import give_signature_names
 from compiler.edge.store import EdgeStore
 from compiler.emit.program import emit_program
 from compiler.errors import CompileError
-from compiler.lowering import calls_of, delegate, lower_for, transforming
+from compiler.lowering import calls_of, delegate, edge_of, lower_for, transforming
 from compiler.partition.flows import partitioners_by_method
 from compiler.partition.verdicts import verdicts_of
 from compiler.passes.pipeline import transform_methods
@@ -275,7 +275,7 @@ def to_edge(
     lowered: dict[str, ExportedProgram] = {}
     for name, program in named.items():
         with stages.stage("edge", name) as result:
-            lowered[name] = edge_program(program, config)
+            lowered[name] = edge_of(program, config)
             result.nodes = calls_of(lowered[name])
             result.modules = {name: lowered[name].graph_module}
     record = _record(named, lowered) if generate_etrecord else None

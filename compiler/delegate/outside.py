@@ -53,6 +53,12 @@ def mark_behind(node: torch.fx.Node) -> str | None:
     return None
 
 
+def mark_for_made(node: torch.fx.Node) -> dict[str, Any]:
+    """Return metadata by which a constant goes where the weights that a node is made of do."""
+    mark = mark_behind(node)
+    return {} if mark is None else {_CUSTOM: {**node.meta.get(_CUSTOM, {}), _TAG: mark}}
+
+
 def where_marked(result: PreprocessResult, program: ExportedProgram) -> PreprocessResult:
     """Return a result whose blobs are in the files that the weights of its program are marked for.
 

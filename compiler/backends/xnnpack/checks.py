@@ -298,12 +298,24 @@ def _beyond_stride(node: Node, dims: int) -> str:
 
 def linear_layer(node: Node, facts: Facts) -> str:
     """Weight and bias must be constants, and a sum of products plain."""
+    places = (2, 0) if op_of(node) is aten.addmm.default else (1, 2)
+    return _plain_product(node, facts) or _static(node, facts, places)
+
+
+def layer_with_given_weight(node: Node, facts: Facts) -> str:
+    """A sum of products must be plain, and its bias a vector; both may be given at run time."""
     if op_of(node) is not aten.addmm.default:
-        return _static(node, facts, (1, 2))
-    for name in ("alpha", "beta"):
+        return ""
+    bias: Any = node.args[0]
+    wrong = "" if rank_of(bias) == 1 else f"its bias {bias} has {rank_of(bias)} dimensions, not 1"
+    return _plain_product(node, facts) or wrong
+
+
+def _plain_product(node: Node, facts: Facts) -> str:
+    for name in ("alpha", "beta") if op_of(node) is aten.addmm.default else ():
         if argument(node, name) != 1:
             return f"{name} is {argument(node, name)}, only 1 can be written"
-    return vector_bias(node, facts) or _static(node, facts, (2, 0))
+    return vector_bias(node, facts)
 
 
 def vector_bias(node: Node, facts: Facts) -> str:

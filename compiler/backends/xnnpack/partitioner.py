@@ -10,14 +10,14 @@ from torch.export import ExportedProgram
 from torch.fx.passes.infra.partitioner import Partition
 
 from compiler.backends.xnnpack.backend import XnnpackBackend
-from compiler.backends.xnnpack.checks import common
+from compiler.backends.xnnpack.checks import common, layer_with_given_weight, linear_layer
 from compiler.backends.xnnpack.configs import (
     ALL_PARTITIONER_CONFIGS,
     FLOAT_TYPES,
     XNNPartitionerConfig,
 )
 from compiler.backends.xnnpack.facts import Facts, is_transposition, op_of
-from compiler.backends.xnnpack.patterns import pattern_of
+from compiler.backends.xnnpack.patterns import WEIGHT_AT, bias_at, pattern_of
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
 from compiler.backends.xnnpack.quantised import dequantised_weight, quantising_name
 from compiler.backends.xnnpack.views import views_around
@@ -217,9 +217,8 @@ class XnnpackPartitioner(Partitioner):
         for check in rule.checks:
             if found:
                 break
-            if self.force_non_static_weights and rule.weight is not None and _is_linear(rule):
-                continue
-            found = check(node, facts)
+            given = self.force_non_static_weights and check is linear_layer
+            found = (layer_with_given_weight if given else check)(node, facts)
         return found
 
     def _types(self, rule: XNNPartitionerConfig) -> frozenset[torch.dtype]:
@@ -294,12 +293,19 @@ def _join(nodes: Iterable[Node], home: dict[Node, list[Node]], groups: list[list
 
 
 def _tag_all_but_weights(program: ExportedProgram) -> None:
-    """Tag constants that no linear layer has for its weight or bias."""
-    layers = (aten.linear.default, aten.addmm.default, aten.mm.default)
+    """Tag constants that no linear layer of plain numbers has for its weight or bias."""
     tag_constant_data(program)
     for node in program.graph.nodes:
-        if node.op == "placeholder" and any(op_of(user) in layers for user in node.users):
-            node.meta.pop(TAG, None)
+        place = WEIGHT_AT.get(op_of(node))
+        if place is None or op_of(node) is aten.convolution.default:
+            continue
+        weight = node.args[place]
+        if dequantised_weight(weight) is not None:
+            continue
+        bias = [node.args[at] for at in (bias_at(node),) if at is not None and at < len(node.args)]
+        for given in (weight.args[0] if is_transposition(weight) else weight, *bias):
+            if isinstance(given, Node) and given.op == "placeholder":
+                given.meta.pop(TAG, None)
 
 
 @final

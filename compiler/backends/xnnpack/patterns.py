@@ -156,8 +156,13 @@ def _layer(node: Node, facts: Facts) -> Pattern:
     return Pattern(found.precision, found.affine, [*found.along, *between], scales)
 
 
+def bias_at(node: Node) -> int | None:
+    """Return the place of the bias among the arguments of a layer, None of one that has none."""
+    return _BIAS_AT.get(op_of(node), 2)
+
+
 def _bias_is_known(node: Node, facts: Facts) -> bool:
-    place = _BIAS_AT.get(op_of(node), 2)
+    place = bias_at(node)
     bias = node.args[place] if place is not None and place < len(node.args) else None
     return bias is None or known_bias(bias, facts)
 

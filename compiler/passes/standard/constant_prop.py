@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from torch.export.graph_signature import (
 )
 
 from compiler.delegate.copies import copied_program, rebuilt
+from compiler.delegate.outside import mark_for_made
 from compiler.edge.dim_order import CLONE_DIM_ORDER, dim_order_of, in_dim_order
 from compiler.edge.ops import EdgeOp, edge_op
 from compiler.edge.templates import nodes_in, walk
@@ -64,15 +65,71 @@ def constant_prop_pass(
 
     Returns: the given program if nothing could be computed
     """
+    return _propagated(
+        exported_program,
+        lambda node: _may_compute(node, custom_skip_targets),
+        skip_dim_order=_skip_dim_order,
+    )
+
+
+def with_quantized_constants(edge: ExportedProgram) -> ExportedProgram:
+    """Return a program in which constants that are quantized are constants of whole numbers.
+
+    This is what ``convert_pt2e(..., fold_quantize=False)`` leaves to the lowering.
+
+    Args:
+        edge: an edge program; it is not changed
+
+    Returns: the given program if no constant is quantized
+    """
+    known = constant_values(edge.graph_signature, {**edge.constants, **edge.state_dict})
+    fixed: set[Node] = set()
+    wanted: set[str] = set()
+    for node in edge.graph.nodes:
+        inputs = node.all_input_nodes
+        if node.op == "placeholder" and node.name in known:
+            fixed.add(node)
+        elif not inputs or not fixed.issuperset(inputs):
+            continue
+        elif _may_compute(node, None):
+            fixed.add(node)
+        elif _quantizes(node):
+            wanted |= {one.name for one in _ancestors(node)}
+    if not wanted:
+        return edge
+    return _propagated(edge, lambda node: node.name in wanted, skip_dim_order=False)
+
+
+def _quantizes(node: Node) -> bool:
+    target: Any = node.target
+    if node.op != "call_function" or not isinstance(target, EdgeOp):
+        return False
+    name = target.op._schema.name
+    return name.startswith(f"{_QUANTISED}::quantize_")
+
+
+def _ancestors(node: Node) -> set[Node]:
+    found, left = {node}, [node]
+    while left:
+        new = set(left.pop().all_input_nodes) - found
+        found |= new
+        left += new
+    return found
+
+
+def _propagated(
+    exported_program: ExportedProgram, may: Callable[[Node], bool], *, skip_dim_order: bool
+) -> ExportedProgram:
+    """Return a program with constants for the nodes that may be computed and can be."""
     program = copied_program(exported_program)
-    known = _computed(program, custom_skip_targets)
+    known = _computed(program, may)
     found = {node: value for node, value in known.items() if node.op == "call_function"}
     if not found:
         return exported_program
     constants = dict(program.constants)
     specs = _replaced(program.graph, found, constants, program.state_dict)
     signature = _with_constants(program, specs)
-    _copy_returned(program.graph, set(specs), skip_dim_order=_skip_dim_order)
+    _copy_returned(program.graph, set(specs), skip_dim_order=skip_dim_order)
     program.graph.eliminate_dead_code(is_impure_node=_is_fixed)
     signature = updated_signature(signature, program.graph, "constant_prop_pass")
     root = program.graph_module
@@ -80,14 +137,14 @@ def constant_prop_pass(
     return without_unused_weights(made)
 
 
-def _computed(program: ExportedProgram, skipped: Collection[Any] | None) -> dict[Node, Any]:
+def _computed(program: ExportedProgram, may: Callable[[Node], bool]) -> dict[Node, Any]:
     known: dict[Node, Any] = {}
     held = {**program.constants, **program.state_dict}
     data = constant_values(program.graph_signature, held)
     for node in program.graph.nodes:
         if node.op == "placeholder" and node.name in data:
             known[node] = data[node.name]
-        elif _may_compute(node, skipped) and all(i in known for i in node.all_input_nodes):
+        elif may(node) and all(i in known for i in node.all_input_nodes):
             value = _value(node, known)
             if value is not None:
                 known[node] = value
@@ -155,7 +212,7 @@ def _replaced(
         with graph.inserting_before(anchor):
             new = graph.placeholder(name)
         fake = mode.from_tensor(value, static_shapes=True)
-        new.meta = {**node.meta, "val": fake}
+        new.meta = {**node.meta, "val": fake, **mark_for_made(node)}
         constants[name] = value
         argument = TensorArgument(name=new.name)
         specs[new] = InputSpec(InputKind.CONSTANT_TENSOR, argument, name)
