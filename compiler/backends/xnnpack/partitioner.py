@@ -19,7 +19,12 @@ from compiler.backends.xnnpack.configs import (
 from compiler.backends.xnnpack.facts import Facts, is_transposition, op_of
 from compiler.backends.xnnpack.patterns import WEIGHT_AT, bias_at, pattern_of
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
-from compiler.backends.xnnpack.quantised import dequantised_weight, quantising_name
+from compiler.backends.xnnpack.quantised import (
+    affine_of,
+    dequantised_weight,
+    quantising_name,
+    require_normal_numbers,
+)
 from compiler.backends.xnnpack.views import views_around
 from compiler.delegate.call import executorch_call_delegate
 from compiler.partition.interface import (
@@ -117,7 +122,10 @@ class XnnpackPartitioner(Partitioner):
         return not refusal
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
-        """Tag the nodes that rules take, and the constants they read."""
+        """Tag the nodes that rules take, and the constants they read.
+
+        Raises: ValueError for a scale or zero point that no kernel loads
+        """
         tags: dict[str, DelegationSpec] = {}
         groups = self._groups(exported_program)
         belong_together(groups)
@@ -144,6 +152,7 @@ class XnnpackPartitioner(Partitioner):
         facts, groups = Facts(program), list[list[Node]]()
         home: dict[Node, list[Node]] = {}
         calls = [node for node in program.graph.nodes if node.op == "call_function"]
+        self._require_normal_numbers(calls, facts)
         # What quantises goes along with what computes; what is left of it is looked at after.
         for node in sorted(calls, key=lambda node: bool(quantising_name(node))):
             if follows_source(node) or node in home or node.target is executorch_call_delegate:
@@ -164,6 +173,21 @@ class XnnpackPartitioner(Partitioner):
                     _join(along, home, groups)
                     self._note_taken(rule, node, along, facts)
         return [group for group in groups if group]
+
+    def _require_normal_numbers(self, calls: Sequence[Node], facts: Facts) -> None:
+        """Refuse broken scales of what can be delegated.
+
+        Raises: ValueError with the node and the value
+        """
+        for node in calls:
+            rule = self._rule_of(node)
+            if rule is None or is_off(rule.name) or not rule.precisions & self.precisions:
+                continue
+            quantising = node if rule.quantising and affine_of(node) is not None else None
+            if rule.weight is not None:
+                quantising = dequantised_weight(node.args[rule.weight])
+            if quantising is not None and not keeps_out(node):
+                require_normal_numbers(quantising, facts)
 
     def _allowed_along(
         self, rule: XNNPartitionerConfig, node: Node, facts: Facts

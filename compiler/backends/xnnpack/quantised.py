@@ -35,7 +35,16 @@ _PARAMETERS = frozenset(
 _STATIC_Q, _STATIC_DQ = "quantize_per_tensor.default", "dequantize_per_tensor.default"
 _BYTE = range(-128, 128)
 _NIBBLE = range(-8, 8)
+_TINY = torch.finfo(torch.float32).smallest_normal
 _PLAIN = (torch.float32, torch.float16)
+_PARAMETERS_AT = {
+    _STATIC_Q: 1,
+    _STATIC_DQ: 1,
+    "dequantize_per_channel.default": 1,
+    "dequantize_per_channel_group.default": 1,
+    "dequantize_affine.default": 2,
+}
+"""Place of the scale among the arguments, before that of the zero point."""
 _WIDENS = frozenset((aten._to_copy.default, TO_DIM_ORDER_COPY))
 
 
@@ -108,11 +117,49 @@ def affine_of_value(node: Node) -> Affine | None:
 
 def why_not_exact(affine: Affine) -> str:
     """Return what of the numbers of a value kernels cannot keep, empty where they can."""
-    if not 0 < affine.scale < float("inf"):
+    if not _TINY <= affine.scale < float("inf"):
         return f"the scale is {affine.scale}"
     if affine.zero_point not in _BYTE:
         return f"the zero point is {affine.zero_point}, outside of -128 to 127"
     return ""
+
+
+def require_normal_numbers(node: Node, facts: Facts) -> None:
+    """Refuse scales that are zero, subnormal, infinite or NaN, and zero points that do not fit.
+
+    No kernel loads them, so such a program is an error of whoever quantized it. Nodes whose numbers
+    are chosen at run time pass. The error reads as that of the stock compiler, whose users look
+    for it.
+
+    Args:
+        node: it quantizes to, or dequantizes from, int8
+        facts: about the program
+
+    Raises: ValueError with the node, the value and its place
+    """
+    first = _PARAMETERS_AT.get(quantising_name(node))
+    if first is None:
+        return
+    scale, zero = (_known(given, facts) for given in node.args[first : first + 2])
+    head = f"Invalid quantization scale or zero point for {node.name}: "
+    if scale is not None:
+        wide = torch.atleast_1d(scale).float()
+        broken = ~wide.isfinite() | ((wide >= 0) & (wide < _TINY))
+        if bool(broken.any()):
+            place = tuple(broken.nonzero()[0].tolist())
+            raise ValueError(
+                f"{head}Scales must be finite and normal, however found scale value: "
+                f"{float(wide[place])} in scale tensor at index: {place}"
+            )
+    if zero is not None:
+        whole = torch.atleast_1d(zero)
+        broken = (whole < _BYTE[0]) | (whole > _BYTE[-1])
+        if bool(broken.any()):
+            place = tuple(broken.nonzero()[0].tolist())
+            raise ValueError(
+                f"{head}Found invalid zeropoint {int(whole[place])} in zero point tensor at index: "
+                f"{place}"
+            )
 
 
 def dynamic_source(node: object) -> Node | None:
