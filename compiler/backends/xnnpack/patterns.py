@@ -136,9 +136,9 @@ def _layer(node: Node, facts: Facts) -> Pattern:
     args: Any = node.args
     op = op_of(node)
     place = WEIGHT_AT[op]
-    given = args[1 if op is aten.addmm.default else 0]
+    read = args[1 if op is aten.addmm.default else 0]
     views = views_around(node)
-    given = given if views is None else views[0].args[0]
+    given: Any = read if views is None else views[0].args[0]
     weight = dequantised_weight(args[place])
     scales = weight_scales(node, facts)
     if scales is None or weight is None or not _bias_is_known(node, facts):

@@ -143,23 +143,31 @@ def require_normal_numbers(node: Node, facts: Facts) -> None:
     scale, zero = (_known(given, facts) for given in node.args[first : first + 2])
     head = f"Invalid quantization scale or zero point for {node.name}: "
     if scale is not None:
-        wide = torch.atleast_1d(scale).float()
-        broken = ~wide.isfinite() | ((wide >= 0) & (wide < _TINY))
-        if bool(broken.any()):
-            place = tuple(broken.nonzero()[0].tolist())
+        wide = _listed(scale).float()
+        place = _first(~wide.isfinite() | ((wide >= 0) & (wide < _TINY)))
+        if place is not None:
             raise ValueError(
                 f"{head}Scales must be finite and normal, however found scale value: "
                 f"{float(wide[place])} in scale tensor at index: {place}"
             )
     if zero is not None:
-        whole = torch.atleast_1d(zero)
-        broken = (whole < _BYTE[0]) | (whole > _BYTE[-1])
-        if bool(broken.any()):
-            place = tuple(broken.nonzero()[0].tolist())
+        whole = _listed(zero)
+        place = _first((whole < _BYTE[0]) | (whole > _BYTE[-1]))
+        if place is not None:
             raise ValueError(
                 f"{head}Found invalid zeropoint {int(whole[place])} in zero point tensor at index: "
                 f"{place}"
             )
+
+
+def _listed(number: torch.Tensor) -> torch.Tensor:
+    return number if number.dim() else number.reshape(1)
+
+
+def _first(broken: torch.Tensor) -> tuple[int, ...] | None:
+    """Return the place of the first number that is true, None of none."""
+    places: Any = broken.nonzero()
+    return tuple(map(int, places[0])) if len(places) else None
 
 
 def dynamic_source(node: object) -> Node | None:
