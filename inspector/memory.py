@@ -1,26 +1,29 @@
 """The memory plan as it is in a program file: who occupies which addresses, and when.
 
-Values that share storage (views that became aliases) count once. Lifetimes come from the
-instructions, so a lone ``.pte`` is enough.
+All bytes are exact, without alignment, and each address counts once, however many values share it
+(views that became aliases): what is alive at once is never more than what is planned. Lifetimes
+come from the instructions, so a lone ``.pte`` is enough.
 """
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.operands import lifetimes, plan_operands
+from inspector.lifetimes import Overwrite, Place, lifetimes, planned_place
+from inspector.operands import plan_operands
+from inspector.shared_bytes import Box, counted_once, live_bytes, storages
 from schema.errors import Issue, Severity
 from schema.identity_cache import identity_cache
 from schema.program import Program, instructions, operator_name
 from schema.program import model as m
 from schema.scalar_type import known_nbytes, scalar_type
 
-ALIGNMENT = 16  # of the stock planner
+_MOST_NAMED = 8  # values that one shares its bytes with, and issues of one kind
+_MOST_COMPARED = 64  # the largest of those on the same bytes
 _LARGEST = 1 << 48  # more than any address space; sums of such sizes still fit int64
 
 
@@ -33,14 +36,18 @@ class PlannedValue:
         name: fully qualified name when the file has one, else ``v<index>``
         nbytes: bytes of its upper-bound shape
         offset: byte offset in the arena
-        first: first instruction that needs it
-        last: last instruction that needs it, inclusive
+        first: first instruction that needs its bytes, -1 when none does
+        last: last instruction that needs them, inclusive
         scalar_type: element type name
         sizes: upper-bound shape
-        made_by: instruction that writes it first, None for inputs and state
+        made_by: instruction that first writes it, or its bytes if it is a view; None for inputs and
+            state
         operator: what that instruction calls
-        role: input, output, state or activation
+        role: input, output, state, activation, or unused when no instruction needs it
         storage: number shared by all values on the same bytes at the same time
+        peak_bytes: those of its bytes that count at the peak: none if it is not alive then, or
+            for bytes that a larger value counts already
+        shares_with: values alive at the peak that have bytes in common with it
     """
 
     value: int
@@ -55,6 +62,8 @@ class PlannedValue:
     operator: str
     role: str
     storage: int
+    peak_bytes: int = 0
+    shares_with: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +75,47 @@ class Arena:
     Attributes:
         mem_id: 1-based number used by AllocationDetails
         planned_bytes: size the file asks for
-        lower_bound_bytes: no plan of these lifetimes can be smaller; each storage rounded up to 16
-        peak_bytes: most bytes in use at once, shared storage counted once
+        peak_bytes: most bytes in use at once, each address once
         peak_instruction: first instruction of that peak, None when nothing is planned here
-        hole_bytes: planned bytes that are free at the peak
         values: everything placed here, by offset and then lifetime
         live_bytes: bytes in use at each instruction
     """
 
     mem_id: int
     planned_bytes: int
-    lower_bound_bytes: int
     peak_bytes: int
     peak_instruction: int | None
-    hole_bytes: int
     values: tuple[PlannedValue, ...]
     live_bytes: NDArray[np.int64]
 
+    @property
+    def lower_bound_bytes(self) -> int:
+        """Return the bytes that any plan of these lifetimes needs, alignment left out.
+
+        Values that are alive together need room together, so this is the peak.
+        """
+        return self.peak_bytes
+
+    @property
+    def hole_bytes(self) -> int:
+        """Return the planned bytes that are free at the peak."""
+        return self.planned_bytes - self.peak_bytes
+
     def at_peak(self) -> tuple[PlannedValue, ...]:
-        """Return the values alive at the peak, one a storage, largest first."""
+        """Return the values alive at the peak, whose ``peak_bytes`` add up to it.
+
+        Largest first; what shares bytes with a larger value stands behind it.
+        """
         step = self.peak_instruction
         if step is None:
             return ()
-        largest: dict[int, PlannedValue] = {}
-        for value in self.values:
-            if value.first <= step <= value.last:
-                other = largest.get(value.storage)
-                if other is None or value.nbytes > other.nbytes:
-                    largest[value.storage] = value
-        return tuple(sorted(largest.values(), key=lambda value: -value.nbytes))
+        alive = [value for value in self.values if 0 <= value.first <= step <= value.last]
+        largest: dict[int, int] = {}
+        for value in alive:
+            largest[value.storage] = max(value.nbytes, largest.get(value.storage, 0))
+        return tuple(
+            sorted(alive, key=lambda v: (-largest[v.storage], v.storage, -v.peak_bytes, v.value))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +130,21 @@ class MemoryPlan:
     instruction_count: int
     issues: tuple[Issue, ...]
 
+    @property
+    def planned_bytes(self) -> int:
+        """Return what all arenas ask for."""
+        return sum(arena.planned_bytes for arena in self.arenas)
+
+    @property
+    def peak_bytes(self) -> int:
+        """Return the peaks of all arenas together, which may be at different instructions."""
+        return sum(arena.peak_bytes for arena in self.arenas)
+
+    @property
+    def lower_bound_bytes(self) -> int:
+        """Return what any plan with these arenas needs."""
+        return sum(arena.lower_bound_bytes for arena in self.arenas)
+
 
 @identity_cache
 def analyse_memory(program: Program, method: str) -> MemoryPlan:
@@ -117,15 +153,25 @@ def analyse_memory(program: Program, method: str) -> MemoryPlan:
     Raises: KeyError if there is no such method
     """
     plan = program.plan(method)
+    return plan_memory(plan, tuple(other for other in program.plans if other is not plan))
+
+
+def plan_memory(plan: m.ExecutionPlan, others: Sequence[m.ExecutionPlan] = ()) -> MemoryPlan:
+    """Return the memory plan of a method, not cached.
+
+    Args:
+        plan: the method
+        others: the other methods of the program, for the state they share
+    """
     steps = len(instructions(plan))
-    values, issues = _planned_values(plan)
+    values, issues = _planned_values(plan, _state_places(others))
     issues += _impossible_arenas(plan)
     moments = max(steps, 1)  # what only hands its inputs on holds them all the same
     arenas = tuple(
         _arena(mem_id, planned, values.get(mem_id, []), moments)
         for mem_id, planned in _arena_sizes(plan, values)
     )
-    return MemoryPlan(method, arenas, steps, tuple(issues))
+    return MemoryPlan(plan.name, arenas, steps, tuple(issues))
 
 
 def _arena_sizes(
@@ -146,11 +192,19 @@ def _impossible_arenas(plan: m.ExecutionPlan) -> list[Issue]:
     ]
 
 
+def _state_places(plans: Sequence[m.ExecutionPlan]) -> frozenset[Place | None]:
+    """Return where other methods keep state."""
+    return frozenset(
+        planned_place(plan.values[value]) for plan in plans for value in lifetimes(plan).state
+    )
+
+
 def _planned_values(
-    plan: m.ExecutionPlan,
+    plan: m.ExecutionPlan, kept: frozenset[Place | None]
 ) -> tuple[dict[int, list[PlannedValue]], list[Issue]]:
     lives = lifetimes(plan)
-    makers = _makers(plan)
+    makers = _makers(plan, lives.views)
+    whole = (0, max(len(instructions(plan)) - 1, 0))
     found: dict[int, list[PlannedValue]] = {}
     issues: list[Issue] = []
     for index, entry in enumerate(plan.values):
@@ -168,22 +222,39 @@ def _planned_values(
             message = f"value {index} ends outside arena {place.memory_id}"
             issues.append(Issue(Severity.ERROR, plan.name, message))
         maker = makers.get(index)
+        role = _role(plan, index, int(lives.first[index]), index in lives.state)
+        if role == "unused" and planned_place(entry) in kept:
+            role = "state"  # of another method, which it has to outlive
+        first, last = int(lives.first[index]), int(lives.last[index])
         value = PlannedValue(
             value=index,
             name=value_name(plan, index),
             nbytes=nbytes,
             offset=place.offset,
-            first=int(lives.first[index]),
-            last=int(lives.last[index]),
+            first=whole[0] if role == "state" else first,
+            last=whole[1] if role == "state" else last,
             scalar_type=scalar_type(tensor.scalar_type).name,
             sizes=tensor.sizes,
             made_by=maker[0] if maker else None,
             operator=maker[1] if maker else "",
-            role=_role(plan, index, index in lives.state),
+            role=role,
             storage=-1,
         )
         found.setdefault(place.memory_id, []).append(value)
-    return found, issues
+    lost = [_overwritten(plan, one) for one in lives.overwrites[:_MOST_NAMED]]
+    if len(lives.overwrites) > len(lost):
+        more = f"{len(lives.overwrites) - len(lost):,} more values are written over like this"
+        lost.append(Issue(Severity.WARNING, plan.name, more))
+    return found, [*issues, *lost]
+
+
+def _overwritten(plan: m.ExecutionPlan, one: Overwrite) -> Issue:
+    lost, writer = value_name(plan, one.lost), value_name(plan, one.writer)
+    steps = len(instructions(plan))
+    how = f"instruction {one.step} writes {writer} over it" if one.step >= 0 else "both are inputs"
+    needed = f"instruction {one.needed} still reads it" if one.needed < steps else "it is an output"
+    message = f"the plan puts {lost} and {writer} on the same bytes at the same time: {how}, and"
+    return Issue(Severity.WARNING, plan.name, f"{message} {needed}; results may be wrong")
 
 
 def value_name(plan: m.ExecutionPlan, index: int) -> str:
@@ -194,21 +265,23 @@ def value_name(plan: m.ExecutionPlan, index: int) -> str:
     return f"v{index}"
 
 
-def _role(plan: m.ExecutionPlan, index: int, is_state: bool) -> str:
+def _role(plan: m.ExecutionPlan, index: int, first: int, is_state: bool) -> str:
     if is_state:
         return "state"
     if index in plan.inputs:
         return "input"
-    return "output" if index in plan.outputs else "activation"
+    if index in plan.outputs:
+        return "output"
+    return "activation" if first >= 0 else "unused"
 
 
-def _makers(plan: m.ExecutionPlan) -> dict[int, tuple[int, str]]:
+def _makers(plan: m.ExecutionPlan, views: Mapping[int, int]) -> dict[int, tuple[int, str]]:
+    labels = [instruction_label(plan, row.instr_args) for _, _, row in instructions(plan)]
     makers: dict[int, tuple[int, str]] = {}
-    rows = zip(instructions(plan), plan_operands(plan), strict=True)
-    for step, ((_, _, instruction), operands) in enumerate(rows):
+    for step, operands in enumerate(plan_operands(plan)):
         for value in operands.writes:
-            makers.setdefault(value, (step, instruction_label(plan, instruction.instr_args)))
-    return makers
+            makers.setdefault(value, (step, labels[step]))
+    return makers | {value: (step, labels[step]) for value, step in views.items() if step >= 0}
 
 
 def instruction_label(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:
@@ -222,84 +295,42 @@ def instruction_label(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:
     return type(args).__name__
 
 
-def _arena(mem_id: int, planned: int, values: list[PlannedValue], steps: int) -> Arena:
-    placed, storages = _share(values)
-    live = np.zeros(steps + 1, dtype=np.int64)
-    rounded = np.zeros(steps + 1, dtype=np.int64)
-    for low, high, first, last in storages:
-        if first < 0:
-            continue
-        nbytes = high - low
-        live[first] += nbytes
-        live[last + 1] -= nbytes
-        rounded[first] += -(-nbytes // ALIGNMENT) * ALIGNMENT
-        rounded[last + 1] -= -(-nbytes // ALIGNMENT) * ALIGNMENT
-    live_bytes = np.cumsum(live)[:-1]
-    live_bytes.setflags(write=False)
-    peak = int(live_bytes.max(initial=0))
-    return Arena(
-        mem_id=mem_id,
-        planned_bytes=planned,
-        lower_bound_bytes=int(np.cumsum(rounded)[:-1].max(initial=0)),
-        peak_bytes=peak,
-        peak_instruction=int(np.argmax(live_bytes)) if peak else None,
-        hole_bytes=max(planned - peak, 0),
-        values=placed,
-        live_bytes=live_bytes,
-    )
+def _arena(mem_id: int, planned: int, values: Sequence[PlannedValue], steps: int) -> Arena:
+    ordered = sorted(values, key=lambda value: (value.offset, value.first))
+    boxes = [_box(value, planned) for value in ordered]
+    numbers = storages(boxes)
+    live = live_bytes(boxes, numbers, steps)
+    live.setflags(write=False)
+    peak = int(live.max(initial=0))
+    step = int(np.argmax(live)) if peak else None
+    placed = [replace(v, storage=number) for v, number in zip(ordered, numbers, strict=True)]
+    if step is not None:
+        _count_at_peak(placed, boxes, step)
+    return Arena(mem_id, planned, peak, step, tuple(placed), live)
 
 
-Storage = tuple[int, int, int, int]  # low address, high address, first, last
+def _box(value: PlannedValue, planned: int) -> Box:
+    """Return what a value holds of an arena; what lies outside is an issue and not counted."""
+    low = min(value.offset, planned)
+    return low, min(value.offset + value.nbytes, planned), value.first, value.last
 
 
-def _share(values: list[PlannedValue]) -> tuple[tuple[PlannedValue, ...], list[Storage]]:
-    """Group values that occupy common bytes at a common time."""
-    order = sorted(values, key=lambda value: (value.first, value.offset))
-    storages: list[Storage] = []
-    parent: dict[int, int] = {}
-    active: list[tuple[int, int]] = []  # (low address, storage), disjoint
-    numbers: list[int] = []
-    for value in order:
-        active = [entry for entry in active if storages[entry[1]][3] >= value.first >= 0]
-        number = len(storages)
-        box: Storage = (value.offset, value.offset + value.nbytes, value.first, value.last)
-        for entry in _overlapping(active, storages, box):
-            active.remove(entry)
-            parent[entry[1]] = number
-            box = _union(box, storages[entry[1]])
-        storages.append(box)
-        bisect.insort(active, (box[0], number))
-        numbers.append(number)
-    roots = [_root(parent, number) for number in numbers]
-    placed = [replace(value, storage=storage) for value, storage in zip(order, roots, strict=True)]
-    placed.sort(key=lambda value: (value.offset, value.first))
-    return tuple(placed), [box for index, box in enumerate(storages) if index not in parent]
+def _count_at_peak(placed: list[PlannedValue], boxes: Sequence[Box], step: int) -> None:
+    """Give each value its share of the peak, the largest first."""
+    alive = [i for i, (_, _, first, last) in enumerate(boxes) if 0 <= first <= step <= last]
+    alive.sort(key=lambda i: (-placed[i].nbytes, placed[i].first, placed[i].value))
+    shares = counted_once([boxes[i][:2] for i in alive])
+    for i, nbytes in zip(alive, shares, strict=True):
+        placed[i] = replace(placed[i], peak_bytes=nbytes)
+    by_storage: dict[int, list[int]] = {}
+    for i in alive:
+        by_storage.setdefault(placed[i].storage, []).append(i)
+    for group in by_storage.values():
+        for i in group if len(group) > 1 else ():
+            largest = group[:_MOST_COMPARED]
+            with_it = [j for j in largest if j != i and _touch(boxes[i], boxes[j])][:_MOST_NAMED]
+            placed[i] = replace(placed[i], shares_with=tuple(placed[j].value for j in with_it))
 
 
-def _overlapping(
-    active: list[tuple[int, int]], storages: list[Storage], box: Storage
-) -> list[tuple[int, int]]:
-    start = bisect.bisect_left(active, (box[0], -1))
-    if start > 0 and storages[active[start - 1][1]][1] > box[0]:
-        start -= 1
-    found: list[tuple[int, int]] = []
-    for entry in active[start:]:
-        if storages[entry[1]][0] >= box[1]:
-            break
-        found.append(entry)
-    return found
-
-
-def _union(one: Storage, other: Storage) -> Storage:
-    return (
-        min(one[0], other[0]),
-        max(one[1], other[1]),
-        min(one[2], other[2]),
-        max(one[3], other[3]),
-    )
-
-
-def _root(parent: dict[int, int], number: int) -> int:
-    while number in parent:
-        number = parent[number]
-    return number
+def _touch(one: Box, other: Box) -> bool:
+    return max(one[0], other[0]) < min(one[1], other[1])

@@ -306,7 +306,7 @@ def _arena(method: str, arena: Arena, steps: int) -> str:
     rows = [
         [
             text(value.name),
-            number(value.nbytes, "B"),
+            number(value.peak_bytes, "B"),
             f"{value.first} to {value.last}",
             text(value.operator or value.role),
         ]

@@ -154,6 +154,7 @@ class _Emission:
             spec.arg.name: spec for spec in program.graph_signature.input_specs
         }
         self.index: dict[Any, int] = {}
+        self.viewed: dict[Slot, Slot] = {}  # a view: what it is a view of
         self.table = ValueTable(self._index_of)
         self.operators: dict[tuple[str, str], int] = {}
         self.instructions: list[m.Instruction] = []
@@ -208,8 +209,12 @@ class _Emission:
             return self.table.literal(leaf)
         slot: Slot = leaf  # pyright: ignore[reportUnknownVariableType]
         if slot not in self.index:
-            made = self._tensor(slot) if slot in self.steps.specs else self.table.add(m.Int(0))
-            self.index[slot] = made
+            if slot in self.viewed:
+                self._tensor(slot, self._constant_of(slot))
+            elif slot in self.steps.specs:
+                self._tensor(slot)
+            else:
+                self.index[slot] = self.table.add(m.Int(0))
         return self.index[slot]
 
     def _raw(self, step: Raw) -> None:
@@ -291,11 +296,16 @@ class _Emission:
         return held
 
     def _view(self, step: View) -> None:
-        node = step.node
-        base = self.table.values[self._value(self.steps.resolve(node.args[0]))].val
+        """Note a view; it becomes a value where something uses it, as not all views are used."""
+        self.viewed[step.node, 0] = self.steps.resolve(step.node.args[0])
+
+    def _constant_of(self, slot: Slot) -> int:
+        """Return the constant that a view shows, 0 for one of planned memory."""
+        while slot in self.viewed:
+            slot = self.viewed[slot]
+        base = self.table.values[self._value(slot)].val
         assert isinstance(base, m.Tensor)
-        constant = base.data_buffer_idx if base.allocation_info is None else 0
-        self._tensor((node, 0), constant)
+        return base.data_buffer_idx if base.allocation_info is None else 0
 
     def _sized_view(self, step: SizedView) -> None:
         """Show memory in sizes of the run; the tensor gets its memory from the instruction."""

@@ -73,7 +73,7 @@ def memory_map(
     values = arena.values
     colours = _colours(session, plan.method, values)
     step = arena.peak_instruction
-    first = _column([value.first for value in values])
+    first = _column([max(value.first, 0) for value in values])  # of the unused an empty box
     last = _column([value.last for value in values])
     strong = np.zeros(len(values), np.bool_)
     if step is not None:
@@ -176,21 +176,23 @@ def culprits(
     Keys are Selections, so that a row can be selected.
     """
     values = arena.at_peak() if peak_only else tuple(sorted(arena.values, key=lambda v: -v.nbytes))
-    unit = choose_unit(Quantity.SIZE, max((v.nbytes for v in values), default=0), size_unit)
+    sizes = [value.peak_bytes if peak_only else value.nbytes for value in values]
+    unit = choose_unit(Quantity.SIZE, max(sizes, default=0), size_unit)
     peak = arena.peak_bytes
     labels = _labels(session, method)
     known = value_sources(session, method)
     places = [known[one.value].source or None if one.value in known else None for one in values]
     columns = (
         text_column("value", value_names(session, method, values), mono=True),
-        number_column("size", _sizes(values), Quantity.SIZE, unit=unit, total=Total.SUM),
+        number_column("size", _column(sizes), Quantity.SIZE, unit=unit, total=Total.SUM),
         text_column("made by", [_maker(value, labels) for value in values]),
-        share_column("of peak" if peak_only else "against peak", _shares(values, peak)),
+        share_column("of peak" if peak_only else "against peak", _shares(sizes, peak)),
         text_column("type", [_type(value) for value in values], mono=True),
         number_column("address", [value.offset for value in values], Quantity.ADDRESS),
         number_column("first", [_step(value.first) for value in values], Quantity.COUNT),
         number_column("last", [_step(value.last) for value in values], Quantity.COUNT),
         text_column("role", [value.role for value in values]),
+        text_column("shares with", _sharers(session, method, values), missing=""),
         text_column("source", places, missing=""),
         text_column("number", [value.name for value in values], mono=True),
     )
@@ -221,12 +223,18 @@ def _labels(session: Session, method: str) -> list[str]:
     return [call_label(plan, step.instr_args) for _, _, step in instructions(plan)]
 
 
-def _sizes(values: tuple[PlannedValue, ...]) -> NDArray[np.int64]:
-    return _column([value.nbytes for value in values])
+def _shares(sizes: list[int], peak: int) -> list[float | None]:
+    return [nbytes / peak if peak else None for nbytes in sizes]
 
 
-def _shares(values: tuple[PlannedValue, ...], peak: int) -> list[float | None]:
-    return [value.nbytes / peak if peak else None for value in values]
+def _sharers(session: Session, method: str, values: Sequence[PlannedValue]) -> list[str | None]:
+    """Return whom each value shares its bytes with at the peak."""
+    known = value_sources(session, method)
+    return [
+        ", ".join(known[one].name if one in known else f"v{one}" for one in value.shares_with)
+        or None
+        for value in values
+    ]
 
 
 def _type(value: PlannedValue) -> str:

@@ -384,9 +384,10 @@ class MemoryCanvas(Canvas):
             return ""
         size, offset = int(data.nbytes[value]), int(data.offset[value])
         first, last = int(data.first[value]), int(data.last[value])
+        live = f"live from {data.step_name} {first} to {last}"
         lines = (
             data.names[value],
             f"{format_bytes(size)} ({size:,} B) at {offset:#x}",
-            f"live from {data.step_name} {first} to {last}",
+            live if first <= last else f"no {data.step_name} needs it",
         )
         return "\n".join(lines)

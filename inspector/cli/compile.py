@@ -257,8 +257,8 @@ def _lines(report: Mapping[str, Any], folder: str) -> list[str]:
         lines.append(f"compiled by ExecuTorch {tool['version']} of {report['python']}")
     for method, plan in report["memory"].items():
         planned, bound = plan["planned_bytes"], plan["lower_bound_bytes"]
-        least = "" if bound is None else f", at least {bound:,} needed"
-        lines.append(f"{method}: {planned:,} bytes planned by {plan['planner']}{least}")
+        words = f"{planned:,} bytes planned by {plan['planner']}, at least {bound:,} needed"
+        lines.append(f"{method}: {words}")
     for method, counts in report["verdicts"].items():
         if counts:
             told = ", ".join(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inspector.cli.answer import Answer, Column, Table
@@ -12,6 +12,7 @@ from inspector.memory import Arena, MemoryPlan, PlannedValue, analyse_memory
 from inspector.value_sources import ValueSource, value_sources
 from schema.errors import Issue, Severity
 
+_MOST_NAMED = 16  # values on the same bytes
 Sources = Mapping[int, ValueSource]
 
 
@@ -64,12 +65,13 @@ def arena_json(arena: Arena, sources: Sources) -> dict[str, Any]:
         "peak_bytes": arena.peak_bytes,
         "peak_instruction": arena.peak_instruction,
         "hole_bytes": arena.hole_bytes,
-        "values": [value_json(value, sources.get(value.value)) for value in arena.values],
+        "values": [value_json(value, sources) for value in arena.values],
     }
 
 
-def value_json(value: PlannedValue, source: ValueSource | None) -> dict[str, Any]:
+def value_json(value: PlannedValue, sources: Sources) -> dict[str, Any]:
     """Return the JSON of one planned value, named by the record where there is one."""
+    source = sources.get(value.value)
     return {
         "name": source.name if source is not None else value.name,
         "module": source.module if source is not None else None,
@@ -85,6 +87,8 @@ def value_json(value: PlannedValue, source: ValueSource | None) -> dict[str, Any
         "made_by": value.made_by,
         "operator": value.operator or None,
         "storage": value.storage,
+        "peak_bytes": value.peak_bytes,
+        "shares_with": list(value.shares_with),
     }
 
 
@@ -102,7 +106,8 @@ def _lines(plan: MemoryPlan) -> list[str]:
 def _tables(plan: MemoryPlan, arena: Arena, sources: Sources, options: Namespace) -> list[Table]:
     columns = (
         Column("value"),
-        Column("bytes", "bytes"),
+        Column("bytes" if options.all else "at peak", "bytes"),
+        Column("shares with", spare=5),
         Column("offset", "count"),
         Column("first", "count"),
         Column("last", "count"),
@@ -113,16 +118,18 @@ def _tables(plan: MemoryPlan, arena: Arena, sources: Sources, options: Namespace
         Column("source", spare=1),
     )
     shown = arena.values if options.all else arena.at_peak()
+    sharers = _sharers(arena.values, sources) if options.all else {}
     what = (
         "all values" if options.all else f"alive at the peak, instruction {arena.peak_instruction}"
     )
     rows = [
         (
-            sources[value.value].name if value.value in sources else value.name,
-            value.nbytes,
+            value_text(value, sources),
+            value.nbytes if options.all else value.peak_bytes,
+            sharers.get(value.value, "") if options.all else _names(value.shares_with, sources),
             value.offset,
-            value.first,
-            value.last,
+            value.first if value.first >= 0 else None,
+            value.last if value.last >= 0 else None,
             value.scalar_type,
             str(list(value.sizes)),
             value.role,
@@ -131,4 +138,31 @@ def _tables(plan: MemoryPlan, arena: Arena, sources: Sources, options: Namespace
         )
         for value in shown
     ]
-    return [Table(f"{plan.method}, arena {arena.mem_id}: {what}", columns, rows)]
+    total = None if options.all or not rows else ("", arena.peak_bytes, *[None] * 9)
+    return [Table(f"{plan.method}, arena {arena.mem_id}: {what}", columns, rows, total)]
+
+
+def value_text(value: PlannedValue, sources: Sources) -> str:
+    """Return what the record calls a value, as in ``v20`` where none says."""
+    return number_text(value.value, sources) if value.value in sources else value.name
+
+
+def number_text(value: int, sources: Sources) -> str:
+    """Return what the record calls a value by its number."""
+    return sources[value].name if value in sources else f"v{value}"
+
+
+def _sharers(values: Sequence[PlannedValue], sources: Sources) -> dict[int, str]:
+    """Return by value which others have bytes in common with it at some time."""
+    groups: dict[int, list[int]] = {}
+    for value in values:
+        groups.setdefault(value.storage, []).append(value.value)
+    return {
+        value.value: _names([one for one in groups[value.storage] if one != value.value], sources)
+        for value in values
+        if 1 < len(groups[value.storage]) <= _MOST_NAMED
+    }
+
+
+def _names(values: Sequence[int], sources: Sources) -> str:
+    return ", ".join(number_text(value, sources) for value in values)

@@ -152,15 +152,15 @@ def _is_alone(session: Session, method: str) -> bool:
 def _from_program(program: Program, method: str, found: dict[str, Any]) -> None:
     plan = program.plan(method)
     steps = instructions(plan)
-    arenas = analyse_memory(program, method).arenas
+    memory = analyse_memory(program, method)
     counts = Counter(instruction_label(plan, row[2].instr_args) for row in steps)
     found["instructions"] = len(steps)
     found["operators"] = dict(counts.most_common())
     found["inputs"] = [value_json(plan, index) for index in plan.inputs]
     found["outputs"] = [value_json(plan, index) for index in plan.outputs]
     found["constant"] = getters(program).get(method)
-    found["arena_bytes"] = sum(arena.planned_bytes for arena in arenas)
-    found["peak_bytes"] = max((arena.peak_bytes for arena in arenas), default=0)
+    found["arena_bytes"] = memory.planned_bytes
+    found["peak_bytes"] = memory.peak_bytes
 
 
 def value_json(plan: m.ExecutionPlan, index: int) -> dict[str, Any]:

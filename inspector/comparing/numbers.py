@@ -52,10 +52,7 @@ def memory_summary(sessions: Sessions, method: str) -> tuple[Delta, ...]:
     where = places(sessions, "memory", method)
 
     def total(name: str) -> tuple[Number, ...]:
-        return tuple(
-            None if plan is None else sum(int(getattr(arena, name)) for arena in plan.arenas)
-            for plan in plans
-        )
+        return tuple(None if plan is None else int(getattr(plan, name)) for plan in plans)
 
     return (
         Delta("memory", "arenas", "bytes", total("planned_bytes"), LESS, method, places=where),

@@ -15,7 +15,9 @@ from compiler.managers import EdgeProgramManager, ExecutorchProgramManager
 from inspector.jobs.description import BUILT_IN, PROGRAM, RECORD, CompileJob
 from inspector.jobs.guard import GuardReport
 from inspector.jobs.recipe import RECIPE, Recipe
+from inspector.memory import plan_memory
 from inspector.worker.lowering import verdict_counts
+from schema.program import decode
 from schema.version import __version__
 
 
@@ -124,7 +126,9 @@ def report(
             "libraries": list(job.libraries),
             "edge_config": list(job.edge_config),
         },
-        "memory": _memory(program),
+        "memory": planned_memory(
+            folder / PROGRAM, {name: plan.planner for name, plan in program.memory_plans.items()}
+        ),
         "verdicts": verdict_counts(edge),
         "guard": None if made.guard is None else made.guard.content(),
         "stages": stages,
@@ -133,12 +137,22 @@ def report(
     }
 
 
-def _memory(program: ExecutorchProgramManager) -> dict[str, Any]:
-    return {
-        method: {
-            "planner": plan.planner,
-            "planned_bytes": plan.nbytes,
-            "lower_bound_bytes": plan.lower_bound,
+def planned_memory(path: Path, planners: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return what the methods of a written program plan and need, as the memory view shows it.
+
+    Args:
+        path: the program
+        planners: what planned each method
+    """
+    plans = {plan.name: plan for plan in decode(path.read_bytes(), file=path.name).plans}
+    found: dict[str, dict[str, Any]] = {}
+    for method, planner in planners.items():
+        others = [plan for name, plan in plans.items() if name != method]
+        memory = plan_memory(plans[method], others)
+        found[method] = {
+            "planner": planner,
+            "planned_bytes": memory.planned_bytes,
+            "peak_bytes": memory.peak_bytes,
+            "lower_bound_bytes": memory.lower_bound_bytes,
         }
-        for method, plan in program.memory_plans.items()
-    }
+    return found

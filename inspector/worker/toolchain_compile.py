@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from compiler.partitioners import PartitionerNameError, parse_partitioner
-from inspector.jobs.description import EXECUTORCH, RECORD, REPORT, CompileJob, Source
+from inspector.jobs.description import EXECUTORCH, PROGRAM, RECORD, REPORT, CompileJob, Source
 from inspector.jobs.emission import WordError, config_of
 from inspector.jobs.recipe import RECIPE, Recipe, recipe_of
 from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
+from inspector.worker.made import planned_memory
 from schema.etrecord import recipe as recipe_member
 from schema.etrecord import verdicts as verdicts_member
 from schema.version import __version__
@@ -249,7 +250,7 @@ def _report(
             "libraries": list(job.libraries),
             "edge_config": list(job.edge_config),
         },
-        "memory": result["memory"],
+        "memory": planned_memory(folder / PROGRAM, result["planners"]),
         "verdicts": counts,
         "reasons": [
             {"method": method, **one}

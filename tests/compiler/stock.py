@@ -59,13 +59,21 @@ class Stock:
             return [answer["error"] for _ in programs]
         return [found for program in programs for found in self.run_each([program])]
 
-    def about(self, verb: str, exported: torch.export.ExportedProgram) -> dict[str, Any]:
+    def about(
+        self, verb: str, exported: torch.export.ExportedProgram, **options: str | int
+    ) -> dict[str, Any]:
         """Return an answer about an exported program, lowered by the stock compiler."""
         path = self._folder / "exported.pt2"
         torch.export.save(exported, path)
-        answer = self.ask(verb, exported=str(path))
+        answer = self.ask(verb, exported=str(path), **options)
         assert "error" not in answer, answer["error"]
         return answer
+
+    def compiled(self, exported: torch.export.ExportedProgram, *, delegated: bool = False) -> bytes:
+        """Return the program file of the stock compiler, portable or for XNNPACK."""
+        program = self._folder / "stock.pte"
+        self.about("compiled", exported, program=str(program), delegated=delegated)
+        return program.read_bytes()
 
     def ask(self, verb: str, **arguments: str | int) -> dict[str, Any]:
         """Return the answer to one question, `{"error": …}` where the stock tool failed."""

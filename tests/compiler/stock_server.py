@@ -27,6 +27,7 @@ def main() -> int:
         "operators": operators,
         "record": record,
         "arena": arena,
+        "compiled": compiled,
         "zoo": zoo,
         "load": load,
         "parsed": parsed,
@@ -108,6 +109,23 @@ def arena(exported: str) -> dict[str, Any]:
     buffer = _stock_edge(exported).to_executorch().buffer
     plans = deserialize_pte_binary(buffer).program.execution_plan
     return {plan.name: sum(plan.non_const_buffer_sizes) for plan in plans}
+
+
+def compiled(exported: str, program: str, delegated: bool) -> dict[str, Any]:
+    """Write the program file of an exported program, portable or for XNNPACK."""
+    if delegated:
+        import torch
+        from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+        from executorch.exir import to_edge_transform_and_lower
+
+        edge = to_edge_transform_and_lower(
+            torch.export.load(exported), partitioner=[XnnpackPartitioner()]
+        )
+    else:
+        edge = _stock_edge(exported)
+    with open(program, "wb") as file:
+        file.write(edge.to_executorch().buffer)
+    return {}
 
 
 def zoo(folder: str) -> dict[str, Any]:

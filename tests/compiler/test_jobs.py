@@ -24,6 +24,7 @@ from inspector.jobs.description import (
 from inspector.jobs.messages import Counted, Ended, Log, Message, Outcome, Ready, Stage, Warned
 from inspector.jobs.run import CompileRun
 from inspector.load import load_session
+from inspector.memory import analyse_memory
 
 pytestmark = pytest.mark.slow
 
@@ -328,8 +329,13 @@ def test_constants_go_into_a_file_beside_the_program_when_asked(tmp_path: Path) 
     outcome, _ = compiled(job, tmp_path / "out")
     made = {file["path"]: file["bytes"] for file in outcome.result["files"]}
     assert [name for name in made if name.endswith(".ptd")]
-    assert outcome.result["memory"]["forward"]["planner"] == "naive"
+    memory = outcome.result["memory"]["forward"]
+    assert memory["planner"] == "naive"
     session = load_session([str(tmp_path / "out")])
+    assert session.program is not None
+    shown = analyse_memory(session.program, "forward")
+    for name in ("planned_bytes", "peak_bytes", "lower_bound_bytes"):
+        assert memory[name] == getattr(shown, name) > 0
     assert [file.error for file in session.files if file.error] == []
 
 

@@ -81,7 +81,8 @@ def test_unit_scales_every_time(unit: str) -> None:
 def test_planned_values_lie_in_their_arena(path: Path) -> None:
     for method in _data("memory", path)["methods"].values():
         for arena in method["arenas"]:
-            assert arena["peak_bytes"] <= arena["planned_bytes"]
+            assert arena["lower_bound_bytes"] <= arena["peak_bytes"] <= arena["planned_bytes"]
+            assert sum(value["peak_bytes"] for value in arena["values"]) == arena["peak_bytes"]
             assert arena["hole_bytes"] == arena["planned_bytes"] - arena["peak_bytes"]
             steps = max(method["instruction_count"], 1)  # without work one moment
             assert arena["peak_bytes"] == _peak(arena["values"], steps)
@@ -89,6 +90,15 @@ def test_planned_values_lie_in_their_arena(path: Path) -> None:
                 assert value["offset"] >= 0
                 assert value["offset"] + value["bytes"] <= arena["planned_bytes"]
                 assert -1 <= value["first"] <= value["last"] < steps
+
+
+@pytest.mark.parametrize("path", ALL, ids=label)
+def test_summary_has_the_peaks_of_the_memory_view(path: Path) -> None:
+    shown = _data("summary", path)["methods"]
+    for name, method in _data("memory", path)["methods"].items():
+        arenas = method["arenas"]
+        assert shown[name]["arena_bytes"] == sum(one["planned_bytes"] for one in arenas)
+        assert shown[name]["peak_bytes"] == sum(one["peak_bytes"] for one in arenas)
 
 
 def _peak(values: list[dict], steps: int) -> int:

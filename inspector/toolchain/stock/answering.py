@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as _untyped_pytree
 
-from inspector.toolchain.stock.lowering import NotWrittenError, emitted, lowered, planned, written
+from inspector.toolchain.stock.lowering import NotWrittenError, emitted, lowered, planners, written
 from inspector.toolchain.stock.package import StockError, part, version, versions
 from inspector.toolchain.stock.partitioners import listed
 from inspector.toolchain.stock.quantising import quantised
@@ -91,7 +91,7 @@ def _compile(asked: Mapping[str, Any], say: Say) -> dict[str, Any]:
     return {
         "methods": sorted(programs),
         "constant_methods": sorted(source.constants),
-        "memory": planned(program, job["memory_planner"]),
+        "planners": planners(program, job["memory_planner"]),
         "partitioned": bool(job["partitioners"]),
         **({"origins": {method: one.origins for method, one in found.items()}} if again else {}),
     }

@@ -160,15 +160,11 @@ def _why(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def planned(program: Any, name: str) -> dict[str, Any]:  # noqa: ANN401
-    """Return the bytes of the planned arenas by method."""
+def planners(program: Any, name: str) -> dict[str, str]:  # noqa: ANN401
+    """Return what planned the memory of each method."""
     plans = program.executorch_program.execution_plan
     return {
-        plan.name: {
-            "planner": name if name in ("greedy", "naive") else "stock",
-            "planned_bytes": sum(plan.non_const_buffer_sizes),
-            "lower_bound_bytes": None,
-        }
+        plan.name: name if name in ("greedy", "naive") else "stock"
         for plan in plans
         if plan.chains and plan.chains[0].instructions
     }
