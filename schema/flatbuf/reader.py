@@ -34,12 +34,12 @@ class _Shape:
     """How one vtable lays out the tables of one spec.
 
     Attributes:
-        inline: bytes of the table
+        nbytes: of the table, up to the end of its last field
         absent: values of the fields that are not stored
         present: name, type and offset of those that are; of a union also where the tag is
     """
 
-    inline: int
+    nbytes: int
     absent: dict[str, Any]
     present: tuple[tuple[str, Any, int, int], ...]
 
@@ -134,8 +134,8 @@ class Reader:
     def table(self, table: Spec[T], at: int) -> T:
         """Return the table at a position as its dataclass."""
         shape = self._shape(table, at)
-        self.check(at, shape.inline)
-        self.spend(shape.inline + _TABLE_COST, at)
+        self.check(at, shape.nbytes)
+        self.spend(shape.nbytes + _TABLE_COST, at)
         if self._depth >= _MAX_DEPTH:
             raise FormatError(
                 f"tables nested at most {_MAX_DEPTH} deep", "deeper nesting", offset=at
@@ -177,40 +177,44 @@ class Reader:
             self.note(f"{table.name} has {extra} field(s) of a newer schema, which are not shown")
         absent: dict[str, Any] = {}
         present: list[tuple[str, Any, int, int]] = []
+        end = inline
         for field in table.fields:
+            first, second = (*entries[field.slot : field.slot + 2], 0, 0)[:2]
+            if not first:
+                absent[field.name] = field.default
+                continue
             try:
-                place = self._place(field, entries, inline, at)
+                end = max(end, *self._ends(field, first, second, at))
             except FormatError as error:
                 raise error.inside(field.name) from None
-            if place is None:
-                absent[field.name] = field.default
+            if isinstance(field.type, Union):
+                present.append((field.name, field.type, second, first))
             else:
-                present.append((field.name, field.type, *place))
-        return _Shape(inline, absent, tuple(present))
+                present.append((field.name, field.type, first, 0))
+        if end > inline:
+            self.note(
+                f"{table.name} has tables whose fields end after the {inline} bytes that their"
+                " vtable says: Python's flatbuffers before 25.12 shares vtables of other sizes"
+            )
+        return _Shape(end, absent, tuple(present))
 
-    def _place(
-        self, field: Field, entries: tuple[int, ...], inline: int, at: int
-    ) -> tuple[int, int] | None:
-        """Return the offset of a field, and of its tag, or None when it is absent."""
-        first, second = (*entries[field.slot : field.slot + 2], 0, 0)[:2]
-        if not first:
-            return None
-        if not isinstance(field.type, Union):
-            size = field.type.nbytes if isinstance(field.type, Scalar) else _POINTER
-            self._inside_table(first, size, inline, at)
-            return first, 0
-        self._inside_table(first, 1, inline, at)
-        if second:
-            self._inside_table(second, _POINTER, inline, at)
-        return second, first
+    def _ends(self, field: Field, first: int, second: int, at: int) -> tuple[int, int]:
+        """Return where the parts of a field end, from the start of its table."""
+        if isinstance(field.type, Union):
+            return self._end(first, 1, at), self._end(second, _POINTER, at) if second else 0
+        size = field.type.nbytes if isinstance(field.type, Scalar) else _POINTER
+        return self._end(first, size, at), 0
 
-    def _inside_table(self, offset: int, size: int, inline: int, at: int) -> None:
-        if offset < _POINTER or offset + size > inline:
+    def _end(self, offset: int, size: int, at: int) -> int:
+        # The size in the vtable is no bound: writers share vtables of equal offsets, and C++
+        # verifies a field against the buffer alone.
+        if offset < _POINTER or at + offset + size > self.limit:
             raise FormatError(
-                f"a field inside a table of {inline} bytes",
-                f"{size} bytes at offset {offset}",
+                f"a field in a region of {self.limit} bytes, behind the start of its table",
+                f"{size} bytes at offset {offset} of the table",
                 offset=at,
             )
+        return offset + size
 
     def _union(self, kind: Union, at: int, tag_offset: int, offset: int) -> Any:  # noqa: ANN401
         tag = self.buffer[at + tag_offset]

@@ -6,7 +6,8 @@ The structure view expands Places one level at a time; size accounting asks for 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, cast
 
 from schema.errors import FormatError
@@ -99,16 +100,26 @@ def elements(reader: Reader, place: Place, start: int, stop: int) -> list[Place]
 
 
 def _table_place(reader: Reader, name: str, table: Spec[Any], at: int) -> Place:
-    _, inline = reader.slots(at)
-    return Place(name, table.name, at, inline, "", "table", table)
+    entries, inline = reader.slots(at)
+    nbytes = max(inline, *(_end(field, entries) for field in table.fields), _POINTER)
+    return Place(name, table.name, at, min(nbytes, reader.limit - at), "", "table", table)
+
+
+def _end(field: Field, entries: tuple[int, ...]) -> int:
+    """Return where a field ends; tables may share the vtable of a smaller or larger one."""
+    first, second = (*entries[field.slot : field.slot + 2], 0, 0)[:2]
+    if isinstance(field.type, Union):
+        return second + _POINTER if second else first
+    size = field.type.nbytes if isinstance(field.type, Scalar) else _POINTER
+    return first + size if first else 0
 
 
 def _fields(reader: Reader, table: Spec[Any], at: int) -> list[Place]:
-    entries, inline = reader.slots(at)
-    return [_field(reader, field, entries, at, inline) for field in table.fields]
+    entries, _ = reader.slots(at)
+    return [_field(reader, field, entries, at) for field in table.fields]
 
 
-def _field(reader: Reader, field: Field, entries: tuple[int, ...], at: int, inline: int) -> Place:
+def _field(reader: Reader, field: Field, entries: tuple[int, ...], at: int) -> Place:
     slot = field.slot
     offset = entries[slot] if slot < len(entries) else 0
     kind = field.type
@@ -116,9 +127,8 @@ def _field(reader: Reader, field: Field, entries: tuple[int, ...], at: int, inli
         return _union(reader, field.name, kind, entries, slot, at)
     if not offset:
         return Place(field.name, kind.name, at, 0, f"{field.default!r} (absent)", "absent")
-    size = kind.nbytes if isinstance(kind, Scalar) else _POINTER
-    if offset + size > inline:
-        raise FormatError("a field inside its table", f"offset {offset}", offset=at)
+    if offset < _POINTER:
+        raise FormatError("a field behind the start of its table", f"offset {offset}", offset=at)
     return _datum(reader, field.name, kind, at + offset)
 
 
@@ -202,7 +212,15 @@ def extents(reader: Reader, table: Spec[Any], base: int = 0) -> list[Extent]:
         for child in children(reader, place):
             joint = "" if child.name.startswith("[") else "."
             stack.append((child, f"{path}{joint}{child.name}"))
-    return sorted(found.values(), key=lambda extent: extent.offset)
+    ordered = sorted(found.values(), key=lambda extent: extent.offset)
+    return [_apart(one, after.offset) for one, after in pairwise(ordered)] + ordered[-1:]
+
+
+def _apart(one: Extent, after: int) -> Extent:
+    """Return a table without what belongs to the next extent: its vtable may be of a larger one."""
+    if one.kind != "table" or one.offset + one.nbytes <= after:
+        return one
+    return replace(one, nbytes=after - one.offset)
 
 
 def _vtable_extent(reader: Reader, at: int, found: dict[int, Extent]) -> None:

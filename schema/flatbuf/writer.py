@@ -11,6 +11,7 @@ from flatbuffers import number_types  # pyright: ignore[reportMissingTypeStubs]
 from schema.flatbuf.spec import Blob, Scalar, Spec, Text, Union, UnknownMember, Vec
 
 T = TypeVar("T")
+_POINTER = 4
 _FLAGS: dict[str, Any] = {
     "?": number_types.BoolFlags,
     "b": number_types.Int8Flags,
@@ -31,6 +32,7 @@ class Writer:
 
     def __init__(self) -> None:
         self._builder: Any = flatbuffers.Builder(1024)
+        self._vtables: dict[int, dict[Any, int]] = {}  # by size of the table
         self._shared: dict[Any, int] = {}
 
     def finish(self, table: Spec[T], value: T, identifier: bytes, *, prefixed: bool) -> bytes:
@@ -72,6 +74,10 @@ class Writer:
                 builder.Slot(slot)
         for slot, child in offsets:
             builder.PrependUOffsetTRelativeSlot(slot, child, 0)
+        # Before 25.12 the builder shares vtables of equal offsets whatever the size of the table.
+        builder.Prep(_POINTER, 0)
+        nbytes = builder.Offset() + _POINTER - builder.objectEnd
+        builder.vtables = self._vtables.setdefault(nbytes, {})
         return cast(int, builder.EndObject())
 
     def _union(self, kind: Union, item: Any) -> tuple[int, int]:  # noqa: ANN401

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -14,8 +15,10 @@ from schema.errors import FormatError
 from schema.flatbuf import spec as fb
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import SKIP, Blob, Text, Union, UnknownMember, Vec, spec
+from schema.flatbuf.walk import extents
 from schema.flatbuf.writer import write_root
 from tests.schema.damage import all_kinds
+from tests.schema.shared_vtables import share_vtables
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,12 @@ class Tree:
     names: tuple[str, ...]
     choice: Leaf | Other | UnknownMember | None
     child: Leaf | None
+
+
+@dataclass(frozen=True)
+class Pair:
+    first: Leaf | Other | UnknownMember | None
+    second: Leaf | None
 
 
 TEXT = Text()
@@ -225,6 +234,58 @@ def nested(depth: int, fan: int = 1) -> bytes:
         first = at + 12
         body += b"".join(struct.pack("<I", at + 12 + 4 * fan - (first + 4 * i)) for i in range(fan))
     return bytes(body)
+
+
+WIDE = Leaf(9, 0.0)  # one field of eight bytes behind the pointer to the vtable
+NARROW = Other("four bytes there")
+
+
+@pytest.mark.parametrize("leaves", [(WIDE,), (WIDE, WIDE, Leaf(1, 2.0))])
+@pytest.mark.parametrize("choice", [NARROW, WIDE, None])
+def test_tables_that_share_a_vtable_of_another_size_are_read_and_noted(
+    leaves: tuple[Leaf, ...], choice: Leaf | Other | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = replace(EXAMPLE, leaves=leaves, choice=choice)
+    plain = write_root(TREE, tree)
+    share_vtables(monkeypatch)
+    data = write_root(TREE, tree)
+    reader = Reader(memoryview(data))
+    assert reader.root(TREE) == tree
+    assert len(data) <= len(plain)
+    assert all("shares vtables" in issue.message for issue in reader.issues)
+    for one in (data, plain):
+        found = extents(Reader(memoryview(one)), TREE)
+        assert all(a.offset + a.nbytes <= b.offset for a, b in pairwise(found))
+        assert found[-1].offset + found[-1].nbytes <= len(one)
+
+
+def test_small_table_before_a_large_one_shares_its_vtable(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = spec("Pair", Pair, ("first", Union("Choice", (None, LEAF, OTHER))), ("second", LEAF))
+    share_vtables(monkeypatch)
+    data = write_root(pair, Pair(NARROW, WIDE))
+    reader = Reader(memoryview(data))
+    assert reader.root(pair) == Pair(NARROW, WIDE)
+    assert [issue.message.split(":")[0] for issue in reader.issues] == [
+        "Leaf has tables whose fields end after the 8 bytes that their vtable says"
+    ]
+
+
+@pytest.mark.parametrize("offset", [1, 3, 5, 40, 65535])
+def test_field_outside_the_file_or_before_its_table_is_refused(offset: int) -> None:
+    head = struct.pack("<IHHHHi", 12, 6, 12, offset, 0, 8)  # root, vtable of one slot, table
+    with pytest.raises(
+        FormatError, match=r"Leaf\.number: expected a field in a region of 24 bytes"
+    ):
+        Reader(memoryview(head + bytes(8))).root(LEAF)
+    inside = struct.pack("<IHHHHiq", 12, 6, 8, 4, 0, 8, 77)
+    assert Reader(memoryview(inside)).root(LEAF) == Leaf(77, 0.0)
+
+
+def test_writer_gives_tables_of_two_sizes_two_vtables() -> None:
+    pair = spec("Pair", Pair, ("first", Union("Choice", (None, LEAF, OTHER))), ("second", LEAF))
+    reader = Reader(memoryview(write_root(pair, Pair(NARROW, WIDE))))
+    assert reader.root(pair) == Pair(NARROW, WIDE)
+    assert reader.issues == []
 
 
 def test_reader_of_too_deep_nesting_is_refused() -> None:
