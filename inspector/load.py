@@ -20,6 +20,7 @@ MAP_FROM_BYTES = 32 << 20
 # Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 _TRACES = (".etdp", ".etdump")
+_TRACE, _BUFFER = "run.etdp", Path("run.debug")  # as `etscope run` names them
 _POINT_BYTES = 1 << 16  # more than what is written about a point of a sweep
 _ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
 Progress = Callable[[str, float], None]
@@ -91,10 +92,13 @@ def siblings(folder: Path) -> list[str]:
     """Return the files of a folder that are or may be ExecuTorch files, programs first."""
     found: list[tuple[int, str]] = []
     unknown: list[str] = []
+    empty: list[str] = []
     kinds = [entry.kind for entry in formats.FORMATS]
     for path in sorted(folder.iterdir()):
         if not path.is_file():
             continue
+        if _is_named_trace(path) and not _size(str(path)):
+            empty.append(str(path))
         kind = sniff_file(path)
         if kind in kinds:
             found.append((kinds.index(kind), str(path)))
@@ -103,7 +107,7 @@ def siblings(folder: Path) -> list[str]:
     dumps = [name for kind, name in found if kind == kinds.index("etdump")]
     if len(dumps) == 1 and not unknown:
         unknown += _filled_buffers(dumps[0], folder)
-    return [name for _, name in sorted(found)] + (unknown if dumps else [])
+    return [name for _, name in sorted(found)] + (unknown if dumps else []) + empty
 
 
 def _filled_buffers(dump: str, folder: Path) -> list[str]:
@@ -174,12 +178,37 @@ def open_bytes(path: str) -> memoryview:
     with Path(path).open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if size == 0:
-            trace = Path(path).suffix in _TRACES
-            why = "; the runner writes one when event tracing was off" if trace else ""
-            raise FormatError("an ExecuTorch file", f"an empty file{why}", file=path, offset=0)
+            raise _empty(path)
         if size < MAP_FROM_BYTES:
             return memoryview(stream.read())
         return map_file(stream, path)
+
+
+def _empty(path: str) -> FormatError:
+    if not _is_named_trace(path):
+        return FormatError("an ExecuTorch file", "an empty file", file=path, offset=0)
+    found = (
+        "an empty file; the runner writes one when event tracing was off. Build it with EXECUTORCH_BUILD_DEVTOOLS=ON"
+        " and EXECUTORCH_ENABLE_EVENT_TRACER=ON, and let it write its ETDump after the run"
+    )
+    return FormatError("an ETDump", found, file=path, offset=0)
+
+
+def _is_named_trace(path: str | os.PathLike[str]) -> bool:
+    return Path(path).suffix in _TRACES
+
+
+def logged_nothing(path: str) -> bool:
+    """Return whether a file is the debug buffer of a run that logged no values.
+
+    Other runtimes leave an empty file, `etscope run` leaves none beside its trace.
+    """
+    file = Path(path)
+    if file.suffix != _BUFFER.suffix:
+        return False
+    if not file.exists():
+        return file.name == _BUFFER.name and file.with_name(_TRACE).is_file()
+    return file.is_file() and not file.stat().st_size
 
 
 def load_file(path: str) -> LoadedFile:
@@ -187,6 +216,9 @@ def load_file(path: str) -> LoadedFile:
 
     Raises: FormatError if no format matches or it cannot be read; OSError
     """
+    if logged_nothing(path):
+        nothing = memoryview(b"")
+        return LoadedFile(path, formats.DEBUG_BUFFER, 0, nothing, DebugBuffer(nothing, path))
     data = open_bytes(path)
     entry = formats.recognise(data)
     if entry is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from schema.errors import FormatError
+from schema.errors import FormatError, Issue, Severity
 from schema.etdump import DebugTensor, DebugValues, ETDump
 from schema.scalar_type import BY_CODE, ScalarType, numel, scalar_type, to_float64
 
@@ -64,6 +64,17 @@ class DebugBuffer:
 
     data: memoryview
     file: str = field(default="", compare=False)
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """Return that no values were logged, which an empty file means."""
+        if self.data:
+            return ()
+        words = (
+            "no values were logged in this run, only times. Run again with values: etscope run"
+            " --debug-level intermediate, or set_event_tracer_debug_level in a runner of your own"
+        )
+        return (Issue(Severity.INFO, self.file, words),)
 
     def tensor_array(self, tensor: DebugTensor) -> TensorView:
         """Return a logged tensor by its place, sizes and strides.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inspector.cli.answer import USAGE, CommandError
-from inspector.load import load_session
+from inspector.load import load_session, logged_nothing
 from inspector.session import LoadedFile, Session, SessionOptions
 from inspector.timing import UNITS
 
@@ -81,7 +81,8 @@ def open_files(
     """
     names = list(options.files if paths is None else paths)
     for name in names:
-        Path(name).stat()  # a file that is not there is named before anything is decoded
+        if not logged_nothing(name):
+            Path(name).stat()  # a file that is not there is named before anything is decoded
     session = load_session(names, reading(options), strict=strict)
     options.inputs = [*getattr(options, "inputs", ()), *(file.path for file in session.files)]
     known = getattr(options, "session_issues", ())

@@ -32,10 +32,12 @@ class OutputFolder:
     Attributes:
         target: where the files shall be
         working: where they are written
+        owned: names that go from the target when they are not written again
     """
 
     target: Path
     working: Path
+    owned: tuple[str, ...] = ()
 
     def commit(self) -> None:
         """Move the files to their place.
@@ -44,7 +46,7 @@ class OutputFolder:
         """
         try:
             if self.target.exists():
-                _move_files(self.working, self.target)
+                _move_files(self.working, self.target, self.owned)
             else:
                 self.target.parent.mkdir(parents=True, exist_ok=True)
                 self.working.chmod(0o777 & ~_umask())
@@ -80,12 +82,13 @@ def check_folder(target: Path, *, force: bool) -> None:
         raise FolderError(f"{target} exists and is not empty; --force writes into it", usage=True)
 
 
-def prepare_folder(target: Path, *, force: bool) -> OutputFolder:
+def prepare_folder(target: Path, *, force: bool, owned: tuple[str, ...] = ()) -> OutputFolder:
     """Return a working folder beside or below a target, which is not touched yet.
 
     Args:
         target: may exist; made at the end otherwise
         force: whether files in it may be replaced; others stay as they are
+        owned: names of the job's files: those of a former job go when this one does not write them
 
     Raises: FolderError if it exists and is not empty without force, or the disk refuses
     """
@@ -97,7 +100,7 @@ def prepare_folder(target: Path, *, force: bool) -> OutputFolder:
         working = Path(tempfile.mkdtemp(dir=place, prefix=HIDDEN))
     except OSError as error:
         raise refused(target, error) from error
-    return OutputFolder(target, working)
+    return OutputFolder(target, working, owned)
 
 
 def refused(target: Path, error: OSError) -> FolderError:
@@ -113,13 +116,18 @@ def _check_places(working: Path, target: Path) -> None:
             raise IsADirectoryError(errno.EISDIR, f"{path.name} in it is a folder")
 
 
-def _move_files(working: Path, target: Path) -> None:
+def _move_files(working: Path, target: Path, owned: tuple[str, ...]) -> None:
     """Move files into a folder; those they replace come back when one cannot be moved."""
     _check_places(working, target)
     kept = Path(tempfile.mkdtemp(dir=target, prefix=HIDDEN))
     moved: list[Path] = []
+    written = sorted(working.iterdir())
+    old = {target / name for name in owned} - {target / path.name for path in written}
     try:
-        for path in sorted(working.iterdir()):
+        for place in sorted(path for path in old if path.is_file()):
+            moved.append(place)
+            os.replace(place, kept / place.name)
+        for path in written:
             place = target / path.name
             if place.exists() or place.is_symlink():
                 os.replace(place, kept / path.name)

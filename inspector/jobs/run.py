@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from inspector.jobs.description import CompileJob, job_content
 from inspector.jobs.executing import (
+    BUFFER,
     BundleJob,
     ExecutingJob,
     RunJob,
@@ -216,6 +217,6 @@ def _place(job: ExecutingJob, target: Path | None, *, force: bool) -> Place | No
     if target is None:
         return None
     if isinstance(job, RunJob):
-        return prepare_folder(target, force=force)
+        return prepare_folder(target, force=force, owned=(BUFFER,))
     is_file = isinstance(job, (BundleJob, StepJob))
     return prepare_file(target, force=force) if is_file else None

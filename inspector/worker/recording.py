@@ -82,7 +82,7 @@ class Recording:
         reason = self._sink.failure.rpartition(": ")[2]
         self._failure = f"{BUFFER} ends early: {reason}" if reason else ""
         dump = self._left(saved, self.tracer.trace())
-        self._end_with_zeros()
+        debug_bytes = self._end_with_zeros()
         if self._inputs and not self._failure:
             with contextlib.suppress(
                 NotWrittenError
@@ -90,7 +90,7 @@ class Recording:
                 _write(self._folder / INPUTS, self._inputs)
         return {
             "events": sum(len(run.events) for run in dump.run_data),
-            "debug_bytes": self._buffer.stat().st_size,
+            "debug_bytes": debug_bytes,
             "failure": self._failure,
         }
 
@@ -132,7 +132,7 @@ class Recording:
         """Take the trace away for want of room; return what became of it."""
         (self._folder / TRACE).unlink(missing_ok=True)
         with contextlib.suppress(OSError):
-            os.truncate(self._buffer, 0)
+            self._buffer.unlink()
         return {"events": 0, "debug_bytes": 0, "failure": f"{TRACE} is missing: {reason}"}
 
     def close(self) -> None:
@@ -149,11 +149,15 @@ class Recording:
             os.truncate(self._buffer, max(ends, default=0))
         return dump
 
-    def _end_with_zeros(self) -> None:
+    def _end_with_zeros(self) -> int:
+        """Return the bytes of the finished debug buffer; a file without values is not left."""
         with contextlib.suppress(OSError):
             if self._buffer.stat().st_size:
                 with self._buffer.open("ab") as stream:
                     stream.write(_TAIL)
+            else:
+                self._buffer.unlink()
+        return self._buffer.stat().st_size if self._buffer.exists() else 0
 
 
 def _within(dump: etdump.ETDump, size: int) -> etdump.ETDump:

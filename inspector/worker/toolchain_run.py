@@ -240,11 +240,11 @@ def _trace(job: RunJob, found: Mapping[str, Any], folder: Path, here: str) -> di
         told["warnings"].append("the trace holds the runs before the measured ones as well")
     kept = dump if measured is None else measured
     buffer = folder / BUFFER
-    if buffer.is_file():
+    if buffer.is_file() and buffer.stat().st_size:
         kept = cut_buffer(kept, buffer)
         told["debug_bytes"] = buffer.stat().st_size
-    else:
-        _save(buffer, b"")
+    if not told["debug_bytes"]:
+        buffer.unlink(missing_ok=True)
     told["events"] = sum(len(run.events) for run in kept.run_data)
     if kept is not dump:
         _save(folder / TRACE, etdump.encode(kept))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +67,38 @@ def test_run_writes_what_the_runtime_gives_and_answers_as_the_contract_says(
     session = load_session([str(CONVNET / "model.pte"), str(tmp_path / "out")])
     assert check_session(session).verdict == BELONG
     assert session.debug_buffer is not None
+
+
+def test_run_without_values_leaves_no_debug_buffer_and_verbs_say_why(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = run("run", CONVNET / "model.pte", "-o", out, "--debug-level", "intermediate")
+    assert (first.code, (out / "run.debug").stat().st_size > 0) == (0, True)
+    again = run("run", CONVNET / "model.pte", "-o", out, "--force")
+    assert again.code == 0
+    assert not (out / "run.debug").exists()  # nor that of the run before
+    for empty in (False, True):
+        if empty:
+            (out / "run.debug").touch()  # as other runtimes leave it
+        named = (CONVNET / "model.pte", out / "run.etdp", out / "run.debug")
+        for verb in ("summary", "tensors", "check"):
+            answer = run(verb, *named)
+            assert answer.code == 0, (verb, answer.err)
+            assert "no values were logged in this run" in answer.out + answer.err
+            assert "--debug-level intermediate" in answer.out + answer.err
+    lost = run("summary", CONVNET / "model.pte", tmp_path / "run.debug")
+    assert lost.code != 0  # without a trace beside it, it is a file that is not there
+
+
+def test_empty_trace_says_that_tracing_was_off(tmp_path: Path) -> None:
+    shutil.copy(CONVNET / "model.pte", tmp_path)
+    (tmp_path / "run.etdp").touch()
+    for named in ((tmp_path,), (tmp_path / "model.pte", tmp_path / "run.etdp")):
+        answer = run("profile", *named)
+        assert "the runner writes one when event tracing was off" in answer.out + answer.err
+        assert "EXECUTORCH_ENABLE_EVENT_TRACER=ON" in answer.out + answer.err
+    alone = run("summary", tmp_path / "run.etdp")
+    assert alone.code == 3
+    assert "run.etdp: at byte 0x0: expected an ETDump, found an empty file; the runner" in alone.err
 
 
 def test_state_goes_on_from_run_to_run_and_case_to_case_it_does_not(
