@@ -26,6 +26,7 @@ options:
 examples:
   etscope model.pte model.etrecord run.etdp run.debug
   etscope open runs/mobilenet --watch
+  etscope runs/before runs/after          two folders with a program: two sessions
 """
 _SCALE, _UNITS = "--source-time-scale", ("ns", "us", "ms", "s", "cycles")
 _USAGE, _INTERRUPTED = 2, 130

@@ -170,7 +170,9 @@ class Desk(QObject):
         return self.preferences.session_options()
 
     def open(self, paths: tuple[str, ...], *, pair: bool = False) -> None:
-        """Open files and folders together as one session; a workspace opens what it names.
+        """Open files and folders as one session or more; a workspace opens what it names.
+
+        Folders that each have a program or a record are a session each.
 
         Args:
             paths: files and folders
@@ -186,8 +188,8 @@ class Desk(QObject):
         elif len(paths) == 1 and (found := sweep_path(paths[0])):
             self._store.update(sweep=os.path.abspath(found), view="sweep")
         elif paths:
-            absolute = tuple(os.path.abspath(path) for path in paths)
-            self._start((Target(absolute, pair=pair),))
+            groups = _sessions_of(tuple(os.path.abspath(path) for path in paths))
+            self._start(tuple(Target(group, pair=pair) for group in groups))
 
     def open_beside(self, paths: tuple[str, ...]) -> None:
         """Read the session shown again, with more files."""
@@ -365,6 +367,14 @@ class Desk(QObject):
         chosen = result.target.paths[0]
         text = f"Opened together with {names}, found beside {Path(chosen).name}."
         self.noticed.emit(Notice(text, alone=chosen))
+
+
+def _sessions_of(paths: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    if len(paths) < 2:
+        return (paths,)
+    from inspector.load import split_sessions  # not before: it imports the readers
+
+    return split_sessions(paths)
 
 
 def _loss(lost: tuple[Issue, ...], rest: str) -> Notice:

@@ -88,6 +88,33 @@ def expand(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def split_sessions(paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the sessions that some paths name together.
+
+    A folder with a program or a record begins a session where the one at hand has such a folder
+    already; other folders and files belong to the session before them.
+    """
+    groups: list[list[str]] = [[]]
+    begun = False
+    several = sum(Path(path).is_dir() for path in paths) > 1
+    for path in paths:
+        begins = several and _is_session_folder(Path(path))
+        if begins and begun:
+            groups.append([])
+        begun = begun or begins
+        groups[-1].append(path)
+    return tuple(map(tuple, groups))
+
+
+def _is_session_folder(path: Path) -> bool:
+    kinds = ("pte", "bpte", "etrecord")
+    try:
+        entries = [entry for entry in path.iterdir() if entry.is_file()]
+    except OSError:  # a file, or a folder that may not be read, as opening it will say
+        return False
+    return any(sniff_file(entry) in kinds for entry in entries)
+
+
 def siblings(folder: Path) -> list[str]:
     """Return the files of a folder that are or may be ExecuTorch files, programs first."""
     found: list[tuple[int, str]] = []
@@ -188,8 +215,9 @@ def _empty(path: str) -> FormatError:
     if not _is_named_trace(path):
         return FormatError("an ExecuTorch file", "an empty file", file=path, offset=0)
     found = (
-        "an empty file; the runner writes one when event tracing was off. Build it with EXECUTORCH_BUILD_DEVTOOLS=ON"
-        " and EXECUTORCH_ENABLE_EVENT_TRACER=ON, and let it write its ETDump after the run"
+        "an empty file; the runner writes one when event tracing was off. Build it with"
+        " EXECUTORCH_BUILD_DEVTOOLS=ON and EXECUTORCH_ENABLE_EVENT_TRACER=ON, and let it write its"
+        " ETDump after the run"
     )
     return FormatError("an ETDump", found, file=path, offset=0)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from inspector.cli.answer import FAILED, USAGE, CommandError
 from inspector.cli.job_runs import check_there, finished, refused
-from inspector.cli.options import open_files
+from inspector.cli.options import one_session, open_files
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
 from inspector.jobs.description import CompileJob, registering_code
@@ -83,7 +83,7 @@ def opened(paths: Sequence[str], options: Namespace, scratch: Path, keep: str = 
     if recipes and len(paths) > 1:
         raise CommandError(f"{recipes[0]} is a recipe, which is judged without other files", USAGE)
     if not recipes:
-        named = ", ".join(paths)
+        named = ", ".join(one_session(paths))
         given = tuple(options.libraries)
         return Subject(open_files(options, paths, strict=True), named, libraries=given)
     before = list(getattr(options, "inputs", ()))

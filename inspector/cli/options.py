@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inspector.cli.answer import USAGE, CommandError
-from inspector.load import load_session, logged_nothing
+from inspector.load import load_session, logged_nothing, split_sessions
 from inspector.session import LoadedFile, Session, SessionOptions
 from inspector.timing import UNITS
 
@@ -79,7 +79,7 @@ def open_files(
     Raises: FormatError, OSError if none can be read, one is not there, or one cannot be read and
         strict is set; CommandError for a wrong method
     """
-    names = list(options.files if paths is None else paths)
+    names = one_session(options.files) if paths is None else list(paths)
     for name in names:
         if not logged_nothing(name):
             Path(name).stat()  # a file that is not there is named before anything is decoded
@@ -93,6 +93,20 @@ def open_files(
         there = ", ".join(session.methods)
         raise CommandError(f"no method {options.method!r}; there is {there}", USAGE)
     return session
+
+
+def one_session(paths: Sequence[str]) -> list[str]:
+    """Return the paths of a verb that takes one session.
+
+    Raises: CommandError naming the sessions if they are several
+    """
+    groups = split_sessions(paths)
+    if len(groups) > 1:
+        named = ", ".join(" + ".join(group) for group in groups)
+        words = f"this verb takes one session, and these are {len(groups)}: {named}"
+        hint = "Name one of them; `etscope compare A B` and `etscope diff A B` take two"
+        raise CommandError(f"{words}. {hint}", USAGE)
+    return list(paths)
 
 
 def _sentence(file: LoadedFile) -> str:

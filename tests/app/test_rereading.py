@@ -160,6 +160,20 @@ def test_workspace_keeps_notes_of_files_that_are_not_there(window, qtbot, folder
     assert third.store.state.notes[mark.place.session] == "about the program"
 
 
+def test_two_folders_with_programs_open_as_two_sessions(window, qtbot, folder, tmp_path):
+    other, runs = tmp_path / "other", tmp_path / "runs"
+    for place, names in ((other, ("model.pte",)), (runs, ("run.etdp", "run.debug"))):
+        place.mkdir()
+        for name in names:
+            (place / name).write_bytes((folder / name).read_bytes())
+    with qtbot.waitSignal(window.desk.opener.ended, timeout=ENDED):
+        window.desk.open((str(folder), str(other), str(runs)))
+    assert [one.paths for one in window.store.state.sessions] == [
+        (str(folder),),
+        (str(other), str(runs)),
+    ]
+
+
 def test_workspace_dropped_with_files_says_what_stayed_closed(window, qtbot, folder):
     open_sample(window, qtbot, (str(folder / "model.pte"),))
     path = folder / "mine.etscope"

@@ -48,6 +48,19 @@ def test_screenshot_of_one_view_is_a_picture(tmp_path: Path) -> None:
 
 
 @pytest.mark.gui
+def test_screenshot_of_two_folders_shows_their_comparison(tmp_path: Path) -> None:
+    other = SESSION.with_name("convnet_portable")
+    pictures = []
+    for name, folders in (("two", (SESSION, other)), ("one", (SESSION,))):
+        target = tmp_path / f"{name}.png"
+        files = (*map(str, folders), "-o", str(target), "--view", "compare")
+        done = run("devtools_app", "screenshot", *files)
+        assert (done.returncode, done.stderr) == (0, "")
+        pictures.append(target.read_bytes())
+    assert len(pictures[0]) > 1.5 * len(pictures[1])  # alone there is nothing to compare with
+
+
+@pytest.mark.gui
 def test_screenshots_of_all_views_are_one_of_each_and_quiet(tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
     arguments = ("devtools_app", "screenshot", str(SESSION), "-o", str(folder), "--view", "all")

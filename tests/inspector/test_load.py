@@ -10,10 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from inspector.load import Cancelled, expand, load_file, load_session, pair, siblings
+from inspector.load import (
+    Cancelled,
+    expand,
+    load_file,
+    load_session,
+    pair,
+    siblings,
+    split_sessions,
+)
 from schema import formats
 from schema.errors import FormatError
 from tests.fuzz.run import time_limit
+from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA, folders, label
 
 SESSION = DATA / "corpus/v1.5.1/convnet_xnnpack"
@@ -156,3 +165,32 @@ def test_empty_trace_says_that_tracing_was_off(name: str, said: bool, tmp_path: 
     with pytest.raises(FormatError, match="an empty file") as caught:
         load_file(str(tmp_path / name))
     assert ("event tracing was off" in str(caught.value)) is said
+
+
+def test_folders_with_a_program_or_record_are_a_session_each_and_others_join(
+    tmp_path: Path,
+) -> None:
+    places: dict[str, tuple[str, ...]] = {
+        "a": ("model.pte", "model.etrecord", "run.etdp"),
+        "b": ("model.etrecord",),
+        "runs": ("run.etdp", "run.debug"),
+        "empty": (),
+    }
+    for name, files in places.items():
+        (tmp_path / name).mkdir()
+        for file in files:
+            shutil.copy(SESSION / file, tmp_path / name / file)
+    a, b, runs, empty = (str(tmp_path / name) for name in places)
+    loose = str(SESSION / "model.pte")
+    assert split_sessions([a, b]) == ((a,), (b,))
+    assert split_sessions([a, runs, b, empty]) == ((a, runs), (b, empty))
+    assert split_sessions([runs, a, b, loose]) == ((runs, a), (b, loose))
+    assert split_sessions([loose, runs]) == ((loose, runs),)
+    assert split_sessions([loose, str(SESSION / "run.etdp"), b]) == (
+        (loose, str(SESSION / "run.etdp"), b),
+    )
+    assert split_sessions([runs, empty]) == ((runs, empty),)
+    answer = run("profile", a, runs, b)
+    assert answer.code == 2
+    assert f"this verb takes one session, and these are 2: {a} + {runs}, {b}" in answer.err
+    assert "compare A B" in answer.err
