@@ -88,6 +88,18 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     ("executorch.devtools.inspector.numerical_comparator", "inspector", "NumericalComparatorBase"),
     (
+        "executorch.devtools.intermediate_output_tap",
+        "compiler.taps",
+        "FULL_TENSOR NodeSelector STATS StatReducer TapRule TapSpec find_tap_nodes get_reducer "
+        "is_tap_node select_all select_all_call_function select_any select_by_module_class "
+        "select_by_module_path select_by_op_type select_not strip_taps_ tap_intermediate_outputs_",
+    ),
+    (
+        "executorch.devtools.intermediate_output_tap",
+        "inspector.compat.taps",
+        "compare_aot_runtime_dataframe tap_compare",
+    ),
+    (
         "executorch.devtools.size_analysis_tool.size_analysis_tool",
         "inspector",
         "generate_model_size_information",
