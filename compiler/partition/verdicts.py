@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -40,14 +41,34 @@ def judge(
 ) -> tuple[Verdict, ...]:
     """Return the verdict of a partitioner on every call of the program it has tagged.
 
-    Nodes that an earlier partitioner took get one too. Calls of delegates get none.
+    Nodes that an earlier partitioner took get one too. Calls of delegates get none. What stays
+    outside is logged at DEBUG under `logger_of` the partitioner.
     """
     paths = {n: path for n, path in calls_in(program.graph_module) if not _is_of_delegate(n)}
     nodes = list(paths)
     judging = _Judging(name_of(partitioner), tags, reasons, paths)
     taken = {v.node: v for v in verdicts_of(program) if v.outcome is Outcome.DELEGATED}
     claimed = [judging.claimed(verdict) for verdict in taken.values()]
-    return (*(judging.verdict(node) for node in nodes), *claimed)
+    verdicts = (*(judging.verdict(node) for node in nodes), *claimed)
+    _log(logger_of(partitioner), verdicts)
+    return verdicts
+
+
+def logger_of(partitioner: object) -> logging.Logger:
+    """Return the logger `partition` of the backend's package; of the compiler for others."""
+    packages = (kind.__module__.rpartition(".")[0] for kind in type(partitioner).__mro__)
+    own = (name for name in packages if name.startswith("compiler.backends."))
+    return logging.getLogger(f"{next(own, 'compiler')}.partition")
+
+
+def _log(logger: logging.Logger, verdicts: tuple[Verdict, ...]) -> None:
+    if not logger.isEnabledFor(logging.DEBUG):
+        return
+    for one in verdicts:
+        if one.outcome is not Outcome.DELEGATED:
+            where = f" at {one.source}" if one.source else ""
+            words = (one.node, one.operator, where, one.reason)
+            logger.debug("node %s (%s)%s is not partitioned: %s", *words)
 
 
 def calls_in(module: torch.fx.GraphModule, path: str = "") -> Iterator[tuple[Node, str]]:

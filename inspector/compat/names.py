@@ -115,7 +115,11 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "compiler",
         "NamedDataStore NamedDataStoreOutput",
     ),
-    ("executorch.exir.backend.backend_api", "compiler", "MethodProgramsPartitionerSpec to_backend"),
+    (
+        "executorch.exir.backend.backend_api",
+        "compiler",
+        "LoweredBackendModule MethodProgramsPartitionerSpec to_backend",
+    ),
     ("executorch.exir.backend.backend_details", "compiler", "BackendDetails PreprocessResult"),
     (
         "executorch.exir.backend.canonical_partitioners.all_node_partitioner",
@@ -169,7 +173,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("executorch.exir.capture", "compiler", "EdgeCompileConfig ExecutorchBackendConfig"),
     ("executorch.exir.capture._config", "compiler", "EdgeCompileConfig ExecutorchBackendConfig"),
     ("executorch.exir.delegate", "compiler", "executorch_call_delegate"),
-    ("executorch.exir.dialects._ops", "compiler", "ops"),
+    ("executorch.exir.dialects._ops", "compiler", "bind_pattern_to_op ops"),
     ("executorch.exir.dynamic_shape", "compiler", "DynamicMemoryPlanningMode"),
     ("executorch.exir.graph_module", "compiler", "get_control_flow_submodules"),
     ("executorch.exir.lowered_backend_module", "compiler", "LoweredBackendModule"),

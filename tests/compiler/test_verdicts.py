@@ -295,3 +295,33 @@ def test_partitioner_of_torch_says_what_it_refused_and_what_it_dropped() -> None
             text = f"Only.is_node_supported refuses this {name}"
             assert told[name] == (Outcome.NO_RULE, "Only", text)
     assert TorchPartitioner.propose_partitions is before
+
+
+class MyXnnpackPartitioner(XnnpackPartitioner):
+    """A partitioner of the user's over that of the backend."""
+
+
+@pytest.mark.parametrize(
+    ("partitioner", "name"),
+    [
+        (XnnpackPartitioner, "compiler.backends.xnnpack.partition"),
+        (MyXnnpackPartitioner, "compiler.backends.xnnpack.partition"),
+        (Supported, "compiler.partition"),
+    ],
+)
+def test_what_stays_outside_is_logged_where_somebody_listens(
+    partitioner: type[Partitioner], name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def lowered() -> Any:
+        program = exported(lambda x: x.relu().cumsum(0).sigmoid(), torch.randn(3))
+        return to_edge_transform_and_lower(program, partitioner=partitioner())
+
+    lowered()
+    assert [record for record in caplog.records if record.name == name] == []
+    caplog.set_level("DEBUG", logger=name)
+    outside = [v for v in lowered().verdicts["forward"] if v.outcome is not Outcome.DELEGATED]
+    assert {one.operator for one in outside} >= {"aten.cumsum.default"}
+    logged = [record.getMessage() for record in caplog.records if record.name == name]
+    assert len(logged) >= len(outside)
+    for verdict in outside:
+        assert any(verdict.node in line and verdict.reason in line for line in logged)
