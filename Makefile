@@ -10,7 +10,7 @@ WORKERS ?= 2
 OUTPUT ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-source check-fast format bench fuzz screenshots wheel clean setup setup-demo
+.PHONY: help demo test check check-source check-fast format bench fuzz zoo screenshots wheel clean setup setup-demo
 
 help:
 	@echo "make demo         compile, change, run and compare a sample, open it; without a display write pictures"
@@ -18,6 +18,7 @@ help:
 	@echo "make check        format, lint, types, imports and the fast tests (under two minutes)"
 	@echo "make bench        measure speed, side by side with the stock tool"
 	@echo "make fuzz N=20000 feed damaged files to every reader"
+	@echo "make zoo          compile and run real architectures, write docs/models.md (hours; ZOO=NAME for some)"
 	@echo "make screenshots  write the pictures in docs/images"
 	@echo "make wheel        build the wheel into dist/"
 	@echo "make format       let ruff format and sort the sources"
@@ -58,6 +59,10 @@ fuzz: setup
 	$(BIN)/python -m tests.fuzz --cases $(N)
 	$(BIN)/python -m tests.fuzz.payloads --cases $(N)
 
+zoo:
+	@$(PYTHON) .ci/setup.py --venv $(VENV) --extras interop,dev,zoo
+	$(BIN)/python -m tests.zoo $(ZOO)
+
 screenshots: setup
 	$(BIN)/python -m devtools_app.screenshots docs/images
 
@@ -65,5 +70,5 @@ wheel: setup
 	$(BIN)/hatchling build -t wheel
 
 clean:
-	rm -rf $(VENV) build dist demo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist demo-output zoo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,145 @@
+"""The page docs/models.md of what was found for each architecture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tests.zoo.models import MODELS
+
+HEAD = """# Real architectures
+
+Networks of torchvision, timm and transformers, and small ones of the same kinds, with random
+weights: compiled in four ways, run on both XNNPACK engines and on the stock runtime, compared with
+what the stock compiler makes. `make zoo` measures what was not measured yet, and writes this page.
+
+- *Nodes*: partitions / delegated nodes / other nodes in float32, as `get_delegation_info` of each
+  tool counts them; *dynamic* and *static* are the same of our int8 programs.
+- *Error*: the largest difference from eager mode as a part of the largest value. Portable kernels /
+  XNNPACK by torch / XNNPACK by its own kernels (`native`) / the stock runtime with our program.
+- *Int8 agreement*: the same between our engines and the stock runtime. Dynamic by torch / dynamic
+  by `native` / static by torch / static by `native`.
+- *Gap*: outputs compared / all outputs, of the delegated float32, dynamic and static program, each
+  against its own record. (!): something leaves the tolerance by itself.
+- *Memory*: least / planned KiB of the portable program.
+
+"""
+_TITLES = (
+    "model",
+    "nodes",
+    "stock nodes",
+    "KiB / stock",
+    "dynamic",
+    "static",
+    "error",
+    "int8 agreement",
+    "gap",
+    "memory",
+)
+
+
+def write_page(results: Path, page: Path) -> list[str]:
+    """Write the page; return what is wrong with any model."""
+    rows, wrong = [], []
+    for name in MODELS:
+        found = read(results / name)
+        rows.append(row(name, found))
+        wrong += [f"{name}: {line}" for line in problems(found)]
+    lines = [_TITLES, ["---"] * len(_TITLES), *rows]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    listed = "\n".join(f"- {line}" for line in wrong) or "Nothing."
+    page.write_text(f"{HEAD}{table}\n\n## What is wrong\n\n{listed}\n", "utf-8")
+    return wrong
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """Return what both sides left of a model."""
+    found = {"ours": {}, "stock": {}}
+    for side in found:
+        path = folder / f"{side}.json"
+        found[side] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+def row(name: str, found: dict[str, Any]) -> list[str]:
+    """Return the cells of a model."""
+    ours, stock = found["ours"], found["stock"]
+    ways = {way: ours.get(way, {}) for way in ("portable", "float", "dynamic", "static")}
+    errors = [
+        ways["portable"].get("error_of", {}).get("torch"),
+        ways["float"].get("error_of", {}).get("torch"),
+        ways["float"].get("error_of", {}).get("native"),
+        stock.get("float", {}).get("eager"),
+    ]
+    agreement = [
+        stock.get(way, {}).get(engine)
+        for way in ("dynamic", "static")
+        for engine in ("torch", "native")
+    ]
+    sizes = [ways["float"].get("bytes"), stock.get("stock", {}).get("bytes")]
+    plan = ways["portable"].get("memory", {})
+    return [
+        name,
+        counts(ways["float"]),
+        counts(stock.get("stock", {})),
+        "/".join("–" if size is None else f"{size / 1024:.0f}" for size in sizes),
+        counts(ways["dynamic"]),
+        counts(ways["static"]),
+        amounts(errors),
+        amounts(agreement),
+        " ".join(gap_cell(ways[way].get("gap", {})) for way in ("float", "dynamic", "static")),
+        "/".join(f"{plan[key] / 1024:.0f}" for key in ("least", "planned") if key in plan) or "–",
+    ]
+
+
+def counts(found: dict[str, Any]) -> str:
+    if "delegation" in found:
+        return "/".join(str(count) for count in found["delegation"])
+    return "refused" if "error" in found else "–"
+
+
+def amounts(values: Iterable[float | None]) -> str:
+    return "/".join(
+        "–" if value is None else "0" if value == 0 else f"{value:.0e}" for value in values
+    )
+
+
+def gap_cell(found: dict[str, Any]) -> str:
+    if "outputs" not in found:
+        return "–"
+    mark = " (!)" if found["first_divergence"] else ""
+    return f"{found['compared']}/{found['outputs']}{mark}"
+
+
+def problems(found: dict[str, Any]) -> list[str]:
+    """Return what is wrong: errors, gaps, memory, and numbers that are far from the others."""
+    lines: list[str] = []
+    for way, one in found["ours"].items():
+        if "error" in one:
+            lines.append(f"{way}: {one['error']}")
+            continue
+        lines += [
+            f"{way}: plan {row[2]:,} B below {max(row):,} B" for row in one["memory"]["broken"]
+        ]
+        gap = one["gap"]
+        if "error" in gap:
+            lines.append(f"{way}: no gap: {gap['error']}")
+        elif gap["first_divergence"]:
+            lines.append(f"{way}: gap: {gap['first_divergence']}")
+        limit = 1e-5 if way in ("portable", "float") else 0.1
+        lines += [
+            f"{way}: {engine} is off by {error:.1e} of the largest value"
+            for engine, error in one["error_of"].items()
+            if not error <= limit
+        ]
+    for way, one in found["stock"].items():
+        if "error" in one:
+            what = "the stock compiler" if way == "stock" else f"{way}: the stock runtime"
+            lines.append(f"{what}: {one['error']}")
+        elif not one.get("native", 0) <= 1e-4:
+            lines.append(f"{way}: native is {one['native']:.1e} from the stock runtime")
+    if not found["ours"]:
+        lines.append("not measured")
+    return lines

@@ -1,0 +1,64 @@
+"""Every architecture compiles and runs as in eager mode and as on the stock runtime."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.zoo.__main__ import measure
+from tests.zoo.models import MODELS
+from tests.zoo.table import problems, read, row, write_page
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(2000)]
+
+# aten::histc is no core operator and no runtime has a kernel for it.
+REFUSED = {"mixtral": ("portable", "float", "dynamic", "static", "the stock compiler")}
+
+
+def measured(name: str, folder: Path) -> list[str]:
+    options = argparse.Namespace(results=folder, timeout=900.0)
+    for side in ("ours", "stock"):
+        assert measure(side, name, options) == "done"
+    refused = REFUSED.get(name, ())
+    return [one for one in problems(read(folder / name)) if one.split(":")[0] not in refused]
+
+
+@pytest.mark.zoo
+@pytest.mark.parametrize("name", MODELS)
+def test_architecture(name: str, tmp_path: Path) -> None:
+    assert measured(name, tmp_path) == []
+
+
+def test_model_without_packages_is_measured_whole(tmp_path: Path) -> None:
+    assert measured("moe", tmp_path) == []
+    found = read(tmp_path / "moe")
+    assert set(found["ours"]) == {"portable", "float", "dynamic", "static"}
+    assert set(found["ours"]["static"]["error_of"]) == {"torch", "native"}
+    assert found["ours"]["float"]["delegation"][1] >= found["stock"]["stock"]["delegation"][1]
+    assert all("–" not in cell for cell in row("moe", found))
+
+
+def test_page_names_what_is_wrong(tmp_path: Path) -> None:
+    broken = {
+        "bytes": 10,
+        "delegation": [1, 2, 3],
+        "memory": {"least": 64, "peak": 64, "planned": 32, "broken": [[64, 64, 32]]},
+        "error_of": {"torch": 1e-3, "native": float("nan")},
+        "gap": {"outputs": 3, "compared": 2, "first_divergence": "add (instruction 1)"},
+    }
+    (tmp_path / "moe").mkdir()
+    (tmp_path / "moe" / "ours.json").write_text(json.dumps({"float": broken}))
+    (tmp_path / "moe" / "stock.json").write_text(json.dumps({"float": {"error": "no"}}))
+    wrong = write_page(tmp_path, tmp_path / "models.md")
+    assert [line for line in wrong if line.startswith("moe: ")] == [
+        "moe: float: plan 32 B below 64 B",
+        "moe: float: gap: add (instruction 1)",
+        "moe: float: torch is off by 1.0e-03 of the largest value",
+        "moe: float: native is off by nan of the largest value",
+        "moe: float: the stock runtime: no",
+    ]
+    assert len(wrong) == 5 + len(MODELS) - 1
+    assert "| moe | 1/2/3 | – | 0/– |" in (tmp_path / "models.md").read_text("utf-8")
