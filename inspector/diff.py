@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inspector.delegation import analyse_delegation
-from inspector.diff_change import Change
+from inspector.diff_change import MOST_SAMPLES, Change
 from inspector.diff_data import bundled_changes, named_data_changes, tensor_changes
 from inspector.diff_nodes import node_alignment, node_changes
 from inspector.diff_program import instruction_alignment, program_changes
@@ -43,15 +43,21 @@ _MEASURED = ("pte", "ptd", "bpte")
 
 
 @identity_cache
-def diff_sessions(old: Session, new: Session) -> tuple[Change, ...]:
-    """Return all differences, area by area."""
+def diff_sessions(old: Session, new: Session, samples: int = MOST_SAMPLES) -> tuple[Change, ...]:
+    """Return all differences, area by area.
+
+    Args:
+        old: on the one side
+        new: on the other
+        samples: elements that differ to list of each tensor, at most
+    """
     both = [name for name in old.methods if name in new.methods]
     found = [*_files(old, new), *_methods(old, new)]
     for method in both:
         found += program_changes(old, new, method)
         found += node_changes(old, new, method)
         found += _memory(old, new, method)
-        found += tensor_changes(old, new, method)
+        found += tensor_changes(old, new, method, samples)
     found += _delegation(old, new)
     found += named_data_changes(old, new)
     found += bundled_changes(old, new)

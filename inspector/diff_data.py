@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from inspector.diff_change import Change
+from inspector.diff_change import MOST_SAMPLES, Change, Sample
 from inspector.graph_diff import align
 from inspector.session import Session
 from inspector.statistics import has_numbers
@@ -20,17 +20,25 @@ from schema.scalar_type import scalar_type, to_float64
 _PIECE = 1 << 22  # elements
 
 
-def tensor_changes(old: Session, new: Session, method: str) -> list[Change]:
+def tensor_changes(
+    old: Session, new: Session, method: str, samples: int = MOST_SAMPLES
+) -> list[Change]:
     """Return the differences of a method's stored tensors.
 
     Those with a name are compared by name, the others in the order of their types and shapes.
+
+    Args:
+        old: on the one side
+        new: on the other
+        method: name
+        samples: elements that differ to list of each tensor, at most
     """
     before, after = stored_tensors(old, method), stored_tensors(new, method)
     pairs, gone, come = _paired(before, after)
     return [
         *(Change("tensors", _title(method, one), "stored", None) for one in gone),
         *(Change("tensors", _title(method, one), None, "stored") for one in come),
-        *(change for one, two in pairs for change in _tensor_pair(method, one, two)),
+        *(change for one, two in pairs for change in _tensor_pair(method, one, two, samples)),
     ]
 
 
@@ -86,7 +94,7 @@ def _title(method: str, one: StoredTensor) -> str:
     return f"{method} {one.name} {one.dtype} {list(one.sizes)}"
 
 
-def _tensor_pair(method: str, one: StoredTensor, two: StoredTensor) -> list[Change]:
+def _tensor_pair(method: str, one: StoredTensor, two: StoredTensor, samples: int) -> list[Change]:
     what = f"{method} {one.name}"
     if _shape(one) != _shape(two):
         kinds = [f"{tensor.role} {tensor.dtype} {list(tensor.sizes)}" for tensor in (one, two)]
@@ -100,10 +108,12 @@ def _tensor_pair(method: str, one: StoredTensor, two: StoredTensor) -> list[Chan
         return [Change("tensors", title, there[0], there[1], counts=False, note=note)]
     if one.data == two.data:
         return []
-    found = _compare(one.data, two.data, one.code)
+    found = _compare(one.data, two.data, one.code, max(samples, 1))
     if found is None:
         return [Change("tensors", _title(method, one), "bytes", "other bytes")]
-    return [Change("tensors", _title(method, one), found.old, found.new, note=found.words())]
+    first, kept = found.samples[0], tuple(found.samples[:samples])
+    title = _title(method, one)
+    return [Change("tensors", title, first.old, first.new, note=found.words(), samples=kept)]
 
 
 @dataclass(slots=True)
@@ -114,8 +124,7 @@ class _Numbers:
     different: int = 0
     largest: float = 0.0
     total: float = 0.0
-    old: float | None = None
-    new: float | None = None
+    samples: list[Sample] = field(default_factory=list[Sample])
 
     def words(self) -> str:
         mean = self.total / self.count if self.count else 0.0
@@ -125,7 +134,7 @@ class _Numbers:
         )
 
 
-def _compare(old: memoryview, new: memoryview, code: int) -> _Numbers | None:
+def _compare(old: memoryview, new: memoryview, code: int, samples: int) -> _Numbers | None:
     """Compare elements piece by piece; None where they are no numbers or have no difference."""
     item = scalar_type(code).item_bytes
     if not has_numbers(code) or len(old) != len(new) or len(old) % item:
@@ -148,9 +157,9 @@ def _compare(old: memoryview, new: memoryview, code: int) -> _Numbers | None:
         finite = gaps[np.isfinite(gaps)]
         found.largest = max(found.largest, float(finite.max(initial=0.0)))
         found.total += float(finite.sum())
-        if found.old is None and unequal.any():
-            first = int(np.argmax(unequal))
-            found.old, found.new = float(one[first]), float(two[first])
+        places = np.flatnonzero(unequal)[: samples - len(found.samples)].tolist()
+        start = at // item
+        found.samples += [Sample(start + i, float(one[i]), float(two[i])) for i in places]
     return found if found.different else None
 
 

@@ -110,6 +110,14 @@ def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram
     return file.encode(bundled_program.serialize_to_schema())
 
 
+def deserialize_from_flatbuffer_to_bundled_program(flatbuffer: bytes) -> file.BundledProgram:
+    """Return the tables of a ``.bpte`` file, as ``BundledProgram.serialize_to_schema`` gives them.
+
+    Raises: FormatError if the bytes are those of something else
+    """
+    return file.decode(flatbuffer)
+
+
 def _bytes_of(program: HasBuffer | None, path: str | Path | None) -> bytes:
     if program is not None:
         return bytes(program.buffer)

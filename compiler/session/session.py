@@ -220,9 +220,12 @@ class ExportSession:
         return self.get_executorch_program_manager().get_etrecord()
 
     def save_to_pte(self, output_name: str) -> None:
-        """Write the program file; ``.pte`` is added to a name without it."""
+        """Write the program file; ``.pte`` is added to a name without it.
+
+        Raises: AssertionError for an empty name, as documented; OSError
+        """
         if not output_name:
-            raise ValueError("Need a valid output name")
+            raise AssertionError("Need a valid output name")
         path = output_name if output_name.endswith(".pte") else f"{output_name}.pte"
         self.get_executorch_program_manager().save(path)
 

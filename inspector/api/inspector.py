@@ -16,6 +16,7 @@ from inspector.api.event_block import EventBlock
 from inspector.api.naming import Naming
 from inspector.api.pandas_bridge import DataFrame, joined
 from inspector.api.tables import printable, show
+from inspector.api.tensorboard import write_tensorboard
 from inspector.api.tensors import WritableBuffer
 from inspector.api.time_scale import TimeScale, as_time_scale, divisor
 from inspector.api.trace_events import Clock, TimeConverter, TraceEvents
@@ -172,6 +173,44 @@ class Inspector:
         """
         events = (event for block in self.event_blocks for event in block.events)
         return float(sum(_mean(event) for event in events if _is_of_module(event, module_name)))
+
+    def get_op_list(
+        self, event_block: str, show_delegated_ops: bool | None = True
+    ) -> dict[str, list[Event]]:
+        """Return the events of each operator, those of recorded graphs, in the order of the run.
+
+        An event that stands for several operators is in the list of each. Events whose operators
+        no file names are not in it, and neither is OPERATOR_CALL, which holds its kernel's event.
+
+        Args:
+            event_block: name of a block, such as ``Execute``; all blocks of this name count
+            show_delegated_ops: with calls of delegates and what happened inside them
+
+        Raises: ValueError naming the blocks there are
+        """
+        blocks = [block for block in self.event_blocks if block.name == event_block]
+        if not blocks:
+            names = ", ".join(dict.fromkeys(block.name for block in self.event_blocks)) or "none"
+            raise ValueError(f"block {event_block!r} not found; there are {names}")
+        found: dict[str, list[Event]] = {}
+        for event in (event for block in blocks for event in block.events):
+            delegated = event.is_delegated_op or event.delegate_backend_name is not None
+            if event.name != _KERNEL_SCOPE and (show_delegated_ops or not delegated):
+                for name in dict.fromkeys(event.op_types):
+                    found.setdefault(name, []).append(event)
+        return found
+
+    def write_tensorboard_artifact(self, path: str | os.PathLike[str]) -> None:
+        """Write a file that TensorBoard opens; ``etscope trace`` writes one for Perfetto.
+
+        It has the mean duration of each event and of each operator as scalars, and a table.
+
+        Args:
+            path: of the folder of runs, the ``--logdir`` of TensorBoard; made if it is not there
+
+        Raises: OSError
+        """
+        write_tensorboard(path, self.event_blocks)
 
     def get_exported_program(self, graph: str | None = None) -> Any:  # noqa: ANN401 - see below
         """Return a recorded program as a torch.export.ExportedProgram; this loads torch.

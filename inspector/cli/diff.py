@@ -10,7 +10,8 @@ from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandErr
 from inspector.cli.options import add_output, add_reading, open_files
 from inspector.comparing.alignment import GraphAlignment
 from inspector.comparing.content import change_content
-from inspector.diff import Change, diff_sessions, instruction_alignment, node_alignment
+from inspector.diff import diff_sessions, instruction_alignment, node_alignment
+from inspector.diff_change import MOST_SAMPLES, Change
 from inspector.session import Session
 from schema.errors import Issue, Severity
 
@@ -25,6 +26,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("new", metavar="B", nargs="?", help=what)
     parser.add_argument("--base", nargs="+", metavar="FILE", default=[], help="instead of A")
     parser.add_argument("--new", dest="news", nargs="+", metavar="FILE", default=[], help="of B")
+    parser.add_argument(
+        "--max-samples",
+        type=int,
+        metavar="N",
+        help=f"list the first N elements that differ of each tensor; JSON has {MOST_SAMPLES}",
+    )
     parser.add_argument("--all", action="store_true", help=f"more than {_MOST} lines of text")
     add_reading(parser)
     add_output(parser)
@@ -37,7 +44,8 @@ def run(options: Namespace) -> Answer:
     old = open_files(options, first, strict=True)
     new = open_files(options, second, strict=True)
     _refuse_unknown(wanted, (old, new))
-    changes = [change for change in diff_sessions(old, new) if _is_of(change, wanted, (old, new))]
+    found = diff_sessions(old, new, _most_samples(options.max_samples))
+    changes = [change for change in found if _is_of(change, wanted, (old, new))]
     different = [change for change in changes if change.counts]
     data = {
         "different": bool(different),
@@ -49,12 +57,14 @@ def run(options: Namespace) -> Answer:
         words = "A and B have no kind of file in common"
         issues.append(Issue(Severity.WARNING, old.name, words))
     shown = changes if options.all or options.format != "text" else changes[:_MOST]
-    table = Table("", _COLUMNS, [_cells(change) for change in shown])
+    tables = [Table("", _COLUMNS, [_cells(change) for change in shown])]
+    if options.max_samples:
+        tables.append(Table("elements that differ", _SAMPLES, _samples(shown)))
     lines = _lines(old, new, different)
     if len(shown) < len(changes):
         lines.append(f"{len(changes) - len(shown)} more; --all shows them")
     return Answer(
-        data, lines=lines, tables=(table,), issues=issues, code=JUDGED if different else FINE
+        data, lines=lines, tables=tuple(tables), issues=issues, code=JUDGED if different else FINE
     )
 
 
@@ -66,6 +76,23 @@ _COLUMNS = (
     Column("B − A"),
     Column("note"),
 )
+
+
+_SAMPLES = (Column("tensor"), Column("element", "count"), Column("A"), Column("B"))
+
+
+def _most_samples(wanted: int | None) -> int:
+    if wanted is not None and wanted < 0:
+        raise CommandError(f"--max-samples takes a count of elements, found {wanted}", USAGE)
+    return MOST_SAMPLES if wanted is None else wanted
+
+
+def _samples(changes: list[Change]) -> list[tuple[object, ...]]:
+    return [
+        (change.what, each.at, f"{each.old:.9g}", f"{each.new:.9g}")
+        for change in changes
+        for each in change.samples
+    ]
 
 
 def _sides(options: Namespace) -> tuple[list[str], list[str]]:

@@ -121,6 +121,7 @@ def change_content(change: Change) -> dict[str, Any]:
         "unit": change.unit or None,
         "counts": change.counts,
         "note": change.note or None,
+        "samples": [{"at": each.at, "old": each.old, "new": each.new} for each in change.samples],
     }
 
 

@@ -53,6 +53,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     (
         "executorch.devtools.bundled_program.serialize",
         "runtime.bundled",
+        "deserialize_from_flatbuffer_to_bundled_program "
         "serialize_from_bundled_program_to_flatbuffer",
     ),
     ("executorch.devtools.etrecord", "inspector", "ETRecord generate_etrecord parse_etrecord"),

@@ -59,6 +59,8 @@ def test_module_goes_through_all_stages_to_a_file(tmp_path: Path) -> None:
     assert all("duration_ms" in a.context for a in session.get_stage_artifacts().values())
     assert _operators(session) == ["aten::add", "aten::relu"]
     session.save_to_pte(str(tmp_path / "sums"))
+    with pytest.raises(AssertionError, match="Need a valid output name"):
+        session.save_to_pte("")
     assert (tmp_path / "sums.pte").read_bytes() == session.get_pte_buffer()
     assert session.get_example_input() is _INPUTS[0]
     assert session.get_exported_program().graph

@@ -8,11 +8,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.diff import AREAS, Change, diff_sessions, instruction_alignment
+from inspector.diff import AREAS, diff_sessions, instruction_alignment
+from inspector.diff_change import Change
 from inspector.graph_diff import Alignment, align
 from inspector.load import load_session
 from inspector.session import Session
@@ -154,6 +156,39 @@ def test_other_weight_says_how_much_it_differs(tmp_path: Path) -> None:
     assert change.area == "tensors"
     assert change.new == 64.0
     assert change.note.startswith("1 of 216 elements differ")
+
+
+@pytest.mark.parametrize("places", [(0,), (3, 4, 200), tuple(range(0, 216, 9))])
+@pytest.mark.parametrize("most", [0, 2, 10, 500])
+def test_samples_are_the_first_elements_that_differ(
+    places: tuple[int, ...], most: int, tmp_path: Path
+) -> None:
+    program = _program(PORTABLE)
+    tensors = [e.val for e in program.plans[0].values if isinstance(e.val, m.Tensor)]
+    stored = program.constant_data(next(t for t in tensors if t.data_buffer_idx))
+    assert stored is not None
+    numbers = np.frombuffer(stored, dtype=np.float32).copy()
+    before = numbers.copy()
+    numbers[list(places)] += np.float32(2.5)
+    data = (PORTABLE / "model.pte").read_bytes().replace(bytes(stored), numbers.tobytes())
+    path = tmp_path / "new.pte"
+    path.write_bytes(data)
+    sides = load_session([PORTABLE / "model.pte"]), load_session([path])
+    (change,) = [change for change in diff_sessions(*sides, most) if change.counts]
+    wanted = [(at, float(before[at]), float(numbers[at])) for at in places[:most]]
+    assert [(each.at, each.old, each.new) for each in change.samples] == wanted
+    assert (change.old, change.new) == (float(before[places[0]]), float(numbers[places[0]]))
+    files = (PORTABLE / "model.pte", path, "--max-samples", most)
+    answer = run("diff", *files, "--format", "json")
+    assert answer.code == 1
+    (counted,) = [each for each in valid(answer, "diff")["data"]["changes"] if each["counts"]]
+    assert [tuple(each.values()) for each in counted["samples"]] == wanted
+    assert ("elements that differ" in run("diff", *files).out.splitlines()) == bool(most)
+
+
+def test_negative_count_of_samples_is_refused() -> None:
+    path = PORTABLE / "model.pte"
+    assert run("diff", path, path, "--max-samples", -1).code == 2
 
 
 def test_instruction_alignment_keeps_what_both_call() -> None:

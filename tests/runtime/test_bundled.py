@@ -14,6 +14,7 @@ from runtime.bundled import (
     BundledProgram,
     MethodTestCase,
     MethodTestSuite,
+    deserialize_from_flatbuffer_to_bundled_program,
     serialize_from_bundled_program_to_flatbuffer,
 )
 from runtime.verify import (
@@ -24,6 +25,7 @@ from runtime.verify import (
     verify_method_outputs,
 )
 from schema import bundled, etdump
+from schema.errors import FormatError
 from tests.runtime.samples import folder, inputs_of, load
 
 pytestmark = pytest.mark.slow
@@ -48,6 +50,17 @@ def _bundle(wrong: bool = False) -> bytes:
     return serialize_from_bundled_program_to_flatbuffer(
         BundledProgram(None, [suite], pte_file_path=MODEL)
     )
+
+
+def test_tables_come_back_from_the_bytes() -> None:
+    suite = MethodTestSuite("forward", _cases(wrong=False))
+    made = BundledProgram(None, [suite], pte_file_path=MODEL)
+    data = serialize_from_bundled_program_to_flatbuffer(made)
+    found = deserialize_from_flatbuffer_to_bundled_program(data)
+    assert found == made.serialize_to_schema()
+    assert found.program == MODEL.read_bytes()
+    with pytest.raises(FormatError):
+        deserialize_from_flatbuffer_to_bundled_program(b"no program")
 
 
 def test_bundle_runs_and_passes() -> None:
