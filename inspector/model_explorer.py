@@ -28,11 +28,12 @@ def model_explorer(
                 issues.append(Issue(Severity.ERROR, title, str(error)))
                 continue
             if graph is not None:
-                graphs.append(_graph(title, graph))
+                graphs.append(explorer_graph(title, graph))
     return {"label": session.name, "graphs": graphs}, issues
 
 
-def _graph(title: str, graph: ModelGraph) -> dict[str, Any]:
+def explorer_graph(title: str, graph: ModelGraph) -> dict[str, Any]:
+    """Return one graph."""
     incoming: dict[int, list[dict[str, str]]] = {}
     for edge in graph.edges:
         maker = graph.nodes[edge.source]

@@ -106,6 +106,16 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "generate_model_size_information",
     ),
     (
+        "executorch.devtools.visualization",
+        "inspector.compat.visualization",
+        "visualize visualize_with_clusters",
+    ),
+    (
+        "executorch.devtools.visualization.visualization_utils",
+        "inspector.compat.visualization",
+        "visualize visualize_with_clusters",
+    ),
+    (
         "executorch.exir",
         "compiler",
         "EdgeCompileConfig EdgeProgramManager ExecutorchBackendConfig "
