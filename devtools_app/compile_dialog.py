@@ -251,7 +251,7 @@ class CompileDialog(QDialog):
         rows.addRow("Edge config", self._edge_config)
         rows.addRow("Memory planner", self._planner)
         rows.addRow("Constants", self._external)
-        rows.addRow("Quantise", self._quantize)
+        rows.addRow("Quantize", self._quantize)
         calibration = beside(self._calibration, "Choose the inputs", self._choose_calibration)
         rows.addRow("Calibration", calibration)
         rows.addRow("Other modes", self._overrides)
