@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import linecache
 import os
@@ -10,6 +11,7 @@ import sysconfig
 import traceback
 import warnings
 from collections.abc import Mapping
+from types import MethodType
 from typing import Any, cast
 
 import torch
@@ -47,7 +49,7 @@ class TrainingModeWarning(UserWarning):
 
 
 def export(
-    mod: torch.nn.Module | ExportedProgram,
+    mod: torch.nn.Module | ExportedProgram | MethodType,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -58,7 +60,8 @@ def export(
     """Export a module as a graph of ATen operators; the module is not changed.
 
     Args:
-        mod: the module, or a program that was exported before
+        mod: the module, a method of it such as ``module.decode``, or a program that was exported
+            before
         args: positional example inputs, nested as the module takes them
         kwargs: example inputs by name
         dynamic_shapes: by name or by position of the inputs, which dimensions may change and how;
@@ -68,8 +71,8 @@ def export(
 
     Raises: ExportError with the reason and the line of the user's code
     """
-    module = mod.module() if isinstance(mod, ExportedProgram) else mod
-    if not isinstance(module, torch.nn.Module):  # pyright: ignore[reportUnnecessaryIsInstance]
+    module: Any = mod.module() if isinstance(mod, ExportedProgram) else _with_method(mod)
+    if not isinstance(module, torch.nn.Module):
         raise ExportError(f"expected a torch.nn.Module, found {type(mod).__name__}")
     if not isinstance(args, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
         found = type(args).__name__
@@ -89,6 +92,16 @@ def export(
             )
     except Exception as error:
         raise _explained(module, error) from error
+
+
+def _with_method(mod: Any) -> Any:  # noqa: ANN401 - whatever the user gave
+    """Return a module with the same weights whose ``forward`` is a bound method of a module."""
+    owner: Any = getattr(mod, "__self__", None)
+    if not isinstance(mod, MethodType) or not isinstance(owner, torch.nn.Module):
+        return mod
+    other: Any = copy.copy(owner)
+    other.forward = MethodType(mod.__func__, other)
+    return other
 
 
 def _warn_of_training(module: torch.nn.Module) -> None:

@@ -228,3 +228,30 @@ def test_view_cannot_be_preserved_and_a_write_is_warned_of(op: Any) -> None:
         compiler.EdgeCompileConfig(preserve_ops=[op])
     with pytest.warns(UserWarning, match="Preserving the writing operator aten.add_.Tensor"):
         compiler.EdgeCompileConfig(preserve_ops=[torch.ops.aten.add_.Tensor])
+
+
+class Coder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.down, self.up = nn.Linear(4, 2), nn.Linear(2, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.decode(self.encode(x), scale=1.0)
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(x)
+
+    def decode(self, x: torch.Tensor, *, scale: float) -> torch.Tensor:
+        return self.up(x) * scale
+
+
+def test_method_of_a_module_is_exported_with_the_weights_of_the_module() -> None:
+    model = Coder().eval()
+    program = export(model.decode, (torch.ones(3, 2),), {"scale": 2.0})
+    assert {"up.weight", "up.bias"} <= set(program.state_dict)
+    found = program.module()(torch.ones(3, 2), scale=2.0)
+    torch.testing.assert_close(found, model.decode(torch.ones(3, 2), scale=2.0))
+    methods = {"encode": export(model.encode, (torch.ones(3, 4),)), "decode": program}
+    assert sorted(to_edge(methods).to_executorch().methods) == ["decode", "encode"]
+    assert model(torch.ones(3, 4)).shape == (3, 4)  # the module keeps its own forward
