@@ -70,7 +70,7 @@ class ExecutorchProgramManager:
             names = ", ".join(sorted(self.methods))
             raise KeyError(f"no method {method_name!r}; there are {names}")
         planned = self._emitted.planned[method_name]
-        return out_program(self._programs[method_name], planned.steps, planned.plan)
+        return out_program(planned.program, planned.steps, planned.plan)
 
     @property
     def buffer(self) -> bytes:

@@ -23,6 +23,7 @@ from compiler.emit.values import ValueTable, scalar_value
 from compiler.errors import CompileError, PlanError, UnsupportedError, at
 from compiler.memory.blocks import MemoryPlan
 from compiler.memory.lifetimes import Schedule
+from compiler.memory.specs import STATIC, TensorSpec, scalar_type_of
 from compiler.memory.steps import (
     Call,
     Jump,
@@ -39,6 +40,7 @@ from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, aten
 from schema.garbage import uncollected
 from schema.program import model as m
 
+_NO_RESULT = TensorSpec(scalar_type_of(torch.uint8), (0,), (0,), STATIC)
 _SEGMENT, _EXTERNAL = 0, 1  # program.fbs TensorDataLocation
 _NUMBER_KERNELS: dict[Any, tuple[str, str]] = {
     aten.sym_size.int: ("aten::sym_size", "int"),
@@ -354,10 +356,20 @@ class _Emission:
     ) -> list[int]:
         names = [argument.name for argument in target.op._schema.arguments]
         given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
-        made = [self._tensor((node, i)) for i, _ in enumerate(results_of(node))]
+        made = [
+            self._nothing() if value is None else self._tensor((node, place))
+            for place, value in enumerate(results_of(node))
+        ]
         args = self._with_results(given, variant, made)
         single = isinstance(node.meta["val"], torch.Tensor)
         return [*args, made[0] if single else self.table.literal_indices(made)]
+
+    def _nothing(self) -> int:
+        """Return a tensor without elements for a result that a mask leaves out.
+
+        Upstream: exir/emit/_emitter.py, `_get_empty_tensor_evalue`.
+        """
+        return self.table.tensor(_NO_RESULT, 0, None)
 
     def _with_results(
         self, given: Mapping[str, Any], variant: OutVariant, made: list[int]

@@ -22,10 +22,12 @@ class PlannedMethod:
     """What a method does and where its values are.
 
     Attributes:
+        program: what was planned: the edge program, with its trained weights as results
         steps: its instructions and blocks of memory
         plan: the place of each block
     """
 
+    program: ExportedProgram
     steps: Schedule
     plan: MemoryPlan
 
@@ -65,7 +67,9 @@ def plan_methods(
     plans |= _shared(programs, config, schedules, plans)
     if config.joint_arena:
         plans = _joint(plans)
-    return {name: PlannedMethod(schedules[name], plan) for name, plan in plans.items()}
+    return {
+        name: PlannedMethod(programs[name], schedules[name], plan) for name, plan in plans.items()
+    }
 
 
 def _shares(options: Any) -> bool:  # noqa: ANN401

@@ -109,11 +109,14 @@ class OutGraph:
         self, graph: torch.fx.Graph, node: torch.fx.Node, variant: OutVariant
     ) -> dict[str, Any]:
         outs = [formal for formal in variant.arguments if formal.is_out]
-        made: list[torch.fx.Node] = []
-        for index, _ in enumerate(results_of(node)):
+        made: list[torch.fx.Node | None] = []
+        for index, value in enumerate(results_of(node)):
+            if value is None:  # a mask leaves it out
+                made.append(None)
+                continue
             spec = self._spec((node, index))
             one = graph.call_function(alloc, ((tuple(spec.shape), spec.dtype),))
-            one.meta = {"spec": spec, "val": results_of(node)[index]}
+            one.meta = {"spec": spec, "val": value}
             made.append(one)
         if len(outs) == 1 and "List" in outs[0].kind:
             return {outs[0].name: made}
