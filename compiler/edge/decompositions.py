@@ -12,7 +12,7 @@ from torch._decomp import decompositions
 from torch._decomp.decompositions import native_batch_norm_decomposition
 from torch.export import default_decompositions
 
-from compiler.edge import kernel_limits, outside_core
+from compiler.edge import complex_numbers, kernel_limits, outside_core
 from compiler.untyped import aten, native
 
 Rule = Callable[..., Any]
@@ -98,6 +98,7 @@ def _remainder(x: Any, other: Any) -> Any:  # noqa: ANN401
 
 # native_batch_norm's decomposition is a Python kernel for Autograd, below which templates run.
 _OWN_RULES: dict[Any, Rule] = {
+    **complex_numbers.RULES,
     **kernel_limits.RULES,
     # Core, yet composite: they become their two-dimensional forms, as in the stock compiler.
     aten.adaptive_avg_pool1d.default: aten.adaptive_avg_pool1d.default.decompose,

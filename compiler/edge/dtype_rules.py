@@ -26,8 +26,10 @@ _LETTERS = {
     "f": torch.float32,
     "d": torch.float64,
     "u": torch.uint16,
+    "z": torch.complex64,
 }
 _ALL = "bycsilhgfdu"
+_MOVED = _ALL + "z"  # by kernels that copy elements, or add and multiply complex ones too
 _COMMON = "bycsilhgfd"  # all but uint16
 _NUMBERS = "ycsilhgfd"  # those without bool
 _FLOATS = "hgfd"
@@ -91,6 +93,10 @@ def _float_of(dtype: Dtype) -> Dtype:
     return dtype if dtype.is_floating_point else torch.float32
 
 
+def _length(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
+    return frozenset(torch.float32 if dtype.is_complex else dtype for dtype in _one(dtypes))
+
+
 def _with_number(dtypes: Sequence[Dtype]) -> frozenset[Dtype]:
     # A number beside a whole tensor may make the result floating; beside a bool one, whole.
     own = dtypes[0]
@@ -133,14 +139,19 @@ _BY_OPERATORS: tuple[tuple[str, DtypeRule], ...] = (
     ),
     (
         "alias_copy as_strided_copy cat clone detach_copy lift_fresh_copy repeat select_copy.int "
-        "split_copy.Tensor split_with_sizes_copy stack t_copy transpose_copy.int unbind_copy.int "
-        "view_copy expand_copy permute_copy slice_copy.Tensor squeeze_copy.dim squeeze_copy.dims "
-        "unsqueeze_copy constant_pad_nd fill.Scalar",
+        "t_copy transpose_copy.int view_copy expand_copy permute_copy slice_copy.Tensor "
+        "squeeze_copy.dim squeeze_copy.dims unsqueeze_copy",
+        _rule(_MOVED),
+    ),
+    (
+        "split_copy.Tensor split_with_sizes_copy stack unbind_copy.int constant_pad_nd fill.Scalar",
         _rule(_ALL),
     ),
     ("_log_softmax _softmax gelu glu var.dim elu leaky_relu native_layer_norm", _rule(_FLOATS)),
     ("amax amin pixel_shuffle sign tril", _rule(_COMMON)),
-    ("abs neg relu mm bmm addmm hardtanh", _rule(_NUMBERS)),
+    ("neg relu mm addmm hardtanh", _rule(_NUMBERS)),
+    ("bmm", _rule(_NUMBERS + "z")),
+    ("abs", _rule(_NUMBERS + "z", _length)),
     ("ceil floor round", _rule(_NUMBERS + "u")),
     ("avg_pool2d", _rule("l" + _FLOATS)),
     ("bitwise_not", _rule("bycsil")),
@@ -157,8 +168,9 @@ _BY_OPERATORS: tuple[tuple[str, DtypeRule], ...] = (
     ("any", _rule(_ALL, lambda d: _set("y") if d[0] == torch.uint8 else _set("b"))),
     ("argmax argmin", _rule(_NUMBERS, _always("l"))),
     ("nonzero", _rule(_COMMON, _always("l"))),
-    ("add.Tensor mul.Tensor minimum maximum", _rule(_ALL, _promoted)),
-    ("sub.Tensor", _rule(_NUMBERS + "u", _promoted)),
+    ("add.Tensor mul.Tensor", _rule(_MOVED, _promoted)),
+    ("minimum maximum", _rule(_ALL, _promoted)),
+    ("sub.Tensor", _rule(_NUMBERS + "uz", _promoted)),
     (
         "div.Tensor_mode floor_divide fmod.Tensor pow.Tensor_Tensor remainder.Tensor",
         _rule(_ALL, _promoted_number),
@@ -178,9 +190,10 @@ _BY_OPERATORS: tuple[tuple[str, DtypeRule], ...] = (
     ),
     ("copy select_scatter slice_scatter", _rule(_ALL, src=_ALL)),
     ("fill.Tensor", _rule(_ALL, value=_ALL)),
-    ("embedding", _rule(_ALL, indices="il")),
-    ("index_select", _rule(_ALL, index="il")),
-    ("index.Tensor index_put", _rule(_COMMON, indices="byil")),
+    ("embedding", _rule(_MOVED, indices="il")),
+    ("index_select", _rule(_MOVED, index="il")),
+    ("index.Tensor", _rule(_COMMON + "z", indices="byil")),
+    ("index_put", _rule(_COMMON, indices="byil")),
     ("masked_fill.Scalar", _rule(_COMMON, mask="b")),
     ("scatter_add", _rule(_COMMON, index="l")),
     ("where.self", _rule(_ALL, _promoted, condition="by")),
@@ -189,7 +202,7 @@ _BY_OPERATORS: tuple[tuple[str, DtypeRule], ...] = (
     ("max_pool2d_with_indices", _rule(_NUMBERS, fixed="l")),
     ("_to_copy full_like", _rule(_ALL, _always(_ALL))),
     ("cumsum", _rule(_ALL, _always(_NUMBERS))),
-    ("sum.dim_IntList", _rule(_ALL, _always(_COMMON))),
+    ("sum.dim_IntList", _rule(_MOVED, _always(_COMMON + "z"))),
     ("mean.dim", _rule(_ALL, _always(_FLOATS))),
     ("arange arange.start_step", _rule(_ALL, _always(_NUMBERS))),
     ("empty.memory_format ones zeros full scalar_tensor", _rule(_ALL, _always(_ALL))),

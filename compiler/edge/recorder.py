@@ -235,7 +235,7 @@ class Recorder(DispatchMode):
 
     def _as_tensor(self, value: Any, dtype: torch.dtype | None) -> Any:  # noqa: ANN401
         """Return what stands for a number where the operator wants a tensor."""
-        if isinstance(value, (bool, int, float)):
+        if isinstance(value, (bool, int, float, complex)):
             return Scalar(value, dtype)
         if not isinstance(value, SYMBOLIC):
             return value

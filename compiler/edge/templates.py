@@ -29,7 +29,7 @@ class Made:
 class Scalar:
     """A number that becomes a constant tensor; None lets its Python type choose the dtype."""
 
-    value: bool | int | float
+    value: bool | int | float | complex
     dtype: torch.dtype | None
 
 

@@ -1,0 +1,108 @@
+"""Complex tensors, made of what the stock kernels can do with them.
+
+Those kernels move complex numbers and add, subtract and multiply them where the sizes are equal;
+they neither broadcast them nor make them of pairs of floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import torch
+
+from compiler.untyped import aten
+
+
+_torch = cast("Any", torch)
+
+
+def _of_parts(real: Any, imaginary: Any) -> Any:  # noqa: ANN401
+    """Return ``real + imaginary * 1j``; an infinite imaginary part makes the real one NaN."""
+    dtype = torch.complex128 if real.dtype == torch.float64 else torch.complex64
+    turned = aten._to_copy.default(imaginary, dtype=dtype)
+    turned = aten.mul.Tensor(turned, _filled(1j, turned))
+    return aten.add.Tensor(aten._to_copy.default(real, dtype=dtype), turned)
+
+
+def _filled(value: complex, like: Any) -> Any:  # noqa: ANN401
+    """Return a tensor of one complex number in the sizes of another; there is no such ``full``."""
+    nothing = aten._to_copy.default(aten.scalar_tensor.default(0.0), dtype=like.dtype)
+    return aten.expand.default(aten.add.Tensor(nothing, value), [*like.shape])
+
+
+def _view_as_complex(x: Any) -> Any:  # noqa: ANN401
+    return _of_parts(aten.select.int(x, -1, 0), aten.select.int(x, -1, 1))
+
+
+def _complex(real: Any, imaginary: Any) -> Any:  # noqa: ANN401
+    return _of_parts(*_torch.broadcast_tensors(real, imaginary))
+
+
+def _polar(length: Any, angle: Any) -> Any:  # noqa: ANN401
+    turned = aten.mul.Tensor(length, aten.cos.default(angle))
+    return _of_parts(turned, aten.mul.Tensor(length, aten.sin.default(angle)))
+
+
+def _conj(x: Any) -> Any:  # noqa: ANN401
+    if not x.is_complex():
+        return NotImplemented
+    pair = aten.view_as_real.default(x)
+    return _of_parts(aten.select.int(pair, -1, 0), aten.neg.default(aten.select.int(pair, -1, 1)))
+
+
+def _neg(x: Any) -> Any:  # noqa: ANN401
+    return aten.sub.Tensor(_filled(0j, x), x) if x.is_complex() else NotImplemented
+
+
+def _mm(a: Any, b: Any) -> Any:  # noqa: ANN401
+    if not a.is_complex():
+        return NotImplemented
+    batched = aten.bmm.default(aten.unsqueeze.default(a, 0), aten.unsqueeze.default(b, 0))
+    return aten.squeeze.dim(batched, 0)
+
+
+def _split(x: Any, sizes: Sequence[Any], dim: int = 0) -> Any:  # noqa: ANN401
+    """Return slices: the kernel that splits takes no complex numbers."""
+    if not x.is_complex():
+        return NotImplemented
+    parts: list[Any] = []
+    start: Any = 0
+    for size in sizes:
+        parts.append(aten.slice.Tensor(x, dim, start, start + size))
+        start = start + size
+    return parts
+
+
+def _spread(op: Any) -> Callable[..., Any]:  # noqa: ANN401
+    """Return a rule that gives both operands of one operator the same sizes."""
+
+    def rule(a: Any, b: Any, **options: Any) -> Any:  # noqa: ANN401
+        tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
+        if not tensors or not (a.is_complex() or b.is_complex()) or a.dim() * b.dim() == 0:
+            return NotImplemented
+        sizes: list[Any] = [*_torch.broadcast_shapes(a.shape, b.shape)]
+        shown = [str(size) for size in sizes]
+        if shown == [str(n) for n in a.shape] == [str(n) for n in b.shape]:
+            return NotImplemented
+        return op(*(_expanded(one, sizes, shown) for one in (a, b)), **options)
+
+    return rule
+
+
+def _expanded(x: Any, sizes: Sequence[Any], shown: Sequence[str]) -> Any:  # noqa: ANN401
+    return x if [str(n) for n in x.shape] == shown else aten.expand.default(x, sizes)
+
+
+RULES: dict[Any, Callable[..., Any]] = {
+    aten._conj.default: _conj,
+    aten.add.Tensor: _spread(aten.add.Tensor),
+    aten.complex.default: _complex,
+    aten.mm.default: _mm,
+    aten.mul.Tensor: _spread(aten.mul.Tensor),
+    aten.neg.default: _neg,
+    aten.polar.default: _polar,
+    aten.split_with_sizes.default: _split,
+    aten.sub.Tensor: _spread(aten.sub.Tensor),
+    aten.view_as_complex.default: _view_as_complex,
+}
