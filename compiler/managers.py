@@ -17,7 +17,7 @@ from compiler.errors import CompileError
 from compiler.lowering import calls_of, delegate, edge_of, lower_for, transforming
 from compiler.partition.flows import partitioners_by_method
 from compiler.partition.verdicts import verdicts_of
-from compiler.passes.pipeline import transform_methods
+from compiler.passes.pipeline import completed, transform_methods
 from compiler.passes.table import passes_before_planning
 from compiler.program_manager import ExecutorchProgramManager, asked_for
 from compiler.record.record import ETRecord
@@ -162,7 +162,7 @@ class EdgeProgramManager:
         stages = Stages(observer, cancelled)
         wanted = partitioners_by_method(partitioner, self._programs)
         return EdgeProgramManager(
-            delegate(self._programs, wanted, stages),
+            delegate(_completed(self._programs), wanted, stages),
             self._constants,
             self._config,
             record=self._etrecord,
@@ -174,7 +174,7 @@ class EdgeProgramManager:
     ) -> Mapping[str, ExportedProgram]:
         """Return the programs after the passes of a configuration, which no verifier looks at."""
         unchecked = replace(self._config, _check_ir_validity=False)
-        programs = self._programs
+        programs = _completed(self._programs)
         for passes in passes_before_planning(config):
             programs = transform_methods(programs, passes, unchecked, stages)
         return programs
@@ -238,6 +238,10 @@ def _record(
     record.add_exported_program(exported)
     record.add_edge_dialect_program(lowered)
     return record
+
+
+def _completed(programs: Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
+    return {name: completed(program) for name, program in programs.items()}
 
 
 def _kind(value: Any) -> str:  # noqa: ANN401

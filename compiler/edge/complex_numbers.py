@@ -13,7 +13,6 @@ import torch
 
 from compiler.untyped import aten
 
-
 _torch = cast("Any", torch)
 
 

@@ -12,6 +12,7 @@ from compiler.memory.algorithms import (
     MemoryPlanningAlgorithmSuite,
     apply_result,
 )
+from compiler.memory.graph_specs import specs_to_plan
 from compiler.memory.planners import DEFAULT_PLANNERS, PLANNERS, Planner
 from compiler.memory.tensor_spec import ALIGNMENT, TensorSpec
 from compiler.named import Asked, UnknownNameError, make_named, object_in_file, parse_named
@@ -73,8 +74,17 @@ class MemoryPlanningPass:
         Raises: PlanError if the graph was not made for planning, or the algorithm returns no plan
         """
         specs: set[TensorSpec] | None = graph_module.meta.get(SPECS)
-        if specs is None:
-            raise PlanError("only graphs that to_executorch has made can be planned")
+        if specs is None:  # not made by to_executorch, but by SpecPropPass
+            specs = specs_to_plan(
+                graph_module,
+                graph_signature,
+                inputs=self.alloc_graph_input,
+                outputs=self.alloc_graph_output,
+            )
+            if not specs:
+                raise PlanError(
+                    "no node has a spec in its metadata: run SpecPropPass first, or to_executorch"
+                )
         algorithm = self._algorithm()
         padding = graph_module.meta.get(PADDING, 0)
         result: Any = algorithm(self.alignment, specs, graph_module, graph_signature, padding)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
 
 import torch
 
-from compiler.memory.specs import scalar_type_of
-from schema.scalar_type import tensor_nbytes
+from compiler.errors import PlanError
+from compiler.memory.specs import DYNAMIC_BOUND, STATIC
 
 ALIGNMENT = 16
+
+
+class DeviceType(IntEnum):
+    """Where a tensor lies, as program files number it."""
+
+    CPU = 0
+    CUDA = 1
 
 
 class TensorSpec:
@@ -19,30 +29,94 @@ class TensorSpec:
         scalar_type: dtype of the elements
         shape: upper bounds of the sizes
         dim_order: dimensions, outermost in memory first
-        stride: elements from one index to the next, by dimension
-        shape_dynamism: 0 for static sizes, 1 for bounded ones
+        shape_dynamism: 0 for static sizes, 1 for bounded ones, 2 for unbounded ones
         const: whether its bytes are in the program
+        storage: the bytes of a constant
         alignment: bytes; where it may start
         lifetime: first and last instruction, both inclusive
-        mem_id: number of its arena, None before planning
+        mem_id: number of its planned buffer, None before planning
         mem_obj_id: number of the object it shares with others
-        mem_offset: bytes from the start of its arena, None before planning
+        mem_offset: bytes from the start of its planned buffer, None before planning
+        storage_base: the spec in whose memory it lies, None for memory of its own
+        storage_base_offset: bytes from the start of that memory
+        extra_tensor_info: name and place of data outside of the program
+        device: kind of the device it lies on
+        device_index: number of the device
     """
 
-    def __init__(self, dtype: torch.dtype, shape: Sequence[int], *, const: bool = False) -> None:
+    def __init__(  # noqa: PLR0913 - as documented
+        self,
+        dtype: torch.dtype,
+        shape: Sequence[int],
+        layout: torch.layout = torch.strided,
+        is_sparse: bool = False,
+        const: bool = False,
+        requires_grad: bool = False,
+        extra_tensor_info: Any = None,  # noqa: ANN401 - of the program's tables
+    ) -> None:
         self.scalar_type = dtype
-        self.shape = list(shape)
+        self.shape: list[Any] = list(shape)
         self.const = const
+        self.storage: torch.UntypedStorage | None = None
         self.dim_order: tuple[int, ...] = tuple(range(len(self.shape)))
-        self.shape_dynamism = 0
+        self._stride: tuple[int, ...] | None = None
+        self.shape_dynamism: int = STATIC if all(map(_is_number, self.shape)) else DYNAMIC_BOUND
         self.alignment = ALIGNMENT
-        self.layout = torch.strided
-        self.is_sparse = False
-        self.requires_grad = False
+        self.layout = layout
+        self.is_sparse = is_sparse
+        self.requires_grad = requires_grad
+        self.extra_tensor_info = extra_tensor_info
+        self.device = DeviceType.CPU
+        self.device_index = 0
+        self.init_mem_planning_fields()
+
+    @classmethod
+    def from_tensor(cls, tensor: torch.Tensor, const: bool = False) -> TensorSpec:
+        """Return the spec of a tensor.
+
+        Args:
+            tensor: real or fake
+            const: whether its bytes go into the program, contiguous and without what lies beside
+        """
+        if const:
+            tensor = tensor.contiguous()
+            if tensor.nbytes != tensor.untyped_storage().nbytes():
+                tensor = tensor.clone()
+        spec = cls(tensor.dtype, tensor.shape, tensor.layout, tensor.is_sparse, const)
+        spec.stride = tuple(tensor.stride())
+        spec.requires_grad = tensor.requires_grad
+        spec.storage = tensor.untyped_storage() if const else None
+        return spec
+
+    def init_mem_planning_fields(self) -> None:
+        """Forget what planning has found."""
         self.lifetime: list[int | None] = [None, None]
         self.mem_id: int | None = None
         self.mem_obj_id: int | None = None
         self.mem_offset: int | None = None
+        self.storage_base: TensorSpec | None = None
+        self.storage_base_offset = 0
+
+    @property
+    def inplace_base(self) -> TensorSpec | None:
+        """Return the spec whose memory this one begins with.
+
+        Raises: PlanError if it begins later; ``storage_base`` is for that
+        """
+        self._require_no_offset()
+        return self.storage_base
+
+    @inplace_base.setter
+    def inplace_base(self, base: TensorSpec | None) -> None:
+        self._require_no_offset()
+        self.storage_base = base
+
+    def _require_no_offset(self) -> None:
+        if self.storage_base_offset:
+            raise PlanError(
+                f"inplace_base expects a storage_base_offset of 0, found "
+                f"{self.storage_base_offset}; use storage_base"
+            )
 
     @property
     def dtype(self) -> torch.dtype:
@@ -51,13 +125,21 @@ class TensorSpec:
 
     @property
     def stride(self) -> tuple[int, ...]:
-        """Return the strides of the dim order, in elements."""
-        strides = [0] * len(self.shape)
+        """Return the strides, in elements: those that were set, or those of the dim order."""
+        if self._stride is not None:
+            return self._stride
+        strides: list[Any] = [0] * len(self.shape)
         step = 1
         for dimension in reversed(self.dim_order):
             strides[dimension] = step
-            step *= self.shape[dimension]
+            size = self.shape[dimension]
+            step *= 1 if _is_number(size) and size == 0 else size
         return tuple(strides)
+
+    @stride.setter
+    def stride(self, stride: Sequence[int]) -> None:
+        self._stride = tuple(stride)
+        self.dim_order = dim_order_from_stride(self._stride)
 
     @property
     def allocated_memory(self) -> int:
@@ -67,17 +149,22 @@ class TensorSpec:
     @property
     def is_static_shape_tensor(self) -> bool:
         """Return whether its sizes never change."""
-        return self.shape_dynamism == 0
+        return self.shape_dynamism == STATIC
 
     @property
     def is_dynamic_shape_tensor(self) -> bool:
         """Return whether its sizes may change."""
-        return self.shape_dynamism != 0
+        return self.shape_dynamism != STATIC
 
     @property
     def is_upper_bound_tensor(self) -> bool:
         """Return whether its sizes may change below bounds."""
-        return self.shape_dynamism == 1
+        return self.shape_dynamism == DYNAMIC_BOUND
+
+    @property
+    def is_dynamic_unbound_tensor(self) -> bool:
+        """Return whether its sizes may change without bounds."""
+        return self.is_dynamic_shape_tensor and not self.is_upper_bound_tensor
 
     def realign(self, new_alignment: int) -> int:
         """Set the alignment and return the bytes it takes then."""
@@ -86,7 +173,7 @@ class TensorSpec:
 
     def nbytes(self) -> int:
         """Return the bytes of the elements."""
-        return tensor_nbytes(scalar_type_of(self.dtype), tuple(self.shape))
+        return num_bytes_from_shape_and_dtype(self.shape, self.dtype)
 
     def debug(self) -> str:
         """Return one line with everything planning knows."""
@@ -99,6 +186,28 @@ class TensorSpec:
 
     def __repr__(self) -> str:
         return (
-            f"TensorSpec(dtype={self.scalar_type}, shape={self.shape}, "
-            f"shape_dynamism={self.shape_dynamism}, const={self.const})"
+            f"TensorSpec(dtype={self.scalar_type}, shape={self.shape}, layout={self.layout}, "
+            f"is_sparse={self.is_sparse}, shape_dynamism={self.shape_dynamism}, "
+            f"const={self.const}, requires_grad={self.requires_grad}, "
+            f"device={self.device.name}:{self.device_index})"
         )
+
+
+def _is_number(size: Any) -> bool:  # noqa: ANN401
+    return isinstance(size, int)
+
+
+def num_bytes_from_shape_and_dtype(shape: Sequence[int], dtype: torch.dtype) -> int:
+    """Return the bytes of a contiguous tensor."""
+    return math.prod(shape) * dtype.itemsize
+
+
+def dim_order_from_stride(stride: Sequence[int]) -> tuple[int, ...]:
+    """Return the dimensions, outermost in memory first; equal strides keep their order.
+
+    Raises: ValueError for a stride of 0, which repeats elements
+    """
+    strides: list[Any] = list(stride)
+    if any(isinstance(one, int) and one == 0 for one in strides):
+        raise ValueError(f"0 in strides is not supported for ExecuTorch: {strides}")
+    return tuple(sorted(range(len(strides)), key=lambda place: -strides[place]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+import copy
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,12 +32,13 @@ from compiler.passes.base import (
     takes_program,
 )
 from compiler.passes.fake import fake_mode_of
-from compiler.passes.lineage import restore_metadata, snapshot
+from compiler.passes.lineage import Snapshot, restore_metadata, snapshot
 from compiler.passes.manager import ExportedProgramPassManager, PassManager
 from compiler.passes.signature import constant_values, updated_signature
 from compiler.stages import Stages
 from schema.garbage import uncollected
 
+_LENT = ("_graph_module", "_graph_signature", "_state_dict", "_constants")
 _USER = InputKind.USER_INPUT
 
 
@@ -47,13 +50,41 @@ class _Work:
         base: says all that passes over graph modules cannot change
         module: the graph as it is now
         signature: of the graph
+        state: weights and buffers
         constants: tensors that the program holds beside its state
+        given: the program that passes may hold; it is the work while they run
+        holders: passes that hold it, and change it for good
     """
 
     base: ExportedProgram
     module: torch.fx.GraphModule
     signature: ExportGraphSignature
+    state: dict[str, Any]
     constants: dict[str, Any]
+    given: ExportedProgram
+    holders: Sequence[PassType] = ()
+
+    @contextlib.contextmanager
+    def lent(self, one: PassType) -> Generator[None, None, None]:
+        """Let the given program be the work while a pass runs.
+
+        A pass made with `manager.exported_program()` sees the graph it is called with in that
+        program, and placeholders, weights and a signature that it adds there are taken over.
+        Only what such a pass changes stays changed in the program itself.
+        """
+        held: Any = self.given
+        before = {name: getattr(held, name) for name in _LENT}
+        now = (self.module, self.signature, self.state, self.constants)
+        _set(held, zip(_LENT, now, strict=True))
+        try:
+            yield
+            _, self.signature, self.state, self.constants = (getattr(held, name) for name in _LENT)
+            if one in self.holders:
+                before = {}
+                self.state, self.constants = dict(self.state), dict(self.constants)
+                self.signature = copy.deepcopy(self.signature)
+        finally:
+            _set(held, before.items())
 
     def program(self, verifiers: list[Any]) -> ExportedProgram:
         """Return the program as it is now, checked by these verifiers."""
@@ -61,16 +92,26 @@ class _Work:
             return self._program(verifiers)
 
     def _program(self, verifiers: list[Any]) -> ExportedProgram:
+        root: torch.nn.Module = self.module
+        graph = self.module.graph
+        if self.module is self.given.graph_module:  # a pass changed the program that it holds
+            root, graph = copied_root(root), copied_graph(graph)
         made = rebuilt(
             self.base,
-            self.module,
-            self.module.graph,
+            root,
+            graph,
             signature=self.signature,
+            state_dict=self.state,
             constants=self.constants,
             verifiers=verifiers,
         )
         made.graph_module.meta.update(self.module.meta)
         return made
+
+
+def _set(program: Any, parts: Iterable[tuple[str, Any]]) -> None:  # noqa: ANN401
+    for name, part in parts:
+        setattr(program, name, part)
 
 
 def transformed(
@@ -99,7 +140,35 @@ def _begun(program: ExportedProgram) -> _Work:
         root, graph = copied_root(program.graph_module), copied_graph(program.graph)
         module = torch.fx.GraphModule(root, graph)
     module.meta = dict(program.graph_module.meta)
-    return _Work(program, module, program.graph_signature, dict(program.constants))
+    signature = copy.deepcopy(program.graph_signature)
+    state, constants = dict(program.state_dict), dict(program.constants)
+    work = _Work(program, module, signature, state, constants, program)
+    if _is_incomplete(program.graph_module):
+        _complete(work, Snapshot({}), "before the first")
+    return work
+
+
+def completed(program: ExportedProgram) -> ExportedProgram:
+    """Return a program whose graph was changed by hand with the values its new nodes lack.
+
+    A program without such nodes is returned as it is, and none is changed.
+
+    Raises: PassError naming a node whose operator cannot take its arguments
+    """
+    if not _is_incomplete(program.graph_module):
+        return program
+    return _begun(program).program(list(program.verifiers))
+
+
+def _is_incomplete(module: torch.fx.GraphModule) -> bool:
+    calls = False
+    for node in module.graph.nodes:
+        if node.op == "call_function" and "val" not in node.meta:
+            return True
+        if node.op == "placeholder" and calls:
+            return True
+        calls = calls or node.op == "call_function"
+    return False
 
 
 def managed(
@@ -125,12 +194,21 @@ def _all(
     def step(one: PassType) -> bool:
         return _stage(work, one, config, stages, method)
 
+    flat = passes.passes if isinstance(passes, PassManager) else flat_passes(passes)
+    work.holders = [one for one in flat if _holds(one, work.given)]
     if isinstance(passes, ExportedProgramPassManager):
         return passes.drive(step, lambda: work.program([EdgeVerifier]))
     if isinstance(passes, PassManager):
         return passes.drive(step, lambda: work.module)
-    changed = [step(one) for one in flat_passes(passes)]
+    changed = [step(one) for one in flat]
     return any(changed)
+
+
+def _holds(one: Any, program: ExportedProgram) -> bool:  # noqa: ANN401
+    """Return whether a pass has a program among its attributes or in its closure."""
+    owner = getattr(one, "__self__", one)
+    cells = [cell.cell_contents for cell in getattr(one, "__closure__", None) or ()]
+    return any(value is program for value in (*getattr(owner, "__dict__", {}).values(), *cells))
 
 
 def _stage(
@@ -151,13 +229,31 @@ def _run(work: _Work, one: PassType, config: EdgeCompileConfig, name: str) -> bo
         modified = _run_on_program(work, one, name)
     else:
         one = _informed(one, work)
-        result = graph_result(one, work.module, _called(one, work.module, name))
+        with work.lent(one):
+            found = _called(one, work.module, name)
+        result = graph_result(one, work.module, found)
         work.module, modified = result.graph_module, bool(result.modified)
     with uncollected():
-        work.signature, work.constants = _lifted(work, name)
-        restore_metadata(before, work.module, name)
+        _complete(work, before, name)
         check_program(work.module, work.signature, config, after=name)
     return modified
+
+
+def _complete(work: _Work, before: Snapshot, name: str) -> None:
+    _placeholders_first(work.module.graph)
+    _lift(work)
+    restore_metadata(before, work.module, name)
+    work.signature = updated_signature(work.signature, work.module.graph, name)
+
+
+def _placeholders_first(graph: torch.fx.Graph) -> None:
+    """Bring inputs in front of what a pass inserted behind one of them."""
+    anchor: torch.fx.Node | None = None
+    for node in list(graph.nodes):
+        if node.op != "placeholder":
+            anchor = anchor or node
+        elif anchor is not None:
+            anchor.prepend(node)
 
 
 def _informed(one: PassType, work: _Work) -> PassType:
@@ -165,7 +261,7 @@ def _informed(one: PassType, work: _Work) -> PassType:
     with_values = getattr(one, "with_values", None)
     if with_values is None:
         return one
-    held = {**work.base.state_dict, **work.constants}
+    held = {**work.state, **work.constants}
     return with_values(constant_values(work.signature, held))
 
 
@@ -174,6 +270,7 @@ def _run_on_program(work: _Work, one: PassType, name: str) -> bool:
     made = result.exported_program
     work.base, work.module = made, made.graph_module
     work.signature, work.constants = made.graph_signature, dict(made.constants)
+    work.state = dict(made.state_dict)
     return result.modified
 
 
@@ -189,20 +286,20 @@ def _called(one: PassType, given: Any, name: str) -> Any:  # noqa: ANN401
         raise PassError(name, f"the pass {name} failed ({what})") from error
 
 
-def _lifted(work: _Work, name: str) -> tuple[ExportGraphSignature, dict[str, Any]]:
+def _lift(work: _Work) -> None:
     """Turn tensors that a pass put into the module into constants of the program."""
     graph = work.module.graph
     held = [(n, _held(work.module, n)) for n in graph.nodes if n.op == "get_attr"]
     tensors = [(node, tensor) for node, tensor in held if isinstance(tensor, torch.Tensor)]
     if not tensors:
-        return updated_signature(work.signature, graph, name), work.constants
+        return
     constants = dict(work.constants)
     user_inputs = {s.arg.name for s in work.signature.input_specs if s.kind == _USER}
     mode = fake_mode_of(graph.nodes)
     anchor = next((n for n in graph.nodes if n.name in user_inputs), next(iter(graph.nodes)))
     specs: dict[str, InputSpec] = {s.arg.name: s for s in work.signature.input_specs}
     for node, tensor in tensors:
-        target = _free(constants, work.base.state_dict, str(node.target))
+        target = _free(constants, work.state, str(node.target))
         with graph.inserting_before(anchor):
             new = graph.placeholder(target)
         new.meta = {"val": mode.from_tensor(tensor.detach(), static_shapes=True)}
@@ -213,8 +310,8 @@ def _lifted(work: _Work, name: str) -> tuple[ExportGraphSignature, dict[str, Any
         node.replace_all_uses_with(new)
         graph.erase_node(node)
     ordered = [specs[n.name] for n in graph.nodes if n.op == "placeholder" and n.name in specs]
-    signature = ExportGraphSignature(ordered, work.signature.output_specs)
-    return updated_signature(signature, graph, name), constants
+    work.signature = ExportGraphSignature(ordered, work.signature.output_specs)
+    work.constants = constants
 
 
 def _held(module: torch.fx.GraphModule, node: torch.fx.Node) -> Any:  # noqa: ANN401

@@ -34,7 +34,9 @@ def argument_of(value: Any) -> Any:  # noqa: ANN401
     """Return what a signature calls a value."""
     if not isinstance(value, Node):
         return ConstantArgument(name="", value=value)
-    symbolic = [kind for known, kind in _SYMBOLIC.items() if isinstance(value.meta["val"], known)]
+    symbolic = [
+        kind for known, kind in _SYMBOLIC.items() if isinstance(value.meta.get("val"), known)
+    ]
     return (symbolic[0] if symbolic else TensorArgument)(name=value.name)
 
 
@@ -66,10 +68,10 @@ def updated_signature(
 def _inputs(signature: ExportGraphSignature, graph: torch.fx.Graph, name: str) -> list[InputSpec]:
     nodes = [node for node in graph.nodes if node.op == "placeholder"]
     specs = signature.input_specs
-    if len(nodes) == len(specs):
-        return [_input(spec, node) for spec, node in zip(specs, nodes, strict=True)]
     by_name = {spec.arg.name: spec for spec in specs}
     unknown = [node.name for node in nodes if node.name not in by_name]
+    if unknown and len(nodes) == len(specs):  # renamed
+        return [_input(spec, node) for spec, node in zip(specs, nodes, strict=True)]
     if unknown:
         raise PassError(
             name,

@@ -235,6 +235,14 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     ("executorch.exir.tensor", "compiler", "TensorSpec"),
     (
+        "executorch.exir.tensor",
+        "compiler.compat.tensor",
+        "ALIGNMENT AddressSpaceOverflowException calculate_aligned_num_bytes check_spec "
+        "contiguous_stride_from_shape determine_tensor_dynanism dim_order_from_stride "
+        "get_scalar_type layout_enum make_allocation_info make_tensor_value memory_format_enum "
+        "num_bytes_from_shape_and_dtype scalar_type_enum stride_from_dim_order",
+    ),
+    (
         "executorch.export",
         "inspector.exporting",
         "AOQuantizationConfig BackendRecipeProvider ExportRecipe ExportSession "

@@ -58,8 +58,13 @@ def _replace(graph: torch.fx.Graph, node: Node) -> None:
     given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
     value: Any = node.meta["val"]
     results: list[Any] = [value] if isinstance(value, torch.Tensor) else list(value)
+    known = node.meta.get("spec")
+    specs: list[Any] = [*known] if isinstance(known, (list, tuple)) else [known] * len(results)
     with graph.inserting_before(node):
-        places = [_allocation(graph, node, result) for result in results]
+        places = [
+            None if result is None else _allocation(graph, node, result, spec)
+            for result, spec in zip(results, specs, strict=True)
+        ]
     outs = iter(places)
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
@@ -74,11 +79,13 @@ def _replace(graph: torch.fx.Graph, node: Node) -> None:
     node.args, node.kwargs = tuple(args), kwargs
 
 
-def _allocation(graph: torch.fx.Graph, node: Node, value: Any) -> Node:  # noqa: ANN401
+def _allocation(graph: torch.fx.Graph, node: Node, value: Any, spec: Any) -> Node:  # noqa: ANN401
     shape, dtype = tuple(value.shape), value.dtype
     new = graph.call_function(memory.alloc, ((shape, dtype),))
     inherit(new, node.meta)
     new.meta["val"] = value
+    if spec is not None:  # the call returns what it is given
+        new.meta["spec"] = spec
     return new
 
 
