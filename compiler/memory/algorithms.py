@@ -93,6 +93,10 @@ def _planned(
     by_arena: dict[int, list[TensorSpec]] = {}
     for spec in specs:
         spec.realign(alignment)
+    inside = _inside_others(specs)
+    for spec in specs:
+        if spec in inside:
+            continue
         by_arena.setdefault(spec.mem_id or 1, []).append(spec)
     result = MemoryAlgoResult({}, [0] * (max(by_arena, default=1) + 1))
     for arena, members in by_arena.items():
@@ -102,7 +106,30 @@ def _planned(
             result.spec_dict[spec] = SpecAllocResult(arena, number, offset)
         ends = [at + aligned(b.nbytes, alignment) for b, at in zip(blocks, offsets, strict=True)]
         result.bufsizes[arena] = max(ends) + extra_padding
+    for spec, (root, offset) in inside.items():
+        place = result.spec_dict[root]
+        result.spec_dict[spec] = SpecAllocResult(
+            place.mem_id, place.mem_obj_id, place.mem_offset + offset
+        )
     return result
+
+
+def _inside_others(specs: Collection[TensorSpec]) -> dict[TensorSpec, tuple[TensorSpec, int]]:
+    """Return tensors in the memory of others, with those and the offset; those live as long."""
+    found: dict[TensorSpec, tuple[TensorSpec, int]] = {}
+    for spec in specs:
+        root, offset, chain = spec, 0, {spec}
+        while root.storage_base is not None:
+            offset += root.storage_base_offset
+            root = root.storage_base
+            if root in chain:
+                raise PlanError(f"the storage_base of {spec!r} lies in that tensor itself")
+            chain.add(root)
+        if root is not spec:
+            found[spec] = root, offset
+            times = [[at or 0 for at in one.lifetime] for one in (root, spec)]
+            root.lifetime = [min(t[0] for t in times), max(t[1] for t in times)]
+    return found
 
 
 def _block(spec: TensorSpec) -> Block:

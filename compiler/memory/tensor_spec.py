@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch.fx.experimental import symbolic_shapes
 
 from compiler.errors import PlanError
 from compiler.memory.specs import DYNAMIC_BOUND, STATIC
 
 ALIGNMENT = 16
+_symbols = cast("Any", symbolic_shapes)
 
 
 class DeviceType(IntEnum):
@@ -114,7 +117,7 @@ class TensorSpec:
     def _require_no_offset(self) -> None:
         if self.storage_base_offset:
             raise PlanError(
-                f"inplace_base expects a storage_base_offset of 0, found "
+                f"inplace_base is for a storage_base with offset 0, found offset "
                 f"{self.storage_base_offset}; use storage_base"
             )
 
@@ -205,9 +208,26 @@ def num_bytes_from_shape_and_dtype(shape: Sequence[int], dtype: torch.dtype) -> 
 def dim_order_from_stride(stride: Sequence[int]) -> tuple[int, ...]:
     """Return the dimensions, outermost in memory first; equal strides keep their order.
 
-    Raises: ValueError for a stride of 0, which repeats elements
+    Raises: RuntimeError for a stride of 0, which repeats elements
     """
     strides: list[Any] = list(stride)
-    if any(isinstance(one, int) and one == 0 for one in strides):
-        raise ValueError(f"0 in strides is not supported for ExecuTorch: {strides}")
-    return tuple(sorted(range(len(strides)), key=lambda place: -strides[place]))
+    if any(_is_number(one) and one == 0 for one in strides):
+        raise RuntimeError(f"0 in strides is not supported for ExecuTorch: {strides}")
+
+    def order(a: int, b: int) -> int:
+        return _outside(strides[b], strides[a])
+
+    return tuple(sorted(range(len(strides)), key=functools.cmp_to_key(order)))
+
+
+def _outside(a: Any, b: Any) -> int:  # noqa: ANN401
+    """Return 1 if a stride is larger than another, -1 if it is smaller, 0 if they are equal.
+
+    Of sizes that depend on data a multiple is the larger one.
+    """
+    if _is_number(a) and _is_number(b):
+        return (a > b) - (a < b)
+    known = _symbols.guard_or_false
+    if known(a == b):
+        return 0
+    return 1 if known(a > b) or (not known(a < b) and known(a % b == 0)) else -1

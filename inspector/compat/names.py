@@ -194,6 +194,11 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "MemoryAlgoResult MemoryPlanningAlgorithmSuite SpecAllocResult greedy naive",
     ),
     (
+        "executorch.exir.memory_planning",
+        "compiler.compat.memory_planning",
+        "AllocationSpec SharedObject get_node_tensor_specs pick_shared_obj",
+    ),
+    (
         "executorch.exir.pass_base",
         "compiler",
         "ExportPass ExportPassBaseError ExportedProgramPassBase ExportedProgramPassResult "

@@ -80,7 +80,8 @@ def _replace(graph: torch.fx.Graph, node: Node) -> None:
 
 
 def _allocation(graph: torch.fx.Graph, node: Node, value: Any, spec: Any) -> Node:  # noqa: ANN401
-    shape, dtype = tuple(value.shape), value.dtype
+    shape = tuple(value.shape) if spec is None else tuple(spec.shape)
+    dtype = value.dtype
     new = graph.call_function(memory.alloc, ((shape, dtype),))
     inherit(new, node.meta)
     new.meta["val"] = value

@@ -1,0 +1,201 @@
+"""Helpers of ``executorch.exir.memory_planning`` that planners written for it are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from compiler.errors import PlanError
+from compiler.memory.algorithms import MemoryAlgoResult
+from compiler.memory.tensor_spec import TensorSpec
+from compiler.passes.memory import view
+
+__all__ = [
+    "AllocationSpec",
+    "SharedObject",
+    "_compute_total_sizes",
+    "_does_not_overlap",
+    "_find_max_overlapping_allocations_offset",
+    "_resolve_storage_base_specs",
+    "get_node_tensor_specs",
+    "pick_shared_obj",
+]
+
+
+@dataclass
+class AllocationSpec:
+    """A tensor in a shared object.
+
+    Attributes:
+        offset: bytes from the start of the object
+        spec: the tensor
+    """
+
+    offset: int
+    spec: TensorSpec
+
+
+@dataclass
+class SharedObject:
+    """A piece of a planned buffer that several tensors use one after the other.
+
+    Attributes:
+        idx: its place in the list of the objects of a buffer
+        offset: bytes from the start of the buffer; -1 before it is known
+        size: bytes
+        first_used_index: first instruction that uses it
+        last_used_index: last instruction that uses it
+        allocations: the tensors in it
+    """
+
+    idx: int
+    offset: int
+    size: int
+    first_used_index: int
+    last_used_index: int
+    allocations: list[AllocationSpec] = field(default_factory=list[AllocationSpec])
+
+
+def _lifetime(spec: TensorSpec) -> tuple[int, int]:
+    first, last = spec.lifetime
+    assert first is not None
+    assert last is not None
+    return first, last
+
+
+def _together(a: TensorSpec, b: TensorSpec) -> bool:
+    first, last = _lifetime(a)
+    begin, end = _lifetime(b)
+    return first <= end and begin <= last
+
+
+def _does_not_overlap(sobj: SharedObject, spec: TensorSpec) -> bool:
+    """Return whether no tensor of an object is alive together with another one."""
+    return not any(_together(one.spec, spec) for one in sobj.allocations)
+
+
+def _find_max_overlapping_allocations_offset(sobj: SharedObject, spec: TensorSpec) -> int:
+    """Return where the tensors of an object that are alive together with another one end."""
+    ends = [
+        one.offset + one.spec.allocated_memory
+        for one in sobj.allocations
+        if _together(one.spec, spec)
+    ]
+    return max(ends, default=0)
+
+
+def pick_shared_obj(
+    shared_objects: list[SharedObject],
+    spec: TensorSpec,
+    allow_overlapping_allocations: bool = True,
+) -> SharedObject:
+    """Return the object a tensor was put into; a new one is added where none has room.
+
+    Args:
+        shared_objects: those of one planned buffer
+        spec: tensors have to come largest first
+        allow_overlapping_allocations: put it behind tensors that are alive at the same time
+
+    Raises: AssertionError if it is larger than an object that is free, so the order is another
+    """
+    for sobj in shared_objects:
+        if _does_not_overlap(sobj, spec):
+            assert sobj.size >= spec.allocated_memory, "Allocation specs are not sorted"
+            return _put(sobj, spec, 0)
+    for sobj in shared_objects if allow_overlapping_allocations else ():
+        end = _find_max_overlapping_allocations_offset(sobj, spec)
+        if 0 < end <= sobj.size - spec.allocated_memory:
+            return _put(sobj, spec, end)
+    made = SharedObject(len(shared_objects), -1, spec.allocated_memory, *_lifetime(spec))
+    shared_objects.append(made)
+    return _put(made, spec, 0)
+
+
+def _put(sobj: SharedObject, spec: TensorSpec, offset: int) -> SharedObject:
+    first, last = _lifetime(spec)
+    sobj.first_used_index = min(sobj.first_used_index, first)
+    sobj.last_used_index = max(sobj.last_used_index, last)
+    sobj.allocations.append(AllocationSpec(offset, spec))
+    return sobj
+
+
+def _resolve_storage_base_specs(
+    deferred_storage_base: Sequence[TensorSpec],
+    spec2obj: dict[TensorSpec, SharedObject],
+    greedy_result: MemoryAlgoResult,
+) -> None:
+    """Put tensors that lie in the memory of others where those are.
+
+    Raises: PlanError if one has no place in its base, or bases lie in each other
+    """
+    waiting = list(deferred_storage_base)
+    while waiting:
+        ready = [spec for spec in waiting if spec.storage_base in spec2obj]
+        if not ready:
+            shown = ", ".join(f"allocated_memory={spec.allocated_memory}" for spec in waiting)
+            raise PlanError(f"Circular or unresolvable storage_base dependency chain: {shown}")
+        for spec in ready:
+            _put_into_base(spec, spec2obj, greedy_result)
+        waiting = [spec for spec in waiting if spec not in ready]
+
+
+def _put_into_base(
+    spec: TensorSpec, spec2obj: dict[TensorSpec, SharedObject], result: MemoryAlgoResult
+) -> None:
+    base, offset = spec.storage_base, spec.storage_base_offset
+    assert base is not None
+    sobj = spec2obj[base]
+    (start,) = [one.offset for one in sobj.allocations if one.spec is base]
+    if offset < 0 or offset + spec.allocated_memory > base.allocated_memory:
+        raise PlanError(
+            f"storage_base_offset {offset} must be non-negative, and {spec.allocated_memory} bytes "
+            f"must fit within storage_base, which has {base.allocated_memory}"
+        )
+    if (start + offset) % spec.alignment:
+        raise PlanError(
+            f"storage_base_offset {offset} in a base at {start} must respect alignment "
+            f"{spec.alignment}"
+        )
+    result.spec_dict[spec].mem_id = result.spec_dict[base].mem_id
+    spec2obj[spec] = _put(sobj, spec, start + offset)
+
+
+def _compute_total_sizes(
+    shared_objects: Mapping[int, Sequence[SharedObject]],
+    graph_module: torch.fx.GraphModule,
+    extra_padding: int,
+    greedy_result: MemoryAlgoResult,
+    num_specs_expected: int,
+) -> list[int]:
+    """Place the objects of each buffer one behind the other and return the sizes of the buffers.
+
+    Raises: AssertionError if an object has a tensor without a result, or tensors are missing
+    """
+    given: Any = getattr(graph_module, "input_mem_buffer_sizes", None) or []
+    sizes = [0] * (max(shared_objects, default=1) + 1)
+    count = 0
+    for mem_id, objects in shared_objects.items():
+        end = given[mem_id] if len(given) > mem_id else 0
+        for sobj in objects:
+            sobj.offset = end
+            end += sobj.size
+            for one in sobj.allocations:
+                place = greedy_result.spec_dict[one.spec]
+                place.mem_obj_id, place.mem_offset = sobj.idx, sobj.offset + one.offset
+                count += 1
+        sizes[mem_id] = end + extra_padding
+    assert count == num_specs_expected, f"{count} specs have a place, expected {num_specs_expected}"
+    return sizes
+
+
+def get_node_tensor_specs(node: torch.fx.Node) -> list[TensorSpec]:
+    """Return the specs of the tensors a node results in; a view has those of what it views."""
+    source: Any = node.args[0] if node.target is view else node
+    found = source.meta.get("spec")
+    if isinstance(found, TensorSpec):
+        return [found]
+    items: list[Any] = [*found] if isinstance(found, (list, tuple)) else []
+    return [spec for spec in items if isinstance(spec, TensorSpec)]
