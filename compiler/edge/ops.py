@@ -17,6 +17,8 @@ from compiler.edge.templates import walk
 from compiler.untyped import OpOverload
 
 # Namespaces of our own, and what their operators are called in files.
+# Printed graphs and generated code name operators by it; scripts and FileCheck texts search that.
+_PRINTED_MODULE = "executorch.exir.dialects.edge._ops"
 _WRITTEN = {_DIM_ORDER: "dim_order_ops", _QUANTIZED: "quantized_decomposed"}
 
 
@@ -32,6 +34,7 @@ class EdgeOp:
         namespace, name = op._schema.name.split("::")
         self.op = op
         self.namespace = _WRITTEN.get(namespace, namespace)
+        self.__module__ = _PRINTED_MODULE
         self.__name__ = f"{self.namespace}.{name}.{op._overloadname}"
         self.__qualname__ = self.__name__
 
@@ -42,6 +45,27 @@ class EdgeOp:
     @property
     def _op(self) -> Any:  # noqa: ANN401
         return self.op
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        """Return what the overload below has under a name: its packet, tags, whether it is a view.
+
+        Raises: AttributeError if it has no such attribute
+        """
+        if name == "op" or name.startswith("__"):  # not made yet, or a question of copy and pickle
+            raise AttributeError(name)
+        return getattr(self.op, name)
+
+    def to_out_variant(self) -> Any:  # noqa: ANN401 - an operator overload of torch
+        """Return torch's overload that writes into given memory.
+
+        Raises: RuntimeError if there is none
+        """
+        from compiler.emit.out_variants import find_out_variant  # it is about these operators
+
+        found = find_out_variant(self)
+        if found is None:
+            raise RuntimeError(f"SchemaKind.out variant of operator {self.name()} can't be found.")
+        return found.op
 
     @property
     def schema_name(self) -> str:
