@@ -255,7 +255,10 @@ def load_file(path: str) -> LoadedFile:
             return LoadedFile(path, formats.DEBUG_BUFFER, len(data), data, artifact)
         raise formats.unrecognised(data, path)
     artifact = entry.decode(data, file=path)
-    return LoadedFile(path, entry.kind, len(data), data, artifact)
+    size = len(data)
+    if isinstance(artifact, etdump.ETDump) and etdump.is_json(bytes(data[: formats.HEAD_BYTES])):
+        data = memoryview(etdump.encode(artifact))  # what bytes are looked at in
+    return LoadedFile(path, entry.kind, size, data, artifact)
 
 
 def _debug_buffers(files: list[LoadedFile]) -> list[LoadedFile]:

@@ -12,6 +12,7 @@ from schema.etdump.events import (
     EventStore,
     ProfileEvent,
 )
+from schema.etdump.from_json import is_json
 from schema.etdump.join import joined
 from schema.etdump.model import ETDump, RunData
 from schema.etdump.table import EventTable
@@ -37,6 +38,7 @@ __all__ = [
     "dump",
     "encode",
     "header_fields",
+    "is_json",
     "joined",
     "root_table",
     "run",

@@ -12,6 +12,7 @@ import numpy as np
 
 from schema.errors import FormatError, Severity
 from schema.etdump.events import EventKind, EventStore
+from schema.etdump.from_json import decode_json, is_json
 from schema.etdump.model import ETDump, RunData
 from schema.etdump.read_events import EventReader
 from schema.etdump.read_runs import RunColumns, read_runs
@@ -27,6 +28,7 @@ from schema.notes import Notes
 
 Buffer = bytes | bytearray | memoryview
 IDENTIFIER = b"ED00"
+_HEAD_BYTES = 256  # white space and a version may stand before what a JSON trace is known by
 _SMALLEST = 16  # root offset, identifier, an empty table with its vtable
 _HALF_HINT = (
     "ExecuTorch up to 1.5.1 writes such traces when it logs float16 or bfloat16 tensors; "
@@ -35,18 +37,20 @@ _HALF_HINT = (
 
 
 def sniff(head: bytes) -> bool:
-    """Return whether these first bytes are those of an ETDump."""
-    return head[8:12] == IDENTIFIER or head[4:8] == IDENTIFIER
+    """Return whether these first bytes are those of an ETDump, binary or as JSON."""
+    return head[8:12] == IDENTIFIER or head[4:8] == IDENTIFIER or is_json(head)
 
 
 @uncollected()
 def decode(buffer: Buffer, *, file: str = "") -> ETDump:
-    """Read a trace; metadata stays a view into the buffer.
+    """Read a trace, binary or as JSON; metadata stays a view into the buffer.
 
     Raises: FormatError if it is not a trace or its root cannot be read
     """
     data = memoryview(buffer).toreadonly()
     try:
+        if is_json(bytes(data[:_HEAD_BYTES])):
+            return decode_json(data, file)
         return _decode(data, file)
     except FormatError as error:
         raise error.in_file(file) from None

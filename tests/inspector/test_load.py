@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import threading
@@ -19,7 +20,7 @@ from inspector.load import (
     siblings,
     split_sessions,
 )
-from schema import formats
+from schema import etdump, formats
 from schema.errors import FormatError
 from tests.fuzz.run import time_limit
 from tests.inspector.cli_runs import run
@@ -194,3 +195,19 @@ def test_folders_with_a_program_or_record_are_a_session_each_and_others_join(
     assert answer.code == 2
     assert f"this verb takes one session, and these are 2: {a} + {runs}, {b}" in answer.err
     assert "compare A B" in answer.err
+
+
+def test_trace_as_json_is_a_trace_like_its_binary_form(tmp_path: Path) -> None:
+    events = [{"profile_event": {"name": "Method::execute", "start_time": 5, "end_time": 1005}}]
+    text = json.dumps({"run_data": [{"name": "Execute", "events": events}]})
+    (tmp_path / "printed.txt").write_text(text)
+    session = load_session([SESSION / "model.pte", tmp_path])
+    loaded = session.files[1]
+    assert (loaded.kind, loaded.size, loaded.error) == ("etdump", len(text), "")
+    assert isinstance(loaded.artifact, etdump.ETDump)
+    assert etdump.decode(loaded.data).run_data == loaded.artifact.run_data
+    assert [issue.message for issue in session.all_issues()] == [
+        "read from JSON, as flatc prints an ETDump; places are those in its binary form"
+    ]
+    answer = run("profile", tmp_path / "printed.txt")
+    assert (answer.code, "0.001 ms" in answer.out) == (0, True)

@@ -25,11 +25,17 @@ def schema_path(backend: str) -> Path:
 
 def read(schema: Path, flatbuffer: bytes, folder: Path) -> dict[str, Any]:
     """Return a flatbuffer as flatc prints it, defaults filled in."""
+    printed = to_json(schema, flatbuffer, folder, "--strict-json", "--defaults-json")
+    text = printed.decode("utf-8")
+    return json.loads(re.sub(r"(?<=[ :\[])(-?)inf\b", r"\1Infinity", text))
+
+
+def to_json(schema: Path, flatbuffer: bytes, folder: Path, *options: str) -> bytes:
+    """Return the JSON that flatc prints of a flatbuffer."""
     source = folder / "blob.bin"
     source.write_bytes(flatbuffer)
-    _flatc("--json", "--strict-json", "--defaults-json", "--raw-binary", schema, "--", source)
-    text = (folder / "blob.json").read_text(encoding="utf-8")
-    return json.loads(re.sub(r"(?<=[ :\[])(-?)inf\b", r"\1Infinity", text))
+    _flatc("--json", *options, "--raw-binary", schema, "--", source)
+    return (folder / "blob.json").read_bytes()
 
 
 def write(schema: Path, content: dict[str, Any], folder: Path) -> bytes:

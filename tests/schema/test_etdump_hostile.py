@@ -13,7 +13,7 @@ import pytest
 
 from schema import etdump
 from schema.errors import FormatError, Severity
-from schema.etdump import DebugEvent, ETDump, ProfileEvent
+from schema.etdump import AllocationEvent, DebugEvent, DebugTensor, ETDump, ProfileEvent
 from schema.etdump.build import dump, run, synthetic
 from tests.schema.damage import all_kinds, survives
 from tests.schema.etdump_samples import every_value, small_dump
@@ -278,3 +278,82 @@ def test_event_whose_vtable_is_elsewhere_is_salvaged(soffset: int) -> None:
             struct.pack_into("<i", raw, at - 4, soffset)
             break
     survives(etdump.decode, bytes(raw))
+
+
+# --- JSON ---------------------------------------------------------------------------------
+
+JSON = b"""{
+  version: 0,
+  run_data: [ { name: "Execute", allocators: [ { name: "a" } ], events: [
+    { profile_event: { name: "x \\xe2 \\"y\\" nan: 5", chain_index: -1, start_time: 5, end_time: 9,
+        delegate_debug_metadata: [ 1, 255 ] } },
+    { "debug_event": { "instruction_id": 4, "debug_entry": { "val": "Tensor", "output": {},
+        "tensor": { "scalar_type": "HALF", "sizes": [ 2 ], "strides": [ 1 ], "offset": 64 } } } },
+    { debug_event: { debug_entry: { val: 3, float_value: { float_val: -inf } } } },
+    { allocation_event: { allocation_size: 18446744073709551615 } }, { } ] } ]
+}
+"""
+
+
+def test_json_of_a_trace_gives_its_events_with_the_defaults_of_the_schema() -> None:
+    assert etdump.sniff(JSON)
+    read = etdump.decode(JSON, file="run.json")
+    (block,) = read.run_data
+    assert (block.name, block.allocators, block.bundled_input_index) == ("Execute", ("a",), -1)
+    timed, tensor, real, taken, nothing = block.events
+    assert isinstance(timed, ProfileEvent)
+    assert (timed.name, timed.chain_index, timed.instruction_id) == ('x \xe2 "y" nan: 5', -1, -1)
+    assert (timed.start_time, timed.end_time, bytes(timed.metadata or b"")) == (5, 9, b"\x01\xff")
+    assert isinstance(tensor, DebugEvent)
+    assert tensor.value is not None
+    assert tensor.value.tensor == DebugTensor(5, (2,), (1,), 64)
+    assert tensor.value.output is False
+    assert (tensor.chain_index, tensor.instruction_id) == (0, 4)
+    assert isinstance(real, DebugEvent)
+    assert real.value is not None
+    assert real.value.float_value == float("-inf")
+    assert taken == AllocationEvent(0, 2**64 - 1)
+    assert nothing is None
+    assert [issue.severity for issue in read.issues] == [Severity.INFO]
+
+
+def test_damaged_json_of_a_trace_is_refused_or_read() -> None:
+    for data in all_kinds(JSON, 5, 400):
+        if etdump.is_json(data):
+            survives(etdump.decode, data)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            b'{run_data: [{name: "a", events: [{profile_event: 3}]}]}',
+            "run_data[0].events[0].profile",
+        ),
+        (b"{run_data: 3}", "in run_data: expected a list, found 3"),
+        (b"{run_data: [{bundled_input_index: 9999999999}]}", "run_data[0].bundled_input_index"),
+        (b"{run_data: [{name: 3}]}", "expected a string, found 3"),
+        (
+            b'{run_data: [{events: [{debug_event: {debug_entry: {val: "Odd"}}}]}]}',
+            "one of Null, Int",
+        ),
+        (b"{run_data: " + b"[" * 200_000, "expected JSON of moderate depth"),
+        (b"{run_data: [" + b"9" * 10_000 + b"]}", "expected JSON as flatc prints it"),
+        (b'{run_data: ["' + b'\\"' * 500_000, "expected JSON as flatc prints it"),
+        (b"{run_data: [" + b"a: " * 500_000, "expected JSON as flatc prints it"),
+        (b"{run_data: [\xff]}", "expected JSON in UTF-8"),
+    ],
+)
+def test_hostile_json_of_a_trace_is_refused_at_once(text: bytes, told: str) -> None:
+    assert etdump.is_json(text[:256])
+    began = time.process_time()
+    with pytest.raises(FormatError) as caught:
+        etdump.decode(text, file="run.json")
+    assert told in str(caught.value)
+    assert time.process_time() - began < 5
+
+
+def test_json_larger_than_what_is_read_is_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schema.flatbuf.json_text.MOST_BYTES", 100)
+    with pytest.raises(FormatError, match="flatc --binary"):
+        etdump.decode(JSON)

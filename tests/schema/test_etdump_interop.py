@@ -13,6 +13,7 @@ from schema.etdump.build import dump, run
 from tests.conftest import DATA
 from tests.oracle.client import Oracle
 from tests.schema.etdump_samples import every_value
+from tests.schema.payload_flatc import stock_folder, to_json
 
 BROKEN = DATA / "corpus" / "special" / "dynamic"  # logs float16, which the runtime cannot
 WHOLE = sorted(path.parent for path in DATA.rglob("run.etdp") if path.parent != BROKEN)
@@ -186,3 +187,32 @@ def test_trace_that_the_stock_runtime_wrote_broken_is_whole_for_stock_readers_on
     again = tmp_path / "run.etdp"
     again.write_bytes(etdump.encode(ours))
     assert stock_facts(oracle.ask("etdump", path=again)) == dump_facts(ours)
+
+
+def written_as_json(data: bytes, folder: Path, *options: str) -> bytes:
+    schema = stock_folder() / "devtools" / "etdump" / "etdump_schema_flatcc.fbs"
+    return to_json(schema, data, folder, "--size-prefixed", *options)
+
+
+@pytest.mark.parametrize("options", [(), ("--strict-json",), ("--defaults-json",)])
+@pytest.mark.parametrize("folder", WHOLE, ids=lambda folder: folder.name)
+def test_json_of_a_trace_by_flatc_opens_like_the_trace(
+    folder: Path, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    data = (folder / "run.etdp").read_bytes()
+    read = etdump.decode(data)
+    prefixed = data if read.size_prefixed else etdump.encode(dump(read.run_data))
+    text = written_as_json(prefixed, tmp_path, *options)
+    assert etdump.sniff(text[:256])
+    assert etdump.decode(text).run_data == read.run_data
+
+
+@pytest.mark.parametrize("options", [(), ("--strict-json",)])
+def test_json_of_every_kind_of_event_opens(options: tuple[str, ...], tmp_path: Path) -> None:
+    values = [DebugEvent(value, instruction_id=i) for i, value in enumerate(every_value())]
+    texts = ProfileEvent(
+        'a "b" \\ nan: inf, true { \u2192', -1, 3, 2**64 - 1, 7, 9, "id", b"\0\xff"
+    )
+    made = dump([run("one", [texts, AllocationEvent(1, 2**40), *values, None])])
+    text = written_as_json(etdump.encode(made), tmp_path, *options)
+    assert etdump.decode(text).run_data == made.run_data

@@ -1,0 +1,55 @@
+"""JSON as flatc prints it: strict, or with bare names, nan and inf, and escaped bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from schema.errors import FormatError
+
+# Of text that is read; what json makes of it takes about ten times as much memory.
+MOST_BYTES = 64 << 20
+_TOKEN = re.compile(
+    r'(?P<text>"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))'  # to the end of the file where it is not closed
+    r"|(?P<number>-?[0-9][0-9.eE+-]*)"
+    r"|(?P<word>-?[A-Za-z_][A-Za-z0-9_]*)",
+    re.DOTALL,
+)
+_BYTE = re.compile(r"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")
+_WORDS = {
+    "true": "true",
+    "false": "false",
+    "null": "null",
+    "nan": "NaN",
+    "-nan": "NaN",
+    "inf": "Infinity",
+    "-inf": "-Infinity",
+}
+
+
+def read_json(data: memoryview) -> Any:  # noqa: ANN401 - any JSON
+    """Return what the text says, as json does.
+
+    Raises: FormatError if it is no JSON, is nested deeper than Python follows, or too large
+    """
+    if len(data) > MOST_BYTES:
+        found = f"{len(data):,} bytes; convert it with flatc --binary"
+        raise FormatError(f"JSON of at most {MOST_BYTES:,} bytes", found, offset=MOST_BYTES)
+    try:
+        return json.loads(_TOKEN.sub(_strict, bytes(data).decode("utf-8-sig")))
+    except UnicodeDecodeError as error:
+        raise FormatError("JSON in UTF-8", str(error.reason), offset=error.start) from None
+    except RecursionError:
+        raise FormatError("JSON of moderate depth", "deeper nesting", offset=0) from None
+    except ValueError as error:
+        raise FormatError("JSON as flatc prints it", str(error), offset=0) from None
+
+
+def _strict(token: re.Match[str]) -> str:
+    text = token.group()
+    if token.lastgroup == "word":
+        return _WORDS.get(text, f'"{text}"')
+    if token.lastgroup == "text" and "\\x" in text:
+        return _BYTE.sub(r"\1\\u00\2", text)
+    return text
