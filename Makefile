@@ -10,7 +10,7 @@ WORKERS ?= 2
 OUTPUT ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-source check-fast format bench fuzz zoo screenshots wheel clean setup setup-demo
+.PHONY: help demo test check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
 
 help:
 	@echo "make demo         compile, change, run and compare a sample, open it; without a display write pictures"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench        measure speed, side by side with the stock tool"
 	@echo "make fuzz N=20000 feed damaged files to every reader"
 	@echo "make zoo          compile and run real architectures, write docs/models.md (hours; ZOO=NAME for some)"
+	@echo "make suites       run the stock wheel's own tests on this project, all of them (an hour)"
 	@echo "make screenshots  write the pictures in docs/images"
 	@echo "make wheel        build the wheel into dist/"
 	@echo "make format       let ruff format and sort the sources"
@@ -62,6 +63,9 @@ fuzz: setup
 zoo:
 	@$(PYTHON) .ci/setup.py --venv $(VENV) --extras interop,dev,zoo
 	$(BIN)/python -m tests.zoo $(ZOO)
+
+suites: setup
+	$(BIN)/python -m tests.suites --workers $(WORKERS)
 
 screenshots: setup
 	$(BIN)/python -m devtools_app.screenshots docs/images

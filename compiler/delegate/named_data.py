@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import torch
 
+from compiler.delegate.file_data import FileBackedData
 from compiler.edge.dim_order import dim_order_of
 from compiler.emit.constants import raw_bytes
 from compiler.memory.specs import scalar_type_of
 
-_BYTES: Any = (bytes, bytearray, memoryview)
+BYTES: Any = (bytes, bytearray, memoryview, FileBackedData)
 
 
 class Blob(bytes):
@@ -30,7 +32,7 @@ class Blob(bytes):
         return hashlib.sha256(self).digest()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TensorLayout:
     """What a blob is when it is a tensor.
 
@@ -41,16 +43,31 @@ class TensorLayout:
     """
 
     scalar_type: int
-    sizes: tuple[int, ...]
-    dim_order: tuple[int, ...]
+    sizes: Sequence[int]
+    dim_order: Sequence[int]
+
+    def __eq__(self, other: object) -> bool:
+        """Compare with a layout of any class, such as one a backend of others brings along."""
+        return _layout_of(other) == _layout_of(self)
+
+    def __hash__(self) -> int:
+        return hash(_layout_of(self))
 
     @classmethod
     def from_tensor(cls, tensor: torch.Tensor) -> TensorLayout:
-        """Return the layout of a dense tensor."""
+        """Return the layout of a contiguous or channels-last tensor.
+
+        Raises: ValueError for another order of dimensions
+        """
+        if not (tensor.is_contiguous() or tensor.is_contiguous(memory_format=torch.channels_last)):
+            raise ValueError(
+                f"a tensor with strides {tuple(tensor.stride())} is neither contiguous nor "
+                "channels-last: call contiguous() on it"
+            )
         return cls(scalar_type_of(tensor.dtype), tuple(tensor.shape), dim_order_of(tensor))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DataEntry:
     """Where the blob of a key is.
 
@@ -64,18 +81,25 @@ class DataEntry:
     alignment: int
     tensor_layout: TensorLayout | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Compare with an entry of any class."""
+        return _entry_of(other) == _entry_of(self)
+
+    def __hash__(self) -> int:
+        return hash(_entry_of(self))
+
 
 @dataclass
 class NamedDataStoreOutput:
     """The content of a store.
 
     Attributes:
-        buffers: each content once
+        buffers: each content once, as bytes or as a file
         pte_data: keys stored in the program file
         external_data: keys stored elsewhere, by the name of the file
     """
 
-    buffers: list[bytes]
+    buffers: list[Any]
     pte_data: dict[str, DataEntry]
     external_data: dict[str, dict[str, DataEntry]]
 
@@ -85,12 +109,12 @@ class NamedDataStore:
     """Collects blobs by key; equal contents are kept once, a key has one content.
 
     Attributes:
-        buffers: each content once
+        buffers: each content once, as bytes or as a file
         pte_data: keys stored in the program file
         external_data: keys stored elsewhere, by the name of the file
     """
 
-    buffers: list[bytes] = field(default_factory=list[bytes])
+    buffers: list[Any] = field(default_factory=list[Any])
     pte_data: dict[str, DataEntry] = field(default_factory=dict[str, DataEntry])
     external_data: dict[str, dict[str, DataEntry]] = field(
         default_factory=dict[str, dict[str, DataEntry]]
@@ -98,7 +122,7 @@ class NamedDataStore:
 
     def __post_init__(self) -> None:
         self._by_digest: dict[bytes, int] = {}
-        self._places: dict[str, dict[str, DataEntry]] = {}
+        self.key_to_buffer_idx: dict[str, int] = {}
 
     def add_named_data(
         self,
@@ -112,7 +136,7 @@ class NamedDataStore:
 
         Args:
             key: the only one of this name in the store
-            data: bytes, or a tensor whose layout is kept too
+            data: bytes, a file, or a tensor whose layout is kept too
             alignment: bytes; where it may start
             external_tag: name of the file it goes to, None for the program file
             tensor_layout: of plain bytes that are a tensor's
@@ -130,26 +154,83 @@ class NamedDataStore:
             if tensor_layout not in (None, found):
                 raise ValueError(f"tensor {key} has the layout {found}, not {tensor_layout}")
             tensor_layout, data = found, Blob(raw_bytes(data))
-        if not isinstance(data, _BYTES):
+        if not isinstance(data, BYTES):
             raise TypeError(f"named data {key} is a {type(data).__name__}, not bytes or a tensor")
-        index = self._keep(data if isinstance(data, Blob) else Blob(data))
-        home = self._places.get(key)
-        if home is not None:
-            if home[key].buffer_index != index:
-                raise ValueError(f"Duplicate key {key} with different data.")
-            step = math.lcm(step, home[key].alignment)
-        else:
+        blob = data if isinstance(data, (Blob, FileBackedData)) else Blob(data)
+        held = self.key_to_buffer_idx.get(key)
+        if held is None:
             home = self.pte_data
             if external_tag is not None:
                 home = self.external_data.setdefault(external_tag, {})
-            self._places[key] = home
-        home[key] = DataEntry(index, step, tensor_layout)
+            self.key_to_buffer_idx[key] = held = self._keep(blob)
+        elif self._by_digest.get(_digest(blob)) != held:
+            raise ValueError(
+                f"Duplicate key {key} with different data: it has {len(self.buffers[held])} "
+                f"bytes, the new data {len(blob)}"
+            )
+        else:
+            home = next(entries for entries in self._entries() if key in entries)
+            step = math.lcm(step, home[key].alignment)
+        home[key] = DataEntry(held, step, tensor_layout)
 
-    def _keep(self, data: Blob) -> int:
-        index = self._by_digest.setdefault(data.sha256, len(self.buffers))
+    def _entries(self) -> tuple[dict[str, DataEntry], ...]:
+        return (self.pte_data, *self.external_data.values())
+
+    def _keep(self, data: Blob | FileBackedData) -> int:
+        index = self._by_digest.setdefault(_digest(data), len(self.buffers))
         if index == len(self.buffers):
             self.buffers.append(data)
         return index
+
+    def externalize_pte_data(self, max_data_bytes: int, tag_prefix: str) -> None:
+        """Move all that would be in the program file into files of a largest size.
+
+        Keys are packed in order of their names; a file is called `tag_prefix` and the digest of
+        its keys, so equal stores give equal files.
+
+        Args:
+            max_data_bytes: of the contents in one file
+            tag_prefix: begins the names of the files
+
+        Raises: ValueError, with the store as it was, for a content that is larger, or a file of
+            that name with other content
+        """
+        if type(max_data_bytes) is not int or max_data_bytes <= 0:
+            raise ValueError(
+                f"external data shard cap must be a positive integer, found {max_data_bytes!r}"
+            )
+        if not tag_prefix:
+            raise ValueError("external data tag prefix must be nonempty")
+        external = {tag: dict(entries) for tag, entries in self.external_data.items()}
+        for entries in self._shards(max_data_bytes):
+            named = {key: entries[key] for key in sorted(entries)}
+            digest = hashlib.sha256("\0".join(named).encode()).hexdigest()
+            tag = f"{tag_prefix}_{digest}"
+            if external.setdefault(tag, named) != named:
+                raise ValueError(f"external data tag collision for {tag}")
+        self.external_data, self.pte_data = external, {}
+
+    def _shards(self, max_data_bytes: int) -> list[dict[str, DataEntry]]:
+        """Return the keys of the program file by the file they go to; one content is in one."""
+        by_buffer: dict[int, dict[str, DataEntry]] = {}
+        for key in sorted(self.pte_data):
+            entry = self.pte_data[key]
+            by_buffer.setdefault(entry.buffer_index, {})[key] = entry
+        shards: list[dict[str, DataEntry]] = []
+        room = 0
+        for index, entries in by_buffer.items():
+            size = len(self.buffers[index])
+            if size > max_data_bytes:
+                raise ValueError(
+                    f"the data of {', '.join(entries)} has {size} bytes and exceeds external data "
+                    f"shard cap {max_data_bytes}"
+                )
+            if size > room or not shards:
+                shards.append({})
+                room = max_data_bytes
+            shards[-1] |= entries
+            room -= size
+        return shards
 
     def get_named_data_store_output(self) -> NamedDataStoreOutput:
         """Return what has been kept."""
@@ -166,3 +247,19 @@ class NamedDataStore:
             for key, entry in entries.items():
                 data = other.buffers[entry.buffer_index]
                 self.add_named_data(key, data, entry.alignment, tag, entry.tensor_layout)
+
+
+def _digest(data: Blob | FileBackedData) -> bytes:
+    return data.sha256() if isinstance(data, FileBackedData) else data.sha256
+
+
+def _layout_of(layout: Any) -> Any:  # noqa: ANN401
+    if layout is None or not hasattr(layout, "dim_order"):
+        return None
+    return int(layout.scalar_type), tuple(layout.sizes), tuple(layout.dim_order)
+
+
+def _entry_of(entry: Any) -> Any:  # noqa: ANN401
+    if not hasattr(entry, "buffer_index"):
+        return None
+    return entry.buffer_index, entry.alignment, _layout_of(entry.tensor_layout)

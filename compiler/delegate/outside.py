@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
+from compiler.delegate.file_data import in_memory
 from compiler.delegate.interface import PreprocessResult
 from compiler.delegate.named_data import DataEntry, NamedDataStoreOutput
 from compiler.emit.constants import raw_bytes
@@ -75,7 +76,7 @@ def where_marked(result: PreprocessResult, program: ExportedProgram) -> Preproce
         return result
     tags = dict.fromkeys(given.pte_data, min(files)) if len(files) == 1 else {}
     for key, entry in given.pte_data.items() if len(files) > 1 else ():
-        data = given.buffers[entry.buffer_index]
+        data = in_memory(given.buffers[entry.buffer_index])
         owner = next((n for n in nodes if _mark(n) and _is_content(program, n, data)), None)
         if owner is not None:
             tags[key] = str(_mark(owner))

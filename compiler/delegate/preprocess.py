@@ -17,7 +17,7 @@ from compiler.delegate.interface import (
     copied_specs,
     has_own_multimethod,
 )
-from compiler.delegate.named_data import NamedDataStoreOutput
+from compiler.delegate.named_data import BYTES, NamedDataStoreOutput
 from compiler.delegate.outside import where_marked
 from compiler.errors import CompileError, source_line
 
@@ -159,7 +159,7 @@ def checked(backend: type[BackendDetails], result: Any, what: str) -> Preprocess
 def _why_no_store(named: NamedDataStoreOutput) -> str:
     """Return what of a store cannot be looked up, empty if all can."""
     buffers: list[Any] = [*named.buffers]
-    if not all(isinstance(one, (bytes, bytearray, memoryview)) for one in buffers):
+    if not all(isinstance(one, BYTES) for one in buffers):
         return "its buffers are not bytes"
     groups = (named.pte_data, *named.external_data.values())
     for key, entry in ((key, entry) for group in groups for key, entry in group.items()):

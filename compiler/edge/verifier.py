@@ -95,6 +95,11 @@ def check_program(
         _Checks(config.exceptions, config.skip_dim_order, after).run(module, signature)
 
 
+def operator_fault(op: EdgeOp, config: EdgeCompileConfig) -> str:
+    """Return why an operator may not be in an edge program, empty if it may."""
+    return _Checks(config.exceptions, config.skip_dim_order).operator_fault(op)
+
+
 class _Checks:
     """Collects the violations of one program."""
 
@@ -165,10 +170,11 @@ class _Checks:
             return _fault_of_other(target)
         fault = self._of_operator.get(target)
         if fault is None:
-            fault = self._of_operator[target] = self._operator_fault(target)
+            fault = self._of_operator[target] = self.operator_fault(target)
         return fault or self._dtype_fault(node, target) or self._layout_fault(node, target)
 
-    def _operator_fault(self, target: EdgeOp) -> str:
+    def operator_fault(self, target: EdgeOp) -> str:
+        """Return why an operator may not be there, empty if it may."""
         below = target.op
         if below in self._exceptions:
             return ""

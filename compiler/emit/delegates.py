@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from compiler.delegate.call import is_lowered_module
+from compiler.delegate.file_data import in_memory
 from compiler.delegate.named_data import NamedDataStore, NamedDataStoreOutput
 from compiler.emit.constants import Segment
 from compiler.errors import CompileError, UnsupportedError
@@ -162,7 +163,8 @@ def place_delegates(
             f"payloads in the tables start at multiples of {_INLINE_ALIGNMENT} bytes, not of "
             f"{delegate_alignment}; put them into segments with extract_delegate_segments"
         )
-    data = store.named.get_named_data_store_output()
+    named = store.named.get_named_data_store_output()
+    data = replace(named, buffers=[in_memory(one) for one in named.buffers])
     steps = [entry.alignment for entry in data.pte_data.values()]
     whole = math.lcm(alignment, (delegate_alignment or 1) if extract else 1, *steps)
     shared = _shared(data, segments[0], whole)

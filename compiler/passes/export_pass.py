@@ -18,7 +18,7 @@ from compiler.edge.templates import walk
 from compiler.errors import at
 from compiler.passes.base import PassBase, PassResult
 from compiler.passes.fake import fake_mode_of, fake_result, fake_run, same_kind
-from compiler.passes.tracer import ExportTracer
+from compiler.passes.tracer import ExportTracer as Tracer
 from compiler.passes.values import ExportPassBaseError, NodeMetadata, ProxyValue
 from compiler.untyped import HigherOrderOperator, OpOverload, OpOverloadPacket
 
@@ -37,12 +37,21 @@ class ExportPass(PassBase):
 
     Every hook returns a ``ProxyValue`` of the new graph. One operator becomes several by calling
     ``super().call_operator`` several times, and none by returning one of the arguments.
+    Without a graph to walk, a subclass may give itself a tracer and call the hooks to build one.
     """
 
+    class ExportTracer(Tracer):
+        """A new graph, as a subclass creates it that builds one."""
+
+        def __init__(self, callback: ExportPass, codegen: object = None) -> None:
+            del codegen  # of the code that torch prints; taken as documented
+            super().__init__({}, callback.fake_tensor_mode)
+
+    fake_tensor_mode: Any = None
+    tracer: Any = None
+    _node: Any = None
+
     def __init__(self) -> None:
-        self.fake_tensor_mode: Any = None
-        self.tracer: Any = None
-        self._node: Any = None
         self._initialized = True
 
     @property
@@ -74,7 +83,7 @@ class ExportPass(PassBase):
         """Return what a graph, or a body of control flow, becomes for these inputs."""
         before = self.tracer, self._node
         names = {id(module): name for name, module in graph_module.named_children()}
-        self.tracer = ExportTracer(names, self.fake_tensor_mode)
+        self.tracer = Tracer(names, self.fake_tensor_mode)
         try:
             self._walk(graph_module, [_data(value) for value in inputs])
             made = torch.fx.GraphModule(self.tracer.root, self.tracer.graph)

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
+from compiler.delegate.file_data import in_memory
+
 
 def lowered_text(module: Any, write: Callable[[ExportedProgram], bytes]) -> str:  # noqa: ANN401
     """Return a lowered module as text.
@@ -50,7 +52,7 @@ def _saved(tensors: Mapping[str, Any]) -> bytes:
 
 def _named(named: Any) -> dict[str, Any]:  # noqa: ANN401 - a NamedDataStoreOutput
     return {
-        "buffers": [_base64(data) for data in named.buffers],
+        "buffers": [_base64(in_memory(data)) for data in named.buffers],
         "pte_data": _entries(named.pte_data),
         "external_data": {tag: _entries(found) for tag, found in named.external_data.items()},
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 _HOME = {
     "AOQuantizationConfig": "recipe",
-    "BackendRecipeProvider": "registry",
+    "BackendRecipeProvider": "provider",
     "ExportRecipe": "recipe",
     "ExportSession": "session",
     "LoweringRecipe": "recipe",
@@ -17,7 +17,8 @@ _HOME = {
     "RecipeType": "recipe",
     "Stage": "stages",
     "StageType": "recipe",
-    "XNNPackRecipeType": "registry",
+    "XNNPACKRecipeProvider": "xnnpack_recipes",
+    "XNNPackRecipeType": "xnnpack_recipes",
     "export": "session",
     "recipe_registry": "registry",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from enum import Enum, EnumMeta
 from typing import Any
 
@@ -161,43 +161,5 @@ class ExportRecipe:
             raise ValueError("Recipes cannot be empty")
         if len(recipes) == 1:
             return recipes[0]
-        named = [recipe.name for recipe in recipes if recipe.name]
-        made = _joined(list(recipes))
-        return replace(made, name=recipe_name or "_".join(named))
-
-
-_NAMED = ("name",)
-
-
-def _joined(parts: list[Any]) -> Any:  # noqa: ANN401 - recipes of one kind
-    """Return a dataclass whose lists and dicts hold those of all, and whose settings agree."""
-    first = parts[0]
-    values: dict[str, Any] = {}
-    for entry in fields(first):
-        given = [getattr(part, entry.name) for part in parts]
-        if entry.name not in _NAMED:
-            values[entry.name] = _one(entry.name, [value for value in given if value is not None])
-    return replace(first, **values)
-
-
-def _one(name: str, given: list[Any]) -> Any:  # noqa: ANN401
-    if not given:
-        return None
-    if all(isinstance(value, (QuantizationRecipe, LoweringRecipe)) for value in given):
-        return _joined(given)
-    if name == "pipeline_stages" or not isinstance(given[0], (list, dict)):
-        if any(value != given[0] for value in given):
-            shown = ", ".join(map(str, given))
-            raise ValueError(f"Cannot combine recipes with conflicting '{name}' values: {shown}")
-        return given[0]
-    if len({isinstance(value, dict) for value in given}) > 1:
-        raise ValueError(
-            f"Cannot combine recipes whose '{name}' is a list in one, by method in another"
-        )
-    if isinstance(given[0], dict):
-        joined: dict[str, list[Any]] = {}
-        for value in given:
-            for method, items in value.items():
-                joined.setdefault(method, []).extend(items)
-        return joined
-    return [item for value in given for item in value]
+        home: Any = importlib.import_module("compiler.session.combine")
+        return home.combined(recipes, recipe_name)

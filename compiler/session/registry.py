@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, cast
 
+from typing_extensions import Self
+
+from compiler.session.provider import BackendRecipeProvider
 from compiler.session.recipe import ExportRecipe, RecipeType
-from compiler.session.xnnpack_recipes import xnnpack_recipe
-
-
-class BackendRecipeProvider(ABC):
-    """Offers the recipes of one backend."""
-
-    @property
-    @abstractmethod
-    def backend_name(self) -> str:
-        """Return the name its recipe types give as their backend."""
-
-    @abstractmethod
-    def get_supported_recipes(self) -> Sequence[RecipeType]:
-        """Return what it offers."""
-
-    @abstractmethod
-    def create_recipe(self, recipe_type: RecipeType, **kwargs: object) -> ExportRecipe | None:
-        """Return a recipe, None for a type it does not offer.
-
-        Args:
-            recipe_type: what is wanted
-            **kwargs: options of that type
-        """
-
-    def supports_recipe(self, recipe_type: RecipeType) -> bool:
-        """Return whether it offers a type."""
-        return recipe_type in self.get_supported_recipes()
+from compiler.session.xnnpack_recipes import XNNPACKRecipeProvider
 
 
 class RecipeRegistry:
-    """Providers by the name of their backend; a later one of a name replaces an earlier one."""
+    """Providers by the name of their backend; a later one of a name replaces an earlier one.
 
-    def __init__(self, providers: Sequence[BackendRecipeProvider] = ()) -> None:
-        self._providers = {provider.backend_name: provider for provider in providers}
+    There is one in a process: each call of the class returns it.
+    """
+
+    _instance: ClassVar[RecipeRegistry | None] = None
+    _initialized: ClassVar[bool] = False
+
+    def __new__(cls) -> Self:
+        """Return the registry of the process."""
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+        return cast("Self", cls._instance)
+
+    def __init__(self) -> None:
+        if not RecipeRegistry._initialized:
+            RecipeRegistry._initialized = True
+            self._providers: dict[str, BackendRecipeProvider] = {}
 
     def register_backend_recipe_provider(self, provider: BackendRecipeProvider) -> None:
         """Add a provider."""
@@ -73,30 +62,8 @@ class RecipeRegistry:
         return self._providers[backend]
 
 
-class _Xnnpack(BackendRecipeProvider):
-    @property
-    def backend_name(self) -> str:
-        return XNNPackRecipeType.get_backend_name()
-
-    def get_supported_recipes(self) -> Sequence[RecipeType]:
-        return [*XNNPackRecipeType]
-
-    def create_recipe(self, recipe_type: RecipeType, **kwargs: object) -> ExportRecipe | None:
-        return xnnpack_recipe(**kwargs) if recipe_type in [*XNNPackRecipeType] else None
-
-
-class XNNPackRecipeType(RecipeType):
-    """Recipes for the processor, by XNNPACK."""
-
-    FP32 = "xnnpack_fp32"
-
-    @classmethod
-    def get_backend_name(cls) -> str:
-        """Return the name of the backend."""
-        return "xnnpack"
-
-
-recipe_registry = RecipeRegistry([_Xnnpack()])
+recipe_registry = RecipeRegistry()
+recipe_registry.register_backend_recipe_provider(XNNPACKRecipeProvider())
 
 
 def recipe_of(recipe: Any, **kwargs: object) -> ExportRecipe:  # noqa: ANN401 - a RecipeType
@@ -109,6 +76,8 @@ def recipe_of(recipe: Any, **kwargs: object) -> ExportRecipe:  # noqa: ANN401 - 
     backend = recipe.get_backend_name()
     found = recipe_registry.create_recipe(recipe, backend, **kwargs)
     if found is None:
-        names = ", ".join(str(one.value) for one in recipe_registry.get_supported_recipes(backend))
-        raise ValueError(f"Recipe '{recipe.value}' not supported by '{backend}'; it has {names}")
+        names = [one.value for one in recipe_registry.get_supported_recipes(backend)]
+        raise ValueError(
+            f"Recipe '{recipe.value}' not supported by '{backend}'. Supported: {names}"
+        )
     return found

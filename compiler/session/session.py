@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -87,16 +88,17 @@ class ExportSession:
         """
         loaded: Any = torch.export.load(model) if isinstance(model, str) else model
         self._model: dict[str, Any] = _by_method(loaded)
-        self._is_exported, self._is_graph = _kind_of(self._model)
-        if example_inputs is None and not self._is_exported:
-            raise ValueError("example_inputs are required unless the model is an ExportedProgram")
+        self._input_model_type = _kind_of(self._model)
+        if example_inputs is None and self._input_model_type != "ExportedProgram":
+            raise ValueError(
+                f"example_inputs are required when model is {self._input_model_type}: only an "
+                "ExportedProgram has its own"
+            )
         self._example_inputs: dict[str, Any] = _by_method(example_inputs or {})
         self._recipe = export_recipe or ExportRecipe()
-        self._stages = self._recipe.pipeline_stages or self._needed_stages()
-        self._registry: dict[StageType, Stage] = {
-            kind: stage_of(kind, self._recipe) for kind in self._stages if kind in set(StageType)
-        }
-        self._context: dict[str, Any] = {
+        self._pipeline_stages = self._recipe.pipeline_stages or self._get_default_pipeline()
+        self._stage_registry = self._build_stages(self._pipeline_stages)
+        self._run_context: dict[str, Any] = {
             "example_inputs": self._example_inputs,
             "dynamic_shapes": _shapes_by_method(dynamic_shapes, self._model),
             "constant_methods": constant_methods,
@@ -105,11 +107,17 @@ class ExportSession:
             "artifact_dir": artifact_dir,
             "generate_etrecord": generate_etrecord,
         }
-        self._artifacts: dict[StageType, PipelineArtifact] = {}
+        self._stage_to_artifacts: dict[StageType, PipelineArtifact] = {}
 
-    def _needed_stages(self) -> list[StageType]:
-        stages: list[StageType] = [] if self._is_exported else [StageType.TORCH_EXPORT]
-        if not self._is_exported and not self._is_graph:
+    def _build_stages(self, stages: Sequence[StageType]) -> dict[StageType, Stage]:
+        """Return the recipe's stage of each type; unknown types have to be registered."""
+        known = set(StageType)
+        return {kind: stage_of(kind, self._recipe) for kind in stages if kind in known}
+
+    def _get_default_pipeline(self) -> list[StageType]:
+        exported = self._input_model_type == "ExportedProgram"
+        stages: list[StageType] = [] if exported else [StageType.TORCH_EXPORT]
+        if self._input_model_type == "nn.Module":
             stages = [*_BEFORE_EXPORT, *stages]
         stages.append(StageType.TO_EDGE_TRANSFORM_AND_LOWER)
         lowering = self._recipe.lowering_recipe
@@ -119,59 +127,60 @@ class ExportSession:
 
     def register_stage(self, stage_type: StageType, stage: Stage) -> None:
         """Let a stage of the user's own take the place of one, or be one."""
-        self._registry[stage_type] = stage
+        self._stage_registry[stage_type] = stage
 
     def get_registered_stage(self, stage_type: StageType) -> Stage | None:
         """Return a stage, None if there is none."""
-        return self._registry.get(stage_type)
+        return self._stage_registry.get(stage_type)
 
     def get_all_registered_stages(self) -> dict[StageType, Stage]:
         """Return all stages."""
-        return self._registry
+        return self._stage_registry
 
     def get_stage_artifacts(self) -> dict[StageType, PipelineArtifact]:
         """Return what each stage left."""
-        return self._artifacts
+        return self._stage_to_artifacts
 
     def export(self) -> None:
         """Run all stages in their order.
 
         Raises: ValueError if the stages cannot follow each other; and what the stages raise
         """
-        self._check_order()
-        self._artifacts.clear()
-        artifact = PipelineArtifact(self._model, dict(self._context))
-        for kind in self._stages:
-            stage = self._registry[kind]
+        self._validate_pipeline_sequence(self._pipeline_stages)
+        self._stage_to_artifacts.clear()
+        artifact = PipelineArtifact(self._model, dict(self._run_context))
+        for kind in self._pipeline_stages:
+            stage = self._stage_registry[kind]
             start = time.perf_counter()
             stage.run(artifact)
             artifact = stage.get_artifacts()
             artifact.add_context("duration_ms", int((time.perf_counter() - start) * 1000))
-            self._artifacts[kind] = artifact
+            self._stage_to_artifacts[kind] = artifact
 
-    def _check_order(self) -> None:
-        if not self._stages:
+    def _validate_pipeline_sequence(self, stages: Sequence[StageType]) -> None:
+        if not stages:
             raise ValueError("Pipeline stages cannot be empty")
-        self._check_start()
-        missing = [kind for kind in self._stages if kind not in self._registry]
+        self._check_start(stages)
+        missing = [kind for kind in stages if kind not in self._stage_registry]
         if missing:
             raise ValueError(f"Stage {missing[0]} not found: session.register_stage() gives it one")
-        if not self._registry[self._stages[0]].can_start_pipeline:
-            raise ValueError(f"Stage {self._stages[0]} cannot start a pipeline.")
-        for before, kind in zip(self._stages, self._stages[1:], strict=False):
-            allowed = self._registry[kind].valid_predecessor_stages
+        if not self._stage_registry[stages[0]].can_start_pipeline:
+            raise ValueError(f"Stage {stages[0]} cannot start a pipeline.")
+        for before, kind in pairwise(stages):
+            allowed = self._stage_registry[kind].valid_predecessor_stages
             if allowed and before not in allowed:
                 names = ", ".join(allowed)
                 raise ValueError(
                     f"Invalid transition from {before.value} to {kind.value}; it may follow {names}"
                 )
 
-    def _check_start(self) -> None:
-        wrong = [*_BEFORE_EXPORT, StageType.TORCH_EXPORT] if self._is_exported else []
-        wrong = [*_BEFORE_EXPORT] if self._is_graph else wrong
-        found = [kind.name for kind in self._stages if kind in wrong]
+    def _check_start(self, stages: Sequence[StageType]) -> None:
+        exported = self._input_model_type == "ExportedProgram"
+        wrong = [*_BEFORE_EXPORT, StageType.TORCH_EXPORT] if exported else []
+        wrong = [*_BEFORE_EXPORT] if self._input_model_type == "GraphModule" else wrong
+        found = [kind.name for kind in stages if kind in wrong]
         if found:
-            what = "an ExportedProgram" if self._is_exported else "a GraphModule"
+            what = "an ExportedProgram" if exported else "a GraphModule"
             raise ValueError(f"Cannot run {', '.join(found)} stage(s) with {what}")
 
     def get_exported_program(self, method_name: str = FORWARD) -> ExportedProgram:
@@ -181,7 +190,7 @@ class ExportSession:
             RuntimeError: the export stage has not run
             KeyError: there is no such method
         """
-        programs = self._left(StageType.TORCH_EXPORT, "Exported program")
+        programs = self._left(StageType.TORCH_EXPORT, "Exported program is not available")
         if method_name not in programs:
             there = ", ".join(programs)
             raise KeyError(f"Method name '{method_name}' not found; there are {there}")
@@ -193,8 +202,8 @@ class ExportSession:
         Raises: RuntimeError if no such stage has run
         """
         for kind in _EDGE:
-            if kind in self._artifacts:
-                return self._artifacts[kind].data
+            if kind in self._stage_to_artifacts:
+                return self._stage_to_artifacts[kind].data
         raise RuntimeError("Edge program manager is not available: no edge stage has run")
 
     def get_executorch_program_manager(self) -> ExecutorchProgramManager:
@@ -202,7 +211,7 @@ class ExportSession:
 
         Raises: RuntimeError if it was not emitted
         """
-        return self._left(StageType.TO_EXECUTORCH, "Executorch program manager")
+        return self._left(StageType.TO_EXECUTORCH, "Executorch program manager is not initialized")
 
     def get_executorch_program(self) -> Any:  # noqa: ANN401 - a Program of schema
         """Return the tables of the program file."""
@@ -250,9 +259,9 @@ class ExportSession:
             print(delegation_table(method, manager.exported_program(method)))  # noqa: T201 - documented
 
     def _left(self, kind: StageType, what: str) -> Any:  # noqa: ANN401
-        if kind not in self._artifacts:
-            raise RuntimeError(f"{what} is not available: the stage {kind.value} has not run")
-        return self._artifacts[kind].data
+        if kind not in self._stage_to_artifacts:
+            raise RuntimeError(f"{what}: the stage {kind.value} has not run")
+        return self._stage_to_artifacts[kind].data
 
 
 def _by_method(given: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -268,10 +277,12 @@ def _shapes_by_method(given: Any, methods: Mapping[str, Any]) -> dict[str, Any]:
     return {FORWARD: given}
 
 
-def _kind_of(models: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Return whether the models are exported programs, and whether graph modules."""
+def _kind_of(models: Mapping[str, Any]) -> str:
+    """Return what the first model is: all are of one kind."""
     for model in models.values():
         if not isinstance(model, (torch.nn.Module, ExportedProgram)):
             raise TypeError(f"Unsupported model type: {type(model)}")
     first = next(iter(models.values()), None)
-    return isinstance(first, ExportedProgram), isinstance(first, torch.fx.GraphModule)
+    if isinstance(first, ExportedProgram):
+        return "ExportedProgram"
+    return "GraphModule" if isinstance(first, torch.fx.GraphModule) else "nn.Module"

@@ -253,6 +253,94 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "AOQuantizationConfig BackendRecipeProvider ExportRecipe ExportSession "
         "LoweringRecipe QuantizationRecipe RecipeType StageType export recipe_registry",
     ),
+    ("executorch.backends.xnnpack._passes", "compiler.compat.xnnpack", "XNNPACKPassManager"),
+    (
+        "executorch.backends.xnnpack._passes.remove_noop_expand_copy_pass",
+        "compiler.compat.xnnpack",
+        "RemoveNoopExpandCopyPass",
+    ),
+    (
+        "executorch.backends.xnnpack.partition.config.xnnpack_config",
+        "compiler.backends.xnnpack",
+        "ConfigPrecisionType",
+    ),
+    (
+        "executorch.backends.xnnpack.recipes.xnnpack_recipe_provider",
+        "compiler.session",
+        "XNNPACKRecipeProvider",
+    ),
+    (
+        "executorch.backends.xnnpack.utils.configs",
+        "compiler.compat.xnnpack",
+        "get_transform_passes get_xnnpack_edge_compile_config "
+        "get_xnnpack_executorch_backend_config",
+    ),
+    ("executorch.exir._serialize._cord", "compiler.delegate.file_data", "FileBackedData"),
+    (
+        "executorch.exir.backend.backend_api",
+        "compiler.compat.programs",
+        "validation_disabled",
+    ),
+    ("executorch.exir.backend.utils", "compiler.compat.graphs", "is_identical_graph"),
+    (
+        "executorch.exir.common",
+        "compiler.compat.operators",
+        "extract_out_arguments get_schema_for_operators",
+    ),
+    ("executorch.exir.dialects.edge._ops", "compiler.edge.ops", "EdgeOpOverload=EdgeOp"),
+    (
+        "executorch.exir.lowered_backend_module",
+        "compiler.compat.graphs",
+        "arrange_graph_outputs create_submodule_from_nodes",
+    ),
+    ("executorch.exir.memory", "compiler.passes.memory", "alloc free view"),
+    (
+        "executorch.exir.memory_planning",
+        "compiler.compat.graphs",
+        "_do_user_inputs_exist=do_user_inputs_exist",
+    ),
+    (
+        "executorch.exir.operator.convert",
+        "compiler.compat.operators",
+        "output_to_aliased_input_map to_out_variant unwrap_op_overload",
+    ),
+    ("executorch.exir.operator.util", "compiler.compat.operators", "gen_out_variant_schema"),
+    ("executorch.exir.pass_base", "compiler.compat.graphs", "map_args"),
+    (
+        "executorch.exir.program._fake_program",
+        "compiler.compat.graphs",
+        "get_fake_program update_to_real_program",
+    ),
+    ("executorch.exir.program._program", "compiler.compat.graphs", "_transform=transform"),
+    (
+        "executorch.exir.tracer",
+        "compiler.compat.graphs",
+        "_default_decomposition_table=default_decomposition_table",
+    ),
+    (
+        "executorch.exir.verification.arg_validator",
+        "compiler.compat.verifying",
+        "EdgeOpArgValidator",
+    ),
+    (
+        "executorch.exir.verification.verifier",
+        "compiler.compat.verifying",
+        "EXIREdgeDialectVerifier",
+    ),
+    ("executorch.export.recipe", "compiler.session", "Mode"),
+    ("executorch.export.recipe_registry", "compiler.session.registry", "RecipeRegistry"),
+    (
+        "executorch.export.stages",
+        "inspector.compat.stages",
+        "EdgeProgramManagerTransformStage EdgeTransformAndLowerStage ExecutorchStage "
+        "PipelineArtifact QuantizeStage SourceTransformStage Stage ToBackendStage ToEdgeStage "
+        "TorchExportStage",
+    ),
+    (
+        "executorch.extension.export_util.utils",
+        "compiler.compat.programs",
+        "save_pte_program",
+    ),
     (
         "executorch.extension.pybindings._portable_lib",
         "runtime.portable_lib",

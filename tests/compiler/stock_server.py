@@ -31,6 +31,7 @@ def main() -> int:
         "zoo": zoo,
         "load": load,
         "parsed": parsed,
+        "recipe": recipe,
     }
     from tests.compiler.stock_delegation import VERBS
 
@@ -69,6 +70,28 @@ def run(program: str, calls: str, outputs: str, trace: str = "", data: str = "")
     if trace:
         module.write_etdump_result_to_file(f"{trace}.etdp", f"{trace}.debug")
     return {"methods": sorted(module.method_names())}
+
+
+def recipe(given: str, kind: str, options: dict[str, Any], outputs: str) -> dict[str, Any]:
+    """Compile with a stock recipe for XNNPACK and run: `given` holds (module, inputs)."""
+    import torch
+    from executorch.backends.xnnpack.recipes import XNNPackRecipeType
+    from executorch.export import ExportRecipe, export
+
+    module, inputs = torch.load(given, weights_only=False)
+    wanted = ExportRecipe.get_recipe(XNNPackRecipeType[kind], **options)
+    session = export(module, inputs, wanted)
+    found = [session.run_method("forward", list(one)) for one in inputs]
+    torch.save([[value.clone() for value in values] for values in found], outputs)
+    manager = session.get_edge_program_manager()
+    graph = manager.exported_program().graph
+    return {
+        "operators": sorted(
+            str(node.target)
+            for node in graph.nodes
+            if "getitem" not in node.name and node.op == "call_function"
+        )
+    }
 
 
 def run_each(programs: str, outputs: str) -> dict[str, Any]:

@@ -29,12 +29,17 @@ def test_unknown_names_have_no_place() -> None:
     assert place_of("executorch.exir", "no_such_name") is None
 
 
+# Releases before 1.5 call the module of the C++ bindings so; 1.5 has portable_lib alone.
+OLDER = {"executorch.extension.pybindings._portable_lib"}
+
+
 @pytest.mark.interop
 def test_every_documented_name_exists_in_the_wheel() -> None:
+    now = sorted(key for key in places() if key[0] not in OLDER)
     lines = [
         "import importlib",
         "missing = []",
-        f"for module, name in {sorted(places())!r}:",
+        f"for module, name in {now!r}:",
         "    try:",
         "        getattr(importlib.import_module(module), name)",
         "    except (ImportError, AttributeError):",

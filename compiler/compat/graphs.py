@@ -1,0 +1,207 @@
+"""Small things of graphs and programs that passes and backends of others import by these names."""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._guards import detect_fake_mode
+from torch.export import ExportedProgram, default_decompositions
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx.passes.utils import fuser_utils
+
+from compiler.edge.decompositions import decomposition_of
+from compiler.edge.templates import walk
+from compiler.passes.base import PassType
+from compiler.passes.manager import PassManager
+from compiler.passes.pipeline import managed
+from compiler.untyped import ranges_of
+
+Node = torch.fx.Node
+_fuser: Any = fuser_utils
+_getitem = operator.getitem
+_SCALARS = (int, float, bool, str)
+_WRITTEN = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
+
+
+def transform(
+    program: ExportedProgram, *passes: PassType, override_verifiers: Sequence[Any] | None = None
+) -> ExportedProgram:
+    """Return what passes make of a program, which is not changed.
+
+    Args:
+        program: edge or not
+        *passes: in their order
+        override_verifiers: those of the result; None for the program's own
+
+    Raises: PassError for a pass that fails
+    """
+    assert not any(isinstance(one, list) for one in passes), "expected passes, not a list of them"
+    return managed(PassManager([*passes]), program, override_verifiers).exported_program
+
+
+def map_args(
+    op: Any,  # noqa: ANN401 - an operator overload
+    fn: Callable[[Any, Any], Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call after `fn(value, argument of the schema)` of each."""
+    changed, named = [*args], dict(kwargs)
+    for place, argument in enumerate(op._schema.arguments):
+        if argument.name in named:
+            named[argument.name] = fn(named[argument.name], argument)
+        elif not argument.kwarg_only and place < len(changed):
+            changed[place] = fn(changed[place], argument)
+    return tuple(changed), named
+
+
+def is_identical_graph(left: torch.fx.GraphModule, right: torch.fx.GraphModule) -> bool:
+    """Return whether two graphs have the same calls of the same values in the same order."""
+    ones, others = [*left.graph.nodes], [*right.graph.nodes]
+    if len(ones) != len(others):
+        return False
+    places = {node: place for nodes in (ones, others) for place, node in enumerate(nodes)}
+    return all(
+        _key(one, left, places) == _key(other, right, places)
+        for one, other in zip(ones, others, strict=True)
+    )
+
+
+def _key(node: Node, module: torch.fx.GraphModule, places: Mapping[Node, int]) -> Any:  # noqa: ANN401
+    target = node.target
+    if node.op == "placeholder":
+        target = ""  # the name of an input does not matter
+    elif node.op == "get_attr":
+        found: Any = module
+        for part in str(target).split("."):
+            found = getattr(found, part)
+        target = id(found) if isinstance(found, torch.Tensor) else str(target)
+    given = walk(
+        lambda leaf: f"%{places[leaf]}" if isinstance(leaf, Node) else leaf,
+        (node.args, dict(node.kwargs)),
+    )
+    return node.op, target, repr(given)
+
+
+def create_submodule_from_nodes(
+    gm: torch.fx.GraphModule,
+    node_list: Sequence[Node],
+    tag: str,
+    skip_legalize_graph: bool = False,
+) -> tuple[torch.fx.GraphModule, Node]:
+    """Move nodes into a module `fused_TAG` that the graph calls, and return it and the call.
+
+    Args:
+        gm: changed in place
+        node_list: calls that a call can stand for: none of them reads a value made in between
+        tag: ends the name of the module
+        skip_legalize_graph: leave the nodes as they stand, instead of in a valid order
+
+    Raises: RuntimeError if the nodes cannot be one call
+    """
+    order = _fuser.topo_sort([*node_list])
+    name = f"fused_{tag}"
+    inner, inputs, outputs = _fuser.fuse_as_graphmodule(gm, order, name)
+    end = inner.graph.output_node()
+    results = end.args[0]
+    end.args = ([*results] if isinstance(results, (list, tuple)) else [results],)
+    _fuser.insert_subgm(gm, inner, inputs, outputs)
+    calls = [node for node in gm.graph.nodes if node.op == "call_module" and node.target == name]
+    if len(calls) != 1:
+        raise RuntimeError(
+            f"the nodes {[*node_list]} are no connected part of the graph {gm.graph}"
+        )
+    call = calls[0]
+    if len(outputs) == 1 and isinstance(outputs[0].meta.get("val"), torch.Tensor):
+        with gm.graph.inserting_after(call):
+            first = gm.graph.call_function(_getitem, (call, 0))
+        first.meta = dict(outputs[0].meta)
+        for user in [*call.users]:
+            if user is not first:
+                user.replace_input_with(call, first)
+    for user in call.users:  # what it was made from is not where the call stands
+        for key in ("nn_module_stack", "source_fn_stack"):
+            user.meta.pop(key, None)
+    _fuser.erase_nodes(gm, order)
+    if not skip_legalize_graph:
+        _fuser.legalize_graph(gm)
+    return inner, next(node for node in gm.graph.nodes if node.target == name)
+
+
+def arrange_graph_outputs(
+    gm: torch.fx.GraphModule, output_specs: list[Any], call_module_node: Node
+) -> torch.fx.GraphModule:
+    """Put the results that are written back before those of the user, in place.
+
+    Args:
+        gm: a module that a graph calls
+        output_specs: what its results are; put in order with them
+        call_module_node: the call, whose `getitem` users are renumbered
+
+    Raises: RuntimeError if there are not as many results as specs
+    """
+    end = gm.graph.output_node()
+    results: Any = end.args[0]
+    if len(results) != len(output_specs):
+        raise RuntimeError(f"{len(results)} results of the graph, {len(output_specs)} output specs")
+    order = sorted(range(len(results)), key=lambda place: output_specs[place].kind not in _WRITTEN)
+    end.args = (type(results)(results[place] for place in order),)
+    output_specs[:] = [output_specs[place] for place in order]
+    for user in call_module_node.users:
+        if user.target is _getitem:
+            user.args = (call_module_node, order.index(int(str(user.args[1]))))
+    gm.recompile()
+    return gm
+
+
+def get_fake_program(real_exported_program: ExportedProgram) -> ExportedProgram:
+    """Return a copy whose state has sizes and no values; constants are shared.
+
+    Raises: AssertionError if no placeholder has a fake value
+    """
+    program: Any = real_exported_program
+    values = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"]
+    mode: Any = detect_fake_mode(tuple(values))
+    assert mode is not None, f"no fake values at the placeholders of {program.graph}"
+    module = copy.deepcopy(program.graph_module)
+    state = {
+        name: mode.from_tensor(tensor, static_shapes=True)
+        for name, tensor in program.state_dict.items()
+    }
+    return ExportedProgram(
+        root=module,
+        graph=module.graph,
+        graph_signature=copy.deepcopy(program.graph_signature),
+        state_dict=state,
+        range_constraints=copy.deepcopy(ranges_of(program)),
+        module_call_graph=copy.deepcopy(program.module_call_graph),
+        constants=program.constants,
+        verifiers=[program.verifier],
+    )
+
+
+def update_to_real_program(
+    fake_exported_program: ExportedProgram, real_exported_program: ExportedProgram
+) -> None:
+    """Give a fake program the state of the real one, in place."""
+    fake_exported_program.state_dict.update(real_exported_program.state_dict)
+
+
+def do_user_inputs_exist(graph_signature: Any) -> bool:  # noqa: ANN401
+    """Return whether a program takes more than plain numbers and strings from its user."""
+    specs: list[Any] = [] if graph_signature is None else graph_signature.input_specs
+    given: list[Any] = [spec.arg for spec in specs if spec.kind == InputKind.USER_INPUT]
+    return any(not isinstance(getattr(one, "value", None), _SCALARS) for one in given)
+
+
+def default_decomposition_table() -> dict[Any, Callable[..., Any]]:
+    """Return operator -> what lowering replaces it by, for `run_decompositions`."""
+    table: Any = default_decompositions()
+    kept: dict[Any, Any] = {op: decomposition_of(op) or rule for op, rule in table.items()}
+    norm = torch.ops.aten.linalg_vector_norm.default
+    own = decomposition_of(norm)
+    return {**kept, **({} if own is None else {norm: own})}

@@ -1,0 +1,35 @@
+"""Saving programs as `executorch.extension.export_util` does, and a switch that does nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+from compiler.program_manager import ExecutorchProgramManager
+
+
+def save_pte_program(prog: ExecutorchProgramManager, model_name: str, output_dir: str = "") -> str:
+    """Write a program and the files that belong beside it, and return the program's path.
+
+    Args:
+        prog: what to write
+        model_name: of the file in `output_dir`, or a path that ends in .pte
+        output_dir: where it and the files beside it go
+
+    Raises: OSError if a file cannot be written
+    """
+    if model_name.endswith(".pte"):
+        path = model_name
+    else:
+        path = os.path.join(output_dir, f"{model_name}.pte")
+    prog.save(path)
+    prog.write_tensor_data_to_file(output_dir or Path.cwd())
+    return path
+
+
+@contextlib.contextmanager
+def validation_disabled() -> Generator[None]:
+    """Do nothing: a partitioner is checked by comparing what it may not change, which is cheap."""
+    yield
