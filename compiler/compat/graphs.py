@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -167,7 +168,10 @@ def get_fake_program(real_exported_program: ExportedProgram) -> ExportedProgram:
     values = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"]
     mode: Any = detect_fake_mode(tuple(values))
     assert mode is not None, f"no fake values at the placeholders of {program.graph}"
-    module = copy.deepcopy(program.graph_module)
+    with warnings.catch_warnings():  # torch copies a class of its own that it has deprecated
+        warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
+        module = copy.deepcopy(program.graph_module)
+        calls = copy.deepcopy(program.module_call_graph)
     state = {
         name: mode.from_tensor(tensor, static_shapes=True)
         for name, tensor in program.state_dict.items()
@@ -178,7 +182,7 @@ def get_fake_program(real_exported_program: ExportedProgram) -> ExportedProgram:
         graph_signature=copy.deepcopy(program.graph_signature),
         state_dict=state,
         range_constraints=copy.deepcopy(ranges_of(program)),
-        module_call_graph=copy.deepcopy(program.module_call_graph),
+        module_call_graph=calls,
         constants=program.constants,
         verifiers=[program.verifier],
     )
