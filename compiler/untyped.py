@@ -10,6 +10,7 @@ import torch
 import torch._prims_common as prims
 import torch.fx.passes.infra.pass_base as pass_base
 import torch.utils._python_dispatch as dispatch
+import torch.utils._sympy.functions as formulas
 import torch.utils._sympy.value_ranges as value_ranges
 from torch.export import ExportedProgram
 
@@ -45,6 +46,8 @@ NUMBER_OPERATORS: dict[Any, str] = {
     _torch.sym_float: "sym_float",
 }
 """Operators on numbers, and the runtime's names of them."""
+_sympy: Any = cast("Any", formulas).sympy
+_DIVISIONS: tuple[Any, ...] = (cast("Any", formulas).FloorDiv,)  # the base of CleanDiv
 _bound: Callable[..., Any] = cast("Any", value_ranges).bound_sympy
 
 
@@ -64,6 +67,35 @@ def exactly(value: int) -> Any:  # noqa: ANN401
 
 
 def largest(expression: Any, ranges: Mapping[Any, Any]) -> int | None:  # noqa: ANN401
-    """Return the largest value of a formula, None when it has none."""
-    most = _bound(expression, dict(ranges)).upper
+    """Return the largest value of a formula, None when it has none.
+
+    What sizes are divided by is not 0 where the division is computed, so neither is any symbol in
+    a product that divides.
+    """
+    formula, known = simplified(expression), dict(ranges)
+    divisors: set[Any] = set()
+    for division in formula.atoms(*_DIVISIONS):
+        divisors |= {factor for factor in division.args[1].as_ordered_factors() if factor in known}
+    for symbol in divisors:
+        low, high = known[symbol].lower, known[symbol].upper
+        if low < 1 <= high:
+            known[symbol] = cast("Any", value_ranges).ValueRanges(1, high)
+    most = _bound(formula, known).upper
     return int(most) if most.is_Integer else None
+
+
+def simplified(expression: Any) -> Any:  # noqa: ANN401
+    """Return a formula in which whole divisions that leave no rest are carried out."""
+    return expression.replace(_is_division, _divided)
+
+
+def _is_division(part: Any) -> bool:  # noqa: ANN401
+    return isinstance(part, _DIVISIONS)
+
+
+def _divided(division: Any) -> Any:  # noqa: ANN401
+    try:
+        ratio = _sympy.cancel(division.args[0] / division.args[1])
+    except _sympy.PolynomialError:  # of a formula with cases
+        return division
+    return ratio if ratio.as_numer_denom()[1] == 1 else division

@@ -13,7 +13,7 @@ import torch
 
 from compiler.backends.xnnpack.facts import is_tensor, op_of, shape_of
 from compiler.delegate.copies import copied_graph
-from compiler.untyped import aten
+from compiler.untyped import aten, expression_of, simplified
 
 Node = torch.fx.Node
 MAX_RANK = 6  # XNN_MAX_TENSOR_DIMS
@@ -71,4 +71,8 @@ def without_views(graph: torch.fx.Graph) -> tuple[torch.fx.Graph, dict[Node, lis
 
 
 def _same(first: Sequence[Any], second: Sequence[Any]) -> bool:
-    return list(map(str, first)) == list(map(str, second))
+    return list(map(_formula, first)) == list(map(_formula, second))
+
+
+def _formula(size: Any) -> Any:  # noqa: ANN401 - an int or a symbol
+    return size if isinstance(size, int) else simplified(expression_of(size))
