@@ -8,6 +8,7 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
+from compiler.edge.templates import describe_output
 from compiler.untyped import ranges_of
 
 
@@ -19,6 +20,7 @@ def copied_graph(graph: torch.fx.Graph) -> torch.fx.Graph:
         copied = new.node_copy(node, made.__getitem__)
         copied.name = node.name  # fx renames builtins such as "input"
         made[node] = copied
+    describe_output(new)
     return new
 
 

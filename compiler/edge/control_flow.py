@@ -15,7 +15,7 @@ import torch
 from compiler.edge.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY, is_contiguous
 from compiler.edge.graph_lowering import GraphLowering
 from compiler.edge.ops import edge_op
-from compiler.edge.templates import Scalar, walk
+from compiler.edge.templates import Scalar, describe_output, walk
 from compiler.errors import UnsupportedError
 from compiler.untyped import SYMBOLIC
 
@@ -158,6 +158,7 @@ class _BodyLowering(GraphLowering):
         for leaf in [given] if single else given:  # pyright: ignore[reportUnknownVariableType]
             results.append(self._result(self.node_of(self.new(leaf)), seen))
         self.graph.output(results[0] if single else tuple(results)).meta = dict(node.meta)
+        describe_output(self.graph)
 
     def _result(self, value: Any, seen: set[torch.fx.Node]) -> Any:  # noqa: ANN401
         if not isinstance(value, torch.fx.Node) or not isinstance(value.meta["val"], torch.Tensor):

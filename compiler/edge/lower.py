@@ -21,7 +21,7 @@ from compiler.edge.graph_lowering import GraphLowering, Shared
 from compiler.edge.lineage import Lineage
 from compiler.edge.ops import edge_op
 from compiler.edge.outside_core import kept_whole
-from compiler.edge.templates import Scalar
+from compiler.edge.templates import Scalar, describe_output
 from compiler.edge.tracing import KeepsWhole, Templates
 
 _MUTATIONS = tuple(
@@ -162,6 +162,7 @@ class _ProgramLowering(GraphLowering):
             self.written[name] = self._kept(value, name)
         last = self.graph.output((*self.written.values(), *self.outputs))
         last.meta = dict(node.meta)
+        describe_output(self.graph)
 
     def _kept(self, value: Any, target: str) -> Any:  # noqa: ANN401
         """Copy a value that lies in a written placeholder, which is overwritten at the end."""

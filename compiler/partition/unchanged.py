@@ -38,7 +38,7 @@ def _difference(given: torch.fx.GraphModule, tagged: torch.fx.GraphModule) -> st
         if _facts(old) != _facts(new):
             return f"{old.format_node()} has become {new.format_node()}"
         before_it, after_it = _value(old.meta.get("val")), _value(new.meta.get("val"))
-        if before_it != after_it:
+        if before_it != after_it and old.op != "output":  # which only repeats those of the results
             return f"the value of {old.name} was {before_it} and has become {after_it}"
         new.meta.update({key: old.meta[key] for key in _KEPT if key in old.meta})
         inner = _inner(given, old)

@@ -27,7 +27,13 @@ from torch import nn
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from compiler import PartitionRules, SteeredPartitioner, to_edge_transform_and_lower
+from compiler import (
+    PartitionRules,
+    SteeredPartitioner,
+    to_backend,
+    to_edge,
+    to_edge_transform_and_lower,
+)
 from compiler.partition.rules import Granularity, TensorRule
 from compiler.partition.tags import check_cycles, tag_of
 
@@ -187,6 +193,65 @@ class Reporting(Partitioner):
         return PartitionResult(exported_program, {"t": DelegationSpec("NotedBackend", [])})
 
 
+class Mixed(nn.Module):
+    """Inputs of whole numbers, a size, a written buffer, results of several kinds, a branch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: torch.Tensor
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x: torch.Tensor, places: torch.Tensor) -> Any:
+        self.seen.add_(x)
+        high = torch.cond(x.sum() > 0, lambda v: v + 1, lambda v: v * 2, (x,))
+        return (x + 1) * 2, places + 1, x.sum(), 5, high
+
+
+class Reading(Capable):
+    """Looks at the value of every node, the output among them, as Arm's does; its backend too."""
+
+    asked: list[list[str]] = []  # noqa: RUF012
+
+    def partition(self, exported_program: Any) -> PartitionResult:
+        self.asked.append(values_in(exported_program.graph_module))
+        return super().partition(exported_program)
+
+
+class ReadingBackend(ForeignNames):
+    asked: list[list[str]] = []  # noqa: RUF012
+
+    @staticmethod
+    def preprocess(edge_program: Any, compile_specs: Any) -> PreprocessResult:
+        del compile_specs
+        ReadingBackend.asked.append(values_in(edge_program.graph_module))
+        return PreprocessResult(b"")
+
+
+def values_in(module: Any) -> list[str]:
+    """Return element type of each value of each node, and of the nodes of bodies."""
+    found: list[str] = []
+    for node in module.graph.nodes:
+        if node.op == "get_attr":
+            continue
+        for value in torch.utils._pytree.tree_leaves(node.meta["val"]):
+            found.append(f"{node.op} {getattr(value, 'dtype', value)}")
+    inner = [m for _, m in module.named_children() if isinstance(m, torch.fx.GraphModule)]
+    return [*found, *(text for child in inner for text in values_in(child))]
+
+
+def read_values() -> dict[str, Any]:
+    """Return what a partitioner sees in each flow, and its backend."""
+    given = (torch.randn(3), torch.ones(3, dtype=torch.int64))
+    program = torch.export.export(Mixed(), given)
+    make = [Reading("ReadingBackend"), Reading("ReadingBackend")]
+    to_edge_transform_and_lower(program, partitioner=make)
+    to_edge_transform_and_lower(program, partitioner=[steered(make[0], PartitionRules())])
+    to_edge(program).to_backend(make[0])
+    to_edge(program).to_backend({"forward": make[0]})
+    to_backend(to_edge(program).exported_program(), make[0])
+    return {"partition": Reading.asked, "backend": ReadingBackend.asked}
+
+
 def reasons(partitioner: Any) -> dict[str, Any]:
     """Return rule and reason of what stays outside, by operator, and the payloads."""
     given = (torch.randn(1, 2, 5, 5), torch.randn(3, 5))
@@ -241,6 +306,7 @@ def main(folder: Path) -> None:
         found[f"reasons {type(partitioner).__name__}"] = [reasons(one) for one in both_ways]
     doors: tuple[Any, ...] = (WhyNoPartition.__call__, WhyNoPartitionReporter.report_reject)
     found["homes"] = [door.__module__ for door in doors]
+    found["values"] = read_values()
     (folder / "found.json").write_text(json.dumps(found))
 
 

@@ -137,3 +137,17 @@ def test_what_a_foreign_partitioner_notes_of_nodes_reaches_its_backend(
     rule, reason = seen["aten.mm.default"]
     assert rule == "WhyNoPartitionReporter"
     assert reason == "2 arguments are too many"
+
+
+def test_every_node_has_a_value_that_partitioner_and_backend_read(found: dict[str, Any]) -> None:
+    seen = found["values"]
+    assert len(seen["partition"]) >= 6
+    kinds = ["float32", "float32", "int64", "float32", "5", "float32"]
+    results = [f"output {kind if kind == '5' else f'torch.{kind}'}" for kind in kinds]
+    for values in seen["partition"]:
+        outer = [text for text in values if text.startswith("output")]
+        assert outer[: len(results)] == results  # what is written to the buffer first
+        assert len(outer) == len(results) + 2  # those of the two branches
+        assert "placeholder torch.int64" in values
+    assert seen["backend"]
+    assert all(values[-1].startswith("output torch.") for values in seen["backend"])
