@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, final
 
@@ -59,6 +60,7 @@ class XnnpackPartitioner(Partitioner):
         *,
         force_non_static_weights_for_f32_linear: bool = False,
         enable_bf16: bool = False,
+        **unknown: Any,  # noqa: ANN401 - the documented partitioner takes any name
     ) -> None:
         """Choose rules.
 
@@ -69,8 +71,13 @@ class XnnpackPartitioner(Partitioner):
             verbose: taken as documented; reasons are verdicts, whatever it is
             force_non_static_weights_for_f32_linear: weights of linear layers stay outside
             enable_bf16: take bfloat16 linear layers too
+            unknown: options of other releases; each is named in a warning and has no effect
         """
         super().__init__()
+        if unknown:
+            names = ", ".join(sorted(unknown))
+            text = f"{type(self).__name__} has no option {names}, which has no effect"
+            warnings.warn(text, stacklevel=2)
         del verbose
         self.per_op_mode = per_op_mode
         self.force_non_static_weights = force_non_static_weights_for_f32_linear

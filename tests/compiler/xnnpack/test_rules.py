@@ -8,7 +8,10 @@ import pytest
 import torch
 
 from compiler import to_edge_transform_and_lower
-from compiler.backends.xnnpack import XnnpackPartitioner
+from compiler.backends.xnnpack import (
+    XnnpackDynamicallyQuantizedPartitioner,
+    XnnpackPartitioner,
+)
 from compiler.backends.xnnpack.configs import ALL_PARTITIONER_CONFIGS
 from compiler.managers import EdgeProgramManager
 from schema.etrecord.verdicts import Outcome
@@ -66,3 +69,17 @@ def test_what_a_rule_refuses_has_a_verdict_with_the_offending_value(name: str) -
 
 def test_every_rule_but_those_of_quantisation_has_a_case() -> None:
     assert {r.name for r in ALL_PARTITIONER_CONFIGS if not r.quantising} == set(TAKEN)
+
+
+@pytest.mark.parametrize(
+    "partitioner", [XnnpackPartitioner, XnnpackDynamicallyQuantizedPartitioner]
+)
+def test_unknown_options_are_taken_with_a_warning_that_names_them(partitioner: Any) -> None:
+    with pytest.warns(UserWarning, match=f"{partitioner.__name__} has no option alpha, force_x"):
+        made = partitioner(force_x=True, alpha=1, per_op_mode=True)
+    assert made.per_op_mode
+    module = torch.nn.Sequential(torch.nn.Linear(8, 5), torch.nn.ReLU())
+    program = torch.export.export(module, (torch.randn(3, 8),))
+    found = to_edge_transform_and_lower(program, partitioner=made).verdicts["forward"]
+    known = partitioner(per_op_mode=True)
+    assert found == to_edge_transform_and_lower(program, partitioner=known).verdicts["forward"]
