@@ -217,7 +217,7 @@ class Reading(Capable):
         return super().partition(exported_program)
 
 
-class ReadingBackend(ForeignNames):
+class ReadingBackend(BackendDetails):
     asked: list[list[str]] = []  # noqa: RUF012
 
     @staticmethod
