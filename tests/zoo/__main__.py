@@ -25,8 +25,8 @@ def main() -> int:
     unknown = set(options.names) - set(MODELS)
     if unknown:
         parser.error(f"unknown model {sorted(unknown)[0]!r}; there are {', '.join(MODELS)}")
-    for name in options.names or MODELS:
-        for side in ("ours", "stock"):
+    for side in ("ours", "stock"):
+        for name in options.names or MODELS:
             done = options.results / name / f"{side}.json"
             if options.again or not done.exists():
                 sys.stdout.write(f"{name}: {side}: {measure(side, name, options)}\n")

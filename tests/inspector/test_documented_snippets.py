@@ -1,0 +1,96 @@
+"""Scripts in the style of the documents: ported they run without the `executorch` package.
+
+Each script asserts what it computes and prints numbers as JSON; where the stock wheel can run the
+script as it is, its numbers are the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from inspector.compat.porting.files import port_file
+from tests.architecture.tree import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+Ported = Callable[[str], dict[str, object]]
+SNIPPETS = {path.stem: path for path in (ROOT / "tests" / "data" / "snippets").glob("*.py")}
+# What the wheel cannot run as it stands, and why.
+STOCK_CANNOT = {
+    "nanogpt": "its runtime refuses scales of constants that are not folded",
+    "visualization": "it needs model_explorer, which it does not install",
+}
+# Runs a script as in an environment in which the package is not installed.
+WITHOUT_WHEEL = """
+import runpy, sys
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "executorch":
+            return None
+        return self.finder.find_spec(name, path, target)
+sys.meta_path[:] = map(Without, sys.meta_path)
+runpy.run_path(sys.argv[1], run_name="__main__")
+assert not [name for name in sys.modules if name.partition(".")[0] == "executorch"]
+"""
+
+
+def numbers_of(command: list[str], folder: Path) -> dict[str, object]:
+    """Run a script and return the JSON of its last line."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="session")
+def ported(tmp_path_factory: pytest.TempPathFactory) -> Ported:
+    """The numbers of a ported snippet, which runs once."""
+    folder = tmp_path_factory.mktemp("snippets")
+    return functools.cache(lambda name: ported_numbers(name, folder))
+
+
+def ported_numbers(name: str, folder: Path) -> dict[str, object]:
+    file = port_file(SNIPPETS[name])
+    assert file.ported.missing == ()
+    script = folder / f"{name}.py"
+    script.write_bytes(file.data)
+    return numbers_of(["-c", WITHOUT_WHEEL, str(script)], folder)
+
+
+@pytest.mark.parametrize("name", sorted(SNIPPETS))
+def test_ported_snippet_runs_without_the_package(name: str, ported: Ported) -> None:
+    assert ported(name)
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("name", sorted(set(SNIPPETS) - set(STOCK_CANNOT)))
+def test_ported_snippet_gives_the_numbers_of_stock(
+    name: str, ported: Ported, tmp_path: Path
+) -> None:
+    ours, stock = ported(name), numbers_of([str(SNIPPETS[name])], tmp_path)
+    assert ours.keys() == stock.keys()
+    for key, value in ours.items():
+        assert flat(value) == pytest.approx(flat(stock[key]), rel=1e-3, abs=1e-4), key
+
+
+def flat(value: object) -> list[object]:
+    """Return the leaves of nested lists and objects in order."""
+    if isinstance(value, dict):
+        value = [item for pair in sorted(value.items()) for item in pair]
+    if isinstance(value, list):
+        return [leaf for item in value for leaf in flat(item)]
+    return [value]
