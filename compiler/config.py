@@ -36,15 +36,15 @@ class EdgeCompileConfig:
 
     _check_ir_validity: bool = True
     _skip_dim_order: bool = False
-    _core_aten_ops_exception_list: Sequence[Any] = field(default_factory=_no_operators)
-    preserve_ops: Sequence[Any] = field(default_factory=_no_operators)
+    _core_aten_ops_exception_list: Sequence[Any] | None = field(default_factory=_no_operators)
+    preserve_ops: Sequence[Any] | None = field(default_factory=_no_operators)
 
     def __post_init__(self) -> None:
         """Check the operators that are kept whole.
 
         Raises: ValueError naming one that is a view: its result would share memory
         """
-        for op in self.preserve_ops:
+        for op in self.preserve_ops or ():
             if getattr(op, "is_view", False):
                 raise ValueError(f"Cannot preserve operator {op} because it is a view.")
             if op._schema.is_mutable:
@@ -67,14 +67,14 @@ class EdgeCompileConfig:
     @property
     def exceptions(self) -> frozenset[Any]:
         """Return the operators that are let through the verifier."""
-        return frozenset((*self._core_aten_ops_exception_list, *self.preserve_ops))
+        return frozenset((*(self._core_aten_ops_exception_list or ()), *(self.preserve_ops or ())))
 
     def letting_through(self, ops: Iterable[Any]) -> EdgeCompileConfig:
         """Return a configuration whose verifier lets further operators through."""
         more = sorted(ops, key=str)
         if not more:
             return self
-        listed = [*self._core_aten_ops_exception_list, *more]
+        listed = [*(self._core_aten_ops_exception_list or ()), *more]
         return replace(self, _core_aten_ops_exception_list=listed)
 
 

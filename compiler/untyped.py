@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -28,6 +30,8 @@ elementwise_dtypes: Callable[..., tuple[torch.dtype, torch.dtype]] = cast(
     "Any", prims
 ).elementwise_dtypes
 _operator: Any = operator
+_math: Any = math
+_builtins: Any = builtins
 floordiv: Callable[..., Any] = _operator.floordiv
 NUMBER_OPERATORS: dict[Any, str] = {
     _operator.add: "add",
@@ -44,6 +48,13 @@ NUMBER_OPERATORS: dict[Any, str] = {
     _torch.sym_max: "sym_max",
     _torch.sym_min: "sym_min",
     _torch.sym_float: "sym_float",
+    _torch.sym_int: "sym_int",
+    _torch.sym_ite: "sym_ite",
+    _torch.sym_not: "sym_not",
+    _builtins.round: "round",
+    _operator.neg: "neg",
+    _math.ceil: "ceil",
+    _math.trunc: "trunc",
 }
 """Operators on numbers, and the runtime's names of them."""
 _sympy: Any = cast("Any", formulas).sympy

@@ -87,4 +87,4 @@ RULES: dict[Any, Callable[..., Any]] = {
 def kept_whole(config: EdgeCompileConfig) -> frozenset[Any]:
     """Return the operators a configuration keeps: all it preserves, and of ours what it allows."""
     allowed = config.exceptions if config.check_ir_validity else RULES.keys()
-    return frozenset((*config.preserve_ops, *(RULES.keys() & allowed)))
+    return frozenset((*(config.preserve_ops or ()), *(RULES.keys() & allowed)))

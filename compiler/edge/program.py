@@ -24,6 +24,7 @@ from compiler.config import EdgeCompileConfig
 from compiler.edge.decompositions import torchs_rule
 from compiler.edge.functional import functionalised, without_hard_writes
 from compiler.edge.handed_out import GRADIENT, is_handed_out
+from compiler.edge.lost_updates import warn_of_lost_updates
 from compiler.edge.lower import LoweredGraph, lower
 from compiler.edge.tracing import KeepsWhole
 from compiler.edge.verifier import verifier_for
@@ -53,6 +54,7 @@ def edge_program(
         UnsupportedError: the program uses something an edge program cannot express
         SpecViolationError: the verifier refuses the result
     """
+    warn_of_lost_updates(program)
     source, lowered = _lowered(program, config, keeps)
     return ExportedProgram(
         root=_owner(lowered),

@@ -12,6 +12,7 @@ from compiler.errors import UnsupportedError
 from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, expression_of, floordiv
 
 _BY_NAME = {name: target for target, name in NUMBER_OPERATORS.items()}
+_IF, _NOT = _BY_NAME["sym_ite"], _BY_NAME["sym_not"]
 _OF_FORMULAS = {
     "Add": "add",
     "Mul": "mul",
@@ -29,6 +30,11 @@ _OF_FORMULAS = {
     "Max": "sym_max",
     "Min": "sym_min",
     "ToFloat": "sym_float",
+    "TruncToInt": "sym_int",
+    "TruncToFloat": "trunc",
+    "CeilToInt": "ceil",
+    "RoundToInt": "round",
+    "Not": "sym_not",
 }
 
 
@@ -84,13 +90,40 @@ class Symbols:
             return self._solved(expression, shape_env)
         if _is_power(expression):
             return self._product(expression, shape_env)
-        make = _BY_NAME.get(_OF_FORMULAS.get(type(expression).__name__, ""))
+        kind = type(expression).__name__
+        if kind == "Piecewise":
+            return self._chosen(expression.args, expression, shape_env)
+        if kind in ("And", "Or"):
+            return self._logic(expression.args, expression, shape_env)
+        if kind == "Unequality":
+            equal = self._of(expression.negated, shape_env)
+            return self._call(_NOT, (equal,), _symbolic(expression, shape_env))
+        make = _BY_NAME.get(_OF_FORMULAS.get(kind, ""))
         if make is None:
             raise UnsupportedError(f"the size {expression} has no operator of the runtime")
         parts = [self._of(part, shape_env) for part in expression.args]
         if len(parts) == 1:
             return self._call(make, (parts[0],), _symbolic(expression, shape_env))
         return self._joined(make, parts, expression, shape_env)
+
+    def _chosen(self, cases: Any, expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
+        """Return the value of the first case whose condition holds; the last one always does."""
+        value, condition = cases[0].args
+        if condition.is_Boolean and not condition.args:
+            return self._of(value, shape_env)
+        rest = self._chosen(cases[1:], expression, shape_env)
+        args = (self._of(condition, shape_env), self._of(value, shape_env), rest)
+        shown = expression.func(*cases) if len(cases) < len(expression.args) else expression
+        return self._call(_IF, args, _symbolic(shown, shape_env))
+
+    def _logic(self, parts: Any, expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
+        both = type(expression).__name__ == "And"
+        first = self._of(parts[0], shape_env)
+        if len(parts) == 1:
+            return first
+        rest = self._logic(parts[1:], expression, shape_env)
+        args = (first, rest, False) if both else (first, True, rest)
+        return self._call(_IF, args, _symbolic(expression.func(*parts), shape_env))
 
     def _size_of(self, home: torch.fx.Node, dimension: int, value: Any) -> Any:  # noqa: ANN401
         read = torch.ops.aten.sym_size.int, (home, dimension), value
