@@ -32,12 +32,9 @@ class Event:
         module_hierarchy: node name -> module stack, outermost first
         is_delegated_op: whether it happened inside a delegate
         delegate_backend_name: backend id of delegate calls and of events inside them
-        raw_delegate_debug_metadatas: what a backend attached, one a run; empty when nothing is
         debug_data: values logged in the first run that logged any; tensors are torch tensors made
             on access, or MissingTensor when their bytes are not there
         debug_data_runs: the same for every run
-        start_time: one a run, None without a duration
-        instruction_id: as logged, None when unset
         link: how the event was matched to the program and the record (see inspector.links.Grade)
     """
 
@@ -51,24 +48,39 @@ class Event:
     module_hierarchy: dict[str, ModuleStack] = field(default_factory=dict[str, ModuleStack])
     is_delegated_op: bool | None = None
     delegate_backend_name: str | None = None
-    raw_delegate_debug_metadatas: list[Any] = field(default_factory=list[Any])
+    # Names with an underscore, and their order, are those of the stock constructor.
+    _delegate_debug_metadatas: list[Any] = field(default_factory=list[Any])
     debug_data: Sequence[Any] = field(default_factory=list[Any], repr=False)
-    instruction_id: int | None = None
-    start_time: list[int] | None = None
+    _instruction_id: int | None = None
+    _delegate_metadata_parser: MetadataParser | None = field(default=None, repr=False)
+    _delegate_time_scale_converter: Callable[[Any, Any], Any] | None = field(
+        default=None, repr=False
+    )
+    _start_time: list[int] | None = None
     debug_data_runs: Sequence[Sequence[Any]] = field(default=(), repr=False)
     link: str = "NONE"
-    metadata_parser: MetadataParser | None = field(default=None, repr=False)
 
     @cached_property
     def delegate_debug_metadatas(self) -> list[Any] | dict[str, Any]:
         """Return what the parser makes of the attached metadata, the metadata without a parser."""
-        if not self.is_delegated_op or self.metadata_parser is None:
-            return self.raw_delegate_debug_metadatas
-        return self.metadata_parser(self.raw_delegate_debug_metadatas)
+        if not self.is_delegated_op or self._delegate_metadata_parser is None:
+            return self._delegate_debug_metadatas
+        return self._delegate_metadata_parser(self._delegate_debug_metadatas)
 
     @property
-    def _instruction_id(self) -> int | None:
-        return self.instruction_id
+    def raw_delegate_debug_metadatas(self) -> list[Any]:
+        """Return what a backend attached, one a run; empty when nothing is."""
+        return self._delegate_debug_metadatas
+
+    @property
+    def start_time(self) -> list[int] | None:
+        """Return the starts, one a run; None without a duration."""
+        return self._start_time
+
+    @property
+    def instruction_id(self) -> int | None:
+        """Return the instruction as it was logged, None when unset."""
+        return self._instruction_id
 
     def to_dataframe(self, _units: str = "") -> DataFrame:
         """Return one row; ``_units`` is put behind the names of the time columns."""

@@ -40,6 +40,13 @@ class EventBlock:
     run_outputs: Sequence[Sequence[Any]] = field(default=(), repr=False)
     method: str | None = None
 
+    @staticmethod
+    def _gen_from_etdump(etdump: object, *scales_and_more: Any, **named: Any) -> list[EventBlock]:  # noqa: ANN401
+        """Return the blocks of a trace that is an object of the stock package."""
+        from inspector.compat.traces import event_blocks_of
+
+        return event_blocks_of(etdump, *scales_and_more, **named)
+
     def to_dataframe(
         self, include_units: bool = False, include_delegate_debug_data: bool = False
     ) -> DataFrame:

@@ -6,24 +6,21 @@ import logging
 import os
 import sys
 import warnings
-from dataclasses import dataclass
 from typing import IO, Any
 
 from inspector.api import opening
-from inspector.api.etrecord import EDGE_GRAPH, ETRecord, reference_graph, reference_output
+from inspector.api.etrecord import EDGE_GRAPH, ETRecord, reference_graph
 from inspector.api.event import Event, MetadataParser
 from inspector.api.event_block import EventBlock
-from inspector.api.naming import Naming
+from inspector.api.making import Making, event_blocks
 from inspector.api.pandas_bridge import DataFrame, joined
 from inspector.api.tables import printable, show
 from inspector.api.tensorboard import write_tensorboard
 from inspector.api.tensors import WritableBuffer
 from inspector.api.time_scale import TimeScale, as_time_scale, divisor
-from inspector.api.trace_events import Clock, TimeConverter, TraceEvents
-from inspector.api.values import NO_VALUES
-from inspector.blocks import Block, trace_blocks
+from inspector.api.trace_events import Clock, TimeConverter
+from inspector.blocks import trace_blocks
 from inspector.session import Session
-from schema.graph import Graph
 
 _LOG = logging.getLogger(__name__)
 _KERNEL_SCOPE = "OPERATOR_CALL"  # holds the kernel's own event, which counts alone
@@ -88,33 +85,16 @@ class Inspector:
         buffer = _open_buffer(given["debug_buffer_path"])
         opened = opening.open_program(program)
         self.session: Session = opening.session_of(trace, self.etrecord, opened, self._source)
-        self._making = _Making(clock, buffer, delegate_metadata_parser, enable_module_hierarchy)
-        record = self.session.record
-        graph = reference_graph(record, reference_graph_name) if record is not None else None
-        found = trace_blocks(self.session.dumps)
-        for issue in (*self.session.all_issues(), *found.issues):
-            _LOG.warning("%s: %s", issue.where, issue.message)
-        self.event_blocks: list[EventBlock] = [self._block(block, graph) for block in found.blocks]
-
-    def _block(self, block: Block, graph: Graph | None) -> EventBlock:
-        making = self._making
-        naming = Naming(self.session, block, graph, making.group_by_module)
-        events = TraceEvents(block, making.clock, naming, making.buffer, making.parser)
-        outputs = events.outputs()
-        reference = None
+        graph = None
         if self.session.record is not None:
-            method = naming.method or "forward"
-            reference = reference_output(self.session.record, method, block.bundled_input_index)
-        return EventBlock(
-            name=block.name,
-            events=events,
-            source_time_scale=self._source,
-            target_time_scale=self._target,
-            bundled_input_index=block.bundled_input_index,
-            run_output=next((output for output in outputs if len(output)), NO_VALUES),
-            reference_output=reference,
-            run_outputs=outputs,
-            method=naming.method,
+            graph = reference_graph(self.session.record, reference_graph_name)
+        for issue in (*self.session.all_issues(), *trace_blocks(self.session.dumps).issues):
+            _LOG.warning("%s: %s", issue.where, issue.message)
+        self.event_blocks: list[EventBlock] = event_blocks(
+            self.session,
+            Making(clock, buffer, delegate_metadata_parser, enable_module_hierarchy),
+            graph,
+            (self._source, self._target),
         )
 
     # ---- tables
@@ -261,16 +241,6 @@ class Inspector:
             raise TypeError(f"unexpected argument {sorted(unknown)[0]!r}")
         best_effort = disable_debug_handle_valdiation or any(aliases.values())
         return numeric_gap(self, distance, reference_graph, best_effort=best_effort)
-
-
-@dataclass(frozen=True, slots=True)
-class _Making:
-    """What the events of every block are made with."""
-
-    clock: Clock
-    buffer: WritableBuffer | None
-    parser: MetadataParser | None
-    group_by_module: bool
 
 
 def _open_buffer(path: str | os.PathLike[str] | None) -> WritableBuffer | None:

@@ -91,13 +91,14 @@ class TraceEvents(Sequence[Event]):
             module_hierarchy=dict(facts.module_hierarchy),
             is_delegated_op=identifier is not None,
             delegate_backend_name=facts.backend,
-            raw_delegate_debug_metadatas=self.metadata(at),
+            _delegate_debug_metadatas=self.metadata(at),
             debug_data=runs[0] if runs else NO_VALUES,
-            instruction_id=block.instruction(at),
-            start_time=block.start[:, at].tolist() if timed else None,
+            _instruction_id=block.instruction(at),
+            _start_time=block.start[:, at].tolist() if timed else None,
             debug_data_runs=tuple(runs),
             link=self.naming.grade(at),
-            metadata_parser=self.parser,
+            _delegate_metadata_parser=self.parser,
+            _delegate_time_scale_converter=self.clock.converter,
         )
 
     # ---- columns

@@ -78,6 +78,11 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "Event EventBlock Inspector PerfData TimeScale",
     ),
     (
+        "executorch.devtools.inspector._inspector",
+        "inspector.compat.traces",
+        "DebugEventSignature InstructionEventSignature ProfileEventSignature",
+    ),
+    (
         "executorch.devtools.inspector._inspector_utils",
         "inspector.compat.inspector_utils",
         "EDGE_DIALECT_GRAPH_KEY NodeFilter TimeScale calculate_cosine_similarity calculate_mse "

@@ -351,7 +351,7 @@ def test_reference_output_of_a_lone_tensor_is_one_output() -> None:
 # ---- objects made by hand
 def test_event_block_made_by_hand_has_the_documented_columns() -> None:
     events = [
-        Event("one", PerfData([1.0, 3.0]), ["a"] * 5, is_delegated_op=False, start_time=[1, 2]),
+        Event("one", PerfData([1.0, 3.0]), ["a"] * 5, is_delegated_op=False, _start_time=[1, 2]),
         Event("two", None, is_delegated_op=True, delegate_debug_identifier=4),
     ]
     frame = EventBlock("mine", events).to_dataframe(include_units=True)
