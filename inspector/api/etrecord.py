@@ -158,12 +158,14 @@ def _reference_cases(record: etrecord.ETRecord) -> dict[str, list[object]]:
     }
 
 
-def reference_graph(record: etrecord.ETRecord, name: str) -> Graph | None:
+def reference_graph(record: etrecord.ETRecord | None, name: str) -> Graph | None:
     """Return the graph that names events, None for the edge graph of the method at hand.
+
+    Without a record there is none to be named.
 
     Raises: KeyError if the record has no such graph; FormatError if it cannot be read
     """
-    if name in (EDGE_GRAPH, m.EDGE):
+    if record is None or name in (EDGE_GRAPH, m.EDGE):
         return None
     names = record.program_names
     for known in (name, f"{name}/{_FORWARD}"):

@@ -85,17 +85,12 @@ class Inspector:
         buffer = _open_buffer(given["debug_buffer_path"])
         opened = opening.open_program(program)
         self.session: Session = opening.session_of(trace, self.etrecord, opened, self._source)
-        graph = None
-        if self.session.record is not None:
-            graph = reference_graph(self.session.record, reference_graph_name)
+        graph = reference_graph(self.session.record, reference_graph_name)
         for issue in (*self.session.all_issues(), *trace_blocks(self.session.dumps).issues):
             _LOG.warning("%s: %s", issue.where, issue.message)
-        self.event_blocks: list[EventBlock] = event_blocks(
-            self.session,
-            Making(clock, buffer, delegate_metadata_parser, enable_module_hierarchy),
-            graph,
-            (self._source, self._target),
-        )
+        making = Making(clock, buffer, delegate_metadata_parser, enable_module_hierarchy)
+        scales = self._source, self._target
+        self.event_blocks: list[EventBlock] = event_blocks(self.session, making, graph, scales)
 
     # ---- tables
     def to_dataframe(
