@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from dataclasses import dataclass, replace
@@ -186,9 +187,13 @@ class Follower(QObject, Generic[_Job]):
     def _heard(self, current: _Job, messages: list[Message]) -> _Job:
         from inspector.jobs.messages import Counted, Log, Stage, Warned
 
-        lines = [message.text for message in messages if isinstance(message, Log)]
+        lines: list[str] = []
         for message in messages:
-            if isinstance(message, Stage):
+            if isinstance(message, Log) and message.logger:
+                logging.getLogger(message.logger).log(message.level, message.text)
+            elif isinstance(message, Log):
+                lines.append(message.text)
+            elif isinstance(message, Stage):
                 stages = _with_stage(current.stages, message)
                 current = replace(current, stages=stages, counted=None)
                 self._stage_began = time.monotonic()

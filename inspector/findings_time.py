@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from inspector.finding import Finding, Tone, percent_text, plural
 from inspector.links import Grade
 from inspector.memory import instruction_label
-from inspector.profile import MethodTime, Profile, analyse_profile
+from inspector.profile import EMULATION, MethodTime, Profile, analyse_profile
 from inspector.profile_rows import EXECUTE, BlockSamples
 from inspector.session import Session
 from schema.program import instructions
@@ -102,12 +102,22 @@ def _method(main: _Main) -> list[Finding]:
         text = f"The trace times {name or 'the run'} as a whole and none of its operators"
         return [Finding(Tone.WARN, text, view="operators", method=name, weight=50)]
     return [
+        *_emulated(main),
         *_outside(main, operators, has_delegates=bool(delegates)),
         *_slowest_call(main, delegates),
         *_unattributed(main),
         *_framework(main),
         *_warm_up(main),
     ]
+
+
+def _emulated(main: _Main) -> list[Finding]:
+    if not main.time.emulated:
+        return []
+    text = f"Delegates are {EMULATION}"
+    detail = "times and values of the backend itself are not in this trace"
+    name = main.time.method
+    return [Finding(Tone.WARN, text, detail, "timeline", method=name, weight=58)]
 
 
 def _outside(main: _Main, operators: list[int], *, has_delegates: bool) -> list[Finding]:

@@ -17,8 +17,10 @@ from inspector.links import BlockLinks, link_block
 from inspector.profile_rows import EXECUTE, TARGET, BlockSamples, ProfileRows
 from inspector.run_kinds import kind_labels, run_kinds
 from inspector.session import Session
+from schema.etdump import EMULATED
 from schema.identity_cache import identity_cache
 
+EMULATION = "emulated: torch ran the recorded graph, not what the payload computes"
 CONTROL = ("JF_CALL", "MOVE_CALL", "FREE_CALL")
 
 
@@ -37,6 +39,7 @@ class MethodTime:
         kernels_ms: the kernels' own events, part of operators_ms
         blocks: which blocks of the profile it is the mean of
         label: where the runs are, when several methods are unknown; else empty
+        emulated: whether torch ran recorded graphs in place of delegates
     """
 
     method: str
@@ -49,6 +52,7 @@ class MethodTime:
     kernels_ms: float
     blocks: tuple[int, ...] = ()
     label: str = ""
+    emulated: bool = False
 
     @property
     def title(self) -> str:
@@ -148,7 +152,15 @@ def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | N
         control_ms=control,
         unattributed_ms=total - (delegates + operators + control),
         kernels_ms=float(means[outer & ~known].sum()),
+        emulated=_is_emulated(block),
     )
+
+
+def _is_emulated(block: Block) -> bool:
+    for table in block.runs[:1]:
+        places = np.unique(table.metadata[table.metadata >= 0]).tolist()
+        return any(bytes(table.blobs[place]) == EMULATED for place in places)
+    return False
 
 
 def _named(block: Block, names: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -172,4 +184,5 @@ def _mean(name: str, parts: list[MethodTime]) -> MethodTime:
         mean("unattributed_ms"),
         mean("kernels_ms"),
         tuple(block for part in parts for block in part.blocks),
+        emulated=any(part.emulated for part in parts),
     )

@@ -151,6 +151,12 @@ class Method:
             raise invalid_input(f"a tensor is wanted, found {_said(value)}")
         if slot.read_only and slot.viewed is None:
             raise ExecutionError(ErrorCode.InvalidProgram, "the input is a constant")
+        if value.device.type == "meta":
+            raise invalid_argument(
+                "the tensor is on device meta, which has no values; only CPU and CUDA tensors can "
+                "be inputs",
+                remedy='Make it on a device with memory, as in torch.zeros(sizes, device="cpu").',
+            )
         if value.dtype is not slot.tensor.dtype:
             raise invalid_input(f"{slot.tensor.dtype} is wanted, found {value.dtype}")
         value = value.detach()

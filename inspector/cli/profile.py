@@ -10,7 +10,7 @@ from typing import Any
 from inspector.cli.answer import Answer, Column, Lazy, Table
 from inspector.cli.options import add_files, needs, open_files
 from inspector.finding import plural
-from inspector.profile import MethodTime, Profile, analyse_profile
+from inspector.profile import EMULATION, MethodTime, Profile, analyse_profile
 from inspector.profile_rows import ProfileRow
 from inspector.session import Session
 from inspector.source import find_source, user_frame
@@ -132,6 +132,7 @@ def method_json(time: MethodTime) -> dict[str, Any]:
         "control_ms": time.control_ms,
         "kernels_ms": time.kernels_ms,
         "framework_ms": time.operators_ms - time.kernels_ms,
+        "emulated": time.emulated,
     }
 
 
@@ -157,6 +158,8 @@ def _lines(profile: Profile, times: tuple[MethodTime, ...]) -> list[str]:
             f" = delegates {time.delegates_ms:.4g} + operators {time.operators_ms:.4g}"
             f" + control {time.control_ms:.4g} + unattributed {time.unattributed_ms:.4g} ms"
         )
+        if time.emulated:
+            lines.append(f"{time.title}: delegates are {EMULATION}")
     if profile.unit_is_time and profile.unit_assumed:
         lines.append(f"ticks are taken for {profile.unit} (assumed; --source-time-scale says else)")
     if not profile.unit_is_time:

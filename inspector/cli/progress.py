@@ -49,8 +49,9 @@ class Progress:
             if isinstance(message, Log):
                 self._crashed |= message.text.startswith(_CRASH)
                 if self._verbose or not (self._crashed or message.library):
+                    start = f"{message.logger}: " if message.logger else ""
                     for line in message.text.splitlines() or [""]:
-                        self._write(line)
+                        self._write(f"{start}{line}")
             elif isinstance(message, Stage):
                 self._stage(message)
             elif isinstance(message, Counted):

@@ -33,7 +33,15 @@ from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.toolchains import add_toolchain, toolchain_python
 from inspector.jobs.description import EXECUTORCH, PROGRAM, RECORD
-from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, MADE_INPUTS, REPORT, TRACE, RunJob
+from inspector.jobs.executing import (
+    BUFFER,
+    DEBUG_LEVELS,
+    MADE_INPUTS,
+    PRINTED,
+    REPORT,
+    TRACE,
+    RunJob,
+)
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import ExecutingRun
 from schema.errors import Issue, Severity
@@ -58,6 +66,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--warmup", type=count_or_none, default=0, metavar="N", help="how many come before them"
+    )
+    parser.add_argument(
+        "--print-output",
+        choices=PRINTED,
+        default=PRINTED[0],
+        help="print the outputs: the first and last ten elements of each, or all; default: off",
     )
     _add_recording(parser)
     add_program_data(parser)
@@ -174,6 +188,7 @@ def _job(options: Namespace) -> RunJob:
         engine=options.engine,
         toolchain=options.toolchain,
         python=toolchain_python(options),
+        print_output=options.print_output,
     )
 
 
@@ -231,13 +246,16 @@ def _times(report: Mapping[str, Any]) -> Table:
 
 def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
     files = ", ".join(f"{one['path']} ({one['bytes']:,} bytes)" for one in report["files"])
-    runs = _counted(len(report["run_ms"]), "run")
+    total = f"{sum(report['run_ms']):.6g} ms"
     by = f" by {report['where']}" if report["toolchain"]["name"] == EXECUTORCH else ""
     lines = [
         f"{folder}: {files}, {REPORT}",
-        f"{report['method']}: {runs} on {_counted(report['threads'], 'thread')}{by}",
+        f"Model executed successfully {len(report['run_ms'])} time(s) in {total}:"
+        f" {report['method']} on {_counted(report['threads'], 'thread')}{by}",
     ]
-    lines += [f"output {place}: {_said(one)}" for place, one in enumerate(report["outputs"])]
+    for place, one in enumerate(report["outputs"]):
+        lines.append(f"output {place}: {_said(one)}")
+        lines += one.get("text", "").splitlines()
     lines += engine_lines(report["partitions"])
     memory = report["memory"]
     planned = sum(memory["planned_bytes"])

@@ -10,6 +10,7 @@ OUTPUTS, TRACE, BUFFER, REPORT = "outputs.pt", "run.etdp", "run.debug", "run.jso
 INPUTS = "inputs.pt"
 MADE_INPUTS = ("random", "ones", "zeros")
 DEBUG_LEVELS = ("none", "outputs", "intermediate")
+PRINTED = ("off", "summary", "all")
 ENGINES = ("auto", "native", "torch")
 PROCESSOR, WALL = "processor time of one thread", "wall clock"
 RTOL, ATOL = 1e-5, 1e-8
@@ -38,6 +39,8 @@ class RunJob:
         engine: what runs delegates whose backend has several engines
         toolchain: whose runtime, empty for our own; ``executorch`` for that of an interpreter
         python: the interpreter that has it, empty for the one we run in
+        print_output: how much of the outputs the report shows: off, summary (the first and last
+            ten elements) or all
     """
 
     program: str
@@ -58,6 +61,7 @@ class RunJob:
     engine: str = ENGINES[0]
     toolchain: str = ""
     python: str = ""
+    print_output: str = PRINTED[0]
 
     @property
     def keeps_inputs(self) -> bool:

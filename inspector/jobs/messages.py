@@ -59,11 +59,15 @@ class Log:
 
     Attributes:
         text: without the end of the line
-        library: whether torch logged it; the user's code printed it otherwise
+        library: whether torch or the runtime logged it; the user's code printed it otherwise
+        logger: who logged it, as in ``runtime``; empty where that is unknown
+        level: of Python's logging
     """
 
     text: str
     library: bool = False
+    logger: str = ""
+    level: int = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +236,7 @@ _KINDS: Mapping[str, Callable[[Mapping[str, Any]], Message | Outcome]] = {
     "tried": lambda c: Tried(c["trial"]),
     "stepped": lambda c: Stepped(c["state"]),
     "warning": lambda c: Warned(c["text"], c.get("file", ""), c.get("line", 0)),
-    "log": lambda c: Log(str(c["text"]), library=True),
+    "log": lambda c: Log(str(c["text"]), True, str(c.get("logger", "")), int(c.get("level", 20))),
     "ready": lambda c: Ready(tuple(c.get("partitioners", ())), tuple(c.get("planners", ()))),
     "finished": lambda c: Outcome(Ended.FINISHED, result=c["result"]),
     "failed": _failed,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,18 @@ from inspector.worker.recording import NotWrittenError
 from inspector.worker.run_job import run_into
 from inspector.worker.step_job import step_through
 from inspector.worker.verify_job import verify
-from runtime import ErrorCode, ExecutionError, Runtime
+from runtime import ErrorCode, ExecutionError, Runtime, platform
+from runtime.platform import LogLevel, LogMessage
 from schema.errors import FormatError
 
 _UNREADABLE = (ErrorCode.AccessFailed, ErrorCode.InvalidExternalData, ErrorCode.InvalidProgram)
 _NAME_IT = " A library of operators (--library) is a file that registers them with torch."
+_LEVELS = {
+    LogLevel.DEBUG: logging.DEBUG,
+    LogLevel.INFO: logging.INFO,
+    LogLevel.ERROR: logging.ERROR,
+    LogLevel.FATAL: logging.CRITICAL,
+}
 _GIVEN = (ErrorCode.InvalidArgument, ErrorCode.NotSupported, ErrorCode.InvalidType)
 
 
@@ -35,7 +44,21 @@ def execute(job: ExecutingJob, folder: Path, say: Say) -> dict[str, Any]:
 
     Raises: ExecutionError, FormatError, AnswerError, ValuesError, OSError; for user code anything
     """
-    with_libraries(_libraries(job))
+    with platform.replaced(log=_sink(say)):
+        with_libraries(_libraries(job))
+        return _done(job, folder, say)
+
+
+def _sink(say: Say) -> Callable[[LogMessage], None]:
+    """Return what makes lines that the runtime logs messages of the worker."""
+
+    def log(message: LogMessage) -> None:
+        say("log", text=message.text, logger="runtime", level=_LEVELS[message.level])
+
+    return log
+
+
+def _done(job: ExecutingJob, folder: Path, say: Say) -> dict[str, Any]:
     if isinstance(job, RunJob):
         return run_into(job, folder, say)
     if isinstance(job, VerifyJob):

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import torch
 
+from inspector.jobs.executing import PRINTED
 from inspector.worker.exporter import AnswerError
 from runtime.tensors import dtype_of
 from schema.program import Program as ProgramFile
@@ -15,6 +16,7 @@ from schema.program import model as m
 
 _SMALL = (torch.uint8, torch.int8)
 _EMBEDDINGS = {"aten::embedding": 1, "quantized_decomposed::embedding_": 5}  # place of indices
+_EDGE = _A_LINE = 10  # elements
 _DEEPEST = 50  # lists in lists
 
 
@@ -174,6 +176,33 @@ def flat_values(value: Any, where: str, depth: int = 0) -> Iterator[Any]:  # noq
         raise ValuesError(f"{where}: expected tensors and numbers, found {name}")
     for item in cast("list[Any]", value):
         yield from flat_values(item, where, depth + 1)
+
+
+def printed(value: Any, mode: str) -> dict[str, Any]:  # noqa: ANN401 - tensor, number, list or None
+    """Return what an output is, with its elements as text.
+
+    Args:
+        value: the output
+        mode: off for none of them, summary for the first and last ten, all
+    """
+    shown = mode != PRINTED[0] and isinstance(value, torch.Tensor)
+    return {**described(value), **({"text": _elements(value, mode)} if shown else {})}
+
+
+def _elements(tensor: torch.Tensor, mode: str) -> str:
+    """Return a tensor in the form of the stock runner, ten elements a line."""
+    flat: Any = tensor.detach().reshape(-1)
+    cut = mode == PRINTED[1] and tensor.numel() > 2 * _EDGE
+    values: list[Any] = [*flat[:_EDGE].tolist(), *flat[-_EDGE:].tolist()] if cut else flat.tolist()
+    starts = range(0, len(values), _A_LINE)
+    lines = [f"  {', '.join(map(_element, values[at : at + _A_LINE]))}, " for at in starts]
+    if cut:
+        lines.insert(1, "  ..., ")
+    return "\n".join([f"tensor(sizes={list(tensor.shape)}, [", *lines, "])"])
+
+
+def _element(value: Any) -> str:  # noqa: ANN401 - a number
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def described(value: Any) -> dict[str, Any]:  # noqa: ANN401 - tensor, number, list or None

@@ -16,8 +16,9 @@ import torch
 from inspector.jobs.description import BUILT_IN
 from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
 from inspector.worker.blaming import told_lines
+from inspector.worker.contention import Others, busy_cores, oversubscribed, usable_cores
 from inspector.worker.exporter import Say, told
-from inspector.worker.inputs import chosen_method, described, made_inputs, read_values
+from inspector.worker.inputs import chosen_method, described, made_inputs, printed, read_values
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
 from runtime import Method, Program, Runtime
@@ -63,6 +64,7 @@ def run_into(job: RunJob, folder: Path, say: Say) -> dict[str, Any]:
 
 def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str, Any]:
     measured = _Measured(idle_bytes=resident_bytes())
+    others = [Others()]
     forget_peak()
     run_kernels_here()  # a worker may end with them, and questions to another process take time
     with told(say, "load"):
@@ -83,12 +85,16 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
         recording.tracer.bundled_input_index = job.case
     measured.loaded_bytes = resident_bytes()
     _warm_up(method, inputs, job.warmup, say)
+    others.append(Others())
     measured.run_ms = _runs(method, inputs, job.runs, say)
     outputs = method.get_outputs()
+    busy = busy_cores(others)
     with told(say, "write"):
         trace = recording.write(outputs)
         report = _report(job, method, (inputs, outputs), measured)
         report["trace"] = {"recorded": job.traced, **trace}
+        if sentence := oversubscribed(torch.get_num_threads(), usable_cores(), busy):
+            report["warnings"] = [sentence]
         try:
             return _written(report, folder)
         except NotWrittenError as error:
@@ -188,7 +194,7 @@ def _report(
         "partitions": [asdict(one) for one in method.measurements],
         "options": options_of(job),
         "inputs": [described(value) for value in inputs],
-        "outputs": [described(value) for value in outputs],
+        "outputs": [printed(value, job.print_output) for value in outputs],
         "load_ms": measured.load_ms,
         "init_ms": measured.init_ms,
         "run_ms": list(measured.run_ms),

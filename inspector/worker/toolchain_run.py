@@ -15,8 +15,9 @@ from inspector.jobs.description import EXECUTORCH
 from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, OUTPUTS, REPORT, TRACE, RunJob
 from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
+from inspector.worker.contention import oversubscribed, usable_cores
 from inspector.worker.exporter import AnswerError
-from inspector.worker.inputs import chosen_method, described, made_inputs, read_values
+from inspector.worker.inputs import chosen_method, described, made_inputs, printed, read_values
 from inspector.worker.run_job import options_of, statistics_of
 from inspector.worker.toolchain_trace import cut_buffer, measured_only
 from runtime.loading import read
@@ -210,7 +211,7 @@ def _report(
         ],
         "options": options_of(job),
         "inputs": [described(value) for value in given.inputs],
-        "outputs": [described(value) for value in outputs],
+        "outputs": [printed(value, job.print_output) for value in outputs],
         "load_ms": found["load_ms"],
         "init_ms": found["init_ms"],
         "run_ms": found["run_ms"],
@@ -222,7 +223,11 @@ def _report(
             "peak_bytes": found["peak_bytes"],
         },
         "trace": trace,
-        "warnings": [*warnings, *trace.pop("warnings")],
+        "warnings": [
+            *warnings,
+            *trace.pop("warnings"),
+            *filter(None, [oversubscribed(found["threads"], usable_cores(), None)]),
+        ],
     }
 
 

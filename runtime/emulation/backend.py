@@ -15,6 +15,7 @@ from runtime.delegates import (
 )
 from runtime.emulation.graph import Subgraph
 from runtime.errors import ErrorCode, ExecutionError
+from schema import etdump
 from schema.graph import GraphNode
 
 EMULATED = "emulated"
@@ -62,12 +63,12 @@ class EmulatedBackend(BackendInterface):
         graph: Subgraph = handle
         count = len(args) - len(graph.outputs)
         tracer = context.tracer
-        last = tracer.start()
+        last, metadata = tracer.start(), etdump.EMULATED
 
         def made(node: GraphNode, results: Any) -> None:  # noqa: ANN401 - one or several
             nonlocal last
             now = tracer.start()
-            tracer.log(node.name, last, now)
+            tracer.log(node.name, last, now, metadata)
             if tracer.logs_values and isinstance(results, torch.Tensor):
                 tracer.log_value(node.name, results.contiguous())
             last = tracer.start()

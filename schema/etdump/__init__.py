@@ -4,6 +4,7 @@ from schema.etdump.build import dump, run, table
 from schema.etdump.decode import decode, header_fields, root_table, sniff
 from schema.etdump.encode import encode
 from schema.etdump.events import (
+    EMULATED,
     AllocationEvent,
     AnyEvent,
     Blobs,
@@ -19,6 +20,7 @@ from schema.etdump.table import EventTable
 from schema.etdump.values import DebugTensor, DebugValue, DebugValues, ValueColumns, ValueType
 
 __all__ = [
+    "EMULATED",
     "AllocationEvent",
     "AnyEvent",
     "Blobs",

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from schema.etdump.values import DebugValue, DebugValues
 
 Numbers = NDArray[Any]
+# Metadata of what torch computed from a recorded graph in place of a delegate's payload.
+EMULATED = b"emulated"
 
 
 class EventKind(IntEnum):

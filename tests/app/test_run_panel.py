@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -118,6 +119,18 @@ def test_run_opens_its_trace_beside_the_program_and_again_in_the_same_session(
     assert finish(window, qtbot).ended is Ended.FINISHED
     qtbot.waitUntil(lambda: len(window.store.state.open_session.paths) == 3, timeout=20_000)
     assert len(window.store.state.sessions) == 1
+
+
+def test_lines_that_the_runtime_logs_reach_the_log_view(
+    window, qtbot, folder, here, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)  # the view shows what Python's logging has
+    view = panel(window, qtbot, folder / "model.pte")
+    button(view, "Run the program").click()
+    assert finish(window, qtbot).ended is Ended.FINISHED
+    logged = [(one.levelno, one.message) for one in caplog.records if one.name == "runtime"]
+    assert logged == [(logging.INFO, "method 'forward' is loaded")]
+    assert not any("is loaded" in text for text in window.running.lines)
 
 
 def test_run_of_a_session_with_another_trace_opens_beside_it(window, qtbot, folder, here) -> None:

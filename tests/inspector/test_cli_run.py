@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from compiler import to_edge
 from inspector.check import BELONG, check_session
 from inspector.jobs import run as jobs
 from inspector.jobs.executing import (
@@ -24,6 +25,8 @@ from inspector.jobs.executing import (
     executing_content,
     executing_from,
 )
+from inspector.jobs.messages import Log
+from inspector.jobs.process import EXECUTES
 from inspector.load import load_session
 from inspector.worker import executing
 from runtime import Runtime
@@ -189,6 +192,99 @@ def test_delegates_of_backends_that_are_not_here_are_emulated_with_a_record(
     assert {one["engine"] for one in data["partitions"]} == {"emulated"}
     one, two = (torch.load(tmp_path / name / "outputs.pt") for name in ("a", "b"))
     assert all(torch.allclose(a, b, rtol=1e-5, atol=1e-6) for a, b in zip(one, two, strict=True))
+
+
+@pytest.mark.parametrize("emulated", [True, False])
+@pytest.mark.parametrize("level", ["none", "intermediate"])
+def test_profile_and_summary_say_whether_delegates_were_emulated(
+    emulated: bool, level: str, here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = DATA / "corpus/special/xnnpack_two_delegates"
+    if emulated:
+        monkeypatch.setattr(Runtime.get(), "backend_registry", BackendRegistry({}))
+    asked = ("run", folder / "model.pte", "-o", tmp_path, "--debug-level", level, "--runs", "2")
+    assert run(*asked, "--force", "--record", folder / "model.etrecord").code == 0
+    files = (folder / "model.pte", folder / "model.etrecord", tmp_path / "run.etdp")
+    words = "emulated: torch ran the recorded graph, not what the payload computes"
+    data = valid(run("profile", *files, "--format", "json"), "profile")["data"]
+    assert [one["emulated"] for one in data["methods"].values()] == [emulated]
+    for verb in ("profile", "summary"):
+        assert (words in run(verb, *files).out) is emulated, verb
+    alone = run("profile", tmp_path / "run.etdp").out  # the trace itself says it
+    assert (words in alone) is emulated
+    clean = tmp_path / "clean"
+    assert run("export", "--as", "anonymous", *files, "-o", clean).code in (0, 2)
+
+
+class Large(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.reshape(5, 9) * 0.5, x[:3] > 20, x.sum().to(torch.int32)
+
+
+def test_outputs_are_printed_in_the_form_of_the_stock_runner(here: None, tmp_path: Path) -> None:
+    exported = torch.export.export(Large(), (torch.arange(45.0),))
+    model = tmp_path / "large.pte"
+    model.write_bytes(to_edge(exported).to_executorch().buffer)
+    torch.save([torch.arange(45.0) / 2], tmp_path / "in.pt")
+    asked = ("run", model, "--inputs", tmp_path / "in.pt", "--runs", "3", "--force")
+    off = run(*asked, "-o", tmp_path / "o")
+    assert "Model executed successfully 3 time(s) in " in off.out
+    assert " ms: forward on " in off.out
+    assert "tensor(sizes" not in off.out
+    summary = run(*asked, "-o", tmp_path / "o", "--print-output", "summary").out
+    assert (
+        "output 0: float32 [5, 9]\n"
+        "tensor(sizes=[5, 9], [\n"
+        "  0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, \n"
+        "  ..., \n"
+        "  8.75, 9, 9.25, 9.5, 9.75, 10, 10.25, 10.5, 10.75, 11, \n"
+        "])\n"
+    ) in summary
+    assert "tensor(sizes=[3], [\n  False, False, False, \n])" in summary
+    assert "tensor(sizes=[], [\n  495, \n])" in summary
+    answer = run(*asked, "-o", tmp_path / "o", "--print-output", "all", "--format", "json")
+    text = valid(answer, "run")["data"]["outputs"][0]["text"]
+    assert len(text.splitlines()) == 2 + 5
+    assert "..." not in text
+    numbers = [float(word) for line in text.splitlines()[1:-1] for word in line.split(",")[:-1]]
+    assert numbers == [value / 4 for value in range(45)]
+
+
+def test_threads_without_a_core_each_are_a_warning(
+    here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from inspector.worker import run_job
+
+    monkeypatch.setattr(run_job, "usable_cores", lambda: 2)
+    monkeypatch.setattr(run_job, "busy_cores", lambda _windows: 0.0)
+    asked = ("run", CONVNET / "model.pte", "-o", tmp_path / "out", "--force", "--format", "json")
+    idle = run(*asked, "--threads", "2")
+    assert "warnings" not in valid(idle, "run")["data"]
+    many = valid(run(*asked, "--threads", "5"), "run")["data"]["warnings"]
+    assert len(many) == 1
+    assert many[0].startswith("5 threads share 2 cores")
+    monkeypatch.setattr(run_job, "busy_cores", lambda _windows: 1.5)
+    busy = run(*asked, "--threads", "2")
+    assert "other processes, which kept 1.5 of them busy" in busy.json["data"]["warnings"][0]
+    assert "--threads 1" in json.loads((tmp_path / "out/run.json").read_text())["warnings"][0]
+    plain = run(*asked[:-2], "--threads", "2")
+    assert "share 2 cores with other processes" in plain.out + plain.err
+    assert "warnings" not in run(*asked, "--threads", "1").json["data"]
+
+
+def test_lines_that_the_runtime_logs_are_messages_of_the_worker(tmp_path: Path) -> None:
+    worker = Here(EXECUTES)
+    job = executing_content(RunJob(str(CONVNET / "model.pte")))
+    worker.send({"job": job, "folder": str(tmp_path)})
+    logged = [one for one in worker.take() if isinstance(one, Log) and one.logger == "runtime"]
+    assert [(one.text, one.level) for one in logged] == [("method 'forward' is loaded", 20)]
+    assert all(one.library for one in logged)
+    torch.save([torch.ones(2, 2)], tmp_path / "few.pt")
+    bad = RunJob(str(DATA / "extra/kv_cache/model.pte"), inputs=str(tmp_path / "few.pt"))
+    worker.send({"job": executing_content(bad), "folder": str(tmp_path)})
+    assert worker.outcome is not None
+    said = run("run", CONVNET / "model.pte", "-o", tmp_path / "v", "--verbose").err
+    assert "runtime: method 'forward' is loaded" in said
 
 
 class _Code:

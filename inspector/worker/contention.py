@@ -1,0 +1,113 @@
+"""Threads that a run uses against the cores it can have: too many make times long and unsteady."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+_CGROUP = Path("/sys/fs/cgroup")
+_STAT = Path("/proc/stat")
+_LEAST_SECONDS = 0.2  # the kernel counts in ticks of 10 ms
+_LEAST_BUSY = 0.5  # cores that others use; less is what a desktop does while it is idle
+
+
+def usable_cores() -> int:
+    """Return how many cores this process can use at a time: those it may run on, within quotas."""
+    try:
+        allowed = len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        allowed = os.cpu_count() or 1
+    quota = cpu_quota(_CGROUP)
+    return allowed if quota is None else max(1, min(allowed, math.ceil(quota)))
+
+
+def cpu_quota(folder: Path) -> float | None:
+    """Return how many cores a control group may use on average, None for as many as there are.
+
+    Source: cpu.max of cgroup v2; cpu.cfs_quota_us and cpu.cfs_period_us of v1
+    """
+    try:
+        if (folder / "cpu.max").is_file():
+            quota, period = (folder / "cpu.max").read_text("ascii").split()
+        else:
+            quota = (folder / "cpu/cpu.cfs_quota_us").read_text("ascii").strip()
+            period = (folder / "cpu/cpu.cfs_period_us").read_text("ascii").strip()
+        return None if quota == "max" or int(quota) < 0 else int(quota) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+
+
+def oversubscribed(threads: int, cores: int, others: float | None) -> str:
+    """Return a sentence where threads do not find a core each, empty where they do.
+
+    Args:
+        threads: that the run uses
+        cores: that it can use
+        others: how many of them other processes kept busy; None where that is unknown
+    """
+    if threads > cores:
+        return (
+            f"{threads} threads share {_counted(cores)} that this process may use: times are"
+            f" longer than they need be; --threads {cores} uses one thread a core"
+        )
+    if threads < 2 or others is None or others < _LEAST_BUSY:
+        return ""
+    free = cores - others
+    if threads <= free + _LEAST_BUSY:
+        return ""
+    return (
+        f"{threads} threads share {_counted(cores)} with other processes, which kept {others:.1f}"
+        f" of them busy: times are long and unsteady; --threads {max(1, round(free))} suffers less"
+    )
+
+
+class Others:
+    """Measures how many cores other processes keep busy, from its creation on."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._busy = _busy_seconds()
+        self._own = _own_seconds()
+
+    def busy_cores(self) -> float | None:
+        """Return the mean number of cores; None where it is not known, or too short to say."""
+        seconds = time.monotonic() - self._start
+        busy = _busy_seconds()
+        if busy is None or self._busy is None or seconds < _LEAST_SECONDS:
+            return None
+        own = _own_seconds() - self._own
+        return max(0.0, (busy - self._busy - own) / seconds)
+
+
+def busy_cores(windows: Sequence[Others]) -> float | None:
+    """Return how many cores others kept busy in the newest window that is long enough to say."""
+    found = (window.busy_cores() for window in reversed(windows))
+    return next((cores for cores in found if cores is not None), None)
+
+
+def _busy_seconds() -> float | None:
+    """Return the time that the cores of this process have worked since the machine was started."""
+    try:
+        allowed = {f"cpu{core}" for core in os.sched_getaffinity(0)}
+        ticks = 0
+        for line in _STAT.read_text("ascii").splitlines():
+            name, *counts = line.split()
+            if name in allowed:
+                user, nice, system, _idle, _waiting, interrupts, soft = map(int, counts[:7])
+                ticks += user + nice + system + interrupts + soft
+        return ticks / os.sysconf("SC_CLK_TCK")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _own_seconds() -> float:
+    """Return the processor time of this process and of its children that have ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def _counted(cores: int) -> str:
+    return f"{cores} core{'' if cores == 1 else 's'}"
