@@ -89,8 +89,10 @@ class DelegateTracer:
     def log_value(self, identity: int | str, value: Any) -> None:  # noqa: ANN401 - tensor or number
         """Log an intermediate value."""
         tracer = self._tracer
-        if tracer is not None and self.logs_values and tracer.only.takes_inner(identity):
-            chain, instruction = self._place
+        chain, instruction = self._place
+        if tracer is None or not self.logs_values:
+            return
+        if tracer.only.takes_inner(instruction, identity):
             tracer.log_value(value, chain, instruction, identity=identity)
 
 

@@ -58,8 +58,10 @@ class DebugFilter:
             return False
         return self.operators is None or re.fullmatch(self.operators, operator) is not None
 
-    def takes_inner(self, identity: int | str) -> bool:
-        """Return whether a value inside of a delegate is logged."""
+    def takes_inner(self, instruction: int, identity: int | str) -> bool:
+        """Return whether a value inside of a delegate call is logged."""
+        if self.instructions is not None and instruction not in self.instructions:
+            return False
         pattern = self.delegate_ids
         return pattern is None or re.fullmatch(pattern, str(identity)) is not None
 

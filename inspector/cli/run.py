@@ -116,6 +116,23 @@ def _add_recording(parser: ArgumentParser) -> None:
         help="record intermediate values of these operators only",
     )
     parser.add_argument(
+        "--debug-module",
+        type=_pattern,
+        default="",
+        metavar="REGEX",
+        help="record intermediate values of these modules only, those inside of them included;"
+        " needs the record",
+    )
+    parser.add_argument(
+        "--debug-handle",
+        type=count,
+        action="append",
+        default=[],
+        dest="debug_handles",
+        metavar="N",
+        help="record intermediate values of this debug handle; may be repeated; needs the record",
+    )
+    parser.add_argument(
         "--no-trace", action="store_true", help="record nothing: the runs are not slowed down"
     )
     parser.add_argument(
@@ -167,6 +184,9 @@ def _job(options: Namespace) -> RunJob:
         raise CommandError("which program? MODEL is a .pte or .bpte file", USAGE)
     if options.toolchain_python and options.toolchain != EXECUTORCH:
         raise CommandError("--toolchain-python needs --toolchain executorch", USAGE)
+    if (options.debug_module or options.debug_handles) and not options.record:
+        words = "--debug-module and --debug-handle need --record MODEL.etrecord"
+        raise CommandError(f"{words}: the program names neither", USAGE)
     if case is not None and options.inputs is not None:
         raise CommandError("--inputs and --bundled both say which inputs", USAGE)
     return RunJob(
@@ -180,6 +200,8 @@ def _job(options: Namespace) -> RunJob:
         warmup=options.warmup,
         debug_level=options.debug_level,
         only=options.debug_op,
+        only_module=options.debug_module,
+        only_handles=tuple(options.debug_handles),
         traced=not options.no_trace,
         record=options.record,
         data_files=tuple(options.ptd),

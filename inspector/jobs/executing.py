@@ -31,6 +31,8 @@ class RunJob:
         warmup: how many come before them
         debug_level: whose values are recorded: none, outputs or intermediate
         only: regular expression of the operators whose values are recorded, empty for all
+        only_module: regular expression of the modules whose values are recorded, empty for all
+        only_handles: debug handles whose values are recorded, none for all
         traced: whether anything is recorded; without, nothing slows the runs down
         record: an ETRecord of the program, empty for none
         data_files: ``.ptd`` files
@@ -53,6 +55,8 @@ class RunJob:
     warmup: int = 0
     debug_level: str = DEBUG_LEVELS[0]
     only: str = ""
+    only_module: str = ""
+    only_handles: tuple[int, ...] = ()
     traced: bool = True
     record: str = ""
     data_files: tuple[str, ...] = ()
@@ -221,4 +225,5 @@ def run_from(content: Mapping[str, Any]) -> RunJob:
     """Return the run in a JSON object of its fields."""
     found: dict[str, Any] = {**content, "data_files": tuple(content["data_files"])}
     found["libraries"] = tuple(content.get("libraries", ()))
+    found["only_handles"] = tuple(content.get("only_handles", ()))
     return RunJob(**found)

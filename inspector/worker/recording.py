@@ -44,8 +44,16 @@ class Recording:
         tracer: to be given to the program; None where nothing is recorded
     """
 
-    def __init__(self, folder: Path, level: str, only: str, *, traced: bool = True) -> None:
+    def __init__(
+        self, folder: Path, level: str, chosen: DebugFilter, *, traced: bool = True
+    ) -> None:
         """Begin.
+
+        Args:
+            folder: for the files
+            level: whose values are recorded
+            chosen: which intermediate values those are
+            traced: whether anything is recorded
 
         Raises: NotWrittenError if the disk is full already
         """
@@ -60,7 +68,6 @@ class Recording:
             self._sink = FileSink(self._buffer)
         except OSError as error:
             raise NotWrittenError(BUFFER, error) from error
-        chosen = DebugFilter(operators=only or None)
         self.tracer = EventTracer(
             DebugLevel(DEBUG_LEVELS.index(level)), sink=self._sink, only=chosen
         )

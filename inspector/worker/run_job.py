@@ -17,11 +17,12 @@ from inspector.jobs.description import BUILT_IN
 from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
 from inspector.worker.blaming import told_lines
 from inspector.worker.contention import Others, busy_cores, oversubscribed, usable_cores
+from inspector.worker.debug_filter import chosen_instructions
 from inspector.worker.exporter import Say, told
 from inspector.worker.inputs import chosen_method, described, made_inputs, printed, read_values
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
-from runtime import Method, Program, Runtime
+from runtime import DebugFilter, Method, Program, Runtime
 from runtime.backends.xnnpack.engines import run_kernels_here
 from runtime.loading import read
 from runtime.verify import bundled_values, find_case
@@ -57,7 +58,8 @@ def run_into(job: RunJob, folder: Path, say: Say) -> dict[str, Any]:
     """
     if job.threads:
         torch.set_num_threads(job.threads)
-    recording = Recording(folder, job.debug_level, job.only, traced=job.traced)
+    chosen = DebugFilter(operators=job.only or None, instructions=chosen_instructions(job))
+    recording = Recording(folder, job.debug_level, chosen, traced=job.traced)
     with closing(recording), told_lines(job.record):
         return _run(job, folder, recording, say)
 
@@ -114,6 +116,8 @@ def options_of(job: RunJob) -> dict[str, Any]:
         "warmup": job.warmup,
         "debug_level": job.debug_level,
         "debug_op": job.only,
+        "debug_module": job.only_module,
+        "debug_handles": list(job.only_handles),
         "engine": job.engine,
         "record": job.record,
         "ptd": list(job.data_files),

@@ -144,6 +144,8 @@ def _without_effect(job: RunJob) -> list[str]:
         found.append("the stock runtime records the values of all instructions, not only outputs")
     if job.only:
         found.append("--debug-op has no effect: the stock runtime records every operator")
+    if job.only_module or job.only_handles:
+        found.append("--debug-module and --debug-handle have no effect, for the same reason")
     if job.engine != RunJob("").engine:
         found.append("--engine has no effect: the stock runtime has its own kernels")
     if job.record:

@@ -32,6 +32,7 @@ from inspector.worker import executing
 from runtime import Runtime
 from runtime.delegates import BackendRegistry
 from schema import etdump
+from schema.program import model
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.jobs_here import Here
 from tests.inspector.sessions import DATA
@@ -216,6 +217,53 @@ def test_profile_and_summary_say_whether_delegates_were_emulated(
     assert run("export", "--as", "anonymous", *files, "-o", clean).code in (0, 2)
 
 
+FILTERS = {
+    ("--debug-module", "stem"): {"convolution", "native_batch_norm_legit_no_training", "hardtanh"},
+    ("--debug-module", r"stem\.[02]"): {"convolution", "hardtanh"},
+    ("--debug-module", "fc"): {"permute_copy", "addmm"},
+    ("--debug-handle", "1"): {"convolution"},
+    ("--debug-handle", "1", "--debug-handle", "10"): {"convolution", "log_softmax"},
+    ("--debug-module", "stem", "--debug-op", "aten::hard.*"): {"hardtanh"},
+}
+
+
+@pytest.mark.parametrize("words", FILTERS, ids=" ".join)
+def test_values_of_modules_and_handles_alone_are_recorded(
+    words: tuple[str, ...], here: None, tmp_path: Path
+) -> None:
+    folder = DATA / "corpus/v1.5.1/convnet_portable"
+    files = ("--record", folder / "model.etrecord", "-o", tmp_path / "out")
+    asked = ("run", folder / "model.pte", *files, "--debug-level", "intermediate")
+    answer = run(*asked, *words, "--format", "json")
+    assert answer.code == 0, answer.err
+    valid(answer, "run")
+    dump = etdump.decode((tmp_path / "out/run.etdp").read_bytes())
+    plan = Runtime.get().load_program(folder / "model.pte").file.plans[0]
+    steps = [step.instr_args for step in plan.chains[0].instructions]
+    logged: set[str] = set()
+    for event in dump.run_data[-1].events:
+        if isinstance(event, etdump.DebugEvent) and event.chain_index == 0:
+            call = steps[event.instruction_id]
+            assert isinstance(call, model.KernelCall)
+            logged.add(plan.operators[call.op_index].name.removeprefix("aten::").lstrip("_"))
+    assert logged == FILTERS[words]
+
+
+def test_filter_by_module_that_chooses_nothing_names_what_there_is(
+    here: None, tmp_path: Path
+) -> None:
+    folder = DATA / "corpus/v1.5.1/convnet_portable"
+    asked = ("run", folder / "model.pte", "-o", tmp_path / "out", "--debug-level", "intermediate")
+    alone = run(*asked, "--debug-module", "stem")
+    assert (alone.code, "--record" in alone.err) == (2, True)
+    record = ("--record", folder / "model.etrecord")
+    none = run(*asked, *record, "--debug-module", "head")
+    assert none.code != 0
+    assert "no instruction of forward belongs to module head" in none.err
+    assert "modules: stem, stem.0" in none.err
+    assert "handles: 1 to 10" in run(*asked, *record, "--debug-handle", "99").err
+
+
 class Large(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return x.reshape(5, 9) * 0.5, x[:3] > 20, x.sum().to(torch.int32)
@@ -223,10 +271,10 @@ class Large(torch.nn.Module):
 
 def test_outputs_are_printed_in_the_form_of_the_stock_runner(here: None, tmp_path: Path) -> None:
     exported = torch.export.export(Large(), (torch.arange(45.0),))
-    model = tmp_path / "large.pte"
-    model.write_bytes(to_edge(exported).to_executorch().buffer)
+    large = tmp_path / "large.pte"
+    large.write_bytes(to_edge(exported).to_executorch().buffer)
     torch.save([torch.arange(45.0) / 2], tmp_path / "in.pt")
-    asked = ("run", model, "--inputs", tmp_path / "in.pt", "--runs", "3", "--force")
+    asked = ("run", large, "--inputs", tmp_path / "in.pt", "--runs", "3", "--force")
     off = run(*asked, "-o", tmp_path / "o")
     assert "Model executed successfully 3 time(s) in " in off.out
     assert " ms: forward on " in off.out

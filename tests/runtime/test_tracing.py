@@ -11,6 +11,7 @@ from runtime import DebugFilter, DebugLevel, EventTracer, ProfilingLevel, Runtim
 from runtime.sinks import FileSink
 from schema import debug_buffer, etdump
 from schema.etdump import DebugEvent, ProfileEvent
+from schema.program import model as m
 from tests.runtime.one_op import one_operator
 from tests.runtime.operators.inputs import DTYPES, Maker
 from tests.runtime.samples import folder, inputs_of
@@ -134,3 +135,29 @@ def test_trace_without_recording_is_refused(tmp_path: Path) -> None:
     program = Runtime.get().load_program(folder(NAME) / "model.pte")
     with pytest.raises(RuntimeError, match="enable_etdump=True"):
         program.write_etdump_result_to_file(tmp_path / "a", tmp_path / "b")
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_filter_by_instruction_keeps_the_values_inside_of_its_delegate_call_only(
+    chosen: int,
+) -> None:
+    path = folder("corpus/special/xnnpack_two_delegates") / "model.pte"
+    plan = Runtime.get().load_program(path).file.plans[0]
+    calls = [
+        place
+        for place, step in enumerate(plan.chains[0].instructions)
+        if isinstance(step.instr_args, m.DelegateCall)
+    ]
+    assert len(calls) == 2
+
+    def inside(only: DebugFilter) -> list[int]:
+        tracer = EventTracer(DebugLevel.INTERMEDIATE, only=only)
+        method = Runtime().load_program(path, tracer=tracer).load_method("forward", engine="torch")
+        method.execute(inputs_of(method.metadata))
+        events = tracer.trace().run_data[-1].events
+        return [e.instruction_id for e in events if isinstance(e, DebugEvent)]
+
+    assert set(inside(DebugFilter())) >= set(calls)
+    only = inside(DebugFilter(instructions=frozenset({calls[chosen]})))
+    assert set(only) - {0} <= {calls[chosen]}
+    assert calls[chosen] in only
