@@ -221,7 +221,7 @@ def _change(out: bytearray, start: int, nbytes: int, change: Callable[[bytes], b
 def _clear_blob(out: bytearray, extent: Extent) -> None:
     length = struct.unpack_from("<I", out, extent.offset)[0]
     start = extent.offset + 4
-    if out[start : start + length] != etdump.EMULATED:
+    if bytes(out[start : start + length]) != etdump.EMULATED:
         out[start : start + length] = bytes(len(out[start : start + length]))
 
 

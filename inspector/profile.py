@@ -158,7 +158,7 @@ def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | N
 
 def _is_emulated(block: Block) -> bool:
     for table in block.runs[:1]:
-        places = np.unique(table.metadata[table.metadata >= 0]).tolist()
+        places: list[int] = np.unique(table.metadata[table.metadata >= 0]).tolist()
         return any(bytes(table.blobs[place]) == EMULATED for place in places)
     return False
 
