@@ -10,11 +10,12 @@ WORKERS ?= 2
 OUTPUT ?= demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
+.PHONY: help demo test test-shuffled check check-source check-fast format bench fuzz suites zoo screenshots wheel clean setup setup-demo
 
 help:
 	@echo "make demo         compile, change, run and compare a sample, open it; without a display write pictures"
 	@echo "make test         set up from nothing, then run the whole test suite"
+	@echo "make test-shuffled the suite three times, each in another order; SEED=N takes an order again"
 	@echo "make check        format, lint, types, imports and the fast tests (under two minutes)"
 	@echo "make bench        measure speed, side by side with the stock tool"
 	@echo "make fuzz N=20000 feed damaged files to every reader"
@@ -35,7 +36,10 @@ demo: setup-demo
 	@$(BIN)/python -m devtools_app.demo --output $(OUTPUT)
 
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) -p no:randomly
+
+test-shuffled: setup  # pytest-randomly prints the seed of the order; SEED=N takes it again
+	for turn in 1 2 3; do $(BIN)/python -m pytest -n $(WORKERS) $(if $(SEED),--randomly-seed=$(SEED)) || exit 1; done
 
 check: setup  # both halves at a time: pyright is one process, and so is the end of the tests
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-source check-fast
@@ -47,7 +51,7 @@ check-source:
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 check-fast:
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not interop"
+	$(BIN)/python -m pytest -n $(WORKERS) -p no:randomly -m "not slow and not interop"
 
 format: setup
 	$(BIN)/ruff check --fix

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.oracle.client import Oracle
+from tests.seeding import seed, seed_imports, seeded
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -23,6 +25,7 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.register_profile("explore", deadline=None)
 settings.load_profile("repeatable")
 
+seed_imports()
 DATA = Path(__file__).resolve().parent / "data"
 
 
@@ -55,3 +58,32 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with Oracle(shared / "oracle") as found:
         yield found
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep our seeds where pytest-randomly is installed: it only draws the order."""
+    if config.pluginmanager.hasplugin("randomly"):
+        config.option.randomly_reset_seed = False
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    """Let a file of tests draw the same whatever was imported before it."""
+    with seeded(f"collection of {collector.nodeid}"):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, Any, Any]:
+    """Let a shared fixture draw the same whichever test asks for it first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    param = getattr(request, "param_index", 0)
+    with seeded(f"fixture {fixturedef.baseid} {fixturedef.argname} {param}"):
+        return (yield)
+
+
+@pytest.fixture(autouse=True)
+def own_seed(request: pytest.FixtureRequest) -> None:
+    """Let a test draw the same in every run, order and process."""
+    seed(request.node.nodeid)
