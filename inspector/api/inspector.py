@@ -175,6 +175,17 @@ class Inspector:
                     found.setdefault(name, []).append(event)
         return found
 
+    def get_vgf_neural_statistics(self) -> list[dict[str, Any]]:
+        """Return the neural statistics that Arm's VGF backend attached to events, in their order.
+
+        Raises: ValueError for statistics that are damaged
+        """
+        from inspector.compat.vgf_statistics import parse_vgf_neural_statistics_delegate_metadata
+
+        events = (event for block in self.event_blocks for event in block.events)
+        attached = (each for event in events for each in event.raw_delegate_debug_metadatas)
+        return parse_vgf_neural_statistics_delegate_metadata(attached)
+
     def write_tensorboard_artifact(self, path: str | os.PathLike[str]) -> None:
         """Write a file that TensorBoard opens; ``etscope trace`` writes one for Perfetto.
 

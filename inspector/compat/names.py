@@ -92,6 +92,12 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "map_runtime_aot_intermediate_outputs merge_runtime_overlapping_debug_handles "
         "propagate_back_debug_handle",
     ),
+    (
+        "executorch.devtools.inspector.vgf_neural_statistics",
+        "inspector.compat.vgf_statistics",
+        "SCHEMA SCHEMA_VERSION parse_vgf_neural_statistics_delegate_metadata "
+        "parse_vgf_neural_statistics_metadata",
+    ),
     ("executorch.devtools.inspector.numerical_comparator", "inspector", "NumericalComparatorBase"),
     (
         "executorch.devtools.intermediate_output_tap",

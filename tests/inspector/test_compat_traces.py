@@ -61,5 +61,5 @@ print(done)
 
 
 def test_blocks_are_those_of_the_stock_tool() -> None:
-    traced = [str(folder) for folder in folders("run.etdp")][:25]
-    assert int(run_python(BESIDE_STOCK.format(folders=traced)).split()[-1]) > 200
+    traced = [str(folder) for folder in folders("run.etdp")[::7]][:6]  # each asks flatc
+    assert int(run_python(BESIDE_STOCK.format(folders=traced)).split()[-1]) > 20
