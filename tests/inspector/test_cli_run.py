@@ -480,7 +480,7 @@ def test_outputs_survive_a_disk_that_fills_up_while_recording(
 ) -> None:
     out = tmp_path / "out"
     folder = DATA / "corpus/v1.5.1/tinygpt_portable"
-    options = ("-o", out, "--debug-level", "intermediate", "--format", "json")
+    options = ("-o", out, "--debug-level", "intermediate", "--format", "json", "--threads", "1")
     answer = run("run", folder / "model.pte", *options)
     assert answer.code == 4
     tree = valid(answer, "run")

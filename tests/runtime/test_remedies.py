@@ -125,6 +125,11 @@ CAUSES: dict[str, tuple[Callable[[], Any], ErrorCode, str]] = {
         ErrorCode.InvalidArgument,
         INPUTS,
     ),
+    "input without values": (
+        lambda: _method(_added()).execute([ONES, ONES.to("meta")]),
+        ErrorCode.InvalidArgument,
+        "device with memory",
+    ),
     "input of a module": (
         lambda: Module(_added()).forward(ONES),
         ErrorCode.InvalidArgument,
