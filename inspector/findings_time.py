@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inspector.finding import Finding, Tone, percent_text, plural
+from inspector.jobs.executing import REPORT
 from inspector.links import Grade
 from inspector.memory import instruction_label
 from inspector.profile import EMULATION, MethodTime, Profile, analyse_profile
@@ -15,6 +19,7 @@ from inspector.profile_rows import EXECUTE, BlockSamples
 from inspector.session import Session
 from schema.program import instructions
 
+_LARGEST_REPORT = 1 << 24  # bytes
 _NATIVE = "native_call_"
 _TOP = 3
 _WORTH_SAYING = 0.01  # operators with less of the time than this are not worth a line
@@ -50,11 +55,31 @@ def time_findings(session: Session) -> list[Finding]:
     found: list[Finding] = []
     for main in _main_blocks(profile)[:2]:
         found += [_placed(finding, main.time.label) for finding in _method(main)]
-    found += [*_unmatched(profile), *_several_unknown(profile)]
+    found += [*_unmatched(profile), *_several_unknown(profile), *_warned_of(session)]
     if profile.unit_assumed and profile.methods:
         text = f"Ticks are taken for {profile.unit}; the file does not say its unit"
         found.append(Finding(Tone.NEUTRAL, text, view="operators", weight=2))
     return found
+
+
+def _warned_of(session: Session) -> list[Finding]:
+    """Return what the runs that wrote the traces warned of, from the reports beside them."""
+    texts = dict.fromkeys(text for one in session.dumps for text in _report_warnings(one.file))
+    return [Finding(Tone.WARN, text, view="timeline", weight=44) for text in texts]
+
+
+def _report_warnings(trace: str) -> list[str]:
+    """Return the warnings in the report of a run, none unless it is the report of this trace."""
+    path = Path(trace)
+    try:
+        if not trace or path.with_name(REPORT).stat().st_size > _LARGEST_REPORT:
+            return []
+        report: dict[str, Any] = json.loads(path.with_name(REPORT).read_text("utf-8"))
+        written = {one["path"]: one["bytes"] for one in report["files"]}
+        same = written.get(path.name) == path.stat().st_size
+        return [str(text) for text in report.get("warnings", ())] if same else []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
 
 
 def _placed(finding: Finding, label: str) -> Finding:

@@ -317,7 +317,16 @@ def test_threads_without_a_core_each_are_a_warning(
     assert "--threads 1" in json.loads((tmp_path / "out/run.json").read_text())["warnings"][0]
     plain = run(*asked[:-2], "--threads", "2")
     assert "share 2 cores with other processes" in plain.out + plain.err
+    trace = tmp_path / "out/run.etdp"
+    words = "2 threads share 2 cores with other processes"
+    assert words in run("summary", CONVNET / "model.pte", trace).out
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "run.json").write_bytes((tmp_path / "out/run.json").read_bytes())
+    (other / "run.etdp").write_bytes((CONVNET / "run.etdp").read_bytes())
+    assert words not in run("summary", CONVNET / "model.pte", other / "run.etdp").out
     assert "warnings" not in run(*asked, "--threads", "1").json["data"]
+    assert words not in run("summary", CONVNET / "model.pte", trace).out
 
 
 def test_lines_that_the_runtime_logs_are_messages_of_the_worker(tmp_path: Path) -> None:
