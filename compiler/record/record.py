@@ -113,6 +113,7 @@ class ETRecord:
         """
         self.source: Source | None = None
         self._parts: dict[str, Any] = {}
+        self._given: set[str] = set()
         self._own: dict[str, Callable[[], bytes]] = {}
         self._encoded: etrecord.ETRecord | None = None
         self.exported_program = exported_program
@@ -129,8 +130,7 @@ class ETRecord:
     def from_source(cls, source: Source) -> ETRecord:
         """Return the record of a file; its parts are read when they are asked for."""
         record = cls()
-        record.source = source
-        record._parts = {}
+        record.source, record._parts, record._given = source, {}, set()
         return record
 
     @property
@@ -164,6 +164,7 @@ class ETRecord:
 
     def _give(self, name: str, value: object) -> None:
         self._parts[name] = value
+        self._given.add(name)
         self._encoded = None
 
     def _has(self, name: str) -> bool:
@@ -181,8 +182,11 @@ class ETRecord:
 
     @property
     def artifact(self) -> etrecord.ETRecord:
-        """Return the record as its file, decoded without torch."""
-        if self.source is not None and not self._parts and not self._own:
+        """Return the record as its file, decoded without torch.
+
+        It has what was given; what a caller did in place to a part that was read, only `save` sees.
+        """
+        if self.source is not None and not self._given and not self._own:
             return self.source.artifact
         if self._encoded is None:
             stream = io.BytesIO()
@@ -354,7 +358,7 @@ class ETRecord:
     def copy(self) -> ETRecord:
         """Return a record of the programs alone, ready for another compiled program."""
         new = ETRecord()
-        new.source, new._parts = self.source, dict(self._parts)
+        new.source, new._parts, new._given = self.source, dict(self._parts), set(self._given)
         for part in _COMPILED:
             new._give(part, None)
         return new

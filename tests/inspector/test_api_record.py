@@ -264,8 +264,10 @@ new.add_executorch_program(type("Program", (), {{"debug_handle_map": record._deb
 changed = parse_etrecord(first)
 for node in list(changed.exported_program.graph.nodes)[-2:-1]:
     node.name = "renamed"
-names = [node.name for node in changed.artifact.exported_graph().nodes]
+changed.save(out)
+names = [node.name for node in parse_etrecord(out).artifact.exported_graph().nodes]
 assert "renamed" in names and len(names) == len(record.artifact.exported_graph().nodes)
+assert changed.artifact is changed.source.artifact
 bare = parse_etrecord({bare!r})
 bare.add_exported_program(parse_etrecord(first).exported_program)
 assert bare.export_graph_id == record.export_graph_id
