@@ -207,7 +207,14 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     (
         "executorch.exir.memory_planning",
         "compiler.compat.memory_planning",
-        "AllocationSpec SharedObject get_node_tensor_specs pick_shared_obj",
+        "AllocationSpec SharedObject _compute_total_sizes _does_not_overlap "
+        "_find_max_overlapping_allocations_offset _resolve_storage_base_specs "
+        "get_node_tensor_specs pick_shared_obj",
+    ),
+    (
+        "executorch.exir.memory_planning",
+        "compiler.compat.plan_checks",
+        "Verifier collect_specs_from_nodes filter_nodes",
     ),
     (
         "executorch.exir.pass_base",

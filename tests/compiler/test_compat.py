@@ -12,9 +12,11 @@ from torch._export.verifier import SpecViolationError
 from torch.export.graph_signature import OutputKind, OutputSpec, TensorArgument
 
 from compiler import NamedDataStore, export, ops, to_edge
-from compiler.compat import graphs, operators, verifying, xnnpack
+from compiler.compat import graphs, operators, plan_checks, verifying, xnnpack
 from compiler.compat.programs import save_pte_program
 from compiler.delegate.file_data import FileBackedData
+from compiler.errors import PlanError
+from compiler.memory.tensor_spec import TensorSpec
 from compiler.passes.export_pass import ExportPass
 from compiler.passes.values import NodeMetadata
 from compiler.session import ExportRecipe, XNNPackRecipeType
@@ -230,6 +232,64 @@ def test_validator_names_operators_called_with_other_dtypes() -> None:
     ((op, (dtypes, node)),) = validator.violating_ops.items()
     assert (op, node.name) == (ops.edge.aten.sigmoid.default, "aten_sigmoid_default")
     assert dtypes == {"self": torch.complex64, "__ret_0": torch.complex64}
+
+
+# planned memory
+
+
+def _spec(first: int, last: int, offset: int, size: int = 4) -> TensorSpec:
+    spec = TensorSpec(torch.float32, [size])
+    spec.lifetime, spec.mem_id, spec.mem_offset = [first, last], 1, offset
+    return spec
+
+
+def _planned(*specs: TensorSpec) -> plan_checks.Verifier:
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    for spec in specs:
+        x = graph.call_function(torch.relu, (x,))
+        x.meta["spec"] = spec
+    graph.output((x,)).meta["spec"] = [specs[-1]]
+    return plan_checks.Verifier(torch.fx.GraphModule({}, graph), True, True, True)
+
+
+def test_tensors_that_share_memory_at_one_time_are_refused() -> None:
+    assert _planned(_spec(0, 1, 0), _spec(2, 3, 0), _spec(2, 3, 64)).verify_storage_reuse() == 1
+    clash = _planned(_spec(0, 2, 0), _spec(2, 3, 8))
+    with pytest.raises(PlanError, match="Unexpected storage overlap"):
+        clash.verify_storage_reuse()
+    assert clash.verify_storage_reuse(allow_lifetime_and_storage_overlap=True) == 1
+
+
+def test_tensor_inside_of_another_on_purpose_is_no_overlap() -> None:
+    whole, part = _spec(0, 2, 0, 8), _spec(1, 2, 8)
+    part.storage_base = whole
+    assert _planned(whole, part).verify_storage_reuse() == 1
+
+
+def test_results_without_memory_are_named() -> None:
+    verifier = _planned(_spec(0, 1, 0))
+    verifier.verify_graph_input_output()
+    verifier.alloc_graph_output = False
+    with pytest.raises(AssertionError, match="Misallocate graph output"):
+        verifier.verify_graph_input_output()
+
+
+def _layers() -> torch.nn.Module:
+    parts = (torch.nn.Linear(2, 8), torch.nn.GELU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 3))
+    return torch.nn.Sequential(*parts)
+
+
+@pytest.mark.parametrize("model", [Chain, _layers])
+def test_own_plans_pass_the_check(model: Any) -> None:
+    torch.manual_seed(6)
+    inputs = _inputs() if model is Chain else (torch.randn(3, 2),)
+    program = to_edge(export(model().eval(), inputs)).to_executorch().exported_program()
+    signature = program.graph_signature
+    checks = plan_checks.Verifier(program.graph_module, True, True, True, signature)
+    specs = [*plan_checks.collect_specs_from_nodes(program.graph.nodes, signature)]
+    assert len(specs) == len(set(specs)) > 2
+    assert checks.verify_storage_reuse() >= 0
 
 
 # XNNPACK and files
