@@ -88,6 +88,16 @@ class EdgeProgramManager:
         return self._programs[method_name]
 
     @property
+    def _edge_programs(self) -> dict[str, ExportedProgram]:
+        """The edge programs, as programs written for ExecuTorch ask for them."""
+        return self._programs
+
+    @property
+    def _config_methods(self) -> dict[str, Any]:
+        """The values of constant methods, likewise; entries added to it are emitted."""
+        return self._constants
+
+    @property
     def lowered_programs(self) -> dict[str, ExportedProgram]:
         """Return the edge programs before passes and delegation; empty if no record is kept."""
         return {} if self._etrecord is None else self._etrecord.edge_programs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +23,23 @@ from schema.program import decode
 from schema.program.program import Program
 
 FORWARD = "forward"
+
+
+@dataclass(frozen=True)
+class EmitterOutput:
+    """What emission leaves.
+
+    Attributes:
+        program: the tables of the file
+        debug_handle_map: by method, as of the manager
+        method_to_delegate_debug_id_map: by method, the delegate map of each delegate instruction
+        instruction_id_to_num_outs_map: by method, how many values a delegate instruction returns
+    """
+
+    program: Program
+    debug_handle_map: dict[str, dict[int, int | list[int]]]
+    method_to_delegate_debug_id_map: dict[str, dict[int, dict[str, Any]]]
+    instruction_id_to_num_outs_map: dict[str, dict[int, int]]
 
 
 class ExecutorchProgramManager:
@@ -110,6 +128,27 @@ class ExecutorchProgramManager:
     def instruction_id_to_num_outs_map(self) -> dict[str, dict[int, int]]:
         """Return by method the number of outputs of its delegate instructions."""
         return {name: dict(found.results) for name, found in self._emitted.delegates.items()}
+
+    @property
+    def _emitter_output(self) -> EmitterOutput:
+        """What emission left, as programs written for ExecuTorch ask for it."""
+        return EmitterOutput(
+            self.executorch_program,
+            self.debug_handle_map,
+            self.delegate_map,
+            self.instruction_id_to_num_outs_map,
+        )
+
+    @property
+    def _tensor_data(self) -> dict[str, bytes]:
+        """The files beside the program, by name without extension."""
+        files = self._emitted.files()
+        return {name.removesuffix(".ptd"): b"".join(parts) for name, parts in files.items()}
+
+    @property
+    def _config_methods(self) -> dict[str, Any]:
+        """The values of constant methods, as programs written for ExecuTorch ask for them."""
+        return dict(self._constants)
 
     @property
     def verdicts(self) -> dict[str, tuple[Verdict, ...]]:

@@ -8,6 +8,7 @@ import torch
 import torch._higher_order_ops.utils as higher_order
 import torch.fx.experimental.proxy_tensor as proxies
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils import _pytree as pytree
 
 from compiler.edge.templates import tensors_in, walk
 from compiler.errors import CompileError
@@ -51,9 +52,28 @@ def get_lowered_module_name(root: torch.nn.Module, lowered_module: torch.nn.Modu
     return f"lowered_module_{index}"
 
 
+def get_lowered_submodules(
+    graph_module: torch.fx.GraphModule,
+) -> list[tuple[str, torch.nn.Module, torch.fx.Node]]:
+    """Return the lowered modules that a graph calls: name, module and call of each, in order."""
+    found: list[tuple[str, torch.nn.Module, torch.fx.Node]] = []
+    for node in graph_module.graph.nodes:
+        if node.op == "call_function" and node.target is executorch_call_delegate:
+            home = node.args[0]
+            assert isinstance(home, torch.fx.Node)
+            name = str(home.target)
+            found.append((name, graph_module.get_submodule(name), node))
+    return found
+
+
 def _run(lowered_module: Any, *args: Any) -> Any:  # noqa: ANN401
     plain = walk(lambda leaf: leaf, list(args))  # fx's immutable lists become lists
-    return lowered_module.original_module.module()(*plain)
+    program = lowered_module.original_module
+    spec, leaves = program.call_spec.in_spec, pytree.tree_leaves(plain)
+    if spec is None or spec.num_leaves != len(leaves):
+        return program.module()(*plain)
+    nested, named = pytree.tree_unflatten(leaves, spec)  # edge programs call it with the leaves
+    return program.module()(*nested, **named)
 
 
 def _run_fake(mode: Any, lowered_module: Any, *args: Any) -> Any:  # noqa: ANN401

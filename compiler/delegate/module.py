@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
 
 from compiler.delegate.call import executorch_call_delegate
 from compiler.delegate.interface import CompileSpec, PreprocessResult
@@ -92,7 +93,7 @@ class LoweredBackendModule(torch.nn.Module):
         tensors: list[Any] = [v for v in (*wanted, *made) if isinstance(v, torch.Tensor)]
         if len(tensors) < len(wanted) + len(made) or not all(map(is_static, tensors)):
             return None
-        _check_inputs(self._backend_id, args, wanted)
+        _check_inputs(self._backend_id, pytree.tree_leaves(list(args)), wanted)
         results = [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype) for v in made]
         spec = program.call_spec.out_spec
         return results if spec is None else spec.unflatten(results)

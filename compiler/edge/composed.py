@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from compiler.delegate.call import executorch_call_delegate
 from compiler.edge.control_flow import lower_control_flow
@@ -55,7 +56,7 @@ def _pairs(module: Any, args: Any) -> list[tuple[Any, Any]]:  # noqa: ANN401
     program = module.original_module
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     wanted = [values.get(name) for name in program.graph_signature.user_inputs]
-    return list(zip(args[1:], wanted, strict=True))
+    return list(zip(pytree.tree_leaves(list(args[1:])), wanted, strict=True))
 
 
 def _as_made_for(outer: GraphLowering, node: Any, wanted: Any) -> Any:  # noqa: ANN401

@@ -129,6 +129,27 @@ def _empty_dim_order(
     return in_dim_order(torch.empty(tuple(size), dtype=dtype), dim_order)
 
 
+def _into(function: Any) -> Any:  # noqa: ANN401
+    """Return the form of an operator that writes into given memory, as planned graphs call it."""
+
+    def run(*args: Any, out: torch.Tensor, **options: Any) -> torch.Tensor:  # noqa: ANN401
+        found = function(*args, dtype=out.dtype, **options)
+        return out.resize_(found.shape).copy_(found)
+
+    return run
+
+
+def _clone_as(self: torch.Tensor, *, dtype: torch.dtype, **options: Any) -> torch.Tensor:  # noqa: ANN401
+    del dtype  # of the memory, which is that of the tensor
+    return _clone_dim_order(self, **options)
+
+
+for _name, _function in (
+    ("_to_dim_order_copy", _to_dim_order_copy),
+    ("_clone_dim_order", _clone_as),
+    ("_empty_dim_order", _empty_dim_order),
+):
+    _library.impl(f"{_name}.out", _into(_function), "CompositeExplicitAutograd")
 _library.impl("_to_dim_order_copy", _to_dim_order_copy, "CompositeExplicitAutograd")
 _library.impl("_clone_dim_order", _clone_dim_order, "CompositeExplicitAutograd")
 _library.impl("_empty_dim_order", _empty_dim_order, "CompositeExplicitAutograd")

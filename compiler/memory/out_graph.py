@@ -89,7 +89,9 @@ class OutGraph:
         else:
             result = graph.node_copy(node, new)
         result.meta = dict(node.meta)
-        if node.target is not operator.getitem:
+        if node.op == "output":
+            result.meta["spec"] = walk(_spec_in, result.args[0])
+        elif node.target is not operator.getitem:
             self._note(result, node)
         return result
 
@@ -156,6 +158,10 @@ class OutGraph:
     def _write_back(self, graph: torch.fx.Graph, target: torch.fx.Node, value: Any) -> None:  # noqa: ANN401
         copied = graph.call_function(aten.copy_.default, (target, value))
         copied.meta = dict(target.meta)
+
+
+def _spec_in(leaf: Any) -> Any:  # noqa: ANN401
+    return leaf.meta.get("spec") if isinstance(leaf, torch.fx.Node) else None
 
 
 def _made(given: FrozenSpec, dtype: torch.dtype, *, const: bool) -> TensorSpec:

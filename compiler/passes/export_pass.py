@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from compiler.delegate.call import executorch_call_delegate
-from compiler.edge.ops import EdgeOp
+from compiler.edge.ops import EdgeOp, edge_op
 from compiler.edge.templates import walk
 from compiler.errors import at
 from compiler.passes.base import PassBase, PassResult
@@ -202,7 +202,8 @@ class ExportPass(PassBase):
     def placeholder(self, name: str, arg: Argument, meta: NodeMetadata) -> ProxyValue:
         """Return an input of the new graph."""
         node = self.tracer.graph.placeholder(name)
-        node.name = self._node.name if self._node is not None else name
+        if self._node is not None and name == str(self._node.target):
+            node.name = self._node.name
         node.meta = {**meta.data, "val": arg}
         return ProxyValue(arg, node)
 
@@ -223,6 +224,39 @@ class ExportPass(PassBase):
     ) -> ProxyValue:
         """Return the result of an operator."""
         return self._fx("call_function", op, args, kwargs, meta)
+
+    def call_size_operator(
+        self,
+        tensor_proxy: ProxyValue,
+        dim: int,
+        meta: NodeMetadata,
+        *,
+        edge_dialect: bool = False,
+    ) -> ProxyValue | int:
+        """Return a size of a tensor: a number, or the result of ``sym_size`` where it may change.
+
+        Args:
+            tensor_proxy: the tensor
+            dim: which dimension
+            meta: of a new node
+            edge_dialect: whether the node's operator is that of the edge dialect
+        """
+        sizes: Any = tensor_proxy.data.shape
+        if isinstance(sizes[dim], int):
+            return int(sizes[dim])
+        op = torch.ops.aten.sym_size.int
+        return self.call_operator(
+            edge_op(op) if edge_dialect else op, (tensor_proxy, dim), {}, meta
+        )
+
+    def call_size_operator_all(
+        self, tensor_proxy: ProxyValue, meta: NodeMetadata, *, edge_dialect: bool = False
+    ) -> list[ProxyValue | int]:
+        """Return all sizes of a tensor, each as ``call_size_operator`` does."""
+        return [
+            self.call_size_operator(tensor_proxy, dim, meta, edge_dialect=edge_dialect)
+            for dim in range(tensor_proxy.data.dim())
+        ]
 
     def call_sym(
         self, target: Callable[..., Any], args: tuple[Any, ...], meta: NodeMetadata

@@ -87,8 +87,11 @@ class PassManager:
     def check(self, module: Any) -> None:  # noqa: ANN401
         """Run all checks; subclasses may add theirs by overriding this.
 
-        Raises: whatever a check raises
+        Raises: ValueError naming a call of a method; whatever a check raises
         """
+        if isinstance(module, torch.fx.GraphModule):
+            for inner in module.modules():
+                _check_calls(inner)
         for check in self._checks:
             check(module)
 
@@ -193,6 +196,12 @@ class PassManager:
             if not self.suppress_check_failures:
                 raise PassError(name, text) from error
             warnings.warn(text, stacklevel=4)
+
+
+def _check_calls(module: torch.nn.Module) -> None:
+    for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
+        if node.op == "call_method":
+            raise ValueError(f"call_method `{node.name}` is not supported in a graph of operators")
 
 
 class ExportedProgramPassManager(PassManager):

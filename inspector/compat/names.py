@@ -199,6 +199,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("executorch.exir.dynamic_shape", "compiler", "DynamicMemoryPlanningMode"),
     ("executorch.exir.graph_module", "compiler", "get_control_flow_submodules"),
     ("executorch.exir.lowered_backend_module", "compiler", "LoweredBackendModule"),
+    ("executorch.exir.lowered_backend_module", "compiler.delegate.call", "get_lowered_submodules"),
     (
         "executorch.exir.memory_planning",
         "compiler",

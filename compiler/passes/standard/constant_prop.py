@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassRes
 from compiler.passes.fake import fake_mode_of
 from compiler.passes.signature import constant_values, updated_signature
 from compiler.passes.standard.dead_code import without_unused_weights
-from compiler.untyped import aten
+from compiler.untyped import OpOverload, aten
 
 Node = torch.fx.Node
 PREFIX = "_prop_tensor_constant"
@@ -59,7 +59,7 @@ def constant_prop_pass(
     """Return a program in which what depends on constants alone is a constant.
 
     Args:
-        exported_program: an edge program; it is not changed
+        exported_program: an edge program, or as exported; it is not changed
         custom_skip_targets: operators to leave; None for ``full`` and quantisation
         _skip_dim_order: copy a constant that is returned by ``clone``, not ``_clone_dim_order``
 
@@ -129,7 +129,7 @@ def _propagated(
     constants = dict(program.constants)
     specs = _replaced(program.graph, found, constants, program.state_dict)
     signature = _with_constants(program, specs)
-    _copy_returned(program.graph, set(specs), skip_dim_order=skip_dim_order)
+    _copy_returned(program.graph, set(specs), _clone_of(found, skip_dim_order=skip_dim_order))
     program.graph.eliminate_dead_code(is_impure_node=_is_fixed)
     signature = updated_signature(signature, program.graph, "constant_prop_pass")
     root = program.graph_module
@@ -157,13 +157,14 @@ def _may_compute(node: Node, skipped: Collection[Any] | None) -> bool:
         return False
     if target is operator.getitem:
         return True
-    if not isinstance(target, EdgeOp) or target.op._schema.is_mutable:
+    if not isinstance(target, (EdgeOp, OpOverload)) or target._schema.is_mutable:
         return False
-    if torch.Tag.nondeterministic_seeded in target.op.tags:
+    if torch.Tag.nondeterministic_seeded in target.tags:
         return False
     if skipped is not None:
         return target not in skipped
-    return target not in _SKIPPED and target.namespace != _QUANTISED
+    edge = target if isinstance(target, EdgeOp) else edge_op(target)
+    return edge not in _SKIPPED and edge.namespace != _QUANTISED
 
 
 def _value(node: Node, known: Mapping[Node, Any]) -> Any:  # noqa: ANN401
@@ -186,6 +187,8 @@ def _plain(leaf: Any, node: Node) -> Any:  # noqa: ANN401
     expected: Any = node.meta["val"]
     order = dim_order_of(expected) if isinstance(expected, torch.Tensor) else None
     leaf = leaf.detach()
+    if not isinstance(node.target, EdgeOp):  # an operator of ATen may give a view
+        return leaf.clone()
     if order is not None and tuple(expected.stride()) != tuple(leaf.stride()):
         return in_dim_order(leaf, order)
     return leaf
@@ -237,14 +240,20 @@ def _with_constants(
     return ExportGraphSignature([*inputs[:place], *specs.values(), *inputs[place:]], outputs)
 
 
-def _copy_returned(graph: torch.fx.Graph, constants: set[Node], *, skip_dim_order: bool) -> None:
+def _clone_of(computed: Iterable[Node], *, skip_dim_order: bool) -> Any:  # noqa: ANN401
+    """Return the operator that copies a tensor, in the dialect of the nodes."""
+    if not any(isinstance(node.target, EdgeOp) for node in computed):
+        return aten.clone.default
+    return edge_op(aten.clone.default if skip_dim_order else CLONE_DIM_ORDER)
+
+
+def _copy_returned(graph: torch.fx.Graph, constants: set[Node], target: Any) -> None:  # noqa: ANN401
     """Copy constants that the program returns: a constant is no place for a result."""
     last = next(iter(reversed(graph.nodes)))
     returned = {node for node in nodes_in(last.args) if node in constants}
     for node in returned:
-        target = edge_op(aten.clone.default if skip_dim_order else CLONE_DIM_ORDER)
         order: Any = [*dim_order_of(node.meta["val"])]
-        options = {} if skip_dim_order else {"dim_order": order}
+        options = {"dim_order": order} if target is edge_op(CLONE_DIM_ORDER) else {}
         with graph.inserting_before(last):
             copied = graph.call_function(target, (node,), options)
         copied.meta = dict(node.meta)

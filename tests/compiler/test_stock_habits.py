@@ -1,0 +1,206 @@
+"""Habits of programs for ExecuTorch: nested inputs of lowered modules, attributes, passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.export import Dim, export
+from torch.utils import _pytree as pytree
+
+from compiler import (
+    ExportPass,
+    PassManager,
+    constant_prop_pass,
+    ops,
+    to_backend,
+    to_edge,
+)
+from compiler.backends.demo import AddMulPartitionerDemo
+from compiler.delegate.call import get_lowered_submodules
+from compiler.passes.base import PassError
+from runtime.api import Runtime
+
+
+class FromList(nn.Module):
+    def forward(self, x: list[torch.Tensor]) -> torch.Tensor:
+        return x[0].sin() + x[1]
+
+
+class FromMany(nn.Module):
+    def forward(self, x: dict[str, Any], y: tuple[torch.Tensor]) -> torch.Tensor:
+        return x["a"].sin() + x["b"][1] * y[0]
+
+
+class Around(nn.Module):
+    """Calls a module, and computes with its result."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *given: Any) -> torch.Tensor:
+        return self.inner(*given) + 1
+
+
+def _nested(name: str) -> tuple[nn.Module, tuple[Any, ...]]:
+    torch.manual_seed(0)
+    a, b, c, d = torch.randn(4, 2, 2)
+    if name == "dict":
+        return FromMany(), ({"a": a, "b": [b, c]}, (d,))
+    return FromList(), ([a, b],) if name == "list" else ((a, b),)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("name", ["list", "tuple", "dict"])
+def test_lowered_module_with_nested_inputs_inside_another(name: str, strict: bool) -> None:
+    module, inputs = _nested(name)
+    alone = to_edge(export(module, inputs, strict=True)).exported_program()
+    lowered = to_backend("ExecutorBackend", alone, [])
+    torch.testing.assert_close(lowered(*inputs), module(*inputs))
+    manager = to_edge(export(Around(lowered), inputs, strict=strict))
+    wanted = module(*inputs) + 1
+    program = manager.exported_program()
+    torch.testing.assert_close(program.module()(*inputs), wanted)
+    (call,) = [found for _, _, found in get_lowered_submodules(program.graph_module)]
+    assert call.meta["debug_handle"] > 0
+    method = Runtime().load_program(manager.to_executorch().buffer).load_method("forward")
+    torch.testing.assert_close(method.execute(pytree.tree_leaves(inputs))[0], wanted)
+
+
+class Weighted(nn.Module):
+    """What depends on weights alone, and what does not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.arange(6.0).reshape(2, 3))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        doubled = self.w + self.w
+        row = doubled[:1].t().contiguous().t()
+        return torch.cat([x, row]), doubled
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_constants_of_an_exported_program_are_folded(strict: bool) -> None:
+    x = torch.ones(2, 3)
+    program = export(Weighted(), (x,), strict=strict)
+    before = str(program.graph)
+    folded = constant_prop_pass(program)
+    assert str(program.graph) == before
+    calls = [str(n.target) for n in folded.graph.nodes if n.op == "call_function"]
+    assert "aten.cat.default" in calls
+    assert set(calls) <= {"aten.cat.default", "aten.clone.default"}
+    wanted = Weighted()(x)
+    torch.testing.assert_close(folded.module()(x), wanted)
+    method = Runtime().load_program(to_edge(folded).to_executorch().buffer).load_method("forward")
+    torch.testing.assert_close(tuple(method.execute([x])), tuple(w.detach() for w in wanted))
+
+
+class Sized(ExportPass):
+    """Makes views of the sizes of what they view."""
+
+    def __init__(self, *, edge: bool) -> None:
+        super().__init__()
+        self.edge = edge
+        self.seen: list[Any] = []
+
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+        result = super().call_operator(op, args, kwargs, meta)
+        if op is not ops.edge.aten.relu.default:
+            return result
+        sizes = self.call_size_operator_all(result, meta, edge_dialect=self.edge)
+        self.seen = sizes
+        return super().call_operator(ops.edge.aten.view_copy.default, (result, sizes), {}, meta)
+
+
+@pytest.mark.parametrize("edge", [True, False])
+def test_sizes_of_a_value_are_numbers_or_nodes(edge: bool) -> None:
+    program = export(nn.ReLU(), (torch.ones(4, 3),), dynamic_shapes=({0: Dim("n", max=9)},))
+    given = Sized(edge=edge)
+    graph = given(to_edge(program).exported_program().graph_module).graph_module.graph
+    first, second = given.seen
+    assert second == 3
+    assert first.node.args[1] == 0
+    target = ops.edge.aten.sym_size.int if edge else torch.ops.aten.sym_size.int
+    assert [n.target for n in graph.nodes].count(target) == 1
+
+
+class Renaming(ExportPass):
+    def placeholder(self, name: str, arg: Any, meta: Any) -> Any:
+        return super().placeholder(f"renamed_{name}", arg, meta)
+
+
+def test_renamed_inputs_have_their_new_names_in_graph_and_signature() -> None:
+    manager = to_edge(export(nn.Linear(3, 2), (torch.ones(4, 3),)))
+    made = manager.transform([Renaming()]).exported_program()
+    names = [node.name for node in made.graph.nodes if node.op == "placeholder"]
+    assert names == ["renamed_p_weight", "renamed_p_bias", "renamed_input"]
+    assert [spec.arg.name for spec in made.graph_signature.input_specs] == names
+    x = torch.ones(4, 3)
+    torch.testing.assert_close(made.module()(x), manager.exported_program().module()(x))
+
+
+@pytest.mark.parametrize("each", [True, False])
+def test_call_of_a_method_is_found_behind_a_pass(each: bool) -> None:
+    def bad(module: torch.fx.GraphModule) -> None:
+        last = [node for node in module.graph.nodes if node.op == "call_function"][-1]
+        with module.graph.inserting_after(last):
+            new = module.graph.call_method("relu", (last,))
+        last.replace_all_uses_with(new, lambda user: user is not new)
+
+    module = to_edge(export(nn.ReLU(), (torch.ones(2),))).exported_program().graph_module
+    manager = PassManager(passes=[bad], run_checks_after_each_pass=each)
+    if not each:
+        manager(module)
+        return
+    with pytest.raises(PassError, match="call_method `relu`"):
+        manager(module)
+
+
+class Copies(nn.Module):
+    """Everything whose planned operator carries a dim order."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        wide = torch.cat([x.double(), torch.empty((0, 6), dtype=torch.float64)])
+        return wide.clone() + 1
+
+
+def test_planned_program_with_dim_orders_runs_in_torch() -> None:
+    x = torch.arange(18.0).reshape(3, 6)
+    program = to_edge(export(Copies(), (x,))).to_executorch().exported_program()
+    torch.testing.assert_close(program.module()(x), Copies()(x))
+
+
+def test_output_of_a_planned_graph_has_the_specs_of_the_results() -> None:
+    program = to_edge(export(Copies(), (torch.ones(3, 6),))).to_executorch().exported_program()
+    output = program.graph.output_node()
+    assert [*output.meta["spec"]] == [node.meta["spec"] for node in output.args[0]]
+
+
+class Sums(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.sin(x * y + y)
+
+
+def test_attributes_that_programs_for_executorch_read() -> None:
+    inputs = (torch.ones(2, 2), torch.ones(2, 2))
+    edge = to_edge(export(Sums(), inputs), constant_methods={"size": 2})
+    edge = edge.to_backend(AddMulPartitionerDemo())
+    assert edge._edge_programs["forward"] is edge.exported_program()
+    assert edge._config_methods == {"size": 2}
+    ((name, module, call),) = get_lowered_submodules(edge.exported_program().graph_module)
+    assert getattr(edge.exported_program().graph_module, name) is module
+    assert call.args[0].target == name
+    edge._config_methods["more"] = 3  # as passes that quantize inputs and outputs do
+    made = edge.to_executorch()
+    assert made.config_methods == {"size", "more"}
+    found = made._emitter_output
+    assert {plan.name for plan in found.program.plans} == {"forward", "size", "more"}
+    assert found.debug_handle_map == made.debug_handle_map
+    assert found.method_to_delegate_debug_id_map == made.delegate_map
+    counts = found.instruction_id_to_num_outs_map["forward"]
+    assert counts == dict.fromkeys(made.delegate_map["forward"], 1) != {}
+    assert made._tensor_data == {}
