@@ -13,7 +13,7 @@ from schema.etdump.events import (
     EventStore,
     ProfileEvent,
 )
-from schema.etdump.from_json import is_json
+from schema.etdump.from_json import is_json, trace_of
 from schema.etdump.join import joined
 from schema.etdump.model import ETDump, RunData
 from schema.etdump.table import EventTable
@@ -46,4 +46,5 @@ __all__ = [
     "run",
     "sniff",
     "table",
+    "trace_of",
 ]

@@ -14,13 +14,12 @@ from schema.etdump.events import AllocationEvent, AnyEvent, DebugEvent, ProfileE
 from schema.etdump.model import ETDump, RunData
 from schema.etdump.values import DebugTensor, DebugValue, ValueType
 from schema.flatbuf.json_text import read_json
-from schema.scalar_type import BY_CODE
 
 Row = dict[str, Any]
 _HEAD = re.compile(
     rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"?version"?\s*:\s*[0-9]+\s*,\s*)?"?run_data"?\s*:'
 )
-_VALUE_TYPES = {
+VALUE_TYPES = {
     "Null": ValueType.NULL,
     "Int": ValueType.INT,
     "Bool": ValueType.BOOL,
@@ -30,7 +29,8 @@ _VALUE_TYPES = {
     "TensorList": ValueType.TENSOR_LIST,
     "String": ValueType.STRING,
 }
-_STOCK_NAMES = {
+# Names of scalar_type.fbs; numbers without a name stay numbers.
+SCALAR_TYPES = {
     "BYTE": 0,
     "CHAR": 1,
     "SHORT": 2,
@@ -39,8 +39,22 @@ _STOCK_NAMES = {
     "HALF": 5,
     "FLOAT": 6,
     "DOUBLE": 7,
+    "BOOL": 11,
+    "QINT8": 12,
+    "QUINT8": 13,
+    "QINT32": 14,
+    "BFLOAT16": 15,
+    "QUINT4X2": 16,
+    "QUINT2X4": 17,
+    "BITS16": 22,
+    "FLOAT8E5M2": 23,
+    "FLOAT8E4M3FN": 24,
+    "FLOAT8E5M2FNUZ": 25,
+    "FLOAT8E4M3FNUZ": 26,
+    "UINT16": 27,
+    "UINT32": 28,
+    "UINT64": 29,
 }
-_SCALAR_TYPES = {entry.name.upper(): code for code, entry in BY_CODE.items()} | _STOCK_NAMES
 _I32 = (-(2**31), 2**31 - 1)
 _I64 = (-(2**63), 2**63 - 1)
 _U64 = (0, 2**64 - 1)
@@ -56,7 +70,15 @@ def decode_json(data: memoryview, file: str) -> ETDump:
 
     Raises: FormatError naming the field that is not as the schema says
     """
-    root = _table(read_json(data), "ETDump")
+    return trace_of(read_json(data), file)
+
+
+def trace_of(tree: object, file: str = "") -> ETDump:
+    """Return the trace that a tree of JSON describes.
+
+    Raises: FormatError naming the field that is not as the schema says
+    """
+    root = _table(tree, "ETDump")
     rows = _list(root.get("run_data"), "run_data")
     runs: list[RunData] = []
     for index, row in enumerate(rows):
@@ -135,7 +157,7 @@ def _value(row: Row) -> DebugValue:
     flag, output = inner("bool_value"), inner("output")
     members = None if several is None else _list(several.get("tensors"), "tensors")
     return DebugValue(
-        type=_enum(row, "val", _VALUE_TYPES),
+        type=_enum(row, "val", VALUE_TYPES),
         tensor=None if tensor is None else _tensor(tensor),
         tensors=None if members is None else tuple(_tensor(_table(t, "tensors")) for t in members),
         int_value=None if whole is None else _number(whole, "int_val", _I64, 0),
@@ -148,7 +170,7 @@ def _value(row: Row) -> DebugValue:
 
 def _tensor(row: Row) -> DebugTensor:
     return DebugTensor(
-        scalar_type=_enum(row, "scalar_type", _SCALAR_TYPES),
+        scalar_type=_enum(row, "scalar_type", SCALAR_TYPES),
         sizes=_numbers(row, "sizes", _I64),
         strides=_numbers(row, "strides", _I64),
         offset=_number(row, "offset", _I64, 0),

@@ -53,3 +53,15 @@ def _strict(token: re.Match[str]) -> str:
     if token.lastgroup == "text" and "\\x" in text:
         return _BYTE.sub(r"\1\\u00\2", text)
     return text
+
+
+_PRINTED = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
+
+
+def flatc_text(tree: object) -> str:
+    """Return a tree as the text that flatc reads, which says nan and inf in its own words."""
+
+    def word(token: re.Match[str]) -> str:
+        return _PRINTED.get(token.group(), token.group())
+
+    return _TOKEN.sub(word, json.dumps(tree, indent=1, ensure_ascii=False)) + "\n"
