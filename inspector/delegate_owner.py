@@ -100,9 +100,10 @@ def _told_owners(
         return None
     listed = record_maps.taken(record, method)
     named = listed.keys() == taken.keys()
+    known = {node.source.rpartition("/")[2] for node in nodes}  # results of a node are its own
     waiting: dict[frozenset[object], list[int]] = {}
     for call, (number, counts) in enumerate(taken.items()):
-        key = frozenset(listed[number]) if named else frozenset(counts.items())
+        key = frozenset(known.intersection(listed[number]) if named else counts.items())
         waiting.setdefault(key, []).append(call)
     owners: list[int | None] = [None] * len(nodes)
     for places in members.values():  # in the order of their first nodes

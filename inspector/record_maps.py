@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from schema.errors import FormatError
 from schema.etrecord import DelegateMap, ETRecord
 from schema.etrecord.guard import Refusal
+from schema.etrecord.origins import Origins
 from schema.etrecord.verdicts import Verdict
 from schema.graph import Graph
 
@@ -42,6 +43,14 @@ def taken(record: ETRecord, method: str) -> Mapping[int, tuple[str, ...]]:
         return record.taken().get(method, {})
     except FormatError:
         return {}
+
+
+def origins(record: ETRecord, method: str) -> Origins:
+    """Return which recorded nodes the instructions are; nothing when missing or unreadable."""
+    try:
+        return record.origins().get(method, Origins())
+    except FormatError:
+        return Origins()
 
 
 def refusals(record: ETRecord) -> tuple[Refusal, ...]:

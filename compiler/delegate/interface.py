@@ -34,12 +34,15 @@ class PreprocessResult:
         debug_handle_map: by the identifier the delegate logs, the debug handles it stands for
         data_store_output: blobs the payload looks up by key
         _delegate_info_meta: anything the backend wants to find again in the lowered module
+        origins: by the same identifiers, the names of the nodes each stands for; several nodes may
+            share a debug handle, so that names say more
     """
 
     processed_bytes: bytes = b""
     debug_handle_map: DebugHandleMap | None = None
     data_store_output: NamedDataStoreOutput | None = None
     _delegate_info_meta: Any = None
+    origins: Mapping[str, Sequence[str]] | None = None
 
     @property
     def delegate_info_meta(self) -> Any:  # noqa: ANN401 - the backend's own

@@ -161,6 +161,8 @@ def lowered_module(
         program, backend_id, bytes(result.processed_bytes), specs, result.data_store_output
     )
     made.meta = {"debug_handle_map": result.debug_handle_map}
+    if result.origins:
+        made.meta["origins"] = result.origins
     if result.delegate_info_meta is not None:
         made.meta["_delegate_info_meta"] = result.delegate_info_meta
     return made

@@ -15,6 +15,7 @@ from compiler.delegate.file_data import in_memory
 from compiler.delegate.named_data import NamedDataStore, NamedDataStoreOutput
 from compiler.emit.constants import Segment
 from compiler.errors import CompileError, UnsupportedError
+from schema.etrecord.origins import Origins
 from schema.program import model as m
 
 INLINE, SEGMENT = 0, 1
@@ -80,12 +81,14 @@ class DelegateMaps:
         handles: debug handles of the nodes inside
         results: how many values each returns
         members: names of the nodes inside, those of the recorded edge program
+        origins: which recorded nodes each instruction of the method is
     """
 
     maps: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
     handles: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     results: dict[int, int] = field(default_factory=dict[int, int])
     members: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+    origins: Origins = field(default_factory=Origins)
 
     def note(self, instruction: int, call: torch.fx.Node, module: Any, results: int) -> None:  # noqa: ANN401
         """Note a delegate call.

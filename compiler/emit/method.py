@@ -18,6 +18,7 @@ from compiler.emit.constants import Segment, on_cpu
 from compiler.emit.delegates import DelegateMaps, DelegateStore, called_module
 from compiler.emit.external import ExternalStore
 from compiler.emit.frames import frames_of
+from compiler.emit.origins import Homes, note_delegate
 from compiler.emit.out_variants import Formal, OutVariant, find_out_variant, formals_of
 from compiler.emit.values import ValueTable, scalar_value
 from compiler.errors import CompileError, PlanError, UnsupportedError, at
@@ -164,6 +165,7 @@ class _Emission:
         self.debug_handles: dict[int, int] = {}
         self.delegates: list[m.BackendDelegate] = []
         self.delegate_maps = DelegateMaps()
+        self.homes = Homes(program.graph_module)
         self.inputs: list[int] = []
         self.outputs: list[int] = []
         self.labels: dict[Label, int] = {}
@@ -348,6 +350,9 @@ class _Emission:
                 self.index[node, place] = self.table.add(m.Int(0))
                 args.append(self.index[node, place])
         self.delegate_maps.note(len(self.instructions), node, module, len(results_of(node)))
+        if not node.meta.get("composed"):  # its names are those of a program of its own
+            origins, prefix = self.delegate_maps.origins, self.homes.inside(node)
+            note_delegate(origins, len(self.instructions), prefix, module)
         self.delegates.append(self.stores.delegates.add(module))
         self._add(m.DelegateCall(len(self.delegates) - 1, tuple(args)), node)
 
@@ -428,6 +433,7 @@ class _Emission:
         handle = node.meta.get("debug_handle", 0)
         if handle:
             self.debug_handles[len(self.instructions)] = handle
+            self.delegate_maps.origins.nodes[len(self.instructions)] = self.homes(node)
 
 
 def _extra(name: str, location: int) -> m.ExtraTensorInfo:

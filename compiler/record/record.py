@@ -17,6 +17,8 @@ from compiler.record import given
 from schema import etrecord
 from schema.etrecord.guard import MEMBER as REFUSALS
 from schema.etrecord.guard import Refusal, encode_refusals
+from schema.etrecord.origins import MEMBER as ORIGINS
+from schema.etrecord.origins import Origins, encode_origins
 from schema.etrecord.recipe import MEMBER as RECIPE
 from schema.etrecord.verdicts import MEMBER as VERDICTS
 from schema.etrecord.verdicts import Verdict, encode_verdicts
@@ -303,6 +305,10 @@ class ETRecord:
         """
         if any(verdicts.values()):
             self._set_own(VERDICTS, lambda: encode_verdicts(verdicts, members))
+
+    def update_origins(self, origins: Mapping[str, Origins]) -> None:
+        """Set by method which recorded node each instruction is; the stock tool does not read it."""
+        self._set_own(ORIGINS, lambda: encode_origins(origins))
 
     def update_recipe(self, recipe: bytes) -> None:
         """Set how the program was made, as text; the stock tool does not read it."""

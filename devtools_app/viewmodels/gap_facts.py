@@ -31,11 +31,26 @@ def gap_group(run: RunGap | None, related: Related) -> FactGroup:
         facts.append(Fact("compared as", f"last of {len(row.covers)} nodes", names))
     if row.note:
         facts.append(Fact("note", row.note))
-    how = "by order and data flow" if row.inferred else "by debug handle"
-    badge = "inferred" if row.inferred else "exact"
-    facts.append(Fact("joined", how, row.grade, badge, "warn" if row.inferred else "good"))
+    how, badge, tone = _joined(row)
+    facts.append(Fact("joined", how, row.grade, badge, tone))
     facts.append(Fact("", "show in Numeric gap", link=ShowView("gap")))
     return FactGroup(_TITLE, tuple(facts))
+
+
+_EXACT = {
+    "INSTRUCTION": "by instruction",
+    "DEBUG_HANDLE": "by debug handle",
+    "DELEGATE_ID": "by delegate id",
+}
+
+
+def _joined(row: Row) -> tuple[str, str, str]:
+    """Return how a row was joined, a badge and its tone."""
+    if row.uncertain:
+        return "by order", "join uncertain", "warn"
+    if row.inferred:
+        return "by data flow", "inferred", "good"
+    return _EXACT.get(row.grade, row.grade), "exact", "good"
 
 
 def _basis(row: Row) -> str:

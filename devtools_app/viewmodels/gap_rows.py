@@ -29,7 +29,12 @@ from inspector.numerics.report import INSIDE, Row, RunGap
 Floats = NDArray[np.float64]
 FLOOR = 1e-12  # what is drawn at the bottom of a scale of decades
 _BINS, _WORST, _WIDEST = 41, 12, 256
-_TONES = {"diverges": "bad", "not compared": "muted", "inferred": "accent"}
+_TONES = {
+    "diverges": "bad",
+    "not compared": "muted",
+    "inferred": "accent",
+    "join uncertain": "warn",
+}
 
 
 def gap_table(run: RunGap) -> Table:
@@ -77,7 +82,7 @@ def _state(row: Row) -> str | None:
         return "not compared"
     if row.diverges:
         return "diverges"
-    return "inferred" if row.inferred else None
+    return "join uncertain" if row.uncertain else "inferred" if row.inferred else None
 
 
 def _tone(value: object) -> str:
@@ -125,6 +130,9 @@ def summary(run: RunGap) -> str:
     else:
         start = "Nothing leaves the tolerance by itself" if compared else "Nothing was compared"
     words = [start, f"{compared:,} of {whole:,} outputs compared", *run.notes]
+    doubtful = run.doubtful()
+    if doubtful:
+        words.insert(1, f"join uncertain: {len(doubtful):,} differ, first {doubtful[0].node}")
     return " · ".join(words)
 
 

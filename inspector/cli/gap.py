@@ -110,6 +110,7 @@ def _answer(report: GapReport, options: Namespace) -> Answer:
     data = {
         "coverage": report.coverage(shown),
         "first_divergence": _divergence(shown),
+        "uncertain": [_json(each, row) for each in shown for row in each.doubtful()],
         "rows": [_json(each, row) for each in shown for row in each.rows],
         "runs": [_run_json(report, each) for each in report.runs],
         "notes": notes,
@@ -158,6 +159,7 @@ def _json(run: RunGap, row: Row) -> dict[str, Any]:
         "handles": list(row.handles),
         "grade": row.grade or None,
         "inferred": row.inferred,
+        "uncertain": row.uncertain,
         "dtype": row.dtype or None,
         "shape": list(row.sizes),
         "passes": row.passes,
@@ -165,6 +167,7 @@ def _json(run: RunGap, row: Row) -> dict[str, Any]:
         "reason": row.reason or None,
         "basis": row.basis or None,
         "diverges": row.diverges,
+        "differs": row.differs,
         **_metrics(row.total),
         "own": None if row.own is None else _metrics(row.own),
         "inherited": None if row.inherited is None else _metrics(row.inherited),
@@ -225,7 +228,7 @@ def _cells(row: Row) -> tuple[Any, ...]:
         total.snr_db if total else None,
         total.ulp if total else None,
         total.out_of_tolerance if total else None,
-        f"{row.grade} (inferred)" if row.inferred else row.grade,
+        _join(row),
         note,
     )
 
@@ -250,4 +253,18 @@ def _lines(data: dict[str, Any]) -> list[str]:
         )
     elif cover["compared"]:
         lines.append("nothing leaves the tolerance by itself")
+    doubtful = data["uncertain"]
+    if doubtful:
+        one = doubtful[0]
+        lines.append(
+            f"join uncertain: {len(doubtful):,} that are joined by order only differ, the first is"
+            f" {one['node']} ({one['operator']}, instruction {one['instruction']});"
+            " they may be other nodes' values and are no divergence"
+        )
     return lines
+
+
+def _join(row: Row) -> str:
+    if row.uncertain:
+        return f"{row.grade} (join uncertain)"
+    return f"{row.grade} (inferred)" if row.inferred else row.grade

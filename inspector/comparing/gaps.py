@@ -73,7 +73,7 @@ def gap_summary(method: str, reports: Reports) -> tuple[Delta, ...]:
     words: list[str] = []
     for number, report in enumerate(reports):
         rows = _rows(report, method)
-        compared = [row for row in rows if row.total is not None]
+        compared = [row for row in rows if row.total is not None and not row.doubtful]
         largest.append(max((r.total.max_abs for r in compared if r.total), default=None))
         diverging.append(sum(row.diverges for row in compared) if compared else None)
         first = next((row for row in rows if row.diverges), None)

@@ -22,14 +22,17 @@ def gap_value(metric: str, evidence: Evidence) -> Found:
     report = evidence.gap
     assert report is not None
     runs = [run for run in report.runs if evidence.method in ("", run.method)]
-    rows = [(run, row) for run in runs for row in run.rows if row.compared]
+    compared = [(run, row) for run in runs for row in run.rows if row.compared]
+    rows = [(run, row) for run, row in compared if not row.doubtful]
+    if compared and not rows:
+        raise MissingError(f"{metric}: every join that differs is uncertain")
     if not rows:
         raise MissingError(f"{metric}: {_why(report, evidence)}")
     methods = list(dict.fromkeys(run.method for run in runs))
     judged = f"{'methods' if len(methods) > 1 else 'method'} {', '.join(methods)}"
     if metric == COVERAGE:
         return _coverage(report, runs, judged)
-    return _worst(metric, rows, judged)
+    return _worst(metric, rows, judged, len(compared) - len(rows))
 
 
 def _why(report: GapReport, evidence: Evidence) -> str:
@@ -50,7 +53,7 @@ def _coverage(report: GapReport, runs: list[RunGap], judged: str) -> Found:
     return Found(100 * cover["compared"] / total, words, judged)
 
 
-def _worst(metric: str, rows: list[tuple[RunGap, Row]], judged: str) -> Found:
+def _worst(metric: str, rows: list[tuple[RunGap, Row]], judged: str, doubtful: int) -> Found:
     name = metric.rpartition(".")[2]
     known = list(_values(metric, rows))
     numbers = [(value, row) for value, row, _ in known if value is not None]
@@ -64,6 +67,8 @@ def _worst(metric: str, rows: list[tuple[RunGap, Row]], judged: str) -> Found:
     place = row.node or row.operator
     several = "outputs and nodes" if len(numbers) != 1 else "output or node"
     words = f"worst of {len(numbers):,} {several}, at {place}"
+    if doubtful:
+        words += f"; {doubtful:,} with an uncertain join left out"
     return Found(value, words, judged, refused=_odd([found for _, _, found in known]))
 
 

@@ -10,11 +10,12 @@ from inspector.api.torch_bridge import load_torch
 from inspector.numerics.flat_graph import FlatNode, Scope
 from inspector.numerics.inputs import logged_tensor
 from inspector.numerics.inside import AT_BOUNDARY, NO_TENSORS, InsideOutput
-from inspector.numerics.join_facts import Join, Target
-from inspector.numerics.measuring import Kept, Measuring, Values
+from inspector.numerics.join_facts import ORDER, Join, Target
+from inspector.numerics.measuring import Kept, Measuring, Values, agrees
 from inspector.numerics.metrics import Tolerance
+from inspector.numerics.quanta import Quanta
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
-from inspector.numerics.traced import Logged, Output
+from inspector.numerics.traced import DELEGATE, Logged, Output
 from inspector.numerics.unknown import UNKNOWN, Pair
 from inspector.source import user_frame
 from schema.debug_buffer import DebugBuffer
@@ -22,11 +23,16 @@ from schema.payloads.xnnpack.identity import tells_order
 
 NOT_LOGGED = "the trace has no tensor of it"
 ODD_LOG = "what the trace has of it does not fit its outputs"
-AMBIGUOUS = "its shape is the same with channels last, and the trace does not say which it is"
+AMBIGUOUS = (
+    "layout not distinguishable: its shape is the same with channels last, the trace does not say"
+    " which it is, and it agrees with neither"
+)
+UNCERTAIN = "join uncertain"
+AFTER_UNCERTAIN = "behind an uncertain join: what it received is not known"
 NO_INPUTS = "it depends on inputs of this run that no file has"
 
 _PICTURES = 4  # dimensions
-_CHANNELS_LAST = ("conv", "pool", "upsample")  # operators whose backends may keep channels last
+_CHANNELS_LAST = "XnnpackBackend"  # whose other traces have tensors as its kernels keep them
 
 Tell = Callable[[int, int], None]
 
@@ -61,7 +67,8 @@ class _Wanted:
     index: int
     passes: Sequence[Any]
     quantised: bool
-    ordered: bool  # whether the trace has it with the dimensions of the program
+    whole: bool  # whether its nodes are all of a delegate
+    open_layout: bool  # whether the trace may have it with channels last
 
 
 class Comparison:
@@ -87,7 +94,8 @@ class Comparison:
         self.errors: dict[tuple[Scope, str], str] = {}
         self.tell: Tell = lambda done, total: None
         self.other_shapes = False
-        self._channels_last: set[tuple[Scope, str]] = set()
+        self._tolerance = tolerance
+        self._quanta: Quanta | None = None
         self._done = 0
 
     @property
@@ -105,6 +113,8 @@ class Comparison:
             prefix: of the names of kept tensors
         """
         self._measuring.prefix = prefix
+        self._quanta = Quanta(self._join.graph, values) if self._join.graph is not None else None
+        backends = {one.instruction: one.operator for one in self._outputs if one.kind == DELEGATE}
         for output in self._outputs:
             key = (INSTRUCTION, output.instruction, output.slot)
             target = self._join.targets.get((output.instruction, output.slot))
@@ -114,7 +124,8 @@ class Comparison:
                 if output.slot in each
             ]
             if target is not None and passes:
-                self._attach(key, target, passes, values)
+                whole = output.kind == DELEGATE and len(target.covers) > 1
+                self._attach(key, target, passes, values, whole=whole)
         for number, inner in enumerate(self._inside):
             if inner.target is not None and inner.passes:
                 self._attach(
@@ -122,7 +133,8 @@ class Comparison:
                     inner.target,
                     inner.passes,
                     values,
-                    ordered=tells_order(inner.name),
+                    open_layout=backends.get(inner.instruction) == _CHANNELS_LAST
+                    and not tells_order(inner.name),
                 )
 
     def _attach(
@@ -132,7 +144,8 @@ class Comparison:
         passes: Sequence[Any],
         values: Mapping[tuple[Scope, str], tuple[Scope, str, int]] | None,
         *,
-        ordered: bool = False,
+        whole: bool = False,
+        open_layout: bool = False,
     ) -> None:
         place = self._place(target.value) if values is None else values.get(target.value)
         if place is None:
@@ -140,7 +153,7 @@ class Comparison:
             return
         scope, name, index = place
         quantised = any("quantize" in node or "qparams" in node for node in target.covers)
-        wanted = _Wanted(key, target, index, passes, quantised, ordered)
+        wanted = _Wanted(key, target, index, passes, quantised, whole, open_layout)
         self._wanted.setdefault((scope, name), []).append(wanted)
 
     def _place(self, value: tuple[Scope, str]) -> tuple[Scope, str, int]:
@@ -153,77 +166,83 @@ class Comparison:
     # ---- while the graph runs
     def made(self, scope: Scope, name: str, pair: list[Any], times: int) -> None:
         """Compare what a node made with what the run has logged of it."""
+        if self._quanta is not None:
+            self._quanta.note(scope, name, pair)
         wanted = self._wanted.get((scope, name))
         if not wanted:
             return
         self._done += not times
         self.tell(self._done, len(self._wanted))
         goes_on: list[tuple[int, Any]] = []
+        doubted: list[int] = []
         for each in wanted:
             # A value from outside of a loop that is logged in it is what the last pass carries on.
             time = times if scope else len(each.passes) - 1
             if time >= len(each.passes):
                 continue
-            found = self._found(each, time, pair)
+            found, certain = self._found(each, time, pair)
             if each.target.same and found is not UNKNOWN:
-                goes_on.append((each.index, found))
+                goes_on += [(each.index, found)] if certain else []
+                doubted += [] if certain else [each.index]
+        told = {index for index, _ in goes_on}
+        for index in doubted:  # it is another value, or it is wrong: what reads it cannot tell
+            if index not in told:
+                pair[1] = _without(pair, index)
         for index, found in goes_on:
             pair[1] = _replaced(pair, index, found)
 
-    def _found(self, each: _Wanted, time: int, pair: Sequence[Any]) -> Any:  # noqa: ANN401
-        """Measure an output; return it in the shape of the graph, unknown when it is not there."""
+    def _found(self, each: _Wanted, time: int, pair: Sequence[Any]) -> tuple[Any, bool]:
+        """Measure an output; return it in the shape of the graph, and whether it is certain.
+
+        It is unknown when it is not there. A value that is joined by order is certain where it
+        agrees with the node.
+        """
         found = logged_tensor(self._buffer, each.passes[time])
         if isinstance(found, str):
             self._why[each.key] = found
-            return UNKNOWN
+            return UNKNOWN, True
         sides = _element(pair[0], each.index), _element(pair[1], each.index)
         if sides[0] is UNKNOWN and sides[1] is UNKNOWN:
             self._why[each.key] = NO_INPUTS
-            return found
+            return found, each.target.grade != ORDER
         return self._compare(each, sides, found)
 
-    def _compare(self, each: _Wanted, pair: Pair, found: Any) -> Any:  # noqa: ANN401
+    def _compare(self, each: _Wanted, pair: Pair, found: Any) -> tuple[Any, bool]:  # noqa: ANN401
         known = [side for side in pair if side is not UNKNOWN]
         shapes = [tuple(int(size) for size in side.shape) for side in known]
-        fits = [self._laid_out(each, found, shape) for shape in dict.fromkeys(shapes)]
+        fits = [self._laid_out(each, found, pair, shape) for shape in dict.fromkeys(shapes)]
         laid_out = next((one for one in fits if one is not None), None)
         if len(fits) > 1 or laid_out is None:
             self.other_shapes = self.other_shapes or each.key[0] == INSTRUCTION
         if laid_out is None:
             text = f"different shape: {list(found.shape)}, the reference has {list(shapes[0])}"
             self._why[each.key] = AMBIGUOUS if tuple(found.shape) == shapes[0] else text
-            return UNKNOWN
-        reference, own = (_of_shape(side, laid_out) for side in pair)
-        self._measuring.take(each.key, Values(reference, own, laid_out, each.quantised))
-        return laid_out
+            return UNKNOWN, True
+        values = self._values(each, pair, laid_out)
+        self._measuring.take(each.key, values)
+        return laid_out, each.target.grade != ORDER or agrees(values, self._tolerance)
 
-    def _laid_out(self, each: _Wanted, found: Any, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
+    def _values(self, each: _Wanted, pair: Pair, laid_out: Any) -> Values:  # noqa: ANN401
+        reference, own = (_of_shape(side, laid_out) for side in pair)
+        quanta = self._quanta
+        quantum = quanta.of(each.target, whole=each.whole) if quanta and each.quantised else 0.0
+        return Values(reference, own, laid_out, each.quantised, quantum)
+
+    def _laid_out(self, each: _Wanted, found: Any, pair: Pair, shape: tuple[int, ...]) -> Any:  # noqa: ANN401
         """Return a logged tensor in the graph's shape, None when it is another tensor."""
         same = tuple(found.shape) == shape
         if each.key[0] == INSTRUCTION:
             numel = load_torch().Size(shape).numel()
             return found if same else found.reshape(shape) if found.numel() == numel else None
-        if found.dim() == _PICTURES and not (same and each.ordered):
-            moved = found.permute(0, 3, 1, 2)
-            fits = tuple(moved.shape) == shape
-            last = not same or self._is_channels_last(each.target)
-            if fits and last is not False:
-                self._channels_last.add(each.target.value)
-                return moved if last else None
-        return found if same else _without_ones(found, shape)
-
-    def _is_channels_last(self, target: Target) -> bool | None:
-        """Return whether a backend keeps channels last for a node; None when it may do so."""
-        assert self._join.graph is not None
-        scope = target.value[0]
-        makers = [self._join.graph.makers.get((scope, name)) for name in target.covers]
-        nodes = [maker[0] for maker in makers if maker is not None]
-        if any(word in node.operator for node in nodes for word in _CHANNELS_LAST):
-            return True
-        if any("permute" in node.operator for node in nodes):
-            return False
-        roots = {self._join.graph.root(value) for node in nodes for value in node.reads}
-        return False if roots.isdisjoint(self._channels_last) else None
+        plain = found if same else _without_ones(found, shape, moved=each.open_layout)
+        if not each.open_layout or found.dim() != _PICTURES:
+            return plain
+        moved = found.permute(0, 3, 1, 2)
+        both = [one for one in (plain, moved) if one is not None and tuple(one.shape) == shape]
+        if len(both) < 2:
+            return both[0] if both else None
+        fitting = (one for one in both if agrees(self._values(each, pair, one), self._tolerance))
+        return next(fitting, None)
 
     # ---- afterwards
     def rows(self, refusal: str) -> tuple[Row, ...]:
@@ -308,7 +327,9 @@ class Comparison:
             reason = self._why.get(key, "") or self._error(row)
             return replace(row, reason=reason or "the reference did not get to it")
         own = measured.own
-        judged = own if own is not None else measured.total
+        differs = (measured.total if own is None else own).out_of_tolerance > 0
+        certain = row.grade != ORDER
+        note = UNCERTAIN if not certain else AFTER_UNCERTAIN if differs and own is None else ""
         return replace(
             row,
             dtype=measured.dtype,
@@ -318,7 +339,9 @@ class Comparison:
             total=measured.total,
             own=own,
             inherited=measured.inherited,
-            diverges=judged.out_of_tolerance > 0,
+            diverges=differs and certain and own is not None,
+            differs=differs,
+            note=note,
             kept=measured.kept,
         )
 
@@ -327,15 +350,20 @@ class Comparison:
         return f"the reference failed: {text}" if text else ""
 
 
-def _without_ones(found: Any, shape: tuple[int, ...]) -> Any:  # noqa: ANN401 - tensors
+def _without_ones(found: Any, shape: tuple[int, ...], *, moved: bool) -> Any:  # noqa: ANN401
     """Return a tensor of a delegate in a shape that differs from its own by sizes of one.
 
     A mean may keep the sizes it goes over, a convolution of sequences is one of pictures of height
     one. None where it is no such tensor, or could be one in two ways.
+
+    Args:
+        found: what was logged
+        shape: of the recorded value
+        moved: whether its channels may be last
     """
     wanted = [size for size in shape if size != 1]
     orders = [found]
-    if found.dim() == _PICTURES and len(shape) < _PICTURES:
+    if moved and found.dim() == _PICTURES and len(shape) < _PICTURES:
         orders.append(found.permute(0, 3, 1, 2))
     fitting = [each for each in orders if [size for size in each.shape if size != 1] == wanted]
     if not fitting or (len(fitting) > 1 and sum(size != 1 for size in found.shape[1:]) > 1):
@@ -355,6 +383,15 @@ def _element(value: Any, index: int) -> Any:  # noqa: ANN401 - a tensor, a numbe
 
 def _of_shape(side: Any, like: Any) -> Any:  # noqa: ANN401
     return side if side is not UNKNOWN and tuple(side.shape) == tuple(like.shape) else UNKNOWN
+
+
+def _without(pair: Sequence[Any], index: int) -> Any:  # noqa: ANN401
+    """Return what the run goes on with where an output cannot be known."""
+    own = pair[1]
+    if not isinstance(own, (tuple, list)):
+        return UNKNOWN
+    items = list(cast("Sequence[Any]", own))
+    return tuple(UNKNOWN if place == index else item for place, item in enumerate(items))
 
 
 def _replaced(pair: list[Any], index: int, found: Any) -> Any:  # noqa: ANN401

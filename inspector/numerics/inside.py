@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from inspector import record_maps
 from inspector.blocks import Block
 from inspector.delegate_inside import InsideNode, inside_delegate
 from inspector.links import BlockLinks, Grade, Link, link_block
-from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value
-from inspector.numerics.join_facts import HANDLE, ORDER, Join, Target, delegate_members
+from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
+from inspector.numerics.join_facts import (
+    DELEGATE_ID,
+    FLOW,
+    HANDLE,
+    ORDER,
+    Join,
+    Target,
+    delegate_members,
+)
 from inspector.numerics.payload_flow import border_values, by_flow, is_as_large, payload_event
 from inspector.numerics.shared_handles import Event, told_apart
 from inspector.session import Session
@@ -26,6 +35,7 @@ SHARED = (
 HELD_QUANTISED = "what the trace has of it is quantised, or was, and no recorded node is that"
 _QUANTISED, _FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # element types
 _GETITEM = "_operator::getitem"
+_Origins = Mapping[int, Mapping[str, tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +71,8 @@ def inside_outputs(
     """Return the nodes inside the delegates of a method, with what one run logged of each."""
     if join.graph is None or not join.calls:
         return ()
-    logged = _logged(session, link_block(session, block), block, run)
+    origins = record_maps.origins(session.record, method).inside if session.record else {}
+    logged = _logged(session, link_block(session, block), block, run, origins)
     found: list[InsideOutput] = []
     borders = border_values(session, method, join)
     for step, taken in join.calls.items():
@@ -87,7 +98,9 @@ def inside_outputs(
     return tuple(found)
 
 
-def _logged(session: Session, links: BlockLinks, block: Block, run: int) -> dict[int, list[Event]]:
+def _logged(
+    session: Session, links: BlockLinks, block: Block, run: int, origins: _Origins
+) -> dict[int, list[Event]]:
     """Return call -> what its events logged, in order."""
     found: dict[int, list[Event]] = {}
     seen: set[int] = set()
@@ -99,13 +112,15 @@ def _logged(session: Session, links: BlockLinks, block: Block, run: int) -> dict
         if not values:
             continue
         seen.add(group)
-        link = links.link(event)
-        if not link.nodes:
+        link, name = links.link(event), block.event_name(event)
+        recorded = [each.rpartition("/")[2] for each in origins.get(number, {}).get(name, ())]
+        nodes = tuple(recorded) or link.nodes
+        if not nodes:
             continue
         passes = tuple(value.all_tensors() for value in values)
-        inferred = link.grade is Grade.ORDER
-        own = _payload_node(session, links.method or "", link, block.event_name(event))
-        told = Event(block.event_name(event), link.nodes, inferred, passes)
+        grade = ORDER if link.grade is Grade.ORDER else HANDLE
+        own = _payload_node(session, links.method or "", link, name)
+        told = Event(name, nodes, DELEGATE_ID if recorded else grade, passes)
         if own is not None:
             facts = payload_event(own)
             told = replace(
@@ -142,10 +157,36 @@ def _with_fused(
             last = _follower(graph, last, by_name)
             if last is None or last.node.name in logged:
                 break
+            if event.grade == DELEGATE_ID and not is_transparent(last):
+                break
             more.append(last.node.name)
-        whole = _in_its_type(graph, by_name, replace(event, nodes=(*event.nodes, *more)))
+        grade = _grade(graph, [by_name[name] for name in (*event.nodes, *more)], event, len(more))
+        fused = replace(event, nodes=(*event.nodes, *more), grade=grade)
+        whole = _in_its_type(graph, by_name, fused)
         found.update((name, whole) for name in whole.nodes if name in by_name)
     return found
+
+
+def _grade(graph: FlatGraph, nodes: Sequence[FlatNode], event: Event, more: int) -> str:
+    """Return how sure it is that an event has the value of the last of some nodes.
+
+    Args:
+        graph: the recorded graph
+        nodes: of the event, in graph order
+        event: it
+        more: how many of them are at the end that its handles do not name
+    """
+    if event.grade in (DELEGATE_ID, ORDER) or len(nodes) == 1:
+        return event.grade
+    unnamed = [node for node in nodes[len(nodes) - more :] if not is_transparent(node)]
+    if len(unnamed) > event.fused:
+        return ORDER
+    reached = {nodes[-1].place}
+    for node in reversed(nodes[:-1]):
+        users = {user.place for value in node.writes for user in graph.users.get(value, ())}
+        if users & reached:
+            reached.add(node.place)
+    return FLOW if len(reached) == len(nodes) else ORDER
 
 
 def _in_its_type(graph: FlatGraph, members: Mapping[str, FlatNode], event: Event) -> Event:
@@ -222,9 +263,7 @@ def _inside(
     if not event.passes:
         return InsideOutput(step, place, operator, event.name, name, "", None, (), HELD_QUANTISED)
     handle = node.node.debug_handle
-    grade = ORDER if event.inferred else HANDLE
     handles = (handle,) if handle else ()
-    grade = ORDER if len(event.nodes) > 1 else grade
-    target = Target(node.writes[0], name, event.nodes, handles, grade)
+    target = Target(node.writes[0], name, event.nodes, handles, event.grade)
     passes = tuple(each[0] for each in event.passes if each)
     return InsideOutput(step, place, operator, event.name, name, "", target, passes, "")

@@ -1,8 +1,10 @@
 """Which value of the recorded graph each instruction output is: by debug handle, then by flow.
 
-A handle names the operator of the user's it came from; several nodes and several instructions may
-share one. Among those, an instruction is the next node of its operator that reads what the
-instruction reads. What cannot be told is left out, with a reason; nothing is guessed.
+A compiler may have recorded the node of each instruction. Otherwise there is the debug handle, the
+operator of the user's it came from, and several nodes and several instructions may share one. Among
+those, an instruction is the only node of its operator that reads what the instruction reads. Where
+several do, the next one is taken, and everything that follows from it is as uncertain as that.
+What cannot be told is left out, with a reason.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from inspector.numerics.flat_graph import FlatNode, Value, is_unread, one_spelli
 from inspector.numerics.join_facts import (
     FLOW,
     HANDLE,
+    INSTRUCTION,
     ORDER,
     Join,
     MethodFacts,
@@ -64,7 +67,9 @@ class _Joining:
         self.known: dict[int, Value] = {}
         self.definer: dict[int, tuple[int, int]] = {}
         self.used: set[int] = set()
-        self.uses: dict[tuple[int, int], list[Value]] = {}
+        self.surely: set[int] = set()  # of those, the ones that are so for certain
+        self.doubted: set[int] = set()  # values of the plan that are known by order only
+        self.uses: dict[tuple[int, int], dict[Value, bool]] = {}  # and whether that is certain
         self.targets: dict[tuple[int, int], Target] = {}
         self.unread: set[tuple[int, int]] = set()
         self.made: set[Value] = set()
@@ -112,7 +117,11 @@ class _Joining:
 
     def _kernel(self, step: int, call: m.KernelCall) -> None:
         name = operator_name(self.plan, call)
-        if name == VIEW and call.args:
+        recorded = self.facts.recorded(step, one_spelling(name))
+        if recorded is not None and step in self.outputs and recorded.place not in self.used:
+            self.waiting[self.facts.key(step, one_spelling(name))] -= 1
+            self._take(step, recorded, INSTRUCTION)
+        elif name == VIEW and call.args:
             self._view(step, call.args[0])
         elif name == WRITE_BACK and not self.facts.candidates(step, WRITE_BACK):
             self._alike(step, call.args[1] if len(call.args) > 1 else -1)
@@ -162,45 +171,71 @@ class _Joining:
             return None
         if len(fitting) == 1:
             sole = len(self.facts.candidates(step, operator)) == 1 and step in self.handles
-            return fitting[0], HANDLE if sole else (ORDER if len(free) == 1 else FLOW)
+            return fitting[0], HANDLE if sole else self._told(step, operator, fitting[0])
         told = [node for node in fitting if self._evidence(step, node)]
         if len(told) == 1:
-            return told[0], FLOW
+            return told[0], self._told(step, operator, told[0])
+        if all(self._same_call(fitting[0], node) for node in fitting):
+            return fitting[0], self._told(step, operator, *fitting)
         # Several left: in order, where there are as many instructions as nodes.
         if self.waiting[self.facts.key(step, operator)] == len(free):
             return fitting[0], ORDER
         return None
 
-    def _fits(self, step: int, node: FlatNode) -> bool:
+    def _told(self, step: int, operator: str, *nodes: FlatNode) -> str:
+        """Return FLOW if what is certain excludes all but some nodes of one value, else ORDER."""
+        places = {node.place for node in nodes}
+        others = (
+            node
+            for node in self.facts.candidates(step, operator)
+            if node.place not in places and node.place not in self.surely
+        )
+        return ORDER if any(self._fits(step, node, certain=True) for node in others) else FLOW
+
+    def _same_call(self, one: FlatNode, other: FlatNode) -> bool:
+        """Return whether two nodes make the same of the same: it does not matter which is which."""
+        reads = [[self.flat.root(value) for value in node.reads] for node in (one, other)]
+        given = [[(a.name, a.literal) for a in node.node.args] for node in (one, other)]
+        return one.scope == other.scope and reads[0] == reads[1] and given[0] == given[1]
+
+    def _fits(self, step: int, node: FlatNode, *, certain: bool = False) -> bool:
         """Return whether nothing known contradicts a match: shapes, types, what is read."""
         outputs = self.outputs[step]
         for output, value in zip(outputs, self.facts.made_by(step, node), strict=False):
             if not self.facts.alike(output, value):
                 return False
-        pairs = self._pairs(step, node)
-        return all(self.flat.root(known) == self.flat.root(wanted) for known, wanted in pairs)
+        pairs = self._pairs(step, node, certain=certain)
+        return self.facts.moves_alike(step, node) and all(
+            self.flat.root(known) == self.flat.root(wanted) for known, wanted in pairs
+        )
 
     def _evidence(self, step: int, node: FlatNode) -> bool:
         return any(True for _ in self._pairs(step, node))
 
-    def _pairs(self, step: int, node: FlatNode) -> Iterator[tuple[Value, Value]]:
+    def _pairs(
+        self, step: int, node: FlatNode, *, certain: bool = False
+    ) -> Iterator[tuple[Value, Value]]:
         """Yield what an instruction is known to read beside what the node reads there."""
         reads = self.facts.tensor_reads(step)
         if len(reads) != len(node.reads):
             return
         for index, wanted in zip(reads, node.reads, strict=True):
             known = self.known.get(index)
+            if certain and index in self.doubted:
+                continue
             if known is not None and known[0] == wanted[0]:
                 yield known, wanted
 
     def _take(self, step: int, node: FlatNode, grade: str) -> None:
         self.used.add(node.place)
+        if grade != ORDER:
+            self.surely.add(node.place)
         handle = node.node.debug_handle
         handles = self.handles.get(step, ()) or ((handle,) if handle else ())
         outputs, writes = self.outputs[step], self.facts.made_by(step, node)
         for index, wanted in zip(self.facts.tensor_reads(step), node.reads, strict=False):
             if len(self.facts.tensor_reads(step)) == len(node.reads):
-                self._use(index, wanted)
+                self._use(index, wanted, certain=grade != ORDER)
         for output in outputs:
             if output.slot < len(writes):
                 value = writes[output.slot]
@@ -215,10 +250,11 @@ class _Joining:
             else:
                 self._define(output, None)
 
-    def _use(self, index: int, wanted: Value) -> None:
+    def _use(self, index: int, wanted: Value, *, certain: bool = True) -> None:
         definer = self.definer.get(index)
         if definer is not None:
-            self.uses.setdefault(definer, []).append(wanted)
+            known = self.uses.setdefault(definer, {})
+            known[wanted] = known.get(wanted, False) or certain
 
     def _define(self, output: Output, target: Target | None, flow: Value | None = None) -> None:
         place = (output.instruction, output.slot)
@@ -234,6 +270,9 @@ class _Joining:
             self.made.add(target.value)
             self.targets[place] = target
             self.known[output.value] = target.value if flow is None else flow
+            self.doubted.discard(output.value)
+            if target.grade == ORDER:
+                self.doubted.add(output.value)
 
     def _forget(self, step: int) -> None:
         for output in self.outputs.get(step, ()):
@@ -250,7 +289,8 @@ class _Joining:
             name = given.node if given is not None else value[1]
             covers = given.covers if given is not None else ()
             handles = given.handles if given is not None else ()
-            self._define(output, Target(value, name, covers, handles, FLOW, same=False))
+            grade = ORDER if source in self.doubted else FLOW
+            self._define(output, Target(value, name, covers, handles, grade, same=False))
 
     def _view(self, step: int, source: int) -> None:
         """Say of a view which recorded view it is, or that it is another view of its source."""
@@ -265,7 +305,7 @@ class _Joining:
                 continue
             alike = self.flat.root(node.writes[0]) == root
             if alike and self.facts.alike(output, node.writes[0]):
-                self._take(step, node, FLOW)
+                self._take(step, node, ORDER if source in self.doubted else FLOW)
                 return
         self._alike(step, source)
 
@@ -274,8 +314,14 @@ class _Joining:
         nodes = self.facts.calls.get(step, ())
         names = tuple(node.node.name for node in delegate_members(self.flat, nodes))
         handles = tuple(self.handles.get(step, ()))
-        flowing = self._flowing(step)
-        for output in self.outputs.get(step, ()):
+        outputs = self.outputs.get(step, ())
+        recorded = self.facts.returned(step)
+        exact = {
+            output.value: (value, INSTRUCTION)
+            for output, value in zip(outputs, recorded, strict=False)
+        }
+        flowing = exact or self._flowing(step)
+        for output in outputs:
             told = (
                 flowing.get(output.value)
                 or self.boundaries.get((step, output.slot))
@@ -299,12 +345,13 @@ class _Joining:
         if not several or not isinstance(args, m.DelegateCall):
             return {}
         facts = self.facts
-        found = outputs_by_flow(facts.session, facts.method, args, members, self.known)
+        known = {index: value for index, value in self.known.items() if index not in self.doubted}
+        found = outputs_by_flow(facts.session, facts.method, args, members, known)
         alike = {output.value: output for output in self.outputs[step]}
         return {
-            index: (value, FLOW)
-            for index, value in found.items()
-            if index in alike and facts.alike(alike[index], value)
+            index: told
+            for index, told in found.items()
+            if index in alike and facts.alike(alike[index], told[0])
         }
 
     def _sole(self, step: int, output: Output) -> tuple[Value, str] | None:
@@ -320,19 +367,21 @@ class _Joining:
             leaving = self.facts.leaving(step)
             outputs = self.outputs.get(step, [])
             left = {output.slot: output for output in outputs}
+            sure = True
+            inside = self.facts.inside(step)
             for slot in list(left):
-                wanted = self.uses.get((step, slot), ())
-                value = next(
-                    (found for found in map(self.facts.inside(step), wanted) if found), None
-                )
+                wanted = self.uses.get((step, slot), {})
+                told = ((inside(value), certain) for value, certain in wanted.items())
+                value, certain = next((found for found in told if found[0]), (None, True))
                 if value in leaving and self.facts.alike(left[slot], value):
-                    self.boundaries[step, slot] = value, FLOW
+                    sure = sure and certain
+                    self.boundaries[step, slot] = value, FLOW if certain else ORDER
                     leaving.remove(value)
                     del left[slot]
             if len(leaving) == len(left):
                 pairs = list(zip(left.values(), leaving, strict=True))
                 if all(self.facts.alike(output, value) for output, value in pairs):
-                    grade = ORDER if len(pairs) > 1 else FLOW
+                    grade = FLOW if sure and len(pairs) == 1 else ORDER
                     for output, value in pairs:
                         self.boundaries.setdefault((step, output.slot), (value, grade))
 
@@ -343,9 +392,11 @@ class _Joining:
                 place = (step, output.slot)
                 if place in self.targets or place in self.boundaries:
                     continue
-                value = _one_value(set(self.uses.get(place, ())))
+                wanted = self.uses.get(place, {})
+                value = _one_value(set(wanted))
                 if value is not None and self.facts.alike(output, value):
-                    self.boundaries[place] = value, FLOW
+                    grade = FLOW if all(wanted.values()) else ORDER
+                    self.boundaries[place] = value, grade
 
 
 def _one_value(wanted: set[Value]) -> Value | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inspector import record_maps
@@ -24,7 +24,16 @@ from schema.graph import Graph, NodeKind
 from schema.program import instructions
 from schema.program import model as m
 
-HANDLE, ORDER, FLOW = "DEBUG_HANDLE", "ORDER", "FLOW"
+INSTRUCTION, HANDLE, DELEGATE_ID = "INSTRUCTION", "DEBUG_HANDLE", "DELEGATE_ID"
+FLOW, ORDER = "FLOW", "ORDER"
+EXACT = (INSTRUCTION, HANDLE, DELEGATE_ID)
+# Arguments that say which elements an operator moves, at their places in its schema.
+_MOVED_BY: Mapping[str, tuple[str, ...]] = {
+    "aten::slice_copy": ("self", "dim", "start", "end", "step"),
+    "aten::select_copy": ("self", "dim", "index"),
+    "aten::permute_copy": ("self", "dims"),
+    "aten::transpose_copy": ("self", "dim0", "dim1"),
+}
 Key = tuple[tuple[int, ...], str]  # handles and operator
 
 
@@ -37,7 +46,8 @@ class Target:
         node: node that makes it, the last one of those the instruction covers
         covers: nodes the instruction covers, in graph order
         handles: their debug handles
-        grade: DEBUG_HANDLE, ORDER or FLOW
+        grade: INSTRUCTION where the compiler recorded the node, DEBUG_HANDLE or DELEGATE_ID where
+            one alone has it, FLOW where only one fits what is read and made, ORDER where several do
         same: whether it is that value itself, not a copy or another view of it
     """
 
@@ -51,7 +61,7 @@ class Target:
     @property
     def inferred(self) -> bool:
         """Return whether order or data flow had to tell what the handle leaves open."""
-        return self.grade != HANDLE
+        return self.grade not in EXACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,7 @@ class MethodFacts:
         operands: what each instruction reads and writes
         flat: the recorded graph
         handles: instruction -> debug handles
+        origins: which nodes the instructions are, where the record says it
         outputs: instruction -> its tensor outputs
         calls: delegate call -> the nodes it took, in graph order
         delegated: places of those nodes
@@ -101,6 +112,7 @@ class MethodFacts:
         self.operands = plan_operands(self.plan, counts)
         self.flat = flat_graph(graph)
         self.handles = record_maps.handles(session.record, method)
+        self.origins = record_maps.origins(session.record, method)
         self.outputs: dict[int, list[Output]] = {}
         for output in instruction_outputs(session.program, method):
             self.outputs.setdefault(output.instruction, []).append(output)
@@ -114,6 +126,7 @@ class MethodFacts:
             if isinstance(call := instruction.instr_args, m.KernelCall)
             and writes_in_place(self.plan, call)
         )
+        self._by_name = {"/".join((*node.scope, node.node.name)): node for node in self.flat.nodes}
         self._index()
 
     def _index(self) -> None:
@@ -133,6 +146,24 @@ class MethodFacts:
         for step in self.outputs:
             for handle in self.handles.get(step, ()):
                 self._steps_of.setdefault(handle, []).append(step)
+
+    def recorded(self, step: int, operator: str) -> FlatNode | None:
+        """Return the node that the record says a kernel call is, if its operator fits."""
+        node = self._by_name.get(self.origins.nodes.get(step, ""))
+        if node is None or node.place in self.delegated:
+            return None
+        own = self.handles.get(step, ())
+        fits = node.operator == operator and node.node.debug_handle in own
+        outputs = zip(self.outputs.get(step, ()), self.made_by(step, node), strict=False)
+        return node if fits and all(self.alike(*pair) for pair in outputs) else None
+
+    def returned(self, step: int) -> list[Value]:
+        """Return the values that the record says a delegate call returns; empty without it."""
+        names = (name.split("/") for name in self.origins.results.get(step, ()))
+        values = [((*_scope(parts[:-1]),), parts[-1]) for parts in names]
+        outputs = self.outputs.get(step, ())
+        fit = len(values) == len(outputs) and all(value in self.flat.meta for value in values)
+        return values if fit and all(map(self.alike, outputs, values)) else []
 
     def key(self, step: int, operator: str) -> Key:
         """Return what instructions that could be each other's have in common."""
@@ -188,6 +219,23 @@ class MethodFacts:
             for index in spread
             if index not in writes and tensor_of(self.plan, index) is not None
         ]
+
+    def moves_alike(self, step: int, node: FlatNode) -> bool:
+        """Return whether the numbers that say which elements are moved do not contradict a node."""
+        names = _MOVED_BY.get(node.operator)
+        instruction = instructions(self.plan)[step][2].instr_args
+        if names is None or not isinstance(instruction, m.KernelCall):
+            return True
+        for argument in node.node.args:
+            if argument.values or argument.name not in names:
+                continue
+            place = names.index(argument.name)
+            found = _numbers(self.plan, instruction.args, place)
+            wanted = argument.literal
+            wanted = [wanted] if isinstance(wanted, int) else wanted
+            if found and isinstance(wanted, (list, tuple)) and list(wanted) != found:
+                return False
+        return True
 
     def made_by(self, step: int, node: FlatNode) -> tuple[Value, ...]:
         """Return what a node makes, in the order of the outputs of an instruction that it may be.
@@ -252,6 +300,21 @@ class MethodFacts:
             return None
 
         return find
+
+
+def _scope(parts: Sequence[str]) -> tuple[str, ...]:
+    """Return the nested graphs of a name, each of which is a node and a number."""
+    return tuple(inner_name(*pair) for pair in zip(parts[::2], map(int, parts[1::2]), strict=True))
+
+
+def _numbers(plan: m.ExecutionPlan, args: Sequence[int], place: int) -> list[int]:
+    """Return the numbers of an argument of a kernel call, none where they are not constant."""
+    index = args[place] if place < len(args) else -1
+    value = plan.values[index].val if 0 <= index < len(plan.values) else None
+    items = value.items if isinstance(value, m.IntList) else ()
+    ints = [value] if isinstance(value, m.Int) else [plan.values[one].val for one in items]
+    found = [one.int_val for one in ints if isinstance(one, m.Int)]
+    return found if len(found) == len(ints) else []
 
 
 def delegate_members(flat: FlatGraph, nodes: tuple[FlatNode, ...]) -> tuple[FlatNode, ...]:

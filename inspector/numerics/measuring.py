@@ -48,12 +48,14 @@ class Values:
         own: of the node on the run's inputs, or unknown
         found: what was logged
         quantised: whether rounding to steps lies between them
+        quantum: one of those steps, 0 where it is not known
     """
 
     reference: Any
     own: Any
     found: Any
     quantised: bool = False
+    quantum: float = 0.0
 
 
 class Measuring:
@@ -84,6 +86,20 @@ class Measuring:
         return None if output is None else output.measured()
 
 
+def agrees(values: Values, allowed: Tolerance) -> bool:
+    """Return whether what was logged is what the node makes of the run's inputs, if known.
+
+    Otherwise, whether it is the reference's own value.
+    """
+    side = values.reference if values.own is UNKNOWN else values.own
+    if side is UNKNOWN or tuple(side.shape) != tuple(values.found.shape):
+        return False
+    dtype = _dtype(side)
+    distance = Distance(dtype, allowed, "quantised" if values.quantised else dtype)
+    distance.add(_pieces(side, values.found), values.quantum)
+    return distance.metrics().out_of_tolerance == 0
+
+
 class _Output:
     """An output of which some passes were measured."""
 
@@ -98,15 +114,15 @@ class _Output:
 
     def add(self, values: Values) -> None:
         """Measure a pass."""
-        reference, own, found = values.reference, values.own, values.found
+        reference, own, found, quantum = values.reference, values.own, values.found, values.quantum
         self.passes += 1
         self._by_reference = self._by_reference and reference is not UNKNOWN
         self._by_run = self._by_run and own is not UNKNOWN
-        self._total.add(_pieces(own if reference is UNKNOWN else reference, found))
+        self._total.add(_pieces(own if reference is UNKNOWN else reference, found), quantum)
         if own is not UNKNOWN:
-            self._own.add(_pieces(own, found))
+            self._own.add(_pieces(own, found), quantum)
         if own is not UNKNOWN and reference is not UNKNOWN:
-            self._inherited.add(_pieces(reference, own))
+            self._inherited.add(_pieces(reference, own), quantum)
 
     def measured(self) -> Measured:
         """Return what was measured so far."""

@@ -157,18 +157,20 @@ class Distance:
         self._largest = np.zeros(3)  # absolute, relative, units of the last place
         self._sums = np.zeros(5)  # noise, signal, size of the error, of both, product
 
-    def add(self, pieces: Pieces) -> None:
+    def add(self, pieces: Pieces, quantum: float = 0.0) -> None:
         """Add a tensor; the tolerance is a share of its own largest magnitude.
 
         Args:
             pieces: gives the pieces of reference and found anew, twice
+            quantum: step between quantised numbers, which is granted besides; 0 for none
         """
         largest = 0.0
         for reference, found in pieces():
             a, b = reference.astype(np.float64), found.astype(np.float64)
             size = np.abs(a[np.isfinite(a) & np.isfinite(b)])
             largest = max(largest, float(size.max(initial=0.0)))
-        bound = self._allowed.bound(largest, self._kind)
+        # Half of it times a sum in another order may round to the next one: 2 ** -20 is float32's.
+        bound = self._allowed.bound(largest, self._kind) + quantum * (1 + 2**-20)
         for reference, found in pieces():
             self._add(reference, found, bound)
 

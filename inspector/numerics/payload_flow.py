@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from inspector.delegate_inside import InsideNode, inside_delegate
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
-from inspector.numerics.join_facts import Join
+from inspector.numerics.join_facts import FLOW, ORDER, Join
 from inspector.numerics.shared_handles import Event, becomes
 from inspector.numerics.traced import instruction_outputs
 from inspector.operands import delegate_output_counts, plan_operands
@@ -39,7 +39,7 @@ def border_values(session: Session, method: str, join: Join) -> Mapping[int, Map
         for index in operands[step].writes:
             target = join.targets.get((step, slots.get((step, index), -1)))
             at.pop(index, None)
-            if target is not None:
+            if target is not None and target.grade != ORDER:
                 at[index] = target.value
         args = instruction.instr_args
         if step in join.calls and isinstance(args, m.DelegateCall):
@@ -62,8 +62,10 @@ def outputs_by_flow(
     call: m.DelegateCall,
     nodes: Sequence[FlatNode],
     known: Mapping[int, Value],
-) -> dict[int, Value]:
+) -> dict[int, tuple[Value, str]]:
     """Return index of a value that a call writes -> recorded value, as far as the payload tells.
+
+    With FLOW where nothing else fits, ORDER where the first of several was taken.
 
     Args:
         session: with the program
@@ -93,7 +95,7 @@ def outputs_by_flow(
     graph = flat_graph(edge)
     told = by_flow(graph, nodes, events, border)
     made = {
-        name: node.writes[0]
+        name: (node.writes[0], event.grade)
         for node in nodes
         if (event := told.get(node.node.name)) is not None and not event.fused and node.writes
         for name in event.makes[:1]
@@ -107,7 +109,7 @@ def payload_event(node: InsideNode) -> Event:
     makes = tuple(one.value.name for one in node.values if one.role.startswith("output"))
     reads = tuple(one.value.name for one in node.values if one.value.name not in makes)
     return Event(
-        node.node.name, (), True, (), node.node.target, reads, makes, bool(node.activation)
+        node.node.name, (), ORDER, (), node.node.target, reads, makes, bool(node.activation)
     )
 
 
@@ -140,7 +142,8 @@ class _Flow:
     ) -> None:
         self._graph = graph
         self._values = dict(border)
-        self._told: dict[int, FlatNode] = {}
+        self._told: dict[int, tuple[FlatNode, str]] = {}
+        self._certain = True  # until the first of several nodes that fit is taken
         self._events = list(events)
         self._open: dict[int, list[FlatNode]] = {}
         kinds = Counter(event.kind for event in events)
@@ -158,6 +161,7 @@ class _Flow:
         while self._open:
             number = self._next()
             left = self._open.pop(number)
+            self._certain = self._certain and len(left) < 2
             if left:
                 self._take(number, left[0])
         told = {self._events[number].kind: 0 for number in self._told}
@@ -166,14 +170,14 @@ class _Flow:
         every = Counter(event.kind for event in self._events)
         whole = {kind for kind in kinds if told.get(kind) == every[kind]}
         return {
-            node.node.name: replace(event, nodes=(node.node.name,), inferred=True)
-            for number, node in self._told.items()
+            node.node.name: replace(event, nodes=(node.node.name,), grade=grade)
+            for number, (node, grade) in self._told.items()
             if (event := self._events[number]).kind in whole
         }
 
     def _next(self) -> int:
         """Return the event with the least choice, of several the first, and narrow all choices."""
-        used = {node.place for node in self._told.values()}
+        used = {node.place for node, _ in self._told.values()}
         for number, left in self._open.items():
             event = self._events[number]
             self._open[number] = [
@@ -182,7 +186,7 @@ class _Flow:
         return min(self._open, key=lambda number: (len(self._open[number]) != 1, number))
 
     def _take(self, number: int, node: FlatNode) -> None:
-        self._told[number] = node
+        self._told[number] = node, FLOW if self._certain else ORDER
         if self._events[number].fused:
             return  # it makes the value of a node behind this one
         for name, value in zip(self._events[number].makes, node.writes, strict=False):

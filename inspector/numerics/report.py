@@ -9,6 +9,7 @@ from typing import Any
 from inspector.numerics.metrics import Metrics, metrics_from
 
 INSTRUCTION, INSIDE = "instruction", "inside"
+ORDER = "ORDER"
 BY_REFERENCE, BY_RUN = "reference", "values of the run"
 
 
@@ -28,7 +29,7 @@ class Row:
         graph_node: the node as a model graph calls it: behind the nested graphs around it
         covers: recorded nodes that the instruction stands for
         handles: their debug handles
-        grade: DEBUG_HANDLE, ORDER or FLOW; empty when there is no node
+        grade: INSTRUCTION, DEBUG_HANDLE, DELEGATE_ID, FLOW or ORDER; empty when there is no node
         inferred: whether order or data flow had to tell what the handle leaves open
         dtype: element type of what was logged
         sizes: its shape
@@ -38,7 +39,9 @@ class Row:
         total: distance from the reference; None when not compared
         own: distance from the node run on the run's own inputs: what it adds itself
         inherited: distance of that from the reference: what it received
-        diverges: whether the node itself leaves the tolerance
+        diverges: whether the node itself leaves the tolerance for certain: never of a join by
+            order, nor where what the node received is not known
+        differs: whether what was logged leaves the tolerance, whatever the reason
         reason: why it is not compared, empty when it is
         note: more to know about the comparison
         module: dotted module path of the node
@@ -68,6 +71,7 @@ class Row:
     own: Metrics | None = None
     inherited: Metrics | None = None
     diverges: bool = False
+    differs: bool = False
     reason: str = ""
     note: str = ""
     module: str = ""
@@ -79,6 +83,16 @@ class Row:
     def compared(self) -> bool:
         """Return whether it was compared."""
         return self.total is not None
+
+    @property
+    def uncertain(self) -> bool:
+        """Return whether only its order tells which node it is."""
+        return self.grade == ORDER
+
+    @property
+    def doubtful(self) -> bool:
+        """Return whether it differs and may be another node's value: it says nothing then."""
+        return self.uncertain and self.differs
 
     def content(self) -> dict[str, Any]:
         """Return the row as a JSON object."""
@@ -166,6 +180,10 @@ class RunGap:
     def first_divergence(self) -> Row | None:
         """Return the first row that leaves the tolerance by itself, None when none does."""
         return next((row for row in self.rows if row.diverges), None)
+
+    def doubtful(self) -> tuple[Row, ...]:
+        """Return the rows that differ and are joined by order only."""
+        return tuple(row for row in self.rows if row.doubtful)
 
     def content(self) -> dict[str, Any]:
         """Return the run as a JSON object."""

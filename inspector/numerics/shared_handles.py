@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from inspector.numerics.flat_graph import FlatNode
+from inspector.numerics.join_facts import DELEGATE_ID, ORDER
 from schema.etdump import DebugTensor
 from schema.scalar_type import numel
 
@@ -40,7 +41,7 @@ class Event:
     Attributes:
         name: identifier the backend gave it
         nodes: recorded nodes of its debug handles; told apart they are in graph order
-        inferred: whether it was joined by order
+        grade: how it was joined with those nodes; ORDER where another one may be meant
         passes: logged tensors, one a pass
         kind: of the payload node, empty when it is not known
         reads: values of the payload it reads
@@ -50,7 +51,7 @@ class Event:
 
     name: str
     nodes: tuple[str, ...]
-    inferred: bool
+    grade: str
     passes: tuple[tuple[DebugTensor, ...], ...]
     kind: str = ""
     reads: tuple[str, ...] = ()
@@ -85,8 +86,9 @@ def told_apart(
     found: dict[str, Event] = {}
     shared: set[str] = set()
     for own, several in groups.items():
-        if len(several) == 1:
-            found.update(dict.fromkeys(own, several[0]))
+        one = _only(own, several, members, fits)
+        if one is not None:
+            found.update(dict.fromkeys(own, one))
             continue
         sharing = [node for node in members if node.node.name in own]
         matched = {**_by_kind(sharing, several, fits), **flow(sharing, several)}
@@ -95,6 +97,22 @@ def told_apart(
         found.update({name: _whole(event, parts, events) for name, event in matched.items()})
         shared.update(set(own) - set(matched))
     return found, shared
+
+
+def _only(
+    own: Sequence[str], events: Sequence[Event], members: Sequence[FlatNode], fits: Fits
+) -> Event | None:
+    """Return the event that has the value of its nodes, None where several nodes may be meant.
+
+    A backend may make several steps of one node: a cast, and the convolution behind it. The last
+    of them that is as large as the node's value has it.
+    """
+    alone = len(own) == 1 or all(event.grade == DELEGATE_ID for event in events)
+    if len(events) > 1 and not alone:
+        return None
+    last = next(node for node in members if node.node.name == own[-1])
+    fitting = [event for event in events if fits(event, last)]
+    return (fitting or [*events])[-1]
 
 
 def _by_kind(nodes: Sequence[FlatNode], events: Sequence[Event], fits: Fits) -> dict[str, Event]:
@@ -108,7 +126,7 @@ def _by_kind(nodes: Sequence[FlatNode], events: Sequence[Event], fits: Fits) -> 
         if len(fitting) == len(own) and all(map(fits, own, fitting)):
             for node, event in zip(fitting, own, strict=True):
                 name = node.node.name
-                found[name] = replace(event, nodes=(name,), inferred=True)
+                found[name] = replace(event, nodes=(name,), grade=ORDER)
     return found
 
 

@@ -22,6 +22,8 @@ from schema.etrecord.maps import (
     HandleMap,
 )
 from schema.etrecord.members import Roles
+from schema.etrecord.origins import MEMBER as ORIGINS
+from schema.etrecord.origins import Origins, decode_origins
 from schema.etrecord.tensor_data import TensorData
 from schema.etrecord.torch_save import SavedTree, Tree, read_torch_save
 from schema.etrecord.verdicts import MEMBER as VERDICTS
@@ -219,6 +221,15 @@ class ETRecord:
             return ()
         return self._once("refusals", lambda: decode_refusals(self._parse(REFUSALS), self.file))
 
+    def origins(self) -> Mapping[str, Origins]:
+        """Return by method which recorded node each instruction is; empty where none says so.
+
+        Raises: FormatError if they cannot be read
+        """
+        if ORIGINS not in self.archive:
+            return {}
+        return self._once("origins", lambda: decode_origins(self._parse(ORIGINS), self.file))
+
     # ---- everything at once
     def check(self) -> tuple[Issue, ...]:
         """Decode every part and return all issues, those found on opening first."""
@@ -232,6 +243,7 @@ class ETRecord:
             (VERDICTS, self.verdicts),
             (VERDICTS, self.taken),
             (REFUSALS, self.refusals),
+            (ORIGINS, self.origins),
         )
         for name, read in own:
             try:

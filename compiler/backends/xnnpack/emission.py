@@ -74,4 +74,6 @@ def written(program: ExportedProgram) -> PreprocessResult:
     lowering.finish()
     payload, handles, blobs = lowering.writer.finish()
     known = {node_identity(place): found for place, found in handles.items()}
-    return PreprocessResult(payload, known, blobs)
+    origins = lowering.writer.origins_by_place().items()
+    names = {node_identity(place): found for place, found in origins}
+    return PreprocessResult(payload, known, blobs, origins=names)

@@ -83,6 +83,7 @@ class Lowering:
     def begin(self, step: Step) -> None:
         """Ask for values on behalf of a step from now on."""
         self._step = step
+        self.writer.origins = tuple(node.name for node in step.nodes)
 
     def _value(self, node: Node, dims: Sequence[int], **where: Any) -> int:  # noqa: ANN401
         """Define a value with the element type of a node, and its scale where it has one."""
@@ -136,14 +137,16 @@ class Lowering:
         """
         source = self.operand(node, layout)
         key, handles = (source, per_row), self._chain_handles(node)
+        outer, self.writer.origins = self.writer.origins, _chain_names(node)
         if key in self._rows:
             made, place = self._rows[key]
             self.writer.stands_for(place, handles)
-            return made
-        dims = self._dims(node, layout)
-        made = self.writer.value(QDINT8, dims, quantisation=m.PerTokenDynamicQuant(per_row))
-        place = self.writer.node(n.Unary("Convert", source, made), handles)
-        self._rows[key] = made, place
+        else:
+            dims = self._dims(node, layout)
+            made = self.writer.value(QDINT8, dims, quantisation=m.PerTokenDynamicQuant(per_row))
+            place = self.writer.node(n.Unary("Convert", source, made), handles)
+            self._rows[key] = made, place
+        self.writer.origins = outer
         return made
 
     def _chain_handles(self, node: Node) -> tuple[int, ...]:
@@ -278,6 +281,10 @@ class Lowering:
     def add(self, step: Step, form: n.NodeForm) -> None:
         """Add the node of a step."""
         self.writer.node(form, step.handles, step.bounds)
+
+
+def _chain_names(node: Node) -> tuple[str, ...]:
+    return tuple(one.name for one in reversed(dynamic_chain(node)))
 
 
 def _written(affine: Affine) -> m.PerTensorQuant:

@@ -23,6 +23,7 @@ class PayloadWriter:
 
     Attributes:
         file: where constants go to from now on, None for the program itself
+        origins: names of the nodes that what is added from now on stands for
     """
 
     def __init__(self, num_externs: int) -> None:
@@ -32,10 +33,12 @@ class PayloadWriter:
             num_externs: inputs and results of the delegate
         """
         self.file: str | None = None
+        self.origins: tuple[str, ...] = ()
         self._num_externs = num_externs
         self._values: list[m.XValue] = []
         self._nodes: list[m.XNode] = []
         self._handles: dict[int, tuple[int, ...]] = {}
+        self._origins: dict[int, tuple[str, ...]] = {}
         self._constants: list[m.ConstantDataOffset] = [m.ConstantDataOffset(named_key="")]
         self._places: dict[str, int] = {}
         self._blobs = NamedDataStore()
@@ -101,14 +104,20 @@ class PayloadWriter:
         limits = None if bounds is None else m.OutputMinMax(*bounds)
         if handles:
             self._handles[len(self._nodes)] = tuple(dict.fromkeys(handles))
+            self._origins[len(self._nodes)] = self.origins
         main = handles[0] if handles else m.INSERTED_HANDLE
         self._nodes.append(m.XNode(form, main, limits))
         return len(self._nodes) - 1
 
     def stands_for(self, place: int, handles: Sequence[int]) -> None:
-        """Let a node stand for further operators."""
-        known = self._handles.get(place, ())
+        """Let a node stand for further operators, those of ``origins``."""
+        known, names = self._handles.get(place, ()), self._origins.get(place, ())
         self._handles[place] = tuple(dict.fromkeys((*known, *handles)))
+        self._origins[place] = tuple(dict.fromkeys((*names, *self.origins)))
+
+    def origins_by_place(self) -> dict[int, tuple[str, ...]]:
+        """Return the names of the nodes that each node of the payload stands for, by its place."""
+        return {place: names for place, names in self._origins.items() if names}
 
     def finish(self) -> tuple[bytes, dict[int, tuple[int, ...]], NamedDataStoreOutput]:
         """Return the payload, debug handles by the place of the node, and the constants by key."""

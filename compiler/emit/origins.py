@@ -1,0 +1,61 @@
+"""The recorded nodes that instructions come from, by names that hold across nested graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from schema.etrecord.origins import Origins
+
+
+class Homes:
+    """Names nodes as a record does: behind the nodes whose nested graphs they are in."""
+
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        self._prefixes = dict(_prefixes(module, ""))
+
+    def __call__(self, node: torch.fx.Node) -> str:
+        """Return the name of a node, in nested graphs as in ``cond/0/NAME``."""
+        return self.inside(node) + node.name
+
+    def inside(self, node: torch.fx.Node) -> str:
+        """Return what stands before the names of the graph that a node is in."""
+        return self._prefixes.get(node.graph, "")
+
+
+def _prefixes(module: Any, prefix: str) -> Iterator[tuple[torch.fx.Graph, str]]:  # noqa: ANN401
+    yield module.graph, prefix
+    for node in module.graph.nodes:
+        if node.op != "call_function":
+            continue
+        homes = [
+            one for one in node.args if isinstance(one, torch.fx.Node) and one.op == "get_attr"
+        ]
+        bodies = [getattr(module, str(one.target), None) for one in homes]
+        graphs = [body for body in bodies if isinstance(body, torch.fx.GraphModule)]
+        for place, body in enumerate(graphs):
+            yield from _prefixes(body, f"{prefix}{node.name}/{place}/")
+
+
+def note_delegate(
+    origins: Origins,
+    step: int,
+    prefix: str,
+    module: Any,  # noqa: ANN401 - a LoweredBackendModule
+) -> None:
+    """Note what a delegate call returns and what the identifiers of its backend stand for.
+
+    Args:
+        origins: of the method
+        step: the call
+        prefix: of the names in the graph of the call
+        module: the lowered module
+    """
+    results: Any = module.original_module.graph.output_node().args[0]
+    origins.results[step] = tuple(f"{prefix}{value}" for value in results)
+    inside = (module.meta or {}).get("origins") or {}
+    origins.inside[step] = {
+        str(key): tuple(prefix + name for name in names) for key, names in inside.items()
+    }

@@ -1,0 +1,78 @@
+"""The steps between quantised numbers, which rounding may go up or down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from inspector.numerics.flat_graph import FlatGraph, FlatNode, Scope, Value
+from inspector.numerics.join_facts import Target
+from inspector.numerics.unknown import UNKNOWN
+
+Place = tuple[Scope, str, int]  # nested graph, node, output
+
+
+class Quanta:
+    """Keeps the scales that a graph chooses while it runs, and finds those it has as numbers.
+
+    Args:
+        graph: the recorded edge graph
+        places: value of that graph -> where the reference makes it; None for itself
+    """
+
+    def __init__(self, graph: FlatGraph, places: Mapping[Value, Place] | None) -> None:
+        self._graph = graph
+        self._places = places
+        self._chosen: dict[Place, float] = {}
+        choosing = (node for node in graph.nodes if "choose_qparams" in node.operator)
+        found = (self._place(node.writes[0]) for node in choosing if node.writes)
+        self._wanted = {place[:2]: place for place in found if place is not None}
+
+    def _place(self, value: Value) -> Place | None:
+        if self._places is not None:
+            return self._places.get(value)
+        maker = self._graph.makers.get(value)
+        return None if maker is None else (value[0], maker[0].node.name, maker[1])
+
+    def note(self, scope: Scope, name: str, pair: list[Any]) -> None:
+        """Note the scales that a node has chosen on both sides, if it is one that does."""
+        place = self._wanted.get((scope, name))
+        if place is None:
+            return
+        sides = [side[place[2]] for side in pair if side is not UNKNOWN]
+        self._chosen[place] = max((float(side.max()) for side in sides), default=0.0)
+
+    def of(self, target: Target, *, whole: bool) -> float:
+        """Return the step of what a target is rounded to, 0 where it is not or nothing tells.
+
+        Args:
+            target: a value and the nodes it is made by
+            whole: whether those are all of a delegate, whose last one counts then
+        """
+        scope = target.value[0]
+        names = (target.node,) if whole else target.covers
+        makers = (self._graph.makers.get((scope, name)) for name in names)
+        nodes = [maker[0] for maker in makers if maker is not None]
+        nodes = [node for node in nodes if _rounds(node, target)]
+        return max((self._step(node, target) for node in nodes), default=0.0)
+
+    def _step(self, node: FlatNode, target: Target) -> float:
+        dynamic = list(self._scales(node))
+        if "::quantize" in node.operator and node.node.name == target.node:
+            return 2.0 if dynamic else 1.0  # of whole numbers: a zero point is rounded too
+        steps = [arg.literal for arg in node.node.args if arg.name == "scale"]
+        found = [float(step) for step in steps if isinstance(step, (int, float))]
+        return max([*found, *dynamic], default=0.0)
+
+    def _scales(self, node: FlatNode) -> Iterator[float]:
+        for value in node.reads:
+            place = self._place(value)
+            if place is not None and place in self._chosen:
+                yield self._chosen[place]
+
+
+def _rounds(node: FlatNode, target: Target) -> bool:
+    """Return whether a target is rounded to the steps of a node: what is read in steps is not."""
+    return "::quantize" in node.operator or (
+        "::dequantize" in node.operator and node.node.name == target.node
+    )
