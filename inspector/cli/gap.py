@@ -253,7 +253,7 @@ def _lines(data: dict[str, Any]) -> list[str]:
         )
     elif cover["compared"]:
         lines.append("nothing leaves the tolerance by itself")
-    doubtful = data["uncertain"]
+    doubtful = data.get("uncertain")
     if doubtful:
         one = doubtful[0]
         lines.append(

@@ -7,6 +7,7 @@ instead, as far as it is known what it is. Results of several tensors are compar
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from inspector.api.numerical_comparator import (
 )
 from inspector.api.pandas_bridge import DataFrame, load_pandas
 from inspector.api.torch_bridge import load_torch
+from inspector.numerics.bodies import body_rows
 from inspector.numerics.event_pairs import event_pairs
 from inspector.numerics.recorded_values import (
     NodeValue,
@@ -40,6 +42,17 @@ if TYPE_CHECKING:
 Handles = tuple[int, ...]
 _CALL, _SCOPE = "DELEGATE_CALL", "OPERATOR_CALL"
 _FORWARD = "forward"
+_COLUMNS = (
+    "aot_debug_handle",
+    "aot_ops",
+    "aot_intermediate_output",
+    "runtime_ops",
+    "runtime_debug_handle",
+    "runtime_intermediate_output",
+    "gap",
+    "stacktraces",
+)
+_LOG = logging.getLogger(__name__)
 _MOST_BYTES = 1 << 28  # of what is kept for the next distance
 _KNOWN: WeakKeyDictionary[Inspector, dict[Any, Recorded]] = WeakKeyDictionary()
 
@@ -76,12 +89,41 @@ def numeric_gap(
             " required for calculating numerical gap"
         )
     rows: list[dict[str, Any]] = []
+    sources: list[str] = []
     for method, events in _by_method(inspector).items():
         found = _recorded(inspector, record, method, reference_graph, best_effort=best_effort)
-        rows += _rows(inspector, method, measure, found, events)
-    frame = load_pandas().DataFrame(rows)
+        sources.append(found.inputs)
+        known = [event for event in events if event.debug_handles is not None]
+        rows += _rows(inspector, method, measure, found, known)
+        rows += _body_rows(inspector, method, measure, found, events)
+    if not rows:
+        _LOG.warning("nothing is compared: %s", _why_nothing(inspector))
+    frame = load_pandas().DataFrame(rows, columns=None if rows else _COLUMNS)
     frame.attrs["reference_graph"] = reference_graph or ""
+    frame.attrs["inputs"] = ", ".join(dict.fromkeys(sources))
     return frame
+
+
+def _body_rows(
+    inspector: Inspector,
+    method: str,
+    measure: Any,  # noqa: ANN401 - duck-typed
+    found: Recorded,
+    events: Sequence[Event],
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of branches and loops."""
+    for row in body_rows(inspector.session, method, events, found.executed):
+        cells = (row.handles, row.nodes, row.recorded, row.operators, row.handles, row.found)
+        gap = compared(measure, row.recorded, row.found)
+        yield dict(zip(_COLUMNS, (*cells, gap, row.traces), strict=True))
+
+
+def _why_nothing(inspector: Inspector) -> str:
+    """Return why there is no row at all."""
+    events = [event for block in inspector.event_blocks for event in block.events]
+    if not any(len(event.debug_data) for event in events):
+        return "the trace has no values of operators; a run that logs intermediate outputs has them"
+    return "no event with values is known to be a node of the recorded program"
 
 
 def _recorded(
@@ -108,7 +150,7 @@ def _by_method(inspector: Inspector) -> dict[str, list[Event]]:
     found: dict[str, list[Event]] = {}
     for block in inspector.event_blocks:
         method = block.method or (_FORWARD if len(known) < 2 else "")
-        events = [event for event in block.events if event.debug_handles is not None]
+        events = [event for event in block.events if event.instruction_id is not None]
         if method and events:
             found.setdefault(method, []).extend(events)
     return found

@@ -33,6 +33,9 @@ SHARED = (
     "several operators of this delegate share its debug handle, and no event is known to be its"
 )
 HELD_QUANTISED = "what the trace has of it is quantised, or was, and no recorded node is that"
+ABSORBED = "the backend has no step of its own for it: it is in a constant, or in who reads it"
+# What makes the same numbers of the same shape and type, in other memory at most.
+_COPIES = ("aten::expand_copy", "dim_order_ops::_to_dim_order_copy")
 _QUANTISED, _FLOATS = (0, 1, 2, 3), (5, 6, 7, 15)  # element types
 _GETITEM = "_operator::getitem"
 _Origins = Mapping[int, Mapping[str, tuple[str, ...]]]
@@ -85,17 +88,26 @@ def inside_outputs(
             partial(is_as_large, join.graph),
         )
         own = _with_fused(join.graph, nodes, told)
+        why = dict.fromkeys(shared, SHARED) | _absorbed(nodes, origins.get(step, {}))
         found += [
             replace(
-                _inside(
-                    step, place, node, own, outputs, SHARED if node.node.name in shared else ""
-                ),
+                _inside(step, place, node, own, outputs, why.get(node.node.name, "")),
                 graph_node=join.graph.prefixes.get(node.scope, "") + node.node.name,
             )
             for place, node in enumerate(nodes)
             if node.operator != _GETITEM
         ]
     return tuple(found)
+
+
+def _absorbed(nodes: Sequence[FlatNode], origins: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return why nodes have no event that the backend, which says of what its own are, has none of.
+
+    Empty where it does not say so.
+    """
+    steps = {name.rpartition("/")[2] for names in origins.values() for name in names}
+    names = [node.node.name for node in nodes if origins]
+    return {name: ABSORBED for name in names if name not in steps}
 
 
 def _logged(
@@ -157,7 +169,7 @@ def _with_fused(
             last = _follower(graph, last, by_name)
             if last is None or last.node.name in logged:
                 break
-            if event.grade == DELEGATE_ID and not is_transparent(last):
+            if event.grade == DELEGATE_ID and not _is_copy(last):
                 break
             more.append(last.node.name)
         grade = _grade(graph, [by_name[name] for name in (*event.nodes, *more)], event, len(more))
@@ -178,7 +190,7 @@ def _grade(graph: FlatGraph, nodes: Sequence[FlatNode], event: Event, more: int)
     """
     if event.grade in (DELEGATE_ID, ORDER) or len(nodes) == 1:
         return event.grade
-    unnamed = [node for node in nodes[len(nodes) - more :] if not is_transparent(node)]
+    unnamed = [node for node in nodes[len(nodes) - more :] if not _is_copy(node)]
     if len(unnamed) > event.fused:
         return ORDER
     reached = {nodes[-1].place}
@@ -187,6 +199,10 @@ def _grade(graph: FlatGraph, nodes: Sequence[FlatNode], event: Event, more: int)
         if users & reached:
             reached.add(node.place)
     return FLOW if len(reached) == len(nodes) else ORDER
+
+
+def _is_copy(node: FlatNode) -> bool:
+    return is_transparent(node) or node.operator in _COPIES
 
 
 def _in_its_type(graph: FlatGraph, members: Mapping[str, FlatNode], event: Event) -> Event:
@@ -250,13 +266,13 @@ def _inside(
     node: FlatNode,
     logged: dict[str, Event],
     outputs: set[Value],
-    shared: str,
+    why: str,
 ) -> InsideOutput:
     event = logged.get(node.node.name)
     name, operator = node.node.name, node.operator
     if event is None:
         leaves = any(value in outputs for value in node.writes)
-        reason = AT_BOUNDARY if leaves else shared or NO_TENSORS
+        reason = AT_BOUNDARY if leaves else why or NO_TENSORS
         return InsideOutput(step, place, operator, "", name, "", None, (), reason)
     if event.nodes[-1] != name:
         return InsideOutput(step, place, operator, event.name, name, "", None, (), FUSED)

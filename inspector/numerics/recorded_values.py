@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from inspector import record_maps
@@ -12,9 +12,10 @@ from inspector.api.etrecord import ETRecord
 from inspector.api.exported_program import rebuilt
 from inspector.api.serde_rewrite import RebuildError
 from inspector.api.torch_bridge import later_copy
-from inspector.numerics.flat_graph import Scope
+from inspector.numerics.bodies import Executed, has_bodies
+from inspector.numerics.flat_graph import Scope, Value
 from inspector.numerics.graph_run import GraphRun, State
-from inspector.numerics.inputs import recorded_inputs, run_inputs
+from inspector.numerics.inputs import RECORDED, recorded_inputs, run_inputs
 from inspector.numerics.plain_run import plain_graph, plain_run
 from inspector.numerics.unknown import UNKNOWN
 from inspector.session import Session
@@ -49,15 +50,21 @@ class Recorded:
     Attributes:
         name: of the graph
         nodes: debug handle -> its nodes, in order
+        executed: of a graph with branches or loops: value of a nested graph, or of a node that has
+            some -> what was made of it, pass by pass
+        inputs: where its inputs come from
     """
 
     name: str
     nodes: Mapping[int, Sequence[NodeValue]]
+    executed: Executed = field(default_factory=dict[Value, list[Any]])
+    inputs: str = RECORDED
 
 
 def recorded_bytes(found: Recorded) -> int:
     """Return the bytes of all values."""
-    return sum(_bytes(node.value) for nodes in found.nodes.values() for node in nodes)
+    inside = sum(_bytes(value) for passes in found.executed.values() for value in passes)
+    return inside + sum(_bytes(node.value) for nodes in found.nodes.values() for node in nodes)
 
 
 def copied(found: Recorded) -> Recorded:
@@ -66,7 +73,8 @@ def copied(found: Recorded) -> Recorded:
         handle: [replace(node, value=_own(node.value)) for node in each]
         for handle, each in found.nodes.items()
     }
-    return replace(found, nodes=nodes)
+    inside = {value: [_own(each) for each in passes] for value, passes in found.executed.items()}
+    return replace(found, nodes=nodes, executed=inside)
 
 
 def _bytes(value: Any) -> int:  # noqa: ANN401
@@ -131,6 +139,8 @@ def recorded_values(
     Raises: ValueError naming the graphs there are; RebuildError if torch cannot make a program
     """
     artifact = record.artifact
+    if wanted is None and has_bodies(record_maps.edge_graph(artifact, method)):
+        wanted = EDGE  # handles of what is in bodies lead nowhere
     member, name, handles = "", wanted or "", dict[str, int]()
     if wanted in (None, EXPORTED):
         handles = handles_of_exported(record, method, best_effort=best_effort)
@@ -184,11 +194,15 @@ class _Keeper:
             if handle and "getitem" not in name:
                 self._nodes[name] = handle, operator, trace
         self.found: dict[int, list[NodeValue]] = {}
+        self.executed: dict[Value, list[Any]] = {}
+        self.nested = False
 
     def made(self, scope: Scope, name: str, pair: list[Any], times: int) -> None:
         """Keep what a node made."""
         del times
         reference = pair[0]
+        if self.nested and reference is not UNKNOWN:
+            self.executed.setdefault((scope, name), []).append(_own(reference))
         known = self._nodes.get(name) if not scope else None
         if known is not None and reference is not UNKNOWN:
             handle, operator, trace = known
@@ -219,9 +233,10 @@ def _run(
     handles: Mapping[str, int],
 ) -> Recorded:
     found = _plain(record, method, member, handles)
-    if found is None:
-        found = _rebuilt(session, record, method, member, handles)
-    return Recorded(name, found)
+    if found is not None:
+        return Recorded(name, found)
+    keeper, inputs = _rebuilt(session, record, method, member, handles)
+    return Recorded(name, keeper.found, keeper.executed, inputs)
 
 
 def _plain(
@@ -244,8 +259,8 @@ def _plain(
 
 def _rebuilt(
     session: Session, record: ETRecord, method: str, member: str, handles: Mapping[str, int]
-) -> dict[int, list[NodeValue]]:
-    """Return what the nodes make of a program that torch reads."""
+) -> tuple[_Keeper, str]:
+    """Return what the nodes make of a program that torch reads, and whose inputs they had."""
     program = rebuilt(record.artifact, member, delegates=True)
     inputs = run_inputs(session, method, -1, record, program, None)
     if not inputs.source:
@@ -266,10 +281,13 @@ def _rebuilt(
         for n in nodes
     ]
     keeper = _Keeper(rows, handles)
+    keeper.nested = member in record.artifact.roles.edge.values() and has_bodies(
+        record_maps.edge_graph(record.artifact, method)
+    )
     going = GraphRun(program, State(), keeper)
     pairs = zip(going.user_inputs, inputs.values, strict=False)
     going.run({key: (_copied(value), UNKNOWN) for key, value in pairs if value is not None})
     if going.errors:
         (_, where), why = next(iter(going.errors.items()))
         raise RebuildError(f"the recorded program failed at {where}: {why}")
-    return keeper.found
+    return keeper, inputs.source

@@ -35,7 +35,7 @@ LOOPS = (
 )
 TURNS = ("map_of_cond",)  # whose rows come from branches that take turns: nobody says which when
 DECOMPOSED = ("gru",)  # whose exported nodes are whole layers
-TOLD = (FUSED, SHARED, AT_BOUNDARY)
+TOLD = (FUSED, SHARED, AT_BOUNDARY, ABSORBED)
 CASES = [*((name, False) for name in PORTABLE), *((name, True) for name in DELEGATED)]
 
 
