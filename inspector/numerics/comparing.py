@@ -173,15 +173,18 @@ class Comparison:
             return
         self._done += not times
         self.tell(self._done, len(self._wanted))
+        copies = [each for each in wanted if not each.target.same]
+        self._go_on([each for each in wanted if each.target.same], scope, pair, times)
+        for each in copies:  # of what the run went on with
+            self._at_time(each, scope, pair, times)
+
+    def _go_on(self, wanted: Sequence[_Wanted], scope: Scope, pair: list[Any], times: int) -> None:
+        """Compare what a node made, and let the run go on with what it has logged of it."""
         goes_on: list[tuple[int, Any]] = []
         doubted: list[int] = []
         for each in wanted:
-            # A value from outside of a loop that is logged in it is what the last pass carries on.
-            time = times if scope else len(each.passes) - 1
-            if time >= len(each.passes):
-                continue
-            found, certain = self._found(each, time, pair)
-            if each.target.same and found is not UNKNOWN:
+            found, certain = self._at_time(each, scope, pair, times)
+            if found is not UNKNOWN:
                 goes_on += [(each.index, found)] if certain else []
                 doubted += [] if certain else [each.index]
         told = {index for index, _ in goes_on}
@@ -190,6 +193,14 @@ class Comparison:
                 pair[1] = _without(pair, index)
         for index, found in goes_on:
             pair[1] = _replaced(pair, index, found)
+
+    def _at_time(
+        self, each: _Wanted, scope: Scope, pair: Sequence[Any], times: int
+    ) -> tuple[Any, bool]:
+        """Compare a pass of an output; unknown where the run logged none."""
+        # A value from outside of a loop that is logged in it is what the last pass carries on.
+        time = times if scope else len(each.passes) - 1
+        return self._found(each, time, pair) if time < len(each.passes) else (UNKNOWN, True)
 
     def _found(self, each: _Wanted, time: int, pair: Sequence[Any]) -> tuple[Any, bool]:
         """Measure an output; return it in the shape of the graph, and whether it is certain.

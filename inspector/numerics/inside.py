@@ -132,7 +132,9 @@ def _logged(
         passes = tuple(value.all_tensors() for value in values)
         grade = ORDER if link.grade is Grade.ORDER else HANDLE
         own = _payload_node(session, links.method or "", link, name)
-        told = Event(name, nodes, DELEGATE_ID if recorded else grade, passes)
+        if recorded or nodes == (name,):  # a graph run in place of the backend has its nodes' names
+            grade = DELEGATE_ID
+        told = Event(name, nodes, grade, passes)
         if own is not None:
             facts = payload_event(own)
             told = replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from inspector import record_maps
 from inspector.delegate_owner import ownership
@@ -233,7 +234,7 @@ class MethodFacts:
             found = _numbers(self.plan, instruction.args, place)
             wanted = argument.literal
             wanted = [wanted] if isinstance(wanted, int) else wanted
-            if found and isinstance(wanted, (list, tuple)) and list(wanted) != found:
+            if found and isinstance(wanted, (list, tuple)) and [*cast("Any", wanted)] != found:
                 return False
         return True
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from inspector.numerics.flat_graph import Value
-from inspector.numerics.inputs import Inputs
+from inspector.numerics.flat_graph import FlatGraph, Value, inner_name
+from inspector.numerics.inputs import EXPORTED, Inputs
 from inspector.numerics.join_facts import Join
 from inspector.numerics.report import Row
 
@@ -27,6 +27,7 @@ _MOVES = (
     "clone",
     "_clone_dim_order",
 )
+_EITHER = "not distinguishable: it computed otherwise, or the run had another input than assumed"
 _NOTE = "the run had another input here than the one assumed"
 
 
@@ -40,15 +41,16 @@ def with_other_inputs(
     if join.graph is None:
         return tuple(rows), []
     names: dict[Value, int] = {value: place for place, value in enumerate(join.graph.inputs)}
+    entered = _entered(join.graph)
     readers: dict[int, list[int]] = {}
     for number, row in enumerate(rows):
-        for place in _reads(row, join, names):
+        for place in _reads(row, join, names, entered):
             if place not in inputs.traced and row.total is not None:
                 readers.setdefault(place, []).append(number)
     other = [place for place, numbers in readers.items() if _contradicted(rows, numbers)]
-    if not other:
-        return tuple(rows), _open_questions(rows, join, readers)
     changed = list(rows)
+    if not other:
+        return _open_questions(changed, join, readers, named=inputs.source != EXPORTED)
     for numbers in readers.values():
         for number in numbers:
             if changed[number].diverges:
@@ -58,27 +60,81 @@ def with_other_inputs(
     return tuple(changed), [f"the run had other inputs than the {source}: {told}"]
 
 
-def _open_questions(rows: Sequence[Row], join: Join, readers: dict[int, list[int]]) -> list[str]:
-    """Say where an error may as well be another input than the one assumed."""
+def _open_questions(
+    rows: list[Row], join: Join, readers: dict[int, list[int]], *, named: bool
+) -> tuple[tuple[Row, ...], list[str]]:
+    """Say where an error may as well be another input than the one assumed.
+
+    Args:
+        rows: are changed
+        join: of the method
+        readers: input -> rows that read it
+        named: whether such an error is a divergence all the same: inputs that somebody recorded for
+            this are likelier than examples that a program was exported with
+    """
     assert join.graph is not None
-    return [
-        f"not distinguishable: {rows[numbers[0]].node} computed otherwise, or the run had another"
-        f" {join.graph.inputs[place][1]} than the one assumed; --inputs FILE says which"
-        for place, numbers in sorted(readers.items())
-        if all(rows[number].diverges for number in numbers)
-    ]
+    notes: list[str] = []
+    for place, numbers in sorted(readers.items()):
+        if not all(rows[number].diverges for number in numbers):
+            continue
+        notes.append(
+            f"not distinguishable: {rows[numbers[0]].node} computed otherwise, or the run had"
+            f" another {join.graph.inputs[place][1]} than the one assumed; --inputs FILE says which"
+        )
+        for number in numbers if not named else ():
+            rows[number] = replace(rows[number], diverges=False, note=_EITHER)
+    return tuple(rows), notes
 
 
-def _reads(row: Row, join: Join, names: dict[Value, int]) -> set[int]:
+def _reads(
+    row: Row, join: Join, names: dict[Value, int], entered: Mapping[Value, Value]
+) -> set[int]:
     graph = join.graph
     target = join.targets.get((row.instruction, row.slot))
     if graph is None or target is None or (not row.diverges and row.own is None):
         return set()
     maker = graph.makers.get(target.value)
-    if maker is None or not target.same:
+    if not target.same:
         return set()
-    roots = {graph.root(value) for value in maker[0].reads}
+    read = maker[0].reads if maker is not None else (target.value,)  # a row that a loop is given
+    roots = {_outermost(graph, entered, value) for value in read}
     return {names[root] for root in roots if root in names}
+
+
+def _outermost(graph: FlatGraph, entered: Mapping[Value, Value], value: Value) -> Value:
+    """Return what a value is a view of, or a row of, outside of all branches and loops."""
+    at = graph.root(value)
+    for _ in range(len(value[0])):
+        if at in entered:
+            at = graph.root(entered[at])
+    return at
+
+
+def _entered(graph: FlatGraph) -> dict[Value, Value]:
+    """Return input of a nested graph -> what the node that has it gives it, to begin with."""
+    found: dict[Value, Value] = {}
+    inner = {scope: _inputs(graph, scope) for scope in graph.prefixes if scope}
+    for node in graph.nodes:
+        given = [name for argument in node.node.args for name in argument.values]
+        for number in range(len(node.node.subgraphs)):
+            scope = (*node.scope, inner_name(node.node.name, number))
+            names = inner.get(scope, ())
+            pairs = zip(names, given[len(given) - len(names) :], strict=False)
+            found.update(((scope, name), (node.scope, outer)) for name, outer in pairs)
+    return found
+
+
+def _inputs(graph: FlatGraph, scope: tuple[str, ...]) -> Sequence[str]:
+    """Return the inputs of a nested graph."""
+    within = graph.graph
+    for part in scope:
+        owner, _, number = part.rpartition("/")
+        names = next((node.subgraphs for node in within.nodes if node.name == owner), ())
+        place = int(number)
+        if place >= len(names) or names[place] not in within.subgraphs:
+            return ()
+        within = within.subgraphs[names[place]]
+    return within.inputs
 
 
 def _contradicted(rows: Sequence[Row], numbers: Sequence[int]) -> bool:

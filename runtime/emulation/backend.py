@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -71,6 +71,10 @@ class EmulatedBackend(BackendInterface):
             tracer.log(node.name, last, now, metadata)
             if tracer.logs_values and isinstance(results, torch.Tensor):
                 tracer.log_value(node.name, results.contiguous())
+            elif tracer.logs_values and isinstance(results, (list, tuple)):
+                several = cast("Sequence[Any]", results)
+                if all(isinstance(one, torch.Tensor) for one in several):
+                    tracer.log_value(node.name, [one.contiguous() for one in several])
             last = tracer.start()
 
         results = graph.run(args[:count], made)

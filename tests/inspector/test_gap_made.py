@@ -11,7 +11,7 @@ import pytest
 
 from compiler.emit.delegates import called_module
 from inspector.numerics.analysis import Options, analyse_gap
-from inspector.numerics.inside import AT_BOUNDARY, FUSED, SHARED
+from inspector.numerics.inside import ABSORBED, AT_BOUNDARY, FUSED, SHARED
 from inspector.numerics.join import join_method
 from inspector.numerics.report import Row
 from tests.compiler.control_flow import SAMPLES
