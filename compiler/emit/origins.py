@@ -55,8 +55,8 @@ def note_delegate(
     """
     results: Any = module.original_module.graph.output_node().args[0]
     origins.results[step] = tuple(f"{prefix}{value}" for value in results)
-    given: Any = (module.meta or {}).get("origins")
-    inside: dict[str, tuple[str, ...]] = dict(given or ())
+    meta: dict[str, Any] = module.meta or {}
+    inside: dict[str, tuple[str, ...]] = meta.get("origins") or {}
     origins.inside[step] = {
         str(key): tuple(prefix + name for name in names) for key, names in inside.items()
     }
