@@ -8,9 +8,10 @@ from typing import Any, cast
 
 from inspector.api.torch_bridge import load_torch
 from inspector.numerics.flat_graph import FlatNode, Scope
+from inspector.numerics.grades import ORDER
 from inspector.numerics.inputs import logged_tensor
 from inspector.numerics.inside import AT_BOUNDARY, NO_TENSORS, InsideOutput
-from inspector.numerics.join_facts import ORDER, Join, Target
+from inspector.numerics.join_facts import Join, Target
 from inspector.numerics.measuring import Kept, Measuring, Values, agrees
 from inspector.numerics.metrics import Tolerance
 from inspector.numerics.quanta import Quanta

@@ -11,15 +11,8 @@ from inspector.blocks import Block
 from inspector.delegate_inside import InsideNode, inside_delegate
 from inspector.links import BlockLinks, Grade, Link, link_block
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
-from inspector.numerics.join_facts import (
-    DELEGATE_ID,
-    FLOW,
-    HANDLE,
-    ORDER,
-    Join,
-    Target,
-    delegate_members,
-)
+from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER
+from inspector.numerics.join_facts import Join, Target, delegate_members
 from inspector.numerics.payload_flow import border_values, by_flow, is_as_large, payload_event
 from inspector.numerics.shared_handles import Event, told_apart
 from inspector.session import Session
@@ -83,7 +76,12 @@ def inside_outputs(
         outputs = {target.value for (number, _), target in join.targets.items() if number == step}
         told, shared = told_apart(
             nodes,
-            logged.get(step, ()),
+            [
+                replace(event, grade=ORDER)
+                if step in join.unsure and event.grade != DELEGATE_ID
+                else event
+                for event in logged.get(step, ())
+            ],
             partial(by_flow, join.graph, border=borders.get(step, {})),
             partial(is_as_large, join.graph),
         )

@@ -14,16 +14,8 @@ from collections.abc import Iterator, Mapping
 
 from inspector import record_maps
 from inspector.numerics.flat_graph import FlatNode, Value, is_unread, one_spelling
-from inspector.numerics.join_facts import (
-    FLOW,
-    HANDLE,
-    INSTRUCTION,
-    ORDER,
-    Join,
-    MethodFacts,
-    Target,
-    delegate_members,
-)
+from inspector.numerics.grades import FLOW, HANDLE, INSTRUCTION, ORDER
+from inspector.numerics.join_facts import Join, MethodFacts, Target, delegate_members
 from inspector.numerics.loop_copies import CLONE, loop_copies
 from inspector.numerics.payload_flow import outputs_by_flow
 from inspector.numerics.traced import COPY_INDEX, VIEW, Output, instruction_outputs
@@ -98,7 +90,8 @@ class _Joining:
         if len(self.flat.inputs) == len(self.plan.inputs):
             pairs = zip(self.plan.inputs, self.flat.inputs, strict=True)
             inputs = {index: name for index, (_, name) in pairs}
-        return Join(self.flat, self.targets, reasons, inputs, self.facts.calls)
+        calls, unsure = self.facts.calls, self.facts.unsure
+        return Join(self.flat, self.targets, reasons, inputs, calls, unsure)
 
     # ---- one walk
     def _walk(self) -> None:
@@ -187,7 +180,7 @@ class _Joining:
         places = {node.place for node in nodes}
         others = (
             node
-            for node in self.facts.candidates(step, operator)
+            for node in self.facts.rivals(step, operator)
             if node.place not in places and node.place not in self.surely
         )
         return ORDER if any(self._fits(step, node, certain=True) for node in others) else FLOW
@@ -331,6 +324,7 @@ class _Joining:
                 self._define(output, None)
                 continue
             flow, grade = told
+            grade = ORDER if step in self.facts.unsure and grade != INSTRUCTION else grade
             value = self.facts.innermost(nodes, flow)
             maker = self.flat.makers.get(value)
             name = maker[0].node.name if maker is not None else value[1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
 
 from inspector import record_maps
 from inspector.delegate_owner import ownership
@@ -18,6 +17,9 @@ from inspector.numerics.flat_graph import (
     is_transparent,
     one_spelling,
 )
+from inspector.numerics.flow_members import flow_members
+from inspector.numerics.grades import EXACT
+from inspector.numerics.moved import moves_alike
 from inspector.numerics.traced import KERNEL, Output, instruction_outputs, tensor_of
 from inspector.operands import delegate_output_counts, plan_operands, writes_in_place
 from inspector.session import Session
@@ -25,16 +27,6 @@ from schema.graph import Graph, NodeKind
 from schema.program import instructions
 from schema.program import model as m
 
-INSTRUCTION, HANDLE, DELEGATE_ID = "INSTRUCTION", "DEBUG_HANDLE", "DELEGATE_ID"
-FLOW, ORDER = "FLOW", "ORDER"
-EXACT = (INSTRUCTION, HANDLE, DELEGATE_ID)
-# Arguments that say which elements an operator moves, at their places in its schema.
-_MOVED_BY: Mapping[str, tuple[str, ...]] = {
-    "aten::slice_copy": ("self", "dim", "start", "end", "step"),
-    "aten::select_copy": ("self", "dim", "index"),
-    "aten::permute_copy": ("self", "dims"),
-    "aten::transpose_copy": ("self", "dim0", "dim1"),
-}
 Key = tuple[tuple[int, ...], str]  # handles and operator
 
 
@@ -47,8 +39,7 @@ class Target:
         node: node that makes it, the last one of those the instruction covers
         covers: nodes the instruction covers, in graph order
         handles: their debug handles
-        grade: INSTRUCTION where the compiler recorded the node, DEBUG_HANDLE or DELEGATE_ID where
-            one alone has it, FLOW where only one fits what is read and made, ORDER where several do
+        grade: how that is known, one of ``grades``
         same: whether it is that value itself, not a copy or another view of it
     """
 
@@ -75,6 +66,7 @@ class Join:
         reasons: why the others are unknown
         inputs: value index of each program input -> the recorded input
         calls: delegate call -> the nodes it took, in graph order
+        unsure: calls of which that is not certain
     """
 
     graph: FlatGraph | None
@@ -84,6 +76,7 @@ class Join:
     calls: Mapping[int, tuple[FlatNode, ...]] = field(
         default_factory=dict[int, tuple[FlatNode, ...]]
     )
+    unsure: frozenset[int] = frozenset()
 
 
 class MethodFacts:
@@ -99,6 +92,7 @@ class MethodFacts:
         origins: which nodes the instructions are, where the record says it
         outputs: instruction -> its tensor outputs
         calls: delegate call -> the nodes it took, in graph order
+        unsure: calls of which that is not certain
         delegated: places of those nodes
         mapped: handles that some instruction has
         views: nodes outside of delegates that only rename, copy or reshape
@@ -117,7 +111,7 @@ class MethodFacts:
         self.outputs: dict[int, list[Output]] = {}
         for output in instruction_outputs(session.program, method):
             self.outputs.setdefault(output.instruction, []).append(output)
-        self.calls = _taken(session, graph, method, self.flat, self.plan)
+        self.calls, self.unsure = _taken(session, graph, method, self.flat, self.plan)
         self.delegated = {node.place for nodes in self.calls.values() for node in nodes}
         self.mapped = {handle for own in self.handles.values() for handle in own}
         self._reads: dict[int, list[int]] = {}
@@ -186,6 +180,13 @@ class MethodFacts:
             return sorted((one for one in nodes if one.operator == operator), key=_place)
         return self._unmapped.get(operator, [])
 
+    def rivals(self, step: int, operator: str) -> list[FlatNode]:
+        """Return the candidates, and those that a call may have taken in place of another."""
+        own = set(self.handles.get(step, ()))
+        taken = [node for call in self.unsure for node in self.calls.get(call, ())]
+        more = (node for node in taken if node.node.debug_handle in own)
+        return [*self.candidates(step, operator), *(n for n in more if n.operator == operator)]
+
     def only_one(self, step: int) -> FlatNode | None:
         """Return the only node of an instruction's handles, where it alone has them.
 
@@ -223,20 +224,8 @@ class MethodFacts:
 
     def moves_alike(self, step: int, node: FlatNode) -> bool:
         """Return whether the numbers that say which elements are moved do not contradict a node."""
-        names = _MOVED_BY.get(node.operator)
-        instruction = instructions(self.plan)[step][2].instr_args
-        if names is None or not isinstance(instruction, m.KernelCall):
-            return True
-        for argument in node.node.args:
-            if argument.values or argument.name not in names:
-                continue
-            place = names.index(argument.name)
-            found = _numbers(self.plan, instruction.args, place)
-            wanted = argument.literal
-            wanted = [wanted] if isinstance(wanted, int) else wanted
-            if found and isinstance(wanted, (list, tuple)) and [*cast("Any", wanted)] != found:
-                return False
-        return True
+        call = instructions(self.plan)[step][2].instr_args
+        return not isinstance(call, m.KernelCall) or moves_alike(self.plan, call, node)
 
     def made_by(self, step: int, node: FlatNode) -> tuple[Value, ...]:
         """Return what a node makes, in the order of the outputs of an instruction that it may be.
@@ -308,16 +297,6 @@ def _scope(parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(inner_name(*pair) for pair in zip(parts[::2], map(int, parts[1::2]), strict=True))
 
 
-def _numbers(plan: m.ExecutionPlan, args: Sequence[int], place: int) -> list[int]:
-    """Return the numbers of an argument of a kernel call, none where they are not constant."""
-    index = args[place] if place < len(args) else -1
-    value = plan.values[index].val if 0 <= index < len(plan.values) else None
-    items = value.items if isinstance(value, m.IntList) else ()
-    ints = [value] if isinstance(value, m.Int) else [plan.values[one].val for one in items]
-    found = [one.int_val for one in ints if isinstance(one, m.Int)]
-    return found if len(found) == len(ints) else []
-
-
 def delegate_members(flat: FlatGraph, nodes: tuple[FlatNode, ...]) -> tuple[FlatNode, ...]:
     """Return the nodes of a delegate; of one that is recorded as lowered, those inside it."""
     if len(nodes) != 1 or nodes[0].node.kind is not NodeKind.DELEGATE:
@@ -332,8 +311,8 @@ def delegate_members(flat: FlatGraph, nodes: tuple[FlatNode, ...]) -> tuple[Flat
 
 def _taken(
     session: Session, graph: Graph, method: str, flat: FlatGraph, plan: m.ExecutionPlan
-) -> dict[int, tuple[FlatNode, ...]]:
-    """Return delegate call -> the recorded nodes it took, in graph order."""
+) -> tuple[Mapping[int, tuple[FlatNode, ...]], frozenset[int]]:
+    """Return delegate call -> the recorded nodes it took, and the calls that may be others."""
     recorded = [node for node in flat.nodes if node.node.kind is NodeKind.DELEGATE]
     steps = [
         step
@@ -342,7 +321,13 @@ def _taken(
     ]
     if recorded:
         pairs = zip(steps, recorded, strict=True) if len(steps) == len(recorded) else ()
-        return {step: (node,) for step, node in pairs}
+        return {step: (node,) for step, node in pairs}, frozenset()
+    assert session.record is not None
+    shared = _sharing(session, method, flat, steps)
+    listed = record_maps.taken(session.record, method)
+    told = flow_members(session, method, flat) if shared and not listed else None
+    if told is not None:
+        return told.calls, told.unsure & shared
     own = ownership(session, graph, method)
     by_name: dict[str, FlatNode] = {node.node.name: node for node in flat.nodes if not node.scope}
     found: dict[int, list[FlatNode]] = {step: [] for step in steps}
@@ -353,7 +338,23 @@ def _taken(
         members = found[own.calls[call]]
         if flat_node not in members:
             members.append(flat_node)
-    return {step: tuple(sorted(nodes, key=_place)) for step, nodes in found.items() if nodes}
+    calls = {step: tuple(sorted(nodes, key=_place)) for step, nodes in found.items() if nodes}
+    return calls, frozenset() if listed else shared
+
+
+def _sharing(
+    session: Session, method: str, flat: FlatGraph, steps: Sequence[int]
+) -> frozenset[int]:
+    """Return the calls with a debug handle of which they did not take every node."""
+    assert session.record is not None
+    handles = record_maps.handles(session.record, method)
+    there = Counter(node.node.debug_handle for node in flat.nodes)
+    counts = {step: Counter(handles.get(step, ())) for step in steps}
+    return frozenset(
+        step
+        for step, own in counts.items()
+        if any(there[handle] > count for handle, count in own.items())
+    )
 
 
 def _place(node: FlatNode) -> int:

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from inspector.delegate_inside import InsideNode, inside_delegate
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
-from inspector.numerics.join_facts import FLOW, ORDER, Join
+from inspector.numerics.grades import FLOW, ORDER
+from inspector.numerics.join_facts import Join
 from inspector.numerics.shared_handles import Event, becomes
 from inspector.numerics.traced import instruction_outputs
 from inspector.operands import delegate_output_counts, plan_operands

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from inspector.numerics.grades import ORDER
 from inspector.numerics.metrics import Metrics, metrics_from
 
 INSTRUCTION, INSIDE = "instruction", "inside"
-ORDER = "ORDER"
 BY_REFERENCE, BY_RUN = "reference", "values of the run"
 
 

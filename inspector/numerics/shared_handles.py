@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from inspector.numerics.flat_graph import FlatNode
-from inspector.numerics.join_facts import DELEGATE_ID, ORDER
+from inspector.numerics.grades import DELEGATE_ID, ORDER
 from schema.etdump import DebugTensor
 from schema.scalar_type import numel
 
