@@ -306,7 +306,7 @@ def _moves_alike(node: FlatNode, payload: InsideNode) -> bool:
     offsets, dim, start = facts.get("offsets"), given.get("dim", 0), given.get("start")
     if not isinstance(offsets, (list, tuple)) or not isinstance(dim, int):
         return True
-    begins: list[object] = [*offsets]  # pyright: ignore[reportUnknownArgumentType]
+    begins: list[object] = [*offsets]
     if len(begins) == _PICTURES or not isinstance(start, int) or start < 0:
         return True
     return begins[dim] == start

@@ -45,7 +45,10 @@ def table(folder: Path, distance: str = "L1") -> Any:
     return inspector.calculate_numeric_gap(distance)
 
 
-@pytest.mark.parametrize("name", list(SAMPLES))
+UNRECORDED = ("while_loop_number",)  # a record has no form for its arguments
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLES if name not in UNRECORDED])
 def test_table_has_every_node_of_a_body_that_the_gap_compares(name: str, tmp_path: Path) -> None:
     found = made(SAMPLES[name], tmp_path)
     run(tmp_path / "model.pte", tmp_path, found.runs[:1])
@@ -61,7 +64,7 @@ def test_table_has_every_node_of_a_body_that_the_gap_compares(name: str, tmp_pat
 
 def test_table_of_a_recorded_program_agrees_with_the_gap_of_its_files() -> None:
     frame = table(RECORDED)
-    (compared,) = analyse_gap(load_session([str(RECORDED)])).runs
+    (compared,) = analyse_gap(load_session([str(RECORDED)]), Options(runs=(0,))).runs
     rows = [row for row in compared.rows if row.total is not None]
     assert len(frame) == len(rows) == 5
     wanted = sorted(row.total.l1 for row in rows if row.total is not None)

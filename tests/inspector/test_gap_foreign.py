@@ -51,6 +51,29 @@ class Alone(nn.Module):
         return torch.sin(torch.sin(x) + y)
 
 
+class Cube(nn.Module):
+    """A convolution with as many channels as rows and columns: its layout cannot be guessed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(1, 8, 3, padding=1)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.conv(x.reshape(1, 1, 8, 8))) + y
+
+
+class Norms(nn.Module):
+    """Operators of several results behind those of one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(8)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        first, second = torch.split(self.norm(torch.erf(x)), 4, 1)
+        return torch.cat([second, first], 1) * y
+
+
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
@@ -103,6 +126,8 @@ CASES = [
     (Branches, AllNodesPartitionerDemo, False),
     (Alone, AddMulPartitionerDemo, False),
     (Alone, AllNodesPartitionerDemo, True),
+    (Cube, AllNodesPartitionerDemo, False),
+    (Norms, AllNodesPartitionerDemo, False),
 ]
 
 
