@@ -197,7 +197,9 @@ class ExecutorchProgramManager:
         record.add_executorch_program(self)
         members = {name: found.members for name, found in self._emitted.delegates.items()}
         record.update_verdicts(self.verdicts, members)
-        record.update_origins({name: each.origins for name, each in self._emitted.delegates.items()})
+        record.update_origins(
+            {name: each.origins for name, each in self._emitted.delegates.items()}
+        )
         return record
 
 

@@ -307,7 +307,7 @@ class ETRecord:
             self._set_own(VERDICTS, lambda: encode_verdicts(verdicts, members))
 
     def update_origins(self, origins: Mapping[str, Origins]) -> None:
-        """Set by method which recorded node each instruction is; the stock tool does not read it."""
+        """Set by method which recorded node each instruction is; stock does not read it."""
         self._set_own(ORIGINS, lambda: encode_origins(origins))
 
     def update_recipe(self, recipe: bytes) -> None:
