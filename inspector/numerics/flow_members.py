@@ -7,7 +7,7 @@ that reads the same values, and, of several, the one whose weights have the same
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inspector import record_maps
@@ -27,6 +27,7 @@ from schema.program import model as m
 from schema.scalar_type import numel
 
 _PICTURES = 4
+_LOST = 0.8  # of the nodes that calls list: a walk that tells fewer has lost its way
 _PASSING = ("Copy", "Convert", "StaticTranspose", "StaticReshape", "Clamp")
 _BOUNDED = ("relu", "clamp", "hardtanh", "relu6")
 
@@ -50,7 +51,13 @@ def flow_members(session: Session, method: str, flat: FlatGraph) -> FlowMembers 
     if program is None or record is None or len(flat.inputs) != len(program.plan(method).inputs):
         return None
     walk = _Walk(session, method, flat)
-    return walk.found() if walk.walk() else None
+    if not walk.walk():
+        return None
+    found, handles = walk.found(), record_maps.handles(record, method)
+    listed = {step: len(handles.get(step, ())) for step in record_maps.delegates(record, method)}
+    told = sum(map(len, found.calls.values()))
+    whole = set(listed) <= set(found.calls) and told >= _LOST * sum(listed.values())
+    return found if whole else None
 
 
 class _Walk:
@@ -167,10 +174,11 @@ class _Walk:
         if payload is None or len(payload.inputs) + len(payload.outputs) != len(call.args):
             return False
         split = len(payload.inputs)
-        given = zip(payload.inputs, call.args[:split], strict=True)
+        given = list(zip(payload.inputs, call.args[:split], strict=True))
         local = {name: self._known[index] for name, index in given if index in self._known}
+        held = {name for name, index in given if self._is_held(index)} - set(local)
         for node in inside_delegate(self._session, self._method, call.delegate_index).nodes:
-            self._inside(step, node, local)
+            self._inside(step, node, local, held)
         for name, index in zip(payload.outputs, call.args[split:], strict=True):
             if name in local:
                 self._known[index] = local[name]
@@ -178,11 +186,19 @@ class _Walk:
                 self._known.pop(index, None)
         return True
 
-    def _inside(self, step: int, node: InsideNode, local: dict[str, Value]) -> None:
+    def _is_held(self, index: int) -> bool:
+        """Return whether a value of the plan is a constant of the file."""
+        tensor = tensor_of(self._plan, index)
+        return tensor is not None and tensor.data_buffer_idx > 0 and not tensor.allocation_info
+
+    def _inside(
+        self, step: int, node: InsideNode, local: dict[str, Value], held: Collection[str]
+    ) -> None:
         """Tell which node one of a payload is, and what it makes."""
         makes = [one.value for one in node.values if one.role.startswith("output")]
         given = [one for one in node.values if not one.role.startswith("output")]
-        reads = [one.value.name for one in given if one.constant is None]
+        names = [one.value.name for one in given if one.constant is None]
+        reads = [name for name in names if name not in held]
         known = [local[name] for name in reads if name in local]
         kind = node.node.target
         size = makes[0].tensor if makes else None
@@ -231,7 +247,11 @@ class _Walk:
     ) -> tuple[FlatNode | None, bool]:
         """Return the first node that reads just some values, and whether it is the only one."""
         wanted = Counter(map(self._flat.root, reads))
-        fitting = [node for node in nodes if self._dynamic(node) == wanted]
+        fitting = [
+            node
+            for node in nodes
+            if self._roots(self._in_order(node)) <= wanted <= self._roots(node.reads)
+        ]
         if not fitting:
             return None, True
         if len(fitting) > 1 and constants:
@@ -244,8 +264,8 @@ class _Walk:
     def _in_order(self, node: FlatNode) -> list[Value]:
         return [value for value in node.reads if not self._weights.is_fixed(value)]
 
-    def _dynamic(self, node: FlatNode) -> Counter[Value]:
-        return Counter(self._flat.root(value) for value in self._in_order(node))
+    def _roots(self, values: Iterable[Value]) -> Counter[Value]:
+        return Counter(map(self._flat.root, values))
 
 
 class _Weights:

@@ -28,6 +28,7 @@ _BECOMES: dict[str, tuple[str, ...]] = {
     "ReciprocalSquareRoot": ("rsqrt",),
     "Square": ("pow", "square"),
     "Negate": ("neg",),
+    "Copy": ("clone", "_clone_dim_order", "_to_dim_order_copy", "alias_copy"),
     "Clamp": ("clamp", "relu", "hardtanh"),
     "PReLU": ("_prelu_kernel", "prelu"),
 }
