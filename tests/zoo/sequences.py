@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tests.zoo.vision import give_operators
+
 Made = tuple[nn.Module, tuple[Tensor, ...]]
 
 
@@ -35,6 +37,7 @@ class Field(nn.Module):
 
 def of_transformers(model: str, config: dict[str, Any]) -> nn.Module:
     """Make a network of transformers."""
+    give_operators()  # transformers imports torchvision
     import transformers
 
     family = model

@@ -38,12 +38,18 @@ SymInt sw, SymInt ph, SymInt pw, SymInt dh, SymInt dw, SymInt g, SymInt og, bool
 
 
 @functools.cache
-def torchvision_models() -> ModuleType:
-    """Return torchvision.models, importable also where its operators do not load."""
+def give_operators() -> torch.library.Library:
+    """Register the operators that torchvision's import needs, where they are not there."""
     library = torch.library.Library("torchvision", "FRAGMENT")
     for schema in filter(None, _OPERATORS.splitlines()):
         if not hasattr(torch.ops.torchvision, schema.partition("(")[0]):
             library.define(schema)
+    return library
+
+
+def torchvision_models() -> ModuleType:
+    """Return torchvision.models, importable also where its operators do not load."""
+    give_operators()
     import torchvision.models
 
     return torchvision.models
@@ -78,7 +84,7 @@ def segmentation(name: str) -> Made:
 
 def of_timm(name: str, size: int, **options: Any) -> Made:
     """Make a network of timm."""
-    torchvision_models()  # timm imports torchvision
+    give_operators()  # timm imports torchvision
     import timm
 
     return timm.create_model(name, pretrained=False, **options), picture(size)
