@@ -61,8 +61,7 @@ loaded = _load_bundled_program_from_buffer(bytes(data))
 module = _load_for_executorch_from_bundled_program(loaded)
 numbers["verified"] = []
 for case, inputs in enumerate(cases):
-    module.load_bundled_input(loaded, "forward", case)
-    outputs = module.plan_execute("forward") or module.run_method("forward", inputs)
+    outputs = module.run_method("forward", inputs)
     torch.testing.assert_close(outputs[0], model(*inputs))
     numbers["verified"].append(float(outputs[0].sum()))
 

@@ -4,7 +4,6 @@ import copy
 import io
 import json
 import tempfile
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import torch
@@ -79,8 +78,7 @@ inspector = Inspector(
     target_time_scale=TimeScale.MS,
 )
 shown = io.StringIO()
-with redirect_stdout(shown):
-    inspector.print_data_tabular(include_delegate_debug_data=True, include_units=True)
+inspector.print_data_tabular(shown, include_delegate_debug_data=True, include_units=True)
 assert "native_call_cumsum.out" in shown.getvalue()
 names = set()
 for block in inspector.event_blocks:
