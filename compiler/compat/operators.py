@@ -102,3 +102,9 @@ def extract_out_arguments(schema: Any, keyword_args: Mapping[str, T]) -> Any:  #
     named = [argument.name for argument in schema.arguments if argument.is_out] or ["out"]
     found = [(name, keyword_args[name]) for name in named if name in keyword_args]
     return found[0] if len(found) == 1 else found
+
+
+def format_target_name(target_name: str) -> str:
+    """Return an operator's name without its namespace: `add.Tensor` of `aten.add.Tensor`."""
+    namespace, _, rest = target_name.partition(".")
+    return rest if "." in rest else f"{namespace}.{rest}" if rest else namespace

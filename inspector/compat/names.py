@@ -300,6 +300,11 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "compiler.compat.programs",
         "validation_disabled",
     ),
+    (
+        "executorch.exir.backend.canonical_partitioners.config_partitioner",
+        "compiler.compat.operators",
+        "format_target_name",
+    ),
     ("executorch.exir.backend.utils", "compiler.compat.graphs", "is_identical_graph"),
     (
         "executorch.exir.common",

@@ -209,6 +209,12 @@ def test_schema_helpers_agree_with_torch() -> None:
         operators.unwrap_op_overload("add")
 
 
+def test_names_lose_their_namespace_alone() -> None:
+    given = ("aten.add.Tensor", "add.Tensor", "add", "quantized_decomposed.add.out")
+    short = ["add.Tensor", "add.Tensor", "add", "add.out"]
+    assert [operators.format_target_name(name) for name in given] == short
+
+
 def test_verifier_takes_programs_and_graphs_and_refuses_others() -> None:
     verifier = verifying.EXIREdgeDialectVerifier()
     program = _edge().exported_program()
