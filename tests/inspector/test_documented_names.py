@@ -42,8 +42,10 @@ def test_every_documented_name_exists_in_the_wheel() -> None:
         f"for module, name in {now!r}:",
         "    try:",
         "        getattr(importlib.import_module(module), name)",
-        "    except (ImportError, AttributeError):",
-        "        missing.append((module, name))",
+        "    except (ImportError, AttributeError) as error:",
+        "        package = (getattr(error, 'name', None) or 'executorch').partition('.')[0]",
+        "        if package == 'executorch' or isinstance(error, AttributeError):",
+        "            missing.append((module, name))",  # others ask for a package not installed here
         "print(missing)",
     ]
     found = subprocess.run(
