@@ -30,13 +30,11 @@ class EdgeOp:
         namespace: as written into files, such as ``aten`` or ``dim_order_ops``
     """
 
+    namespace: str
+
     def __init__(self, op: Any) -> None:  # noqa: ANN401 - an operator overload of torch
-        namespace, name = op._schema.name.split("::")
         self.op = op
-        self.namespace = _WRITTEN.get(namespace, namespace)
         self.__module__ = _PRINTED_MODULE
-        self.__name__ = f"{self.namespace}.{name}.{op._overloadname}"
-        self.__qualname__ = self.__name__
 
     @functools.cached_property
     def _schema(self) -> EdgeSchema:
@@ -51,9 +49,19 @@ class EdgeOp:
 
         Raises: AttributeError if it has no such attribute
         """
+        if name in ("namespace", "__name__", "__qualname__"):
+            vars(self).update(self._names())
+            return vars(self)[name]
         if name == "op" or name.startswith("__"):  # not made yet, or a question of copy and pickle
             raise AttributeError(name)
         return getattr(self.op, name)
+
+    def _names(self) -> dict[str, str]:
+        """Return what the operator is called; Dynamo cannot trace that, so `__init__` does not."""
+        below, name = str(self.op._schema.name).split("::")
+        namespace = _WRITTEN.get(below, below)
+        whole = f"{namespace}.{name}.{self.op._overloadname}"
+        return {"namespace": namespace, "__name__": whole, "__qualname__": whole}
 
     def to_out_variant(self) -> Any:  # noqa: ANN401 - an operator overload of torch
         """Return torch's overload that writes into given memory.

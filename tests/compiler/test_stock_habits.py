@@ -204,3 +204,24 @@ def test_attributes_that_programs_for_executorch_read() -> None:
     counts = found.instruction_id_to_num_outs_map["forward"]
     assert counts == dict.fromkeys(made.delegate_map["forward"], 1) != {}
     assert made._tensor_data == {}
+
+
+class InEdgeOperators(nn.Module):
+    """Calls operators of the edge dialect itself."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        summed = ops.edge.aten.add.Tensor(x, x, alpha=2)
+        viewed = ops.edge.aten.view_copy.default(summed, [3, 2])
+        values, _ = ops.edge.aten.max.dim(viewed, 1)
+        return ops.edge.aten._softmax.default(values, 0, False) - 1
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
+@pytest.mark.parametrize("strict", [True, False])
+def test_module_that_calls_edge_operators_is_exported(strict: bool) -> None:
+    x = torch.randn(2, 3, generator=torch.Generator().manual_seed(0))
+    manager = to_edge(export(InEdgeOperators(), (x,), strict=strict))
+    wanted = torch.softmax((x * 3).view(3, 2).max(1).values, 0) - 1
+    torch.testing.assert_close(InEdgeOperators()(x), wanted)
+    method = Runtime().load_program(manager.to_executorch().buffer).load_method("forward")
+    torch.testing.assert_close(method.execute([x])[0], wanted)
