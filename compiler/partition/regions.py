@@ -38,7 +38,7 @@ def regions(
     Each node is given a depth: how often a path from the inputs changes between labelled and
     other nodes, or from one label to another. Depths never fall along an edge, so equally deep
     nodes of a label can be joined; joined are those that read each other or the same value.
-    What only feeds deeper nodes of its label is moved down to them first.
+    What only feeds deeper nodes is moved down to them first.
 
     Args:
         graph: in topological order
@@ -65,7 +65,7 @@ def regions(
     }
     cut = {(keys[a], keys[b]) for a, b in cuts if a in keys and b in keys}
     others = {key: [s for s in read[key] if s != key] for key in order}
-    depth = _depths(order, others, classes, cut)
+    depth = _depths(order, others, lambda a, b: classes[a] != classes[b] or (a, b) in cut)
     joint = _Joint({key: (classes[key], depth[key]) for key in order if classes[key]})
     for key in order:
         joint.join([key, *others[key]])
@@ -83,12 +83,8 @@ def sources(node: Node) -> Iterable[Node]:
 def _depths(
     order: Sequence[Hashable],
     read: Mapping[Hashable, Sequence[Hashable]],
-    classes: Mapping[Hashable, int],
-    cut: Collection[tuple[Hashable, Hashable]],
+    parts: Callable[[Hashable, Hashable], bool],
 ) -> dict[Hashable, int]:
-    def parts(source: Hashable, reader: Hashable) -> bool:
-        return classes[source] != classes[reader] or (source, reader) in cut
-
     readers: dict[Hashable, list[Hashable]] = {key: [] for key in order}
     depth: dict[Hashable, int] = {}
     for key in order:
@@ -97,11 +93,9 @@ def _depths(
         above = (depth[s] + parts(s, key) for s in read[key])
         depth[key] = max(above, default=0)
     for key in reversed(order):
-        below = [(depth[r] - parts(key, r), parts(key, r)) for r in readers[key]]
-        most = min(below, default=(0, True))
-        # A labelled node that would meet no reader of its label down there stays with its source.
-        if not classes[key] or not most[1]:
-            depth[key] = max(depth[key], most[0])
+        below = [depth[r] - parts(key, r) for r in readers[key]]
+        if below:
+            depth[key] = max(depth[key], min(below))
     return depth
 
 

@@ -144,28 +144,6 @@ def test_producer_of_a_later_region_is_joined_with_it() -> None:
     ] == [3]
 
 
-@pytest.mark.parametrize("steps", [1, 3, 12])
-@pytest.mark.parametrize("between", [1, 2])
-def test_parts_that_later_steps_read_stay_with_what_they_are_cut_of(
-    steps: int, between: int
-) -> None:
-    """A recurrent layer: parts of one value, something unsupported, and a step that reads it."""
-    edges: list[tuple[int, ...]] = [(), (0,)]
-    kinds = [YES, NO]
-    state = 1
-    for _ in range(steps):
-        edges.append((0,))
-        kinds.append(YES)
-        for _ in range(between):
-            edges.append((len(edges) - 1,))
-            kinds.append(NO)
-        edges += [(len(edges) - 1, state), (len(edges),)]
-        kinds += [YES, NO]
-        state = len(edges) - 1
-    found = regions(graph_of(edges, kinds).graph, lambda n: 0 if n.target is YES else None)
-    assert sorted(map(len, found)) == sorted([1 + steps, *[1] * steps])
-
-
 def test_diamond_around_an_unsupported_node_is_split() -> None:
     module = graph_of([(), (0,), (0,), (1, 2)], [YES, NO, YES, YES])
     found = CapabilityBasedPartitioner(module, Only(YES), True).propose_partitions()
