@@ -31,6 +31,8 @@ def lower_call(outer: GraphLowering, node: torch.fx.Node, args: Any) -> Any:  # 
     name = _name_of(outer, module)
     given = [_as_made_for(outer, outer.node_of(leaf), want) for leaf, want in _pairs(module, args)]
     home = outer.graph.create_node("get_attr", name, name=name)
+    # Backends read the handle of every node that is neither an input nor the output.
+    home.meta["debug_handle"] = outer.current["debug_handle"]
     call = outer.call(node.target, (home, *given), {}, node.meta["val"])
     call.meta["composed"] = True
     if isinstance(node.meta["val"], torch.Tensor):

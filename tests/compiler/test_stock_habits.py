@@ -65,7 +65,7 @@ def test_lowered_module_with_nested_inputs_inside_another(name: str, strict: boo
     program = manager.exported_program()
     torch.testing.assert_close(program.module()(*inputs), wanted)
     (call,) = [found for _, _, found in get_lowered_submodules(program.graph_module)]
-    assert call.meta["debug_handle"] > 0
+    assert call.meta["debug_handle"] == call.args[0].meta["debug_handle"] > 0
     method = Runtime().load_program(manager.to_executorch().buffer).load_method("forward")
     torch.testing.assert_close(method.execute(pytree.tree_leaves(inputs))[0], wanted)
 
