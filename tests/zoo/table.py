@@ -43,14 +43,17 @@ _TITLES = (
 def write_page(results: Path, page: Path) -> list[str]:
     """Write the page; return what is wrong with any model."""
     rows, wrong = [], []
+    left = [name for name in MODELS if not (results / name / "ours.json").exists()]
     for name in MODELS:
         found = read(results / name)
-        rows.append(row(name, found))
-        wrong += [f"{name}: {line}" for line in problems(found)]
+        if name not in left:
+            rows.append(row(name, found))
+            wrong += [f"{name}: {line}" for line in problems(found)]
     lines = [_TITLES, ["---"] * len(_TITLES), *rows]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     listed = "\n".join(f"- {line}" for line in wrong) or "Nothing."
-    page.write_text(f"{HEAD}{table}\n\n## What is wrong\n\n{listed}\n", "utf-8")
+    missing = f"Not measured yet: {', '.join(left)}.\n\n" if left else ""
+    page.write_text(f"{HEAD}{table}\n\n{missing}## What is wrong\n\n{listed}\n", "utf-8")
     return wrong
 
 
@@ -140,6 +143,4 @@ def problems(found: dict[str, Any]) -> list[str]:
             lines.append(f"{what}: {one['error']}")
         elif not one.get("native", 0) <= 1e-4:
             lines.append(f"{way}: native is {one['native']:.1e} from the stock runtime")
-    if not found["ours"]:
-        lines.append("not measured")
     return lines
