@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from compiler.backends.xnnpack.facts import is_tensor, op_of, shape_of
+from compiler.backends.xnnpack.facts import is_tensor, op_of, shape_of, unknown_sizes
+from compiler.backends.xnnpack.quantised import is_dequantise
 from compiler.delegate.copies import copied_graph
 from compiler.untyped import aten, expression_of, simplified
 
@@ -32,6 +33,9 @@ def views_around(node: Node) -> tuple[Node, Node] | None:
         return None
     given: Any = rows.args[0]
     if not all(map(is_tensor, (given, rows, node, back))):
+        return None
+    # Views of plain numbers with known sizes are written as they are: each value can be compared.
+    if not is_dequantise(given) and not unknown_sizes(shape_of(back)):
         return None
     before, made = shape_of(given), (*shape_of(given)[:-1], shape_of(node)[-1])
     kept = len(shape_of(rows)) == 2 and _same(before[-1:], shape_of(rows)[-1:])
