@@ -21,12 +21,12 @@ from tests.compiler.stock import Stock
 
 
 class Layers(torch.nn.Module):
-    """Two linear layers, inputs of 64 as groups of 32 and 64 divide it."""
+    """Two linear layers with 64 inputs, which groups of 32 and 64 divide."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.first = torch.nn.Linear(64, 32)
-        self.second = torch.nn.Linear(32, 16, bias=False)
+        self.first = torch.nn.Linear(64, 64)
+        self.second = torch.nn.Linear(64, 16, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.second(torch.relu(self.first(x)))
