@@ -224,6 +224,17 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "NodeMetadata PassResult ProxyValue",
     ),
     ("executorch.exir.pass_manager", "compiler", "ExportedProgramPassManager PassManager"),
+    ("executorch.exir.passes", "compiler.compat.backend_dialect", "EdgeToBackendOpsPass"),
+    (
+        "executorch.exir.passes.replace_edge_with_backend_pass",
+        "compiler.compat.backend_dialect",
+        "EdgeToBackendOpsPass",
+    ),
+    (
+        "executorch.exir.passes._quant_patterns_and_replacements",
+        "compiler.compat.backend_dialect",
+        "_trace_and_lower_to_edge_ops=trace_and_lower_to_edge_ops",
+    ),
     (
         "executorch.exir.passes",
         "compiler",

@@ -79,7 +79,7 @@ def test_failure_leaves_the_worker_as_it_was(studio: Studio, tmp_path: Path) -> 
     missing.write_text("class Other: pass\n")
     cases = [
         (_by(f"{broken}:Mine"), f"{broken}:2: ModuleNotFoundError: No module named"),
-        (_by(f"{missing}:Mine"), f"{missing} has no class 'Mine'"),
+        (_by(f"{missing}:Mine"), f"{missing} does not define 'Mine'"),
         (_by(f"{missing}:Other"), "is no partitioner: it has no method partition"),
         (_by(f"{tmp_path / 'gone.py'}:Mine"), "gone.py is not there"),
         (_by(f"{PARTITIONERS}:Raising"), "RuntimeError: no idea"),

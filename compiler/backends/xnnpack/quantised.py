@@ -128,8 +128,7 @@ def require_normal_numbers(node: Node, facts: Facts) -> None:
     """Refuse scales that are zero, subnormal, infinite or NaN, and zero points that do not fit.
 
     No kernel loads them, so such a program is an error of whoever quantized it. Nodes whose numbers
-    are chosen at run time pass. The error reads as that of the stock compiler, whose users look
-    for it.
+    are chosen at run time pass.
 
     Args:
         node: it quantizes to, or dequantizes from, int8
@@ -141,22 +140,21 @@ def require_normal_numbers(node: Node, facts: Facts) -> None:
     if first is None:
         return
     scale, zero = (_known(given, facts) for given in node.args[first : first + 2])
-    head = f"Invalid quantization scale or zero point for {node.name}: "
     if scale is not None:
         wide = _listed(scale).float()
         place = _first(~wide.isfinite() | ((wide >= 0) & (wide < _TINY)))
         if place is not None:
             raise ValueError(
-                f"{head}Scales must be finite and normal, however found scale value: "
-                f"{float(wide[place])} in scale tensor at index: {place}"
+                f"{node.name}: expected a finite, normal quantization scale, found"
+                f" {float(wide[place])} at index {place}"
             )
     if zero is not None:
         whole = _listed(zero)
         place = _first((whole < _BYTE[0]) | (whole > _BYTE[-1]))
         if place is not None:
             raise ValueError(
-                f"{head}Found invalid zeropoint {int(whole[place])} in zero point tensor at index: "
-                f"{place}"
+                f"{node.name}: expected a zero point from {_BYTE[0]} to {_BYTE[-1]}, found"
+                f" {int(whole[place])} at index {place}"
             )
 
 
