@@ -75,10 +75,10 @@ def test_compile_in_text_names_files_and_stages_and_prints_only_what_the_code_pr
     [
         (["--min-nodes", "2"], "rules for partitioners need a --partitioner"),
         (["--min-nodes", "0"], "expected a whole number from 1"),
-        (["--per-tensor"], "options about quantisation need --quantize MODE"),
+        (["--per-tensor"], "options about quantization need --quantize MODE"),
         (["--quantize", "static", "--quantize-op", "aten.mm"], "'aten.mm' is no NAME=MODE"),
         (["--timeout", "soon"], "expected seconds"),
-        (["--memory-planner", "best"], "no memory planner 'best'; there is naive"),
+        (["--memory-planner", "best"], "unknown memory planner 'best'; available: naive"),
         (["--partitioner", "nobody"], "no partitioner 'nobody'"),
         (
             ["--partitioner", "xnnpack", "--deny-dtype", "f32"],

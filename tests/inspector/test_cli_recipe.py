@@ -137,13 +137,13 @@ def test_script_of_every_change_makes_the_same_program(
         (("--move-up", "other"), "no partitioner 'other' to move up; there is none"),
         (("--precision-op", "aten.sin"), "'aten.sin' is no NAME=TYPE; a type is one of float16"),
         (("--precision-node", "a=int8"), "'a=int8' is no NAME=TYPE"),
-        (("--pass", "nonsense"), "no pass 'nonsense'; there is constant_folding, "),
+        (("--pass", "nonsense"), "unknown pass 'nonsense'; available: constant_folding, "),
         (("--backend-config", "alignment"), "'alignment' is no NAME=VALUE of the backend config"),
         (("--backend-config", "passes=1"), "'passes=1' is no NAME=VALUE of the backend config"),
         (("--backend-config", "joint_arena=1"), "'joint_arena=1': expected true or false"),
         (("--backend-config", "alignment=x"), "'alignment=x': expected a whole number of bytes"),
         (("--deny-rule", "AddConfig"), "rules for partitioners need a --partitioner"),
-        (("--quantize-node", "linear"), "options about quantisation need --quantize MODE"),
+        (("--quantize-node", "linear"), "options about quantization need --quantize MODE"),
     ],
 )
 def test_change_without_meaning_is_one_sentence(
