@@ -63,7 +63,8 @@ def _program(
     yield Content(name, program_json(program, numbers, edge=edge))
     yield Content(name + _STATE, saved.bytes_of(program.state_dict))
     yield Content(name + _CONSTANTS, saved.bytes_of(program.constants))
-    yield Content(name + _INPUTS, torch_save(plain_containers(program.example_inputs)))
+    inputs = program.example_inputs  # none of a program that was delegated: stock reads no bytes
+    yield Content(name + _INPUTS, b"" if inputs is None else torch_save(plain_containers(inputs)))
 
 
 def _is_edge(program: ExportedProgram) -> bool:

@@ -27,13 +27,12 @@ from compiler import (
     to_edge_transform_and_lower,
 )
 from compiler.backends.demo import BackendWithCompilerDemo
-from inspector.compat.names import places
+from inspector.compat.porting.port import port_source
 from schema import etrecord
 from tests.compiler.delegation import ByNode, edge, exported, payloads
 from tests.compiler.stock import Stock
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
-_IMPORT = re.compile(r"^from (executorch[\w.]*) import \(?", re.MULTILINE)
 
 
 def _ask(stock: Stock, verb: str, **arguments: Path) -> Any:
@@ -73,12 +72,11 @@ PROGRAMS: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]] = {
 
 def _wheel_module(name: str, known: dict[str, Any]) -> Any:
     """Run a file of the wheel with nothing but its import lines changed as the table says."""
-    table = {stock: place.module for (stock, _), place in places().items()}
     spec = importlib.util.find_spec("executorch")
     assert spec is not None
     assert spec.submodule_search_locations is not None
     file = Path(next(iter(spec.submodule_search_locations))) / "exir/backend/test" / f"{name}.py"
-    text = _IMPORT.sub(lambda m: m[0].replace(m[1], table[m[1]]), file.read_text())
+    text = port_source(file.read_text()).text
     assert "executorch.exir" not in re.sub(r'""".*?"""', "", text, flags=re.DOTALL)
     module = types.ModuleType(f"of_the_wheel_{name}")
     sys.modules[module.__name__] = module
