@@ -268,8 +268,8 @@ def test_partitioners_of_the_table_can_be_made_by_both_names() -> None:
         ("demo-all:colour=red", "does not take these options"),
         ("xnnpack:configs=3", "does not take these options"),
         ("demo-all:colour", "expected option=value"),
-        ("none.py:Mine", "none.py is not there"),
-        (f"{SOURCES}:Mine", "has no class 'Mine'"),
+        ("none.py:Mine", "none.py: file not found"),
+        (f"{SOURCES}:Mine", "does not define 'Mine'"),
         (f"{SOURCES}:Net", "is no partitioner"),
     ],
 )
