@@ -85,7 +85,7 @@ def test_failure_leaves_the_worker_as_it_was(studio: Studio, tmp_path: Path) -> 
         (_by(f"{PARTITIONERS}:Raising"), "RuntimeError: no idea"),
         (_by(f"{PARTITIONERS}:Leaving"), "the code called sys.exit(3)"),
         (_by("xnnpac"), "no partitioner 'xnnpac'; did you mean xnnpack?"),
-        (replace(GOOD, memory_planner="best"), "no memory planner 'best'"),
+        (replace(GOOD, memory_planner="best"), "unknown memory planner 'best'"),
     ]
     for job, words in cases:
         with pytest.raises(StudioError) as caught:
