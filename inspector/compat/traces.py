@@ -20,17 +20,7 @@ from inspector.api.trace_events import Clock, TimeConverter
 from inspector.session import LoadedFile
 from schema.etdump import DebugTensor, DebugValue, ETDump, ValueType, build
 from schema.etdump.events import AnyEvent, DebugEvent, ProfileEvent
-
-_TYPES = {
-    "Null": ValueType.NULL,
-    "Int": ValueType.INT,
-    "Bool": ValueType.BOOL,
-    "Float": ValueType.FLOAT,
-    "Double": ValueType.DOUBLE,
-    "Tensor": ValueType.TENSOR,
-    "TensorList": ValueType.TENSOR_LIST,
-    "String": ValueType.STRING,
-}
+from schema.etdump.from_json import VALUE_TYPES
 
 
 @dataclass(frozen=True, order=True)
@@ -148,7 +138,7 @@ def _delegate(event: Any) -> tuple[int, str | None]:  # noqa: ANN401
 
 
 def _value(entry: Any) -> DebugValue:  # noqa: ANN401
-    kind = _TYPES[getattr(entry.val, "value", entry.val)]
+    kind = VALUE_TYPES[getattr(entry.val, "value", entry.val)]
     listed = entry.tensor_list.tensors if kind is ValueType.TENSOR_LIST else None
     return DebugValue(
         type=kind,
