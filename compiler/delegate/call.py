@@ -17,6 +17,7 @@ from compiler.untyped import HigherOrderOperator, native
 NAME = "executorch_call_delegate"
 _keys: Any = native.DispatchKey
 _proxies: Any = proxies
+_operators: Any = torch._ops
 _functional: Any = cast("Any", higher_order)
 
 
@@ -32,7 +33,17 @@ class CallDelegate(HigherOrderOperator):
         return whole.__call__(lowered_module, *args)
 
 
-executorch_call_delegate: Any = CallDelegate()
+def _made() -> CallDelegate:
+    """Return ours; whoever loaded the stock package before keeps its operator of the same name."""
+    named: dict[str, Any] = _operators._higher_order_ops
+    before = named.get(NAME)
+    ours = CallDelegate()
+    if before is not None:
+        named[NAME] = before
+    return ours
+
+
+executorch_call_delegate: Any = _made()
 
 
 def is_lowered_module(value: object) -> bool:

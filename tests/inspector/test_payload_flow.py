@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.numerics.flat_graph import FlatGraph, FlatNode
+from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.payload_flow import by_flow
 from inspector.numerics.shared_handles import Event, becomes
 from schema.graph import Graph, GraphNode, NodeKind
@@ -55,7 +56,7 @@ def payload(graph: FlatGraph, made: random.Random) -> list[Event]:
         Event(
             node.node.name,
             (),
-            True,
+            ORDER,
             (),
             KINDS[node.operator][0],
             tuple(f"p_{name}" for _, name in node.reads),
@@ -77,13 +78,14 @@ def test_every_node_is_told_in_whatever_order_the_payload_has_them(
     assert {name: event.name for name, event in found.items()} == {
         node.node.name: node.node.name for node in graph.nodes
     }
-    assert all(event.nodes == (name,) and event.inferred for name, event in found.items())
+    assert all(event.nodes == (name,) for name, event in found.items())
+    assert {event.grade for event in found.values()} <= {FLOW, ORDER}
 
 
 def test_kind_of_which_the_payload_has_more_is_left_out() -> None:
     graph = program(random.Random(4), 6, 3)
     events = payload(graph, random.Random(5))
-    more = Event("bias", (), True, (), events[0].kind, ("p_in0",), ("p_more",))
+    more = Event("bias", (), ORDER, (), events[0].kind, ("p_in0",), ("p_more",))
     border = {f"p_in{number}": ((), f"in{number}") for number in range(3)}
     found = by_flow(graph, graph.nodes, [*events, more], border)
     left = {node.node.name for node in graph.nodes if becomes(node.operator, more.kind)}
@@ -96,7 +98,7 @@ def test_fused_activation_is_no_proof_against_its_readers(fused: bool) -> None:
     graph = program(random.Random(6), 6, 3)
     events = payload(graph, random.Random(7))
     wrong = [
-        Event(e.name, (), True, (), e.kind, e.reads, e.makes, fused=fused and not at)
+        Event(e.name, (), ORDER, (), e.kind, e.reads, e.makes, fused=fused and not at)
         for at, e in enumerate(events)
     ]
     border = {f"p_in{number}": ((), f"in{number}") for number in range(3)}
