@@ -1,4 +1,4 @@
-"""Partitions of what a backend can do: the largest connected sets that form no cycle."""
+"""Partitions of what a backend can do: the fewest sets that form no cycle."""
 
 from __future__ import annotations
 

@@ -35,10 +35,11 @@ def regions(
 ) -> list[list[Node]]:
     """Return sets of equally labelled calls that can be contracted all at once.
 
-    Each node is given a depth: how often a path from the inputs changes between labelled and
-    other nodes, or from one label to another. Depths never fall along an edge, so equally deep
-    nodes of a label can be joined; joined are those that read each other or the same value.
-    What only feeds deeper nodes is moved down to them first.
+    Each node is given a depth: how often a path from the inputs leaves a label. Depths never fall
+    along an edge and rise where a label is left, so all equally deep nodes of a label are one
+    region, whether or not they read each other. With one label and no cuts there cannot be fewer
+    regions: the deepest path alone needs that many. What only feeds deeper nodes is moved down to
+    them first.
 
     Args:
         graph: in topological order
@@ -65,14 +66,14 @@ def regions(
     }
     cut = {(keys[a], keys[b]) for a, b in cuts if a in keys and b in keys}
     others = {key: [s for s in read[key] if s != key] for key in order}
-    depth = _depths(order, others, lambda a, b: classes[a] != classes[b] or (a, b) in cut)
-    joint = _Joint({key: (classes[key], depth[key]) for key in order if classes[key]})
+    depth = _depths(
+        order, others, lambda a, b: classes[a] > 0 and (classes[a] != classes[b] or (a, b) in cut)
+    )
+    found: dict[tuple[int, int], list[Hashable]] = {}
     for key in order:
-        joint.join([key, *others[key]])
-    for node in graph.nodes:
-        joint.join([keys[user] for user in node.users if user in keys])
-    found = joint.groups()
-    return [_with_results(_in_order(nodes, members, group)) for group in found]
+        if classes[key]:
+            found.setdefault((classes[key], depth[key]), []).append(key)
+    return [_with_results(_in_order(nodes, members, group)) for group in found.values()]
 
 
 def sources(node: Node) -> Iterable[Node]:
@@ -97,35 +98,6 @@ def _depths(
         if below:
             depth[key] = max(depth[key], min(below))
     return depth
-
-
-class _Joint:
-    """Keys of the same kind, joined step by step."""
-
-    def __init__(self, kinds: Mapping[Hashable, Hashable]) -> None:
-        self._kinds = kinds
-        self._parent: dict[Hashable, Hashable] = {key: key for key in kinds}
-
-    def join(self, keys: Sequence[Hashable]) -> None:
-        """Join those of the same kind."""
-        first: dict[Hashable, Hashable] = {}
-        for key in keys:
-            kind = self._kinds.get(key)
-            if kind is not None:
-                self._parent[self._root(key)] = self._root(first.setdefault(kind, key))
-
-    def groups(self) -> list[list[Hashable]]:
-        """Return the joined keys in the order they were given."""
-        found: dict[Hashable, list[Hashable]] = {}
-        for key in self._parent:
-            found.setdefault(self._root(key), []).append(key)
-        return list(found.values())
-
-    def _root(self, key: Hashable) -> Hashable:
-        while self._parent[key] != key:
-            self._parent[key] = self._parent[self._parent[key]]
-            key = self._parent[key]
-        return key
 
 
 def _in_order(

@@ -105,7 +105,10 @@ def joined(etrecord: str, trace: str = "") -> dict[str, Any]:
 
 
 def lowered(exported: str, program: str = "") -> dict[str, Any]:
-    """Return which operators the stock XNNPACK partitioner leaves; the program goes to a file."""
+    """Return how often the stock XNNPACK partitioner calls what, and the delegate.
+
+    The program goes to a file.
+    """
     import collections
     import warnings
 
@@ -126,7 +129,8 @@ def lowered(exported: str, program: str = "") -> dict[str, Any]:
     if program:
         with open(program, "wb") as stream:
             stream.write(edge.to_executorch().buffer)
-    return {"left": collections.Counter(names)}
+    delegates = sum(getattr(t, "__name__", "") == "executorch_call_delegate" for t in targets)
+    return {"left": collections.Counter(names), "delegates": delegates}
 
 
 VERBS = {

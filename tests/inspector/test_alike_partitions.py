@@ -40,7 +40,7 @@ def recurrent(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Made]:
     torch.manual_seed(3)
-    sample = Sample(lambda: Layers(request.param).eval(), (torch.randn(2, 3, 6),))
+    sample = Sample(lambda: Layers(request.param).eval(), (torch.randn(2, 11, 6),))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield made(sample, tmp_path_factory.mktemp("alike"), delegated=True)
