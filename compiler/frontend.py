@@ -7,6 +7,7 @@ import inspect
 import linecache
 import os
 import re
+import sys
 import sysconfig
 import traceback
 import warnings
@@ -78,6 +79,8 @@ def export(
         found = type(args).__name__
         raise ExportError(f"expected a tuple of example inputs, found {found}; give (x,) for one")
     _warn_of_training(module)
+    if dynamic_shapes is not None:
+        forget_traces()
     run: Any = torch.export.export
     try:
         with warnings.catch_warnings():  # torch copies a class of its own that it has deprecated
@@ -92,6 +95,18 @@ def export(
             )
     except Exception as error:
         raise _explained(module, error) from error
+
+
+def forget_traces() -> None:
+    """Let torch forget the branches and loops it has traced before, before sizes are symbolic.
+
+    torch 2.13 looks for a former trace of a ``torch.cond`` that fits, and compares the sizes that
+    it had with the symbolic ones, which makes them that number: after two exports of a module with
+    other sizes, an export with a dynamic one failed or was static.
+    """
+    tracer: Any = sys.modules.get("torch._dynamo")
+    if tracer is not None:
+        tracer.reset()
 
 
 def _with_method(mod: Any) -> Any:  # noqa: ANN401 - whatever the user gave

@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from compiler.calibration import CalibrationError, Progress, calibrate, require_observed
 from compiler.errors import CompileError
+from compiler.frontend import forget_traces
 from compiler.named import UnknownNameError, make_named, object_in_file, parse_named
 from compiler.quiet import import_quietly
 
@@ -195,6 +196,7 @@ def _exported(
     program: ExportedProgram, converted: torch.nn.Module, inputs: tuple[Any, ...]
 ) -> ExportedProgram:
     shapes = _shapes(program)
+    forget_traces()
     try:
         return torch.export.export(converted, inputs, dynamic_shapes=shapes)
     except Exception as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from compiler.frontend import export
+from compiler.frontend import export, forget_traces
 from compiler.session.recipe import GraphEdit, QuantizationRecipe
 
 
@@ -49,6 +49,7 @@ def _traced(model: torch.nn.Module, recipe: QuantizationRecipe, inputs: tuple[An
         shapes = tuple({0: batch} if isinstance(t, torch.Tensor) else None for t in inputs)
     if recipe.is_qat:  # what is to be trained is traced in training mode
         model = copy.deepcopy(model).train()
+        forget_traces()
         return torch.export.export(model, inputs, dynamic_shapes=shapes, strict=True).module()
     return export(model, inputs, dynamic_shapes=shapes, strict=True).module()
 

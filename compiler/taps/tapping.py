@@ -26,7 +26,7 @@ TapRule = tuple[NodeSelector, "str | StatReducer"]
 NAMESPACE = "etscope_devtools"
 _library: Any = torch.library.Library(NAMESPACE, "DEF")
 _library.define("tap.Tensor(Tensor x, str reducer_name) -> Tensor")
-_own: dict[str, StatReducer] = {}  # reducers of users, by the name a tap holds
+_tapped_with: dict[str, StatReducer] = {}  # reducers of users, by the name a tap holds
 
 
 def _tapped(x: torch.Tensor, reducer_name: str) -> torch.Tensor:
@@ -153,8 +153,7 @@ def _chosen(
 
 def _tap(graph: torch.fx.Graph, node: Node, reducer: StatReducer) -> Node:
     name = reducer.name
-    if get_reducer_or_none(name) is not reducer:  # a reducer of the user
-        _own[name] = reducer
+    _tapped_with[name] = reducer
     with graph.inserting_after(node):
         made = graph.call_function(tap_operator(), (node, name))
     value = node.meta["val"]
@@ -166,16 +165,8 @@ def _tap(graph: torch.fx.Graph, node: Node, reducer: StatReducer) -> Node:
     return made
 
 
-def get_reducer_or_none(name: str) -> StatReducer | None:
-    """Return a built-in reducer, None for a name that is not one's."""
-    try:
-        return get_reducer(name)
-    except ValueError:
-        return None
-
-
 def _reducer(name: str) -> StatReducer:
-    return _own[name] if name in _own else get_reducer(name)
+    return _tapped_with.get(name) or get_reducer(name)
 
 
 def _spec(node: Node, reducer: StatReducer, index: int) -> TapSpec:

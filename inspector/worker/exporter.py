@@ -422,6 +422,9 @@ def _export(name: str, entry: Any, say: Say) -> ExportedProgram:  # noqa: ANN401
     if isinstance(entry, ExportedProgram):
         return entry
     _warn_of_training(name, entry.module, say)
+    tracer: Any = sys.modules.get("torch._dynamo")
+    if tracer is not None:  # sizes of a former trace of a branch would pin symbolic ones
+        tracer.reset()
     with told(say, "export", name) as more, _graphs_in_log(say):
         program = torch.export.export(
             entry.module,

@@ -64,6 +64,25 @@ def test_shared_dynamic_dimension_guards_inputs() -> None:
     assert to_edge(fewer).to_executorch().memory_plans["forward"].nbytes < plan.nbytes
 
 
+class Branch(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda v: v + 1, lambda v: v * 2, (x,))
+
+
+def test_dynamic_size_stays_after_exports_of_other_sizes() -> None:
+    for rows in (2, 4, 3):
+        export(Branch().eval(), (torch.ones(rows, 3),))
+    for rows in (3, 2, 5):
+        shapes = ({0: Dim("rows", min=2, max=9)},)
+        program = export(Branch().eval(), (torch.ones(rows, 3),), dynamic_shapes=shapes)
+        assert [str(size)[0] for size in last_value(program).shape] == ["s", "3"]
+        assert to_edge(program).exported_program().module()(torch.ones(7, 3)).shape == (7, 3)
+
+
+def last_value(program: Any) -> Any:
+    return list(program.graph.nodes)[-1].args[0][0].meta["val"]
+
+
 def test_dimension_that_is_a_formula_of_another_is_kept() -> None:
     half = Dim("half", min=2, max=8)
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from compiler import to_backend, to_edge, to_edge_transform_and_lower
+from compiler import export, to_backend, to_edge, to_edge_transform_and_lower
 from compiler.backends.demo import BackendWithCompilerDemo
 from compiler.partition.interface import DelegationSpec, Partitioner, PartitionResult
 
@@ -61,7 +61,7 @@ def is_value_of(node: Any, value: Any) -> bool:
 def test_values_of_results_are_at_the_output_in_every_flow(dynamic: bool) -> None:
     given = (torch.randn(2, 3), torch.ones(4, dtype=torch.int64))
     shapes = ({0: Dim("rows", min=2, max=9)} if dynamic else None, None)
-    program = torch.export.export(Net(), given, dynamic_shapes=shapes)
+    program = export(Net().eval(), given, dynamic_shapes=shapes)
     reads = Reads()
     managers = [
         to_edge_transform_and_lower(program, partitioner=[reads, reads]),
