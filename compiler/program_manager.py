@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from torch.export import ExportedProgram
 
+from compiler.compat.emission import EmitterOutput, emitter_output
 from compiler.emit.program import EmittedProgram
 from compiler.emit.text import program_text
 from compiler.files import write_whole
@@ -23,23 +23,6 @@ from schema.program import decode
 from schema.program.program import Program
 
 FORWARD = "forward"
-
-
-@dataclass(frozen=True)
-class EmitterOutput:
-    """What emission leaves.
-
-    Attributes:
-        program: the tables of the file
-        debug_handle_map: by method, as of the manager
-        method_to_delegate_debug_id_map: by method, the delegate map of each delegate instruction
-        instruction_id_to_num_outs_map: by method, how many values a delegate instruction returns
-    """
-
-    program: Program
-    debug_handle_map: dict[str, dict[int, int | list[int]]]
-    method_to_delegate_debug_id_map: dict[str, dict[int, dict[str, Any]]]
-    instruction_id_to_num_outs_map: dict[str, dict[int, int]]
 
 
 class ExecutorchProgramManager:
@@ -87,8 +70,7 @@ class ExecutorchProgramManager:
         if method_name not in self._programs:
             names = ", ".join(sorted(self.methods))
             raise KeyError(f"no method {method_name!r}; there are {names}")
-        planned = self._emitted.planned[method_name]
-        return out_program(planned.program, planned.steps, planned.plan)
+        return out_program(self._emitted.planned[method_name])
 
     @property
     def buffer(self) -> bytes:
@@ -132,12 +114,7 @@ class ExecutorchProgramManager:
     @property
     def _emitter_output(self) -> EmitterOutput:
         """What emission left, as programs written for ExecuTorch ask for it."""
-        return EmitterOutput(
-            self.executorch_program,
-            self.debug_handle_map,
-            self.delegate_map,
-            self.instruction_id_to_num_outs_map,
-        )
+        return emitter_output(self._emitted)
 
     @property
     def _tensor_data(self) -> dict[str, bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import operator
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch.export import ExportedProgram, default_decompositions
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx.passes.utils import fuser_utils
 
+from compiler.delegate.show import get_control_flow_submodules
 from compiler.edge.decompositions import decomposition_of
 from compiler.edge.templates import walk
 from compiler.passes.base import PassType
@@ -209,3 +210,20 @@ def default_decomposition_table() -> dict[Any, Callable[..., Any]]:
     norm = torch.ops.aten.linalg_vector_norm.default
     own = decomposition_of(norm)
     return {**kept, **({} if own is None else {norm: own})}
+
+
+def contains_any_call_fn_target_op(graph_module: torch.fx.GraphModule, ops: Collection[Any]) -> bool:
+    """Return whether a graph, or a body of control flow in it, calls any of some operators.
+
+    Args:
+        graph_module: its calls of edge operators count as those of the overloads below
+        ops: overloads of torch
+    """
+    modules: list[torch.fx.GraphModule] = [graph_module]
+    while modules:
+        module = modules.pop()
+        for node in module.graph.nodes:
+            if node.op == "call_function" and getattr(node.target, "_op", node.target) in ops:
+                return True
+        modules += [body for _, body, _ in get_control_flow_submodules(module)]
+    return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ __all__ = [
     "SharedObject",
     "_compute_total_sizes",
     "_does_not_overlap",
+    "_extend_storage_base_lifetimes",
     "_find_max_overlapping_allocations_offset",
     "_resolve_storage_base_specs",
     "get_node_tensor_specs",
@@ -120,6 +121,26 @@ def _put(sobj: SharedObject, spec: TensorSpec, offset: int) -> SharedObject:
     sobj.last_used_index = max(sobj.last_used_index, last)
     sobj.allocations.append(AllocationSpec(offset, spec))
     return sobj
+
+
+def _extend_storage_base_lifetimes(specs: Collection[TensorSpec]) -> None:
+    """Let memory live as long as the specs that lie in it.
+
+    Raises: PlanError for specs that lie in each other, or have no lifetime
+    """
+    for spec in specs:
+        seen = {spec}
+        base = spec.storage_base
+        while base is not None:
+            if base in seen:
+                raise PlanError(f"{spec} lies in memory that lies in it: {base}")
+            if None in (*spec.lifetime, *base.lifetime):
+                raise PlanError(f"no lifetime of {spec} or of its storage_base {base}")
+            seen.add(base)
+            first, last = _lifetime(spec)
+            begin, end = _lifetime(base)
+            base.lifetime = [min(first, begin), max(last, end)]
+            base = base.storage_base
 
 
 def _resolve_storage_base_specs(

@@ -1,11 +1,14 @@
-"""Saving programs as `executorch.extension.export_util` does, and a switch that does nothing."""
+"""Small helpers around exporting and saving, and a switch that does nothing."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from compiler.program_manager import ExecutorchProgramManager
 
@@ -33,3 +36,28 @@ def save_pte_program(prog: ExecutorchProgramManager, model_name: str, output_dir
 def validation_disabled() -> Generator[None]:
     """Do nothing: a partitioner is checked by comparing what it may not change, which is cheap."""
     yield
+
+
+@contextlib.contextmanager
+def patch_forward(obj: torch.nn.Module, new_method: Callable[..., Any]) -> Generator[None]:
+    """Let `forward` of a module be another function inside of a block, so that it is exported.
+
+    Args:
+        obj: the module
+        new_method: a method of it, or a function that takes the module first
+    """
+    before: Any = obj.forward
+    bound: Any = new_method
+    obj.forward = bound.__get__(obj, type(obj))
+    try:
+        yield
+    finally:
+        obj.forward = before
+
+
+class WrapperModule(torch.nn.Module):
+    """A module whose `forward` is a given function."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        super().__init__()
+        self.forward = f

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import sympy
 import torch
 
 from compiler.errors import UnsupportedError
@@ -91,6 +92,9 @@ class Symbols:
         if _is_power(expression):
             return self._product(expression, shape_env)
         kind = type(expression).__name__
+        if kind == "ToFloat" and _is_condition(expression.args[0]):  # torch finds no range for it
+            expression = sympy.Piecewise((1.0, expression.args[0]), (0.0, True))
+            kind = "Piecewise"
         if kind == "Piecewise":
             return self._chosen(expression.args, expression, shape_env)
         if kind in ("And", "Or"):
@@ -176,8 +180,12 @@ def _is_power(expression: Any) -> bool:  # noqa: ANN401
     return bool(base.is_integer) and bool(exponent.is_Integer) and 2 <= int(exponent) <= 8
 
 
+def _is_condition(expression: Any) -> bool:  # noqa: ANN401
+    return bool(expression.is_Relational or expression.is_Boolean)
+
+
 def _symbolic(expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
-    if expression.is_Relational or expression.is_Boolean:
+    if _is_condition(expression):
         return shape_env.create_symboolnode(expression)
     make = shape_env.create_symintnode if expression.is_integer else shape_env.create_symfloatnode
     return make(expression, hint=None)

@@ -101,22 +101,37 @@ def emit_program(
     check_out_variants(_nodes(programs))
     constant_methods = {**training_methods(programs), **constant_methods}
     programs = {name: with_trained_weights(program) for name, program in programs.items()}
-    stores = Stores(Segment(config.constant_tensor_alignment or 16), Segment(1))
-    emitted: dict[str, EmittedMethod] = {}
     tags = {
         name: external_tags(
             program, config.external_constants, trained=config.external_mutable_weights
         )
         for name, program in programs.items()
     }
-    planned = plan_methods(programs, config, tags, stages)
-    for name in sorted(programs):
+    return emit_planned(
+        plan_methods(programs, config, tags, stages), constant_methods, config, stages
+    )
+
+
+@uncollected()
+def emit_planned(
+    planned: Mapping[str, PlannedMethod],
+    constant_methods: Mapping[str, Any],
+    config: ExecutorchBackendConfig,
+    stages: Stages,
+) -> EmittedProgram:
+    """Return the program of several methods whose memory is planned.
+
+    Raises: CompileError if a value cannot be written
+    """
+    stores = Stores(Segment(config.constant_tensor_alignment or 16), Segment(1))
+    emitted: dict[str, EmittedMethod] = {}
+    for name in sorted(planned):
         with stages.stage("emit", name):
-            options = EmitOptions(
-                config.emit_stacktrace, tags[name], config.emit_mutable_buffer_names
-            )
             one = planned[name]
-            emitted[name] = emit_method(name, programs[name], one.steps, one.plan, stores, options)
+            options = EmitOptions(
+                config.emit_stacktrace, one.external, config.emit_mutable_buffer_names
+            )
+            emitted[name] = emit_method(name, one.program, one.steps, one.plan, stores, options)
     plans = [method.plan for method in emitted.values()]
     check_devices(
         [delegate for plan in plans for delegate in plan.delegates],

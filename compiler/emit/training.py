@@ -56,7 +56,8 @@ def training_methods(programs: Mapping[str, ExportedProgram]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for name in sorted(programs):
-        specs = [s for s in programs[name].graph_signature.output_specs if is_handed_out(s)]
+        given = programs[name].graph_signature.output_specs
+        specs = [s for s in given if is_handed_out(s) and s.kind != TRAINED]
         learned = [place for place, spec in enumerate(specs) if spec.kind == GRADIENT]
         if learned:
             found[f"{_PREFIX}gradients_index_{name}"] = learned[0]

@@ -25,11 +25,13 @@ class PlannedMethod:
         program: what was planned: the edge program, with its trained weights as results
         steps: its instructions and blocks of memory
         plan: the place of each block
+        external: the file of each constant that is stored elsewhere, by placeholder
     """
 
     program: ExportedProgram
     steps: Schedule
     plan: MemoryPlan
+    external: Mapping[str, str]
 
 
 def plan_methods(
@@ -68,7 +70,8 @@ def plan_methods(
     if config.joint_arena:
         plans = _joint(plans)
     return {
-        name: PlannedMethod(programs[name], schedules[name], plan) for name, plan in plans.items()
+        name: PlannedMethod(programs[name], schedules[name], plan, tags[name])
+        for name, plan in plans.items()
     }
 
 

@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import copy
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from torch.export import ExportedProgram
 
-from compiler.memory.blocks import MemoryPlan
-from compiler.memory.lifetimes import Schedule
+from compiler.memory.methods import PlannedMethod
 from compiler.memory.out_graph import OutGraph
 
+# What each program that was handed out was made from, for who wants to emit it again.
+_PLANNED: WeakKeyDictionary[Any, PlannedMethod] = WeakKeyDictionary()
 
-def out_program(program: ExportedProgram, steps: Schedule, plan: MemoryPlan) -> ExportedProgram:
-    """Return a method as a graph of out variants whose specs say where each value is.
 
-    Args:
-        program: the edge program it was planned from; not changed
-        steps: its schedule
-        plan: the places
-    """
-    made = OutGraph(program, steps)
+def out_program(planned: PlannedMethod) -> ExportedProgram:
+    """Return a method as a graph of out variants whose specs say where each value is."""
+    plan = planned.plan
+    made = OutGraph(planned.program, planned.steps)
     for block, spec in made.of_block.items():
         if plan.offsets[block] >= 0:
             spec.mem_id, spec.mem_offset = plan.place(block)
     made.module.meta["non_const_buffer_sizes"] = [0, *plan.arena_sizes]
     # A verifier of torch would refuse calls that write, and cannot be told not to.
-    planned: Any = copy.copy(program)
-    planned._graph_module = made.module
-    return planned
+    program: Any = copy.copy(planned.program)
+    program._graph_module = made.module
+    _PLANNED[program] = planned
+    return program
+
+
+def planned_method(program: ExportedProgram) -> PlannedMethod | None:
+    """Return what an `out_program` was made from, None for any other or for one that was changed.
+
+    Its graph only shows the plan: what is emitted is the edge graph it was made from.
+    """
+    planned = _PLANNED.get(program)
+    if planned is None:
+        return None
+    shown = OutGraph(planned.program, planned.steps).module.graph
+    return planned if str(shown) == str(program.graph) else None

@@ -209,7 +209,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "executorch.exir.memory_planning",
         "compiler.compat.memory_planning",
         "AllocationSpec SharedObject _compute_total_sizes _does_not_overlap "
-        "_find_max_overlapping_allocations_offset _resolve_storage_base_specs "
+        "_extend_storage_base_lifetimes _find_max_overlapping_allocations_offset _resolve_storage_base_specs "
         "get_node_tensor_specs pick_shared_obj",
     ),
     (
@@ -258,6 +258,31 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "ConstraintBasedSymShapeEvalPass HintBasedSymShapeEvalPass",
     ),
     ("executorch.exir.print_program", "compiler", "add_cursor_to_graph inspect_node"),
+    ("executorch.exir.print_program", "compiler.compat.emission", "pretty_print"),
+    ("executorch.exir.emit", "compiler.compat.emission", "EmitterOutput emit_program"),
+    (
+        "executorch.exir.emit._emit_program",
+        "compiler.compat.emission",
+        "EmitterOutput emit_program",
+    ),
+    (
+        "executorch.exir.capture._capture",
+        "compiler.compat.programs",
+        "WrapperModule patch_forward",
+    ),
+    ("executorch.exir.error", "compiler.errors", "InternalError=CompileError"),
+    ("executorch.exir.graph_module", "compiler.compat.graphs", "contains_any_call_fn_target_op"),
+    ("executorch.exir.passes", "compiler.compat.debug_pass", "DebugPass"),
+    (
+        "executorch.exir.passes.reinplace",
+        "compiler.passes.standard.reinplace",
+        "DEFAULT_INPLACEABLE_OPS",
+    ),
+    (
+        "executorch.exir.sym_util",
+        "compiler.compat.sizes",
+        "collect_free_symbols eval_expr eval_shape eval_shape_upper_bound eval_upper_bound",
+    ),
     (
         "executorch.exir.program",
         "compiler",

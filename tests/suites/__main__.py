@@ -54,17 +54,27 @@ def run(
     results.unlink(missing_ok=True)
     results.touch()
     paths = [path for name in names for path in table.SUITES.get(name, (name,))]
-    skipped = [f"--ignore=executorch_tests/{folder}" for folder in table.SKIPPED_FOLDERS]
     command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", f"--rootdir={scratch}"]
-    command += [*PLUGINS, "-n", str(workers), "--dist", "loadfile", "-W", "ignore", *skipped]
-    command += [*options, *(f"executorch_tests/{path}" for path in paths)]
+    command += [*PLUGINS, "-n", str(workers), "--dist", "loadfile", "-W", "ignore", *options]
     with tempfile.TemporaryDirectory() as folder:
         changed = {"SUITES_RESULTS": str(results), "SUITES_SIDE": side, "TMPDIR": folder}
         changed |= {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        subprocess.run(command, cwd=scratch, env={**os.environ, **changed}, check=False)
+        for batch in _batches(paths):
+            arguments = [*command, *batch]
+            subprocess.run(arguments, cwd=scratch, env={**os.environ, **changed}, check=False)
     outcomes = table.read(results.read_text("utf-8").splitlines())
     (scratch / "results.json").write_text(json.dumps(outcomes, indent=1, sort_keys=True), "utf-8")
     return outcomes
+
+
+def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the arguments of each process: all files but some, then each of those alone."""
+    alone = [file for file in table.ALONE if any(f"{file}/".startswith(f"{p}/") for p in paths)]
+    skipped = [f"--ignore=executorch_tests/{path}" for path in (*table.SKIPPED_FOLDERS, *alone)]
+    together = [f"executorch_tests/{path}" for path in paths if path not in alone]
+    if together:
+        yield [*skipped, *together]
+    yield from ([f"executorch_tests/{file}"] for file in alone)
 
 
 def copy_tests(scratch: Path) -> None:

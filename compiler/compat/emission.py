@@ -1,0 +1,167 @@
+"""What `executorch.exir.emit` has: planned methods as one program, and its tables as text."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sys
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import IO, Any, cast
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.config import ExecutorchBackendConfig
+from compiler.emit.constants import raw_bytes
+from compiler.emit.program import EmittedProgram, emit_planned
+from compiler.emit.training import training_methods
+from compiler.errors import UnsupportedError
+from compiler.memory.methods import PlannedMethod
+from compiler.memory.out_program import planned_method
+from compiler.stages import Stages
+from schema.program import decode
+from schema.program.program import Program
+
+_PLAIN = (int, float, str, bool, type(None))
+
+
+@dataclasses.dataclass(frozen=True)
+class EmitterOutput:
+    """What emission leaves.
+
+    Attributes:
+        program: the tables of the file
+        debug_handle_map: by method, as of the manager
+        method_to_delegate_debug_id_map: by method, the delegate map of each delegate instruction
+        instruction_id_to_num_outs_map: by method, how many values a delegate instruction returns
+        mutable_data: initial bytes of mutable buffers, the first one empty; None without any
+        external_constant_buffer: bytes of the constants in other files, equal ones once
+        external_constant_map: by file and name, the place of a constant in that list
+    """
+
+    program: Program
+    debug_handle_map: Mapping[str, Mapping[int, int | list[int]]]
+    method_to_delegate_debug_id_map: Mapping[str, Mapping[int, Mapping[str, Any]]]
+    instruction_id_to_num_outs_map: Mapping[str, Mapping[int, int]]
+    mutable_data: list[bytes] | None = None
+    external_constant_buffer: list[bytes] = dataclasses.field(default_factory=list[bytes])
+    external_constant_map: dict[str, dict[str, int]] | None = None
+
+
+def emitter_output(emitted: EmittedProgram) -> EmitterOutput:
+    """Return what emission left of a program."""
+    program = decode(emitted.buffer)
+    buffers, places = _external(emitted.external_tensors)
+    return EmitterOutput(
+        program,
+        {name: dict(handles) for name, handles in emitted.debug_handles.items()},
+        {name: dict(found.maps) for name, found in emitted.delegates.items()},
+        {name: dict(found.results) for name, found in emitted.delegates.items()},
+        _mutable(emitted),
+        buffers,
+        places,
+    )
+
+
+def emit_program(
+    methods: ExportedProgram | Mapping[str, ExportedProgram],
+    emit_stacktrace: bool = False,
+    prim_getters: Mapping[str, Any] | None = None,
+    emit_mutable_buffer_names: bool = False,
+) -> EmitterOutput:
+    """Return planned methods as one program; equal weights are stored once.
+
+    Args:
+        methods: what `ExecutorchProgramManager.exported_program` returns, by the name of the
+            method; one alone is `forward`
+        emit_stacktrace: write source lines into it
+        prim_getters: values by the name of the method that returns them
+        emit_mutable_buffer_names: write the names of mutable buffers into it
+
+    Raises: UnsupportedError for a program that is not planned, or was changed since
+    """
+    programs = {"forward": methods} if isinstance(methods, ExportedProgram) else dict(methods)
+    config = ExecutorchBackendConfig(
+        extract_delegate_segments=False,
+        emit_stacktrace=emit_stacktrace,
+        emit_mutable_buffer_names=emit_mutable_buffer_names,
+    )
+    constants = {**training_methods(programs), **(prim_getters or {})}
+    planned = {name: _planned(name, program) for name, program in programs.items()}
+    return emitter_output(emit_planned(planned, constants, config, Stages()))
+
+
+def _planned(name: str, program: ExportedProgram) -> PlannedMethod:
+    found = planned_method(program)
+    if found is None:
+        raise UnsupportedError(
+            f"emit_program: the method {name} is no planned program as to_executorch() left it; "
+            "give manager.to_executorch().exported_program(), and change the edge program before"
+        )
+    return found
+
+
+def _external(
+    files: Mapping[str, Mapping[str, torch.Tensor]],
+) -> tuple[list[bytes], dict[str, dict[str, int]]]:
+    held: dict[bytes, int] = {}
+    places = {
+        tag: {name: held.setdefault(bytes(raw_bytes(one)), len(held)) for name, one in row.items()}
+        for tag, row in files.items()
+    }
+    return list(held), places
+
+
+def _mutable(emitted: EmittedProgram) -> list[bytes] | None:
+    starts = (emitted.table.mutable_data_segments or (None,))[0]
+    if starts is None:
+        return None
+    data = b"".join(emitted.segments[starts.segment_index])
+    return [data[start:end] for start, end in itertools.pairwise((*starts.offsets, len(data)))]
+
+
+def pretty_print(obj: object, indent: int = 0, out: IO[str] | None = None) -> None:
+    """Print the tables of a program, or a part of them, one field a line.
+
+    Args:
+        obj: a program, or anything that one is made of
+        indent: steps of the lines below the first one
+        out: where to; standard output if None
+
+    Raises: TypeError for a graph
+    """
+    if isinstance(obj, torch.fx.GraphModule):
+        raise TypeError("pretty_print takes the tables of a program, found a GraphModule")
+    end = "" if indent else "\n"
+    print(_shown(obj, indent), end=end, file=out or sys.stdout)
+
+
+def _shown(obj: object, indent: int) -> str:
+    if isinstance(obj, IntEnum):
+        return str(int(obj))
+    if isinstance(obj, _PLAIN):
+        return str(obj)
+    if isinstance(obj, (bytes, memoryview)):
+        return f"{bytes(obj[:16])!r}... ({len(obj)} bytes)" if len(obj) > 16 else repr(bytes(obj))
+    if isinstance(obj, (list, tuple)):
+        return _list(cast("Sequence[object]", obj), indent)
+    if not dataclasses.is_dataclass(obj):
+        return repr(obj)
+    pairs = [(field.name, getattr(obj, field.name)) for field in dataclasses.fields(obj)]
+    rows = [f"{name}={_shown(value, indent + 1)}" for name, value in pairs]
+    if all(isinstance(value, _PLAIN) for _, value in pairs):
+        return f"{type(obj).__name__}({', '.join(rows)})"
+    return _block(f"{type(obj).__name__}(", [f"{row}," for row in rows], ")", indent)
+
+
+def _list(items: Sequence[object], indent: int) -> str:
+    if len(items) < 10 and all(isinstance(item, int) for item in items):
+        return str([*items])
+    rows = [f"{_shown(item, indent + 1)}(index={place})," for place, item in enumerate(items)]
+    return _block("[", rows, "]", indent)
+
+
+def _block(begin: str, rows: Sequence[str], end: str, indent: int) -> str:
+    margin = "  " * indent
+    return "\n".join([begin, *(f"{margin}  {row}" for row in rows), f"{margin}{end}"])
