@@ -9,7 +9,9 @@ from typing import Any, cast
 
 from torch.export import ExportedProgram
 
+from compiler.compat.programs import named_data_store
 from compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
+from compiler.delegate.named_data import NamedDataStore
 from compiler.edge.program import give_signature_names
 from compiler.edge.store import EdgeStore
 from compiler.emit.program import emit_program
@@ -96,6 +98,15 @@ class EdgeProgramManager:
     def _config_methods(self) -> dict[str, Any]:
         """The values of constant methods, likewise; entries added to it are emitted."""
         return self._constants
+
+    @_config_methods.setter
+    def _config_methods(self, methods: Mapping[str, Any]) -> None:
+        self._constants = dict(methods)
+
+    @property
+    def _named_data_store(self) -> NamedDataStore:
+        """The blobs that the payloads of all delegates look up by key, likewise."""
+        return named_data_store(self._programs.values())
 
     @property
     def lowered_programs(self) -> dict[str, ExportedProgram]:

@@ -15,7 +15,9 @@ import torch
 from compiler.compat.memory_planning import get_node_tensor_specs
 from compiler.passes.base import PassBase, PassResult
 
-_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)\n\s*(?P<text>.*)')
+_FRAME = re.compile(
+    r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)\n\s*(?P<text>.*)'
+)
 
 
 class DebugPass(PassBase):

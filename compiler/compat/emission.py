@@ -143,7 +143,8 @@ def _shown(obj: object, indent: int) -> str:
     if isinstance(obj, _PLAIN):
         return str(obj)
     if isinstance(obj, (bytes, memoryview)):
-        return f"{bytes(obj[:16])!r}... ({len(obj)} bytes)" if len(obj) > 16 else repr(bytes(obj))
+        data = bytes(cast("bytes", obj))
+        return f"{data[:16]!r}... ({len(data)} bytes)" if len(data) > 16 else repr(data)
     if isinstance(obj, (list, tuple)):
         return _list(cast("Sequence[object]", obj), indent)
     if not dataclasses.is_dataclass(obj):

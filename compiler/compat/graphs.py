@@ -20,7 +20,7 @@ from compiler.edge.templates import walk
 from compiler.passes.base import PassType
 from compiler.passes.manager import PassManager
 from compiler.passes.pipeline import managed
-from compiler.untyped import ranges_of
+from compiler.untyped import OpOverload, ranges_of
 
 Node = torch.fx.Node
 _fuser: Any = fuser_utils
@@ -212,7 +212,9 @@ def default_decomposition_table() -> dict[Any, Callable[..., Any]]:
     return {**kept, **({} if own is None else {norm: own})}
 
 
-def contains_any_call_fn_target_op(graph_module: torch.fx.GraphModule, ops: Collection[Any]) -> bool:
+def contains_any_call_fn_target_op(
+    graph_module: torch.fx.GraphModule, ops: Collection[Any]
+) -> bool:
     """Return whether a graph, or a body of control flow in it, calls any of some operators.
 
     Args:
@@ -223,7 +225,30 @@ def contains_any_call_fn_target_op(graph_module: torch.fx.GraphModule, ops: Coll
     while modules:
         module = modules.pop()
         for node in module.graph.nodes:
-            if node.op == "call_function" and getattr(node.target, "_op", node.target) in ops:
+            target: Any = node.target
+            below = target if isinstance(target, OpOverload) else getattr(target, "_op", target)
+            if node.op == "call_function" and below in ops:
                 return True
         modules += [body for _, body, _ in get_control_flow_submodules(module)]
     return False
+
+
+def bfs_trace_with_node_process(
+    gm: torch.fx.GraphModule, node_op: Callable[[torch.fx.Node], Any]
+) -> None:
+    """Call a function with each node of a graph and then of the bodies of control flow in it."""
+    modules = [gm]
+    for module in modules:
+        for node in module.graph.nodes:
+            node_op(node)
+        modules += [body for _, body, _ in get_control_flow_submodules(module)]
+
+
+def get_submodule(
+    graph_module: torch.fx.GraphModule, node: Node, arg_index: int
+) -> tuple[str, torch.nn.Module, Node]:
+    """Return name and module of an argument of a call, and the call."""
+    home = node.args[arg_index]
+    assert isinstance(home, Node), f"argument {arg_index} of {node} is no module: {home}"
+    name = str(home.target)
+    return name, graph_module.get_submodule(name), node

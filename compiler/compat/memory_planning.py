@@ -11,7 +11,7 @@ import torch
 from compiler.errors import PlanError
 from compiler.memory.algorithms import MemoryAlgoResult
 from compiler.memory.tensor_spec import TensorSpec
-from compiler.passes.memory import view
+from compiler.passes.memory import IN_PLACE_OF, view
 
 __all__ = [
     "AllocationSpec",
@@ -20,6 +20,7 @@ __all__ = [
     "_does_not_overlap",
     "_extend_storage_base_lifetimes",
     "_find_max_overlapping_allocations_offset",
+    "_is_inplace_node",
     "_resolve_storage_base_specs",
     "get_node_tensor_specs",
     "pick_shared_obj",
@@ -210,6 +211,23 @@ def _compute_total_sizes(
         sizes[mem_id] = end + extra_padding
     assert count == num_specs_expected, f"{count} specs have a place, expected {num_specs_expected}"
     return sizes
+
+
+def _is_inplace_node(node: torch.fx.Node) -> bool:
+    """Return whether a call writes its result over an argument: by its operator, or as marked."""
+    if node.op != "call_function":
+        return False
+    if IN_PLACE_OF in node.meta:
+        return True
+    below = getattr(node.target, "_op", node.target)
+    schema: Any = getattr(node.target, "_schema", None) or getattr(below, "_schema", None)
+    if schema is None:
+        return False
+    name = str(schema.name).split("::")[-1]
+    written = any(
+        one.alias_info is not None and one.alias_info.is_write for one in schema.arguments
+    )
+    return written and name.endswith("_") and not name.endswith("__")
 
 
 def get_node_tensor_specs(node: torch.fx.Node) -> list[TensorSpec]:

@@ -17,7 +17,8 @@ def eval_expr(symint: Size) -> int | None:
     """Return the size that a program was exported with, None where it depends on data."""
     if isinstance(symint, int):
         return symint
-    node: Any = symint.node
+    size: Any = symint
+    node = size.node
     return int(node.hint) if node.has_hint() else None
 
 
@@ -28,9 +29,9 @@ def eval_upper_bound(maybe_symint: Size) -> int:
     """
     if isinstance(maybe_symint, int):
         return maybe_symint
-    node: Any = maybe_symint.node
-    expression = expression_of(maybe_symint)
-    bound = largest(expression, node.shape_env.var_to_range)
+    size: Any = maybe_symint
+    expression = expression_of(size)
+    bound = largest(expression, size.node.shape_env.var_to_range)
     found = eval_expr(maybe_symint) if bound is None else bound
     if found is None:
         raise UnboundedShapeError(f"{expression} has no maximum; give its Dim a max")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import operator
 from collections.abc import Callable
 from typing import Any
 
-import sympy
 import torch
 
 from compiler.errors import UnsupportedError
 from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, expression_of, floordiv
 
+_sympy: Any = importlib.import_module("sympy")  # it has no types
 _BY_NAME = {name: target for target, name in NUMBER_OPERATORS.items()}
 _IF, _NOT = _BY_NAME["sym_ite"], _BY_NAME["sym_not"]
 _OF_FORMULAS = {
@@ -74,6 +75,9 @@ class Symbols:
     def _of(self, expression: Any, shape_env: Any) -> Any:  # noqa: ANN401
         if expression.is_Integer:
             return int(expression)
+        if type(expression).__name__ == "ToFloat" and _is_condition(expression.args[0]):
+            # torch finds no range for a condition as a float
+            expression = _sympy.Piecewise((1.0, expression.args[0]), (0.0, True))
         if expression.is_number or (expression.is_Boolean and not expression.args):
             return bool(expression) if expression.is_Boolean else float(expression)
         if expression not in self._made:
@@ -92,9 +96,6 @@ class Symbols:
         if _is_power(expression):
             return self._product(expression, shape_env)
         kind = type(expression).__name__
-        if kind == "ToFloat" and _is_condition(expression.args[0]):  # torch finds no range for it
-            expression = sympy.Piecewise((1.0, expression.args[0]), (0.0, True))
-            kind = "Piecewise"
         if kind == "Piecewise":
             return self._chosen(expression.args, expression, shape_env)
         if kind in ("And", "Or"):

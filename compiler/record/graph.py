@@ -17,7 +17,16 @@ from compiler.delegate.call import is_lowered_module
 from compiler.edge.handed_out import GRADIENT
 from compiler.edge.writing import is_write, writer_of
 from compiler.errors import UnsupportedError, at
-from compiler.record.arguments import MAJOR, MINOR, Json, argument, size, tensor_meta
+from compiler.passes.memory import alloc, view
+from compiler.record.arguments import (
+    MAJOR,
+    MINOR,
+    Json,
+    argument,
+    dtype_number,
+    size,
+    tensor_meta,
+)
 from compiler.record.graph_numbers import GraphNumbers
 from compiler.record.lowered import lowered_text
 from compiler.record.metadata import NodeMetadata
@@ -33,6 +42,7 @@ from compiler.untyped import (
 from schema.garbage import uncollected
 
 _EDGE = "executorch.exir.dialects.edge.ops."
+_MEMORY: dict[Any, str] = {alloc: "memory.alloc", view: "memory.view"}
 
 
 @uncollected()
@@ -204,6 +214,8 @@ class _Writer:
 
 def target_name(target: Any) -> str:  # noqa: ANN401
     """Return the name of a call target in a record."""
+    if target in _MEMORY:
+        return _MEMORY[target]
     if isinstance(target, OpOverload):
         overload: Any = target
         return f"torch.ops.{overload.namespace}.{overload.__name__}"
@@ -223,6 +235,10 @@ def _has_bodies(node: torch.fx.Node) -> bool:
 def _inputs(node: torch.fx.Node) -> list[Json]:
     target: Any = node.target
     schema = getattr(target, "_schema", None)
+    if target is alloc:
+        spec: Any = node.args[0]
+        shape, dtype = spec
+        return [{"name": "alloc_arg", "arg": {"as_string": f"{shape};{dtype_number(dtype)}"}}]
     if schema is None:
         pairs = zip(("a", "b"), node.args, strict=False)
         return [{"name": name, "arg": argument(value)} for name, value in pairs]

@@ -60,9 +60,9 @@ def rebuilt(
         raise
     except Exception as error:
         raise RebuildError(f"torch cannot read {member}: {_sentence(error)}") from error
-    _restore_handles(program.graph_module)
+    restore_handles(program.graph_module)
     if edge_ops:
-        _adopt_edge_ops(record, member, program)
+        adopt_edge_ops(bytes(record.read(member)), program)
     remember(program, record, member)
     return program
 
@@ -70,8 +70,6 @@ def rebuilt(
 def _deserialised(
     torch: Torch, record: ETRecord, member: str, *, delegates: bool
 ) -> ExportedProgram:
-    dim_order_ops.register()
-    __import__(_QUANTIZED)
     text = bytes(record.read(member))
     load_packages(text)
     tree = json.loads(text)
@@ -79,13 +77,15 @@ def _deserialised(
         _loaded(torch, record.read(name) if name in record.archive else b"", name)
         for name in (member + suffix for suffix in SIDE_FILES)
     ]
-    return _of_tree(torch, tree, sides, member, MOST_DEPTH if delegates else 0)
+    return program_of(torch, tree, sides, member, MOST_DEPTH if delegates else 0)
 
 
-def _of_tree(
+def program_of(
     torch: Torch, tree: Json, sides: list[Torch], member: str, depth: int
 ) -> ExportedProgram:
     """Return the program of its JSON and saved tensors, with those in its delegates.
+
+    Its debug handles are restored by `restore_handles`, edge operators by `adopt_edge_ops`.
 
     Args:
         torch: the package
@@ -93,22 +93,29 @@ def _of_tree(
         sides: parameters, constants and example inputs
         member: name, for what goes wrong
         depth: of delegates in each other that are taken
+
+    Raises: RebuildError if torch has not what it calls
     """
+    dim_order_ops.register()
+    __import__(_QUANTIZED)
     from torch._export.serde import schema as serde
     from torch._export.serde import serialize
 
     inside: dict[str, ExportedProgram] = {}
-    for name, (original, saved) in take_delegates(tree) if depth else ():
+    modules: dict[str, Json] = {}
+    for name, (module, saved) in take_delegates(tree) if depth else ():
         register()
         place = f"{member}, {name}"
         own = [_loaded(torch, data, place) for data in saved]
-        inside[name] = _of_tree(torch, original, [*own, None], place, depth - 1)
+        original = module["original_module"]
+        inside[name] = program_of(torch, original, [*own, None], place, depth - 1)
+        modules[name] = module
     rewrite(tree, _dtype_numbers(serialize), serde.SCHEMA_VERSION)
     _check_registered(torch, tree)
     sides[2] = sides[2] or None  # programs may be recorded without example inputs
     artifact = serialize.SerializedArtifact(json.dumps(tree).encode(), *sides)
     program = serialize.deserialize(artifact, _unsafe_skip_version_check=True)
-    hold(program, inside)
+    hold(program, inside, modules)
     return program
 
 
@@ -136,15 +143,20 @@ def _called(tree: Json) -> Iterator[str]:
                 yield name
 
 
-def _adopt_edge_ops(record: ETRecord, member: str, program: ExportedProgram) -> None:
-    """Let a program call the edge operators that it was recorded with; changes it."""
+def adopt_edge_ops(text: bytes, program: ExportedProgram) -> None:
+    """Let a program call the edge operators that it was recorded with.
+
+    Args:
+        text: its JSON
+        program: changed in place
+    """
     from compiler.edge.dim_order import NAMESPACE
     from compiler.edge.ops import edge_op
     from compiler.untyped import OpOverload
 
     torch = load_torch()
     modules: Torch = program.graph_module.modules()
-    named = {name.decode() for name in re.findall(_EDGE_OP, bytes(record.read(member)))}
+    named = {name.decode() for name in re.findall(_EDGE_OP, text)}
     nodes = (
         n for part in modules if isinstance(part, torch.fx.GraphModule) for n in part.graph.nodes
     )
@@ -190,7 +202,8 @@ def _fake_tensor(described: bytes, is_parameter: bool) -> Torch:
     return torch.nn.Parameter(made, requires_grad=False) if is_parameter else made
 
 
-def _restore_handles(module: Torch) -> None:
+def restore_handles(module: Torch) -> None:
+    """Give the nodes of a program of `program_of` their debug handles, in place."""
     graph_module = load_torch().fx.GraphModule
     for part in module.modules():
         for node in part.graph.nodes if isinstance(part, graph_module) else ():

@@ -19,12 +19,15 @@ from inspector.api.torch_bridge import Torch
 
 CALL = "etscope_recorded_delegate"
 MOST_DEPTH = 8  # delegates in each other
-# program -> name in its calls -> program inside
-_INSIDE: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()
+# program -> name in its calls -> program inside, and JSON of the lowered module
+_INSIDE: WeakKeyDictionary[Any, tuple[Mapping[str, Any], Mapping[str, Json]]] = WeakKeyDictionary()
 
 
 def take_delegates(tree: Json) -> Iterator[tuple[str, Json]]:
     """Put our operator in place of the calls of delegates in a program's JSON; yield the delegates.
+
+    Each is the name in its call, the JSON of the lowered module (with the name that it has in the
+    graph as `name`), and the bytes of its parameters and constants.
 
     Args:
         tree: changed in place
@@ -34,8 +37,9 @@ def take_delegates(tree: Json) -> Iterator[tuple[str, Json]]:
     for number, node in enumerate(node for node in nodes(tree) if node["target"] == DELEGATE):
         try:
             argument = node["inputs"][0]["arg"]
-            module = json.loads(argument["as_string"])
-            original: Json = module["original_module"]
+            module: Json = json.loads(argument["as_string"])
+            module = {**module, "name": node["inputs"][0].get("name", "")}
+            module["original_module"]["graph_module"]
             sides = [
                 base64.b64decode(module.get(f"original_{name}") or "")
                 for name in ("state_dict", "constants")
@@ -49,17 +53,28 @@ def take_delegates(tree: Json) -> Iterator[tuple[str, Json]]:
         for given in node["inputs"]:
             given["name"] = ""  # by position
         node["target"] = f"torch.ops.higher_order.{CALL}"
-        yield name, (original, sides)
+        yield name, (module, sides)
 
 
-def hold(program: object, inside: Mapping[str, Any]) -> None:
-    """Keep the programs inside the delegates of a program, for as long as that lives."""
-    _INSIDE[program] = dict(inside)
+def hold(program: object, inside: Mapping[str, Any], modules: Mapping[str, Json]) -> None:
+    """Keep the programs inside the delegates of a program, for as long as that lives.
+
+    Args:
+        program: with our operator in place of the calls
+        inside: the program of each, by the name in its call
+        modules: the JSON of each
+    """
+    _INSIDE[program] = dict(inside), dict(modules)
 
 
 def inside_of(program: object) -> Mapping[str, Any]:
     """Return the programs inside its delegates by the name in their calls."""
-    return _INSIDE.get(program, {})
+    return _INSIDE.get(program, ({}, {}))[0]
+
+
+def modules_of(program: object) -> Mapping[str, Json]:
+    """Return the JSON of its lowered modules by the name in their calls."""
+    return _INSIDE.get(program, ({}, {}))[1]
 
 
 @lru_cache(maxsize=1)

@@ -209,7 +209,8 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "executorch.exir.memory_planning",
         "compiler.compat.memory_planning",
         "AllocationSpec SharedObject _compute_total_sizes _does_not_overlap "
-        "_extend_storage_base_lifetimes _find_max_overlapping_allocations_offset _resolve_storage_base_specs "
+        "_extend_storage_base_lifetimes _find_max_overlapping_allocations_offset "
+        "_is_inplace_node _resolve_storage_base_specs "
         "get_node_tensor_specs pick_shared_obj",
     ),
     (
@@ -271,12 +272,28 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "WrapperModule patch_forward",
     ),
     ("executorch.exir.error", "compiler.errors", "InternalError=CompileError"),
-    ("executorch.exir.graph_module", "compiler.compat.graphs", "contains_any_call_fn_target_op"),
+    (
+        "executorch.exir.graph_module",
+        "compiler.compat.graphs",
+        "_get_submodule=get_submodule bfs_trace_with_node_process contains_any_call_fn_target_op",
+    ),
     ("executorch.exir.passes", "compiler.compat.debug_pass", "DebugPass"),
     (
         "executorch.exir.passes.reinplace",
         "compiler.passes.standard.reinplace",
         "DEFAULT_INPLACEABLE_OPS",
+    ),
+    ("executorch.exir", "inspector.compat.serde", "load save"),
+    (
+        "executorch.exir.serde.export_serialize",
+        "inspector.compat.serde",
+        "GraphModuleDeserializer SerializedArtifact _CURRENT_DESERIALIZER "
+        "_reconstruct_fake_tensor deserialize_torch_artifact serialize_torch_artifact",
+    ),
+    (
+        "executorch.exir.serde.serialize",
+        "inspector.compat.serde",
+        "deserialize load save serialize",
     ),
     (
         "executorch.exir.sym_util",

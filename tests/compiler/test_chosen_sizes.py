@@ -30,6 +30,7 @@ _CASES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     ),
     "scaled": lambda x: nn.functional.interpolate(x[None, None], scale_factor=1.5),
     "sym_float": lambda x: x * _TORCH.sym_float(x.shape[0]),
+    "condition as a float": lambda x: x + _TORCH.sym_float(_TORCH.sym_not(x.shape[0] > 5)),
     "negative": lambda x: x * (-x.shape[0]),
 }
 

@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--side", choices=("ours", "stock"), default="ours")
     parser.add_argument("--output", type=Path, default=SCRATCH)
     parser.add_argument("--sample", action="store_true", help="run the sample of make test")
-    parser.add_argument("--record", action="store_true", help="add what passes to the sample")
+    parser.add_argument("--record", action="store_true", help="add what passes to passing.txt")
     parser.add_argument("-k", help="choose tests, as pytest does")
     options = parser.parse_args()
     scratch = options.output.resolve() / options.side
