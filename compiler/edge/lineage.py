@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -24,6 +25,24 @@ class Lineage:
         root = _oldest(source)
         handle = self._handles.setdefault(root, len(self._handles) + 1)
         return {**kept, "from_node": [source], "debug_handle": handle}
+
+
+def renumber(graph: torch.fx.Graph, bodies: Mapping[str, Any]) -> None:
+    """Number debug handles from 1 without gaps, in the order of the nodes, bodies afterwards.
+
+    The stock compiler numbers what is left of a graph, so that traces and records of both name
+    the same operators by the same handles.
+    """
+    numbers: dict[int, int] = {}
+    queue: list[tuple[torch.fx.Graph, Mapping[str, Any]]] = [(graph, bodies)]
+    for nodes, held in queue:
+        for node in nodes.nodes:
+            handle = node.meta.get("debug_handle")
+            if handle and node.op not in ("placeholder", "output"):
+                node.meta["debug_handle"] = numbers.setdefault(handle, len(numbers) + 1)
+            body = held.get(str(node.target)) if node.op == "get_attr" else None
+            if isinstance(body, torch.fx.GraphModule):
+                queue.append((body.graph, dict(body.named_children())))
 
 
 def _source(node: torch.fx.Node) -> NodeSource:

@@ -18,7 +18,7 @@ from compiler.config import EdgeCompileConfig
 from compiler.edge.composed import lower_call
 from compiler.edge.dim_order import CLONE_DIM_ORDER, dim_order_of, is_dense
 from compiler.edge.graph_lowering import GraphLowering, Shared
-from compiler.edge.lineage import Lineage
+from compiler.edge.lineage import Lineage, renumber
 from compiler.edge.ops import edge_op
 from compiler.edge.outside_core import kept_whole
 from compiler.edge.templates import Scalar, describe_output
@@ -69,6 +69,7 @@ def lower(
     shared = Shared(templates, Lineage(), mode, lower_call)
     lowering = _ProgramLowering(shared, program)
     lowering.lower(program.graph.nodes)
+    renumber(lowering.graph, lowering.bodies)
     return LoweredGraph(
         lowering.graph, lowering.bodies, lowering.lifted, lowering.written, lowering.outputs
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ MetadataParser = Callable[[list[Any]], "list[str] | dict[str, Any]"]
 _SHOWN_OPERATORS = 4  # longer lists are shortened in tables
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass
 class Event:
     """One occurrence of an operator, delegate call or framework scope, over all runs of a block.
 
@@ -57,8 +57,53 @@ class Event:
         default=None, repr=False
     )
     _start_time: list[int] | None = None
-    debug_data_runs: Sequence[Sequence[Any]] = field(default=(), repr=False)
-    link: str = "NONE"
+    debug_data_runs: Sequence[Sequence[Any]] = field(default=(), repr=False, compare=False)
+    link: str = field(default="NONE", compare=False)
+
+    # Names of the stock class that programs use although they are not documented.
+    @staticmethod
+    def _gen_from_inference_events(
+        signature: object,
+        events: Sequence[Any],
+        *factor_and_more: Any,  # noqa: ANN401
+        **named: Any,  # noqa: ANN401
+    ) -> Event:
+        """Return the event of a signature from objects of the stock package, one a run."""
+        from inspector.compat.traces import event_of
+
+        return event_of(signature, events, *factor_and_more, **named)
+
+    @staticmethod
+    def _populate_profiling_related_fields(
+        ret_event: Event,
+        profile_event_signature: object,
+        events: Sequence[Any],
+        scale_factor: float,
+    ) -> None:
+        """Fill in the durations of one event from objects of the stock package."""
+        from inspector.compat.traces import fill_times
+
+        fill_times(ret_event, profile_event_signature, events, scale_factor)
+
+    @staticmethod
+    def _populate_debugging_related_fields(
+        ret_event: Event,
+        debug_event_signature: object,
+        events: Sequence[Any],
+        output_buffer: bytes | None = None,
+    ) -> None:
+        """Fill in the logged values of one event from objects of the stock package."""
+        from inspector.compat.traces import fill_values
+
+        fill_values(ret_event, debug_event_signature, events, output_buffer)
+
+    def _associate_with_op_graph_nodes(
+        self, debug_handle_to_op_node_map: Mapping[int, Sequence[Any]]
+    ) -> None:
+        """Add operators, source lines and modules of the nodes that have its debug handles."""
+        from inspector.compat.traces import associate
+
+        associate(self, debug_handle_to_op_node_map)
 
     @cached_property
     def delegate_debug_metadatas(self) -> list[Any] | dict[str, Any]:

@@ -47,6 +47,12 @@ class EventBlock:
 
         return event_blocks_of(etdump, *scales_and_more, **named)
 
+    def _gen_resolve_debug_handles(self, handle_map: Any, *more: Any, **named: Any) -> None:  # noqa: ANN401
+        """Give the events the debug handles that maps of a record name for their instructions."""
+        from inspector.compat.traces import resolve_debug_handles
+
+        resolve_debug_handles(self, handle_map, *more, **named)
+
     def to_dataframe(
         self, include_units: bool = False, include_delegate_debug_data: bool = False
     ) -> DataFrame:

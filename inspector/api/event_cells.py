@@ -31,7 +31,7 @@ class Cells:
 def event_cells(events: Sequence[Event]) -> Cells:
     """Return the cells of some events, by columns where they are those of a trace."""
     # A converter of the caller's may give numbers of any type: those rows are made one by one.
-    if isinstance(events, TraceEvents) and events.clock.converter is None:
+    if isinstance(events, TraceEvents) and events.clock.converter is None and not events.changed:
         return _of_trace(events)
     rows = [event.asdict() for event in events]
     keys = rows[0] if rows else Event("").asdict()

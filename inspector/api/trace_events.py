@@ -57,6 +57,7 @@ class TraceEvents(Sequence[Event]):
     buffer: WritableBuffer | None = None
     parser: MetadataParser | None = None
     _made: dict[int, Event] = field(default_factory=dict[int, Event], repr=False)
+    _as_made: dict[int, dict[str, Any]] = field(default_factory=dict[int, Any], repr=False)
 
     def __len__(self) -> int:
         return len(self.block)
@@ -73,7 +74,17 @@ class TraceEvents(Sequence[Event]):
             raise IndexError(f"event {index} of {len(self)}")
         if at not in self._made:
             self._made[at] = self._event(at)
+            self._as_made[at] = dict(vars(self._made[at]))
         return self._made[at]
+
+    @property
+    def changed(self) -> bool:
+        """Return whether a caller has set an attribute of an event: columns do not show it."""
+        return any(
+            vars(self._made[at]).get(name) is not value
+            for at, attributes in self._as_made.items()
+            for name, value in attributes.items()
+        )
 
     def _event(self, at: int) -> Event:
         block, facts = self.block, self.naming.facts(at)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EDGE_DIALECT_GRAPH_KEY",
+    "IntermediateOutputCapturer",
     "NodeFilter",
     "TimeScale",
     "calculate_cosine_similarity",
@@ -71,6 +72,38 @@ class NodeFilter:
 
 
 _COMPUTING = NodeFilter(_HANDLE, "call_function", ("getitem",))
+
+
+class IntermediateOutputCapturer:
+    """Runs a graph module and keeps what its nodes return.
+
+    Attributes:
+        module: the graph module
+        node_filters: say whose values are kept, one for a debug handle
+    """
+
+    def __init__(self, module: GraphModule) -> None:
+        self.module = module
+        self.node_filters = [_COMPUTING]
+
+    def run_and_capture(self, *args: Any) -> dict[Handles, Any]:  # noqa: ANN401
+        """Return debug handles -> a copy of the value of the last node that has them."""
+        fx: Any = load_torch().fx
+        filters, found = self.node_filters, dict[Handles, Any]()
+
+        class Capture(fx.Interpreter):
+            def run_node(self, n: Node) -> Any:  # noqa: ANN401
+                result: Any = fx.Interpreter.run_node(self, n)
+                if all(each.matches(n) for each in filters):
+                    found[_key(n.meta[_HANDLE])] = recorded_values.own_copy(result)
+                return result
+
+        Capture(self.module).run(*args)
+        return found
+
+
+def _key(handles: Any) -> Handles:  # noqa: ANN401
+    return (handles,) if isinstance(handles, int) else tuple(handles)
 
 
 # ---- values
@@ -186,9 +219,7 @@ def get_aot_debug_handle_to_op_name_mapping(graph_module: GraphModule) -> dict[H
     found: dict[Handles, list[str]] = {}
     for node in graph_module.graph.nodes:
         if _COMPUTING.matches(node):
-            handle: Any = node.meta[_HANDLE]
-            key = (handle,) if isinstance(handle, int) else tuple(handle)
-            found.setdefault(key, []).append(node.name)
+            found.setdefault(_key(node.meta[_HANDLE]), []).append(node.name)
     return found
 
 

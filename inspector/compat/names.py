@@ -80,7 +80,8 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     (
         "executorch.devtools.inspector._inspector",
         "inspector.compat.traces",
-        "DebugEventSignature InstructionEventSignature ProfileEventSignature",
+        "DebugEventSignature DelegateMetadata EventSignature InstructionEvent "
+        "InstructionEventSignature ProfileEventSignature",
     ),
     (
         "executorch.devtools.inspector._inspector_utils",
@@ -98,7 +99,16 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "SCHEMA SCHEMA_VERSION parse_vgf_neural_statistics_delegate_metadata "
         "parse_vgf_neural_statistics_metadata",
     ),
-    ("executorch.devtools.inspector.numerical_comparator", "inspector", "NumericalComparatorBase"),
+    (
+        "executorch.devtools.inspector._intermediate_output_capturer",
+        "inspector.compat.inspector_utils",
+        "IntermediateOutputCapturer",
+    ),
+    (
+        "executorch.devtools.inspector.numerical_comparator",
+        "inspector",
+        "L1Comparator MSEComparator NumericalComparatorBase SNRComparator",
+    ),
     (
         "executorch.devtools.intermediate_output_tap",
         "compiler.taps",

@@ -6,21 +6,33 @@ known by their fields: the package is not imported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
-from inspector.api.event import MetadataParser
+from inspector.api.event import Event, MetadataParser
 from inspector.api.event_block import EventBlock
 from inspector.api.making import Making, event_blocks
 from inspector.api.opening import session_of
 from inspector.api.tensors import WritableBuffer
 from inspector.api.time_scale import TimeScale, as_time_scale, divisor
 from inspector.api.trace_events import Clock, TimeConverter
+from inspector.compat.inspector_utils import is_inference_output_equal
+from inspector.methods import FRAMEWORK
 from inspector.session import LoadedFile
 from schema.etdump import DebugTensor, DebugValue, ETDump, ValueType, build
 from schema.etdump.events import AnyEvent, DebugEvent, ProfileEvent
 from schema.etdump.from_json import VALUE_TYPES
+
+_DELEGATE_CALL = "DELEGATE_CALL"
+_DIFFERENT = "the runs of one pattern logged different values"
+
+
+class DelegateMetadata(TypedDict):
+    """What a record says about a delegate: its backend, and debug handles by its own ids."""
+
+    name: str
+    delegate_map: Mapping[Any, Any] | None
 
 
 @dataclass(frozen=True, order=True)
@@ -61,6 +73,36 @@ class DebugEventSignature:
         return DebugEventSignature(*_identity(event))
 
 
+@dataclass(frozen=True, order=True)
+class EventSignature:
+    """What the events of one row of a table have in common.
+
+    Attributes:
+        instruction_id: that of both signatures
+        profile_event_signature: of the timed events, None without any
+        debug_event_signature: of the logged values, None without any
+    """
+
+    instruction_id: int
+    profile_event_signature: ProfileEventSignature | None = None
+    debug_event_signature: DebugEventSignature | None = None
+
+
+@dataclass
+class InstructionEvent:
+    """What one run recorded of one instruction.
+
+    Attributes:
+        signature: what its events have in common
+        profile_events: the timed events, of the stock schema
+        debug_events: the logged values, of the stock schema
+    """
+
+    signature: InstructionEventSignature
+    profile_events: list[Any] | None = None
+    debug_events: list[Any] | None = None
+
+
 def _identity(event: Any) -> tuple[str, int | None, int | None, str | None]:  # noqa: ANN401
     number, place = event.delegate_debug_id_int, event.instruction_id
     return (
@@ -88,18 +130,14 @@ def event_blocks_of(
         output_buffer: bytes of the logged tensors
         delegate_metadata_parser: of what backends attached
         delegate_time_scale_converter: makes a time of (event name, ticks) inside delegates
+
+    Raises: AssertionError if two runs of one pattern logged different values, as the stock
+        function does; an Inspector keeps the values of every run
     """
     scales = as_time_scale(source_time_scale), as_time_scale(target_time_scale)
-    trace = LoadedFile("ETDumpFlatCC", "etdump", 0, memoryview(b""), _dump(etdump))
-    buffer = None if output_buffer is None else WritableBuffer(memoryview(bytearray(output_buffer)))
     clock = Clock(divisor(*scales), delegate_time_scale_converter)
-    making = Making(clock, buffer, delegate_metadata_parser)
-    return event_blocks(session_of(trace, None, None, scales[0]), making, None, scales)
-
-
-def _dump(etdump: Any) -> ETDump:  # noqa: ANN401
     runs = [run for run in etdump.run_data if run.events is not None]
-    return build.dump(
+    dump = build.dump(
         (
             build.run(
                 run.name,
@@ -112,19 +150,192 @@ def _dump(etdump: Any) -> ETDump:  # noqa: ANN401
         ),
         version=etdump.version,
     )
+    making = Making(clock, _buffer(output_buffer), delegate_metadata_parser)
+    blocks = _blocks(dump, making, scales)
+    for block in blocks:
+        _same_in_all_runs(block.name, block.run_outputs)
+        for event in block.events:
+            _same_in_all_runs(f"{block.name}, {event.name}", event.debug_data_runs)
+    return blocks
 
 
+def _blocks(dump: ETDump, making: Making, scales: tuple[TimeScale, TimeScale]) -> list[EventBlock]:
+    trace = LoadedFile("ETDumpFlatCC", "etdump", 0, memoryview(b""), dump)
+    return event_blocks(session_of(trace, None, None, scales[0]), making, None, scales)
+
+
+def _buffer(data: bytes | None) -> WritableBuffer | None:
+    return None if data is None else WritableBuffer(memoryview(bytearray(data)))
+
+
+def _same_in_all_runs(what: str, runs: Sequence[Sequence[Any]]) -> None:
+    for values in runs[1:]:
+        assert is_inference_output_equal(list(runs[0]), list(values)), f"{what}: {_DIFFERENT}"
+
+
+# ---- one event
+def event_of(
+    signature: Any,  # noqa: ANN401 - an EventSignature
+    events: Sequence[Any],
+    scale_factor: float = 1.0,
+    output_buffer: bytes | None = None,
+    delegate_metadata_parser: MetadataParser | None = None,
+    delegate_time_scale_converter: TimeConverter | None = None,
+) -> Event:
+    """Return the event that stands for what some runs recorded of one instruction.
+
+    Args:
+        signature: an EventSignature
+        events: one InstructionEvent a run
+        scale_factor: what ticks are divided by
+        output_buffer: bytes of the logged tensors
+        delegate_metadata_parser: of what a backend attached
+        delegate_time_scale_converter: makes a time of (event name, ticks) inside delegates
+    """
+    event = Event(
+        "",
+        _instruction_id=signature.instruction_id,
+        _delegate_metadata_parser=delegate_metadata_parser,
+        _delegate_time_scale_converter=delegate_time_scale_converter,
+    )
+    fill_times(event, signature.profile_event_signature, events, scale_factor)
+    fill_values(event, signature.debug_event_signature, events, output_buffer)
+    return event
+
+
+def fill_times(event: Any, signature: Any, events: Sequence[Any], scale_factor: float) -> None:  # noqa: ANN401
+    """Set the name, id, durations and metadata of an event from its timed events.
+
+    Raises: ValueError if a run has several timed events, or if they are not of one kind
+    """
+    _identify(event, signature)
+    timed = [each.profile_events for each in events if each.profile_events is not None]
+    if any(len(found) != 1 for found in timed):
+        counts = sorted({len(found) for found in timed})
+        raise ValueError(f"expected one profile event in each InstructionEvent, found {counts}")
+    if not timed:
+        return
+    clock = Clock(scale_factor, event._delegate_time_scale_converter)
+    made = _only([[_profile(found[0])] for found in timed], Making(clock))
+    event.perf_data, event._start_time = made.perf_data, made.start_time
+    attached = [found[0].delegate_debug_metadata or "" for found in timed]
+    if any(attached):
+        event._delegate_debug_metadatas = attached
+
+
+def fill_values(
+    event: Any,  # noqa: ANN401
+    signature: Any,  # noqa: ANN401
+    events: Sequence[Any],
+    output_buffer: bytes | None = None,
+) -> None:
+    """Set the name, id and logged values of an event.
+
+    Raises: AssertionError if two runs logged different values; ValueError if they are not of one
+        instruction
+    """
+    _identify(event, signature)
+    logged = [each.debug_events for each in events if each.debug_events is not None]
+    if not logged:
+        return
+    making = Making(Clock(1.0), _buffer(output_buffer))
+    made = _only([[_debug(each) for each in found] for found in logged], making)
+    _same_in_all_runs(event.name, made.debug_data_runs)
+    event.debug_data = list(made.debug_data)
+
+
+def _identify(event: Event, signature: Any) -> None:  # noqa: ANN401
+    if signature is None:
+        return
+    number, said = signature.delegate_id, signature.delegate_id_str or None
+    identifier = said if number is None else number
+    event.delegate_debug_identifier = identifier
+    event.is_delegated_op = identifier is not None
+    event.name = (signature.name if identifier is None else str(identifier)) or event.name
+
+
+def _only(runs: Sequence[list[AnyEvent]], making: Making) -> Event:
+    """Return the one event that some runs of one instruction are."""
+    dump = build.dump(build.run("", events) for events in runs)
+    blocks = _blocks(dump, making, (TimeScale.NS, TimeScale.NS))
+    if len(blocks) != 1 or len(blocks[0].events) != 1:
+        count = sum(len(block.events) for block in blocks)
+        raise ValueError(f"expected events of one instruction and name, found {count} of them")
+    return blocks[0].events[0]
+
+
+def associate(event: Event, nodes: Mapping[int, Sequence[Any]]) -> None:
+    """Add operators, source lines and modules of the nodes that have an event's debug handles.
+
+    Args:
+        event: of a trace; those of the runtime itself belong to no node
+        nodes: debug handle -> nodes of the stock debug format
+    """
+    handles = event.debug_handles
+    if event.name in FRAMEWORK or handles is None:
+        return
+    found = (
+        nodes.get(handle, ()) for handle in ([handles] if isinstance(handles, int) else handles)
+    )
+    for node in (node for each in found for node in each):
+        if node is None or node.metadata is None:
+            continue
+        if node.name not in event.stack_traces:
+            event.stack_traces[node.name] = node.metadata.get("stack_trace")
+            event.module_hierarchy[node.name] = node.metadata.get("nn_module_stack")
+        if node.op:
+            event.op_types.append(node.op)
+
+
+def resolve_debug_handles(
+    block: EventBlock,
+    handle_map: Mapping[str, Any],
+    delegate_map: Mapping[str, DelegateMetadata] | None = None,
+    instruction_id_to_num_outs_map: Mapping[str, int] | None = None,
+) -> None:
+    """Give the events of a block the debug handles of their instructions.
+
+    Args:
+        block: of a trace
+        handle_map: instruction, as text -> debug handles
+        delegate_map: instruction -> its delegate
+        instruction_id_to_num_outs_map: instruction -> how many outputs a delegate has
+    """
+    for event in block.events:
+        key = str(event.instruction_id)
+        if key not in handle_map:
+            continue
+        event.num_outputs = (instruction_id_to_num_outs_map or {}).get(key, 1)
+        delegate = (delegate_map or {}).get(key)
+        identifier = event.delegate_debug_identifier
+        if delegate is not None and (identifier is not None or event.name == _DELEGATE_CALL):
+            event.delegate_backend_name = delegate.get("name", "")
+        if delegate is None or identifier is None:
+            event.debug_handles = handle_map[key]
+        else:
+            known = delegate.get("delegate_map") or {}
+            event.debug_handles = known.get(identifier, known.get(str(identifier)))
+
+
+# ---- objects of the stock schema
 def _events(run: Any) -> Iterator[AnyEvent]:  # noqa: ANN401
     for event in run.events:
         timed, logged = event.profile_event, event.debug_event
         if timed is not None:
-            given = timed.delegate_debug_metadata or None
-            blob = given.encode() if isinstance(given, str) else given
-            times = timed.start_time, timed.end_time
-            yield ProfileEvent(timed.name, *_place(timed), *times, *_delegate(timed), blob)
+            yield _profile(timed)
         elif logged is not None:
-            value = _value(logged.debug_entry)
-            yield DebugEvent(value, *_place(logged), logged.name, *_delegate(logged))
+            yield _debug(logged)
+
+
+def _profile(event: Any) -> ProfileEvent:  # noqa: ANN401
+    given = event.delegate_debug_metadata or None
+    blob = given.encode() if isinstance(given, str) else given
+    times = event.start_time, event.end_time
+    return ProfileEvent(event.name, *_place(event), *times, *_delegate(event), blob)
+
+
+def _debug(event: Any) -> DebugEvent:  # noqa: ANN401
+    return DebugEvent(_value(event.debug_entry), *_place(event), event.name, *_delegate(event))
 
 
 def _place(event: Any) -> tuple[int, int]:  # noqa: ANN401

@@ -70,10 +70,12 @@ def recorded_bytes(found: Recorded) -> int:
 def copied(found: Recorded) -> Recorded:
     """Return the same with tensors of its own."""
     nodes = {
-        handle: [replace(node, value=_own(node.value)) for node in each]
+        handle: [replace(node, value=own_copy(node.value)) for node in each]
         for handle, each in found.nodes.items()
     }
-    inside = {value: [_own(each) for each in passes] for value, passes in found.executed.items()}
+    inside = {
+        value: [own_copy(each) for each in passes] for value, passes in found.executed.items()
+    }
     return replace(found, nodes=nodes, executed=inside)
 
 
@@ -202,26 +204,26 @@ class _Keeper:
         del times
         reference = pair[0]
         if self.nested and reference is not UNKNOWN:
-            self.executed.setdefault((scope, name), []).append(_own(reference))
+            self.executed.setdefault((scope, name), []).append(own_copy(reference))
         known = self._nodes.get(name) if not scope else None
         if known is not None and reference is not UNKNOWN:
             handle, operator, trace = known
-            value = NodeValue(name, operator, _own(reference), trace)
+            value = NodeValue(name, operator, own_copy(reference), trace)
             self.found.setdefault(handle, []).append(value)
 
 
-def _own(value: Any) -> Any:  # noqa: ANN401
+def own_copy(value: Any) -> Any:  # noqa: ANN401
     """Return a value that later operators in place do not change."""
     if hasattr(value, "clone"):
         return later_copy(value)
     if isinstance(value, (tuple, list)):
-        return [_own(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        return [own_copy(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return value
 
 
 def _copied(value: Any) -> Any:  # noqa: ANN401
     """Return an input with memory of its own."""
-    return value.detach().clone() if hasattr(value, "clone") else _own(value)
+    return value.detach().clone() if hasattr(value, "clone") else own_copy(value)
 
 
 def _run(

@@ -114,3 +114,26 @@ def test_handles_go_back_to_the_exported_program() -> None:
     given = {node.meta["debug_handle"] for node in calls}
     assert given == {n.meta["debug_handle"] for n in edge.graph.nodes if n.op == "call_function"}
     assert len(given) == len(calls)
+
+
+def test_kept_values_are_those_of_the_nodes_under_handles_without_gaps() -> None:
+    torch = pytest.importorskip("torch")
+    from compiler import to_edge
+    from inspector.compat.inspector_utils import IntermediateOutputCapturer
+
+    class Model(torch.nn.Module):
+        def forward(self, x: object) -> object:
+            first, second = torch.split(x.to(x.dtype) + 1, 1, dim=1)
+            return torch.relu(first) * 2, second.clone().add_(first)
+
+    torch.manual_seed(0)
+    x = torch.randn(2, 2)
+    edge = to_edge(torch.export.export(Model(), (x,))).exported_program()
+    found = IntermediateOutputCapturer(edge.module()).run_and_capture(x)
+    handles = [n.meta["debug_handle"] for n in edge.graph.nodes if n.op == "call_function"]
+    assert list(dict.fromkeys(handles)) == list(range(1, max(handles) + 1))
+    assert set(found) == {(handle,) for handle in handles}
+    first, second = found[2,]
+    assert torch.equal(found[1,], x + 1)
+    assert torch.equal(torch.cat([first, second], 1), x + 1)
+    assert torch.equal(found[max(handles),], second + first)
