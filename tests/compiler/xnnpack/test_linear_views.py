@@ -170,3 +170,27 @@ def test_dynamic_layers_alone_are_taken_with_what_quantises_for_them(shared: boo
     manager = to_edge(program).to_backend(partitioner)
     assert sum(found["FullyConnected"] for found in kinds(manager)) == 2
     assert precisions(manager) == {"DYNAMIC_QUANT"}
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("config", ["dynamic", "nibbles"])
+def test_layers_of_float16_are_quantised_dynamically(config: str, stock: Stock) -> None:
+    nets = {name: (copy.deepcopy(NETS[name][0]).half(), NETS[name][1].half()) for name in NETS}
+    programs = {
+        n: q.quantised(copy.deepcopy(m), (x,), CONFIGS[config]) for n, (m, x) in nets.items()
+    }
+    for name, program in programs.items():
+        manager = to_edge(program).to_backend(XnnpackPartitioner())
+        assert left(manager) == [], name
+        assert precisions(manager) == {"DYNAMIC_QUANT"}, name
+    made = [
+        to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+        for program in programs.values()
+    ]
+    assert all(left(manager) == [] for manager in made)
+    runs = [(m.to_executorch().buffer, (nets[n][1],)) for n, m in zip(programs, made, strict=True)]
+    for (name, program), found in zip(programs.items(), stock.run_each(runs), strict=True):
+        (wanted,) = q.reference(program, (nets[name][1],))
+        assert not isinstance(found, str), (name, found)
+        assert found[0].dtype is torch.float16
+        assert (found[0].float() - wanted.float()).abs().max() <= 0.04 * wanted.abs().max(), name

@@ -88,12 +88,13 @@ def annotate(node: Node, config: Config) -> None:
 
 def _annotate_layer(node: Node, config: Config) -> None:
     args: Any = node.args
-    if is_annotated(args[1]) or not _is_float(args[0]):
+    activation = config.input_activation
+    dynamic = activation is not None and activation.is_dynamic
+    if is_annotated(args[1]) or not _is_float(args[0], *((torch.float16,) if dynamic else ())):
         return
     if node.target in TRANSPOSED and _groups(node) != 1:
         return  # no kernel takes quantised weights in groups there
-    activation = config.input_activation
-    if activation is not None and activation.is_dynamic and not _runs_dynamically(node):
+    if dynamic and not _runs_dynamically(node):
         return
     # torchao takes the first for the activation when it folds a batch norm for training.
     specs: dict[Node, Any] = {} if activation is None else {args[0]: activation}
@@ -222,10 +223,10 @@ def _put(node: Node, specs: dict[Any, Any], made: Any) -> None:  # noqa: ANN401
     )
 
 
-def _is_float(node: object) -> bool:
-    """Return whether observers can watch a value."""
+def _is_float(node: object, *narrow: torch.dtype) -> bool:
+    """Return whether a value is a tensor of float32, or of another dtype that kernels quantize."""
     value = node.meta.get("val") if isinstance(node, Node) else None
-    return isinstance(value, torch.Tensor) and value.dtype is torch.float32
+    return isinstance(value, torch.Tensor) and value.dtype in (torch.float32, *narrow)
 
 
 def _is_huge(node: Node) -> bool:
