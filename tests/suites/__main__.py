@@ -59,9 +59,11 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         changed = {"SUITES_RESULTS": str(results), "SUITES_SIDE": side, "TMPDIR": folder}
         changed |= {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        # Options and worker name of a pytest that this runs in are not those of its children.
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
         for batch in _batches(paths):
             arguments = [*command, *batch]
-            subprocess.run(arguments, cwd=scratch, env={**os.environ, **changed}, check=False)
+            subprocess.run(arguments, cwd=scratch, env={**kept, **changed}, check=False)
     outcomes = table.read(results.read_text("utf-8").splitlines())
     (scratch / "results.json").write_text(json.dumps(outcomes, indent=1, sort_keys=True), "utf-8")
     return outcomes
