@@ -65,6 +65,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope extract model.pte",
         "etscope extract model.pte --what payloads -o parts",
     ),
+    "split": (
+        "etscope split model.pte -o parts",
+        "etscope split model.pte -o parts --force --format json",
+    ),
+    "merge": (
+        "etscope merge parts/model.pte parts/model.ptd -o whole.pte",
+        "etscope merge model.pte encoder.ptd decoder.ptd -o whole.pte",
+    ),
     "export": (
         "etscope export model.pte model.etrecord -o graphs.json",
         "etscope export runs/mobilenet --as anonymised --to for-the-bug-report",

@@ -42,6 +42,8 @@ VERBS: dict[str, str] = {
     "trace": "runs as a Chrome or Perfetto trace",
     "report": "one self-contained HTML file",
     "extract": "payloads, constants and tensors as files",
+    "split": "a program's constants and named data as a .ptd beside it",
+    "merge": "a program and its .ptd files as one .pte",
     "export": "Model Explorer JSON, or an anonymised copy for a bug report",
     "compile": "a program file and an ETRecord from a PyTorch module",
     "run": "a program on our own runtime: outputs, trace, times",

@@ -300,7 +300,8 @@ class _Filled:
         states = table.mutable_data_segments or ()
         if self._constants.changed:
             starts = self._constants.put(table.constant_segment, segments)
-            table = replace(table, constant_segment=starts, constant_buffer=None)
+            inline = table.constant_buffer and ()
+            table = replace(table, constant_segment=starts, constant_buffer=inline)
         if self._written.changed:
             first = self._written.put(states[0] if states else None, segments)
             table = replace(table, mutable_data_segments=(first, *states[1:]))
