@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, cast
 
 import torch
@@ -34,11 +35,15 @@ class CallDelegate(HigherOrderOperator):
 
 
 def _made() -> CallDelegate:
-    """Return ours; whoever loaded the stock package before keeps its operator of the same name."""
+    """Return ours; whoever loaded the stock package before keeps its operator of the same name.
+
+    Otherwise the code of graphs, which names it, has to find ours: torch has one too, which hands
+    nested inputs on as they lie in the graph.
+    """
     named: dict[str, Any] = _operators._higher_order_ops
     before = named.get(NAME)
     ours = CallDelegate()
-    if before is not None:
+    if before is not None and "executorch.exir" in sys.modules:
         named[NAME] = before
     return ours
 
