@@ -206,10 +206,16 @@ def do_user_inputs_exist(graph_signature: Any) -> bool:  # noqa: ANN401
 def default_decomposition_table() -> dict[Any, Callable[..., Any]]:
     """Return operator -> what lowering replaces it by, for `run_decompositions`."""
     table: Any = default_decompositions()
-    kept: dict[Any, Any] = {op: decomposition_of(op) or rule for op, rule in table.items()}
+    kept: dict[Any, Any] = {op: _own_rule(op) or rule for op, rule in table.items()}
     norm = torch.ops.aten.linalg_vector_norm.default
     own = decomposition_of(norm)
     return {**kept, **({} if own is None else {norm: own})}
+
+
+def _own_rule(op: Any) -> Callable[..., Any] | None:  # noqa: ANN401
+    """Return our rule of an operator; torch's table calls what is `decompose` only in its way."""
+    rule: Any = decomposition_of(op)
+    return None if getattr(rule, "__self__", None) is op else rule
 
 
 def contains_any_call_fn_target_op(

@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+import torch
+
 from compiler.edge.ops import edge_op
 from compiler.emit.out_variants import find_out_variant
 from compiler.errors import MissingOutVariantsError
@@ -108,3 +110,37 @@ def format_target_name(target_name: str) -> str:
     """Return an operator's name without its namespace: `add.Tensor` of `aten.add.Tensor`."""
     namespace, _, rest = target_name.partition(".")
     return rest if "." in rest else f"{namespace}.{rest}" if rest else namespace
+
+
+def function_schema(op_overload: Any) -> Any:  # noqa: ANN401 - torchgen's FunctionSchema
+    """Return the schema of an overload as torchgen parses it.
+
+    Raises: what torchgen raises for a schema it cannot parse
+    """
+    model: Any = importlib.import_module("torchgen.model")
+    return model.FunctionSchema.parse(
+        str(unwrap_op_overload(op_overload)._schema).split("::", 1)[1]
+    )
+
+
+def is_inplace_variant(qualified_opname: str, overload: str) -> bool:
+    """Return whether an overload writes its result over its first argument.
+
+    Args:
+        qualified_opname: `namespace::name`
+        overload: its name; "" is `default`
+
+    Raises: AttributeError if torch has no such overload
+    """
+    return function_schema(_overload(qualified_opname, overload)).kind().name == "inplace"
+
+
+def is_out_variant(qualified_opname: str, overload: str) -> bool:
+    """Return whether an overload writes into given memory; see `is_inplace_variant`."""
+    return bool(_out_names(_overload(qualified_opname, overload)))
+
+
+def _overload(qualified_opname: str, overload: str) -> Any:  # noqa: ANN401
+    namespace, name = qualified_opname.split("::")
+    packet = getattr(getattr(torch.ops, namespace), name)
+    return getattr(packet, overload or "default")

@@ -82,6 +82,11 @@ def get_lowered_submodules(
     return found
 
 
+def get_lowered_backend_modules(graph_module: torch.fx.GraphModule) -> list[torch.nn.Module]:
+    """Return the lowered modules that a graph calls, in order."""
+    return [module for _, module, _ in get_lowered_submodules(graph_module)]
+
+
 def _run(lowered_module: Any, *args: Any) -> Any:  # noqa: ANN401
     plain = walk(lambda leaf: leaf, list(args))  # fx's immutable lists become lists
     program = lowered_module.original_module

@@ -206,10 +206,15 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("executorch.exir.capture._config", "compiler", "EdgeCompileConfig ExecutorchBackendConfig"),
     ("executorch.exir.delegate", "compiler", "executorch_call_delegate"),
     ("executorch.exir.dialects._ops", "compiler", "bind_pattern_to_op ops"),
+    ("executorch.exir.dialects._ops", "compiler.edge.ops", "_DialectNamespace=_Edge _Ops"),
     ("executorch.exir.dynamic_shape", "compiler", "DynamicMemoryPlanningMode"),
     ("executorch.exir.graph_module", "compiler", "get_control_flow_submodules"),
     ("executorch.exir.lowered_backend_module", "compiler", "LoweredBackendModule"),
-    ("executorch.exir.lowered_backend_module", "compiler.delegate.call", "get_lowered_submodules"),
+    (
+        "executorch.exir.lowered_backend_module",
+        "compiler.delegate.call",
+        "get_lowered_backend_modules get_lowered_submodules",
+    ),
     (
         "executorch.exir.memory_planning",
         "compiler",
@@ -223,6 +228,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "_is_inplace_node _resolve_storage_base_specs "
         "get_node_tensor_specs pick_shared_obj",
     ),
+    ("executorch.exir.memory_planning", "compiler.compat.plan_apply", "apply_algo"),
     (
         "executorch.exir.memory_planning",
         "compiler.compat.plan_checks",
@@ -389,6 +395,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     (
         "executorch.exir.operator.convert",
         "compiler.compat.operators",
+        "_get_overload_schema=function_schema is_inplace_variant is_out_variant "
         "output_to_aliased_input_map to_out_variant unwrap_op_overload",
     ),
     ("executorch.exir.operator.util", "compiler.compat.operators", "gen_out_variant_schema"),

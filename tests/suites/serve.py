@@ -68,6 +68,7 @@ GUESTS = (
     "backends.xnnpack.utils",
     "devtools.intermediate_output_tap",
     "devtools.pte_tool",
+    "exir.backend.canonical_partitioners.duplicate_constant_node_pass",
     "exir.banked_memory_planning",
     "exir.passes",
     "export.target_recipes",
