@@ -32,6 +32,7 @@ from compiler.passes.base import (
     takes_program,
 )
 from compiler.passes.fake import fake_mode_of
+from compiler.passes.in_place import has_writes, without_writes
 from compiler.passes.lineage import Snapshot, restore_metadata, snapshot
 from compiler.passes.manager import ExportedProgramPassManager, PassManager
 from compiler.passes.signature import constant_values, updated_signature
@@ -151,13 +152,15 @@ def _begun(program: ExportedProgram) -> _Work:
 def completed(program: ExportedProgram) -> ExportedProgram:
     """Return a program whose graph was changed by hand with the values its new nodes lack.
 
-    A program without such nodes is returned as it is, and none is changed.
+    Operators that write in place are replaced by those that return. A program without such nodes is
+    returned as it is, and none is changed.
 
     Raises: PassError naming a node whose operator cannot take its arguments
     """
-    if not _is_incomplete(program.graph_module):
-        return program
-    return _begun(program).program(list(program.verifiers))
+    kept: list[Any] = list(program.verifiers)
+    if _is_incomplete(program.graph_module):
+        program = _begun(program).program([EdgeVerifier] if has_writes(program) else kept)
+    return without_writes(program, kept)
 
 
 def _is_incomplete(module: torch.fx.GraphModule) -> bool:
