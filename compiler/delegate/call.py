@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from compiler.untyped import HigherOrderOperator, native
 NAME = "executorch_call_delegate"
 _keys: Any = native.DispatchKey
 _proxies: Any = proxies
-_operators: Any = torch._ops
+_operators: Any = importlib.import_module("torch._ops")
 _functional: Any = cast("Any", higher_order)
 
 
