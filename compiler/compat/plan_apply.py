@@ -48,12 +48,7 @@ def apply_algo(  # noqa: PLR0913 - as documented
         UnsupportedError: the graph has branches or loops; `to_executorch` plans those
         NotImplementedError: devices other than the host with buffers chosen by hand
     """
-    bodies = [name for name, _, _ in get_control_flow_submodules(graph_module)]
-    if bodies:
-        raise UnsupportedError(
-            f"apply_algo takes one graph, found bodies {', '.join(bodies)}; to_executorch plans "
-            "programs with branches and loops"
-        )
+    _check_one_graph(graph_module)
     specs_to_plan(graph_module, graph_signature, inputs=True, outputs=True)  # sets the lifetimes
     specs = [
         *collect_specs_from_nodes(
@@ -77,13 +72,23 @@ def apply_algo(  # noqa: PLR0913 - as documented
     if len(sizes) == 1:
         sizes.append(0)
     graph_module.meta["non_const_buffer_sizes"] = sizes
-    if any(kind != DeviceType.CPU for kind, _ in devices):
-        graph_module.meta["non_const_buffer_device"] = [
-            NonConstBufferDevice(place, kind, index)
-            for place, (kind, index) in enumerate(devices)
-            if (kind, index) != _HOST
-        ]
+    others = [
+        NonConstBufferDevice(place, *device)
+        for place, device in enumerate(devices)
+        if device != _HOST
+    ]
+    if others:
+        graph_module.meta["non_const_buffer_device"] = others
     return sizes
+
+
+def _check_one_graph(graph_module: torch.fx.GraphModule) -> None:
+    bodies = [name for name, _, _ in get_control_flow_submodules(graph_module)]
+    if bodies:
+        raise UnsupportedError(
+            f"apply_algo takes one graph, found bodies {', '.join(bodies)}; to_executorch plans "
+            "programs with branches and loops"
+        )
 
 
 def _by_device(

@@ -10,14 +10,24 @@ import pytest
 import torch
 from torch.export import Dim, export
 
-from compiler import ops, to_edge
-from compiler.compat import graphs, sizes
+from compiler import (
+    MemoryPlanningAlgorithmSuite,
+    PassManager,
+    SpecPropPass,
+    ToOutVarPass,
+    greedy,
+    ops,
+    to_edge,
+)
+from compiler.compat import graphs, operators, sizes
 from compiler.compat.debug_pass import DebugPass
 from compiler.compat.emission import pretty_print
 from compiler.compat.memory_planning import _extend_storage_base_lifetimes, _is_inplace_node
+from compiler.compat.plan_apply import apply_algo
+from compiler.compat.plan_checks import Verifier, collect_specs_from_nodes
 from compiler.compat.programs import WrapperModule, patch_forward
 from compiler.errors import CompileError, PlanError, UnboundedShapeError
-from compiler.memory.tensor_spec import TensorSpec
+from compiler.memory.tensor_spec import DeviceType, TensorSpec
 from compiler.passes.standard.reinplace import DEFAULT_INPLACEABLE_OPS, reinplace_pass
 from tests.architecture.tree import run_python
 
@@ -165,3 +175,63 @@ def test_errors_of_a_compile_are_those_that_are_documented() -> None:
     edge = to_edge(export(Format(), (torch.ones(2, 3, 4, 5),)), compile_config=config)
     with pytest.raises(CompileError, match="channels_last"):
         edge.to_executorch()
+
+
+def test_graph_with_specs_is_planned_by_an_algorithm() -> None:
+    class Chain(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            for _ in range(4):
+                x = (x * y) + y
+            return x
+
+    def prepared() -> Any:
+        edge = to_edge(export(Chain(), (torch.ones(10), torch.ones(10)))).exported_program()
+        manager = PassManager(passes=[SpecPropPass(), ToOutVarPass()])
+        return manager(edge.graph_module).graph_module, edge.graph_signature
+
+    suite = MemoryPlanningAlgorithmSuite(algo_list=[greedy])
+    module, signature = prepared()
+    assert apply_algo(suite, module, 16, signature) == module.meta["non_const_buffer_sizes"]
+    Verifier(module, True, True, True, signature).verify_storage_reuse()
+    module, signature = prepared()
+    specs = [*collect_specs_from_nodes(module.graph.nodes, signature, do_assertion=False)]
+    for place, spec in enumerate(specs):
+        spec.device, spec.device_index = (DeviceType.CUDA, place % 2) if place % 3 else (0, 0)
+    sizes = apply_algo(suite, module, 16, signature, enable_non_cpu_memory_planning=True)
+    rows = module.meta["non_const_buffer_device"]
+    assert [(row.buffer_idx, row.device_index) for row in rows] == [(2, 0), (3, 1)]
+    assert {spec.mem_id for spec in specs if spec.device == DeviceType.CUDA} == {2, 3}
+    assert all(spec.mem_offset + spec.allocated_memory <= sizes[spec.mem_id] for spec in specs)
+    with pytest.raises(NotImplementedError, match=r"spec\.mem_id"):  # they have places by now
+        apply_algo(suite, module, 16, signature, enable_non_cpu_memory_planning=True)
+    branches = to_edge(_exported()).exported_program().graph_module
+    with pytest.raises(CompileError, match="found bodies true_graph_0"):
+        apply_algo(suite, branches, 16)
+
+
+@pytest.mark.parametrize(
+    ("name", "overload", "inplace", "out"),
+    [("add_", "Tensor", True, False), ("add", "Tensor", False, False), ("add", "out", False, True)],
+)
+def test_kind_of_an_overload(name: str, overload: str, inplace: bool, out: bool) -> None:
+    named = f"aten::{name}", overload
+    assert operators.is_inplace_variant(*named) == inplace
+    assert operators.is_out_variant(*named) == out
+    schema = operators.function_schema(getattr(getattr(aten, name), overload))
+    assert str(schema.name) == f"{name}.{overload}"
+
+
+@pytest.mark.filterwarnings("ignore:The tensor attributes self.lstm", "ignore:.*LeafSpec")
+def test_own_decompositions_are_used_by_torch() -> None:
+    class Recurrent(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = torch.nn.LSTM(3, 4, batch_first=True)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.lstm(x)[0]
+
+    torch.manual_seed(1)
+    module, x = Recurrent().eval(), torch.randn(1, 2, 3)
+    program: Any = export(module, (x,)).run_decompositions(graphs.default_decomposition_table())
+    torch.testing.assert_close(program.module()(x), module(x))
