@@ -40,7 +40,9 @@ def inspect_node(graph: torch.fx.Graph, node: torch.fx.Node) -> str:
     line = source_line(node)
     if line:
         lines.append(f"source: {line}")
-    lines.append(f"The node stacktrace:\n{node.meta.get('stack_trace') or 'none'}")
+    trace = node.meta.get("stack_trace")
+    lines.append("The node stacktrace:")
+    lines += ["Traceback (most recent call last):", trace] if trace else ["none"]
     return "\n".join(lines)
 
 

@@ -146,10 +146,27 @@ def why_no_settings(specs: Any) -> str:  # noqa: ANN401 - of users
     for spec in cast("list[Any]", specs):
         if not isinstance(spec, CompileSpec):
             return f"{spec!r} is no CompileSpec"
-        key, value = cast("Any", spec.key), cast("Any", spec.value)
-        if not isinstance(key, str) or not isinstance(value, (bytes, bytearray)):
-            return f"{spec!r} needs a text as key and bytes as value"
+        if not isinstance(cast("Any", spec.key), str):
+            return f"{spec!r} needs a string as key"
     return ""
+
+
+def value_of_spec(spec: CompileSpec, backend_id: str) -> bytes:
+    """Return the value of a setting as a program file holds it; none is empty.
+
+    A backend may be given any value, as long as no file is made of the program.
+
+    Raises: CompileSpecError naming the backend and the setting if the value is not bytes
+    """
+    value = cast("Any", spec.value)
+    if value is None or value == "":
+        return b""
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
+    raise CompileSpecError(
+        f"setting {spec.key!r} of {backend_id} is {value!r}, a {type(value).__name__}; a program "
+        "file holds bytes: encode it, as in b'text' or struct.pack('<i', 1)"
+    )
 
 
 def copied_specs(specs: Sequence[CompileSpec]) -> list[CompileSpec]:

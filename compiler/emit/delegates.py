@@ -12,6 +12,7 @@ import torch
 
 from compiler.delegate.call import is_lowered_module
 from compiler.delegate.file_data import in_memory
+from compiler.delegate.interface import value_of_spec
 from compiler.delegate.named_data import NamedDataStore, NamedDataStoreOutput
 from compiler.emit.constants import Segment
 from compiler.errors import CompileError, UnsupportedError
@@ -63,13 +64,12 @@ class DelegateStore:
                 self.named.merge_named_data_store(module.named_data_store_output)
             except ValueError as error:
                 raise CompileError(f"named data of {module.backend_id}: {error}") from error
-        specs = tuple(_spec(spec) for spec in module.compile_specs)
+        specs = tuple(
+            m.CompileSpec(spec.key, memoryview(value_of_spec(spec, module.backend_id)))
+            for spec in module.compile_specs
+        )
         place = m.BackendDelegateDataReference(INLINE, index)
         return m.BackendDelegate(module.backend_id, place, specs)
-
-
-def _spec(spec: Any) -> m.CompileSpec:  # noqa: ANN401
-    return m.CompileSpec(spec.key, memoryview(bytes(spec.value)))
 
 
 @dataclass

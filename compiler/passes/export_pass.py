@@ -79,6 +79,10 @@ class ExportPass(PassBase):
         """
         return [_input(node) for node in graph_module.graph.nodes if node.op == "placeholder"]
 
+    def should_preserve_symbolic_input_metadata(self) -> bool:
+        """Return whether symbolic sizes of inputs have to stay; a pass that fixes them says no."""
+        return True
+
     def call_submodule(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Argument:
         """Return what a graph, or a body of control flow, becomes for these inputs."""
         before = self.tracer, self._node
@@ -89,6 +93,8 @@ class ExportPass(PassBase):
             made = torch.fx.GraphModule(self.tracer.root, self.tracer.graph)
         finally:
             self.tracer, self._node = before
+        if self.should_preserve_symbolic_input_metadata():
+            _require_sizes_kept(graph_module.graph, made.graph)
         made.meta = dict(graph_module.meta)
         if self.tracer is not None:
             self.tracer.keep_name(graph_module, made)
@@ -341,6 +347,45 @@ class ExportPass(PassBase):
         node = self.tracer.graph.output(self.tracer.create_arg(results))
         node.meta = dict(meta.data)
         return ProxyValue(None, node)
+
+
+def _require_sizes_kept(before: torch.fx.Graph, after: torch.fx.Graph) -> None:
+    """Refuse inputs whose symbolic sizes or numbers became others: guards were made of them.
+
+    Raises: ExportPassBaseError with the position, the sizes and the new ones
+    """
+    old, new = (_symbols(graph) for graph in (before, after))
+    for at_input, (name, symbols) in enumerate(old):
+        found = new[at_input][1] if at_input < len(new) else ["no input"]
+        if any(symbols) and symbols != found:
+            raise ExportPassBaseError(
+                f"Input at position {at_input} ({name}) did not preserve symbolic metadata: it "
+                f"had {_shown(symbols)} and has {_shown(found)}; a pass that means to override "
+                "sizes returns False from should_preserve_symbolic_input_metadata"
+            )
+
+
+def _symbols(graph: torch.fx.Graph) -> list[tuple[str, list[str]]]:
+    """Return for each input its name and its symbolic sizes or number, empty for a fixed one."""
+    found: list[tuple[str, list[str]]] = []
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            texts: list[str] = []
+            walk(lambda leaf, texts=texts: texts.extend(_symbols_of(leaf)), node.meta.get("val"))
+            found.append((node.name, texts))
+    return found
+
+
+def _symbols_of(leaf: Argument) -> list[str]:
+    if isinstance(leaf, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        return [str(leaf)]
+    sizes: list[Any] = list(leaf.shape) if isinstance(leaf, torch.Tensor) else []
+    texts = [str(size) if isinstance(size, torch.SymInt) else "" for size in sizes]
+    return texts if any(texts) else []
+
+
+def _shown(symbols: Sequence[str]) -> str:
+    return f"[{', '.join(text or 'fixed' for text in symbols)}]" if symbols else "no symbolic size"
 
 
 def _input(node: Node) -> Argument:

@@ -15,6 +15,7 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.delegate.file_data import in_memory
+from compiler.delegate.interface import value_of_spec
 
 
 def lowered_text(module: Any, write: Callable[[ExportedProgram], bytes]) -> str:  # noqa: ANN401
@@ -25,7 +26,10 @@ def lowered_text(module: Any, write: Callable[[ExportedProgram], bytes]) -> str:
         write: returns a program as JSON
     """
     original: ExportedProgram = module.original_module
-    specs = [{"key": s.key, "value": _base64(s.value)} for s in module.compile_specs]
+    specs = [
+        {"key": s.key, "value": _base64(value_of_spec(s, module.backend_id))}
+        for s in module.compile_specs
+    ]
     named = module.named_data_store_output
     return json.dumps(
         {

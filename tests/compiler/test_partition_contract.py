@@ -23,6 +23,7 @@ from compiler import (
     to_edge_transform_and_lower,
 )
 from compiler.partition.tags import tag_constant_data, tag_mutated_buffer
+from schema.program import decode
 from tests.compiler.delegation import RUBBISH, ByNode, aten, calls, edge, exported
 
 pytestmark = pytest.mark.slow
@@ -190,8 +191,7 @@ def test_what_the_compiler_noted_of_a_node_is_kept() -> None:
 SETTINGS: dict[str, Any] = {
     "nothing": (None, "compile_specs is None, not a list of CompileSpec"),
     "text": (["fast"], "'fast' is no CompileSpec"),
-    "value of text": ([CompileSpec("k", "fast")], "needs a text as key and bytes as value"),  # pyright: ignore[reportArgumentType]
-    "key of bytes": ([CompileSpec(b"k", b"")], "needs a text as key and bytes as value"),  # pyright: ignore[reportArgumentType]
+    "key of bytes": ([CompileSpec(b"k", b"")], "needs a string as key"),  # pyright: ignore[reportArgumentType]
 }
 
 
@@ -204,6 +204,29 @@ def test_settings_that_are_none_are_one_error(kind: str) -> None:
         manager.to_backend(choose)
     with pytest.raises(compiler.CompileError, match=message):
         to_backend("NameBackend", manager.exported_program(), specs)
+
+
+@pytest.mark.parametrize("value", [None, "", b"", b"fast", bytearray(b"fast"), "fast", 5, ["a"]])
+def test_backend_is_given_any_value_of_a_setting_and_only_bytes_go_into_a_file(value: Any) -> None:
+    seen: list[Any] = []
+
+    @final
+    class SettingsBackend(BackendDetails):
+        @staticmethod
+        def preprocess(edge_program: Any, compile_specs: Any) -> PreprocessResult:
+            del edge_program
+            seen.extend(compile_specs)
+            return PreprocessResult(b"")
+
+    spec = DelegationSpec("SettingsBackend", [CompileSpec("k", value)])
+    manager = edge(torch.relu, torch.ones(2)).to_backend(ByNode(lambda _: "t", t=spec))
+    assert [(one.key, one.value) for one in seen] == [("k", value)]
+    if value and not isinstance(value, (bytes, bytearray)):
+        with pytest.raises(TypeError, match=r"setting 'k' of SettingsBackend is .*encode it"):
+            manager.to_executorch()
+        return
+    (delegate,) = decode(manager.to_executorch().buffer).plans[0].delegates
+    assert bytes(delegate.compile_specs[0].value) == bytes(value or b"")
 
 
 def test_cycle_through_what_is_delegated_already_says_so() -> None:

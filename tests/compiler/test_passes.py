@@ -207,6 +207,33 @@ def test_operator_that_cannot_take_its_new_arguments_is_named_with_the_line() ->
     assert isinstance(caught.value.__cause__, ExportPassBaseError)
 
 
+@pytest.mark.parametrize("kind", ["static", "other", "kept", "meant"])
+def test_pass_that_overrides_symbolic_sizes_of_inputs_is_refused(kind: str) -> None:
+    class Sizes(ExportPass):
+        def placeholder(self, name: str, arg: Any, meta: Any) -> Any:
+            if kind in ("static", "meant"):
+                arg = arg.fake_mode.from_tensor(torch.empty(4, 3))
+            elif kind == "other":
+                arg = torch.cat([arg, arg])
+            return super().placeholder(name, arg, meta)
+
+        def should_preserve_symbolic_input_metadata(self) -> bool:
+            return kind != "meant"
+
+    dynamic = (({0: torch.export.Dim("n", min=2, max=8)},),)
+    program = torch.export.export(
+        Apply(lambda x: x.relu().sin()), (torch.randn(4, 3),), dynamic_shapes=dynamic
+    )
+    graph_module = to_edge(program).exported_program().graph_module
+    if kind in ("kept", "meant"):
+        made = Sizes()(graph_module).graph_module
+        sizes = [n.meta["val"].shape[0] for n in made.graph.nodes if n.op == "placeholder"]
+        assert [isinstance(size, int) for size in sizes] == [kind == "meant"]
+        return
+    with pytest.raises(ExportPassBaseError, match=r"position 0 \(inputs_0\) did not preserve symbolic"):
+        Sizes()(graph_module)
+
+
 def test_metadata_protects_what_says_where_a_node_comes_from() -> None:
     meta = NodeMetadata({"debug_handle": 3})
     meta["delegation_tag"] = "a"
@@ -512,6 +539,7 @@ def test_node_is_shown_in_its_graph_with_what_is_known() -> None:
     assert "%aten_neg_default" in marked
     assert "debug_handle: 2" in text
     assert "programs.py:" in text
+    assert "The node stacktrace:\nTraceback (most recent call last):\nFile" in text
     with pytest.raises(ValueError, match="no node of this graph"):
         compiler.inspect_node(torch.fx.Graph(), node)
 
