@@ -10,7 +10,7 @@ import torch
 from typing_extensions import override
 
 from runtime.api import Runtime, Verification
-from runtime.errors import invalid_argument
+from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.loaders import DataLoader as PyDataLoader
 from runtime.loading import Data
 from runtime.meta import MethodMeta, TensorInfo
@@ -96,8 +96,17 @@ class BundledModule:
 class ExecuTorchModule:
     """A program whose methods are called by name."""
 
-    def __init__(self, program: ExecuTorchProgram) -> None:
+    def __init__(
+        self, program: ExecuTorchProgram, data_error: ExecutionError | None = None
+    ) -> None:
+        """Take a loaded program.
+
+        Args:
+            program: whose methods are called
+            data_error: raised when a method is loaded, as data is then read first
+        """
         self._program = program
+        self._data_error = data_error
 
     def __call__(self, inputs: Any = (), clone_outputs: bool = True) -> list[Any]:  # noqa: ANN401
         """Run `forward` on a flat sequence of inputs, or on one input."""
@@ -129,6 +138,8 @@ class ExecuTorchModule:
         return self._method(method_name).get_outputs()
 
     def _method(self, name: str) -> ExecuTorchMethod:
+        if self._data_error is not None:
+            raise self._data_error
         method = self._program.load_method(name)
         if self._program.tracer is None:
             method.tracer = _profile[0] if _profile else None
@@ -214,9 +225,19 @@ def _load_for_executorch_from_buffer(
     debug_buffer_size: int = 0,
     program_verification: Verification = Verification.InternalConsistency,
 ) -> ExecuTorchModule:
-    """Load a program from bytes, which are kept alive."""
+    """Load a program from bytes, which are kept alive.
+
+    Data that cannot be read is an ExecutionError of the first method that is loaded.
+    """
     del program_verification
-    return ExecuTorchModule(_loaded(buffer, data_map_buffer, enable_etdump, debug_buffer_size))
+    try:
+        found = _loaded(buffer, data_map_buffer, enable_etdump, debug_buffer_size)
+    except ExecutionError as error:
+        if error.code is not ErrorCode.InvalidExternalData:
+            raise
+        found = _loaded(buffer, None, enable_etdump, debug_buffer_size)
+        return ExecuTorchModule(found, error)
+    return ExecuTorchModule(found)
 
 
 def _load_for_executorch_from_bundled_program(

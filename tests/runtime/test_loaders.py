@@ -189,3 +189,15 @@ def test_profile_blocks_are_an_etdump_of_what_modules_run(program: bytes) -> Non
     portable_lib._reset_profile_results()
     module.forward([ONES, ONES])
     assert portable_lib._dump_profile_results() == b""
+
+
+@pytest.mark.parametrize("data", [b"invalid bytes", b"", b"\x10\0\0\0FT01" + bytes(8)])
+def test_unreadable_data_is_an_error_of_the_first_method(program: bytes, data: bytes) -> None:
+    module = portable_lib._load_for_executorch_from_buffer(program, data)
+    assert module.method_names() == ["forward"]
+    for _ in range(2):
+        with pytest.raises(ExecutionError) as caught:
+            module.forward([ONES, ONES])
+        assert caught.value.code is ErrorCode.InvalidExternalData
+    with pytest.raises(ExecutionError):
+        portable_lib._load_for_executorch_from_buffer(b"invalid bytes", data)
