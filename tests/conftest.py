@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from inspector.jobs import process
 from tests.oracle.client import Oracle
 from tests.seeding import seed, seed_imports, seeded
+from tests.tools.forked import Forks
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -27,6 +29,7 @@ settings.load_profile("repeatable")
 
 seed_imports()
 DATA = Path(__file__).resolve().parent / "data"
+REAL_START = process.started
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +61,25 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with Oracle(shared / "oracle") as found:
         yield found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_workers() -> Iterator[None]:
+    """Let workers be forks of one process that has loaded torch (see tests/tools/forked.py)."""
+    forks = Forks(REAL_START)
+    if hasattr(os, "fork"):
+        process.started = forks.started
+    yield
+    process.started = REAL_START
+    forks.close()
+
+
+@pytest.fixture
+def real_workers() -> Iterator[None]:
+    """Let every worker be a process of its own from the start, as for users."""
+    forked, process.started = process.started, REAL_START
+    yield
+    process.started = forked
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -46,15 +46,7 @@ class Worker:
 
         Raises: OSError if it cannot be started
         """
-        self._process = subprocess.Popen(
-            [sys.executable, str(WORKER), kind],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=os.name == "posix",  # Ctrl+C is for the parent; a group can be ended
-            env=_with_threads(threads),
-        )
+        self._process = started([sys.executable, str(WORKER), kind], _with_threads(threads))
         self.ready: Ready | None = None
         self._lock = threading.Condition()
         self._events: deque[Message] = deque(maxlen=_KEPT_EVENTS)
@@ -228,6 +220,19 @@ class Worker:
         sentence = f"{place}{_crash_words(code)} in stage {self._stage}"
         details = "\n".join(self._tail)
         return Outcome(Ended.CRASHED, sentence, file=file, line=line, details=details)
+
+
+def started(command: list[str], env: dict[str, str] | None) -> subprocess.Popen[bytes]:
+    """Start a process in a group of its own, with a pipe for each standard stream."""
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        start_new_session=os.name == "posix",  # Ctrl+C is for the parent; a group can be ended
+        env=env,
+    )
 
 
 def _with_threads(threads: int) -> dict[str, str] | None:

@@ -11,7 +11,7 @@ import os
 import sys
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
@@ -149,8 +149,12 @@ _WORDS = {EXECUTES: "running", COMPARES: "comparing", BISECTS: "bisecting"}
 _WORK = {EXECUTES: _execute, COMPARES: _compare, BISECTS: _bisect}
 
 
-if __name__ == "__main__":
-    code = main()
+def end(code: int) -> NoReturn:
+    """End the process at once: threads of the user's code may never end."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os._exit(code)  # threads of the user's code may never end
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    end(main())

@@ -136,6 +136,7 @@ def test_violations_are_one_sentence_with_the_line_of_each(tmp_path: Path) -> No
     assert (outcome.file, outcome.line) == (str(SOURCES), line_of("two_unknown_operators"))
 
 
+@pytest.mark.usefixtures("real_workers")
 @pytest.mark.parametrize(
     ("function", "words", "line"),
     [
@@ -152,6 +153,7 @@ def test_crash_is_survived_and_said(function: str, words: str, line: str, tmp_pa
     assert_untouched(tmp_path / "out")
 
 
+@pytest.mark.usefixtures("real_workers")
 @pytest.mark.parametrize("function", ["never", "stubborn"])
 def test_cancel_ends_a_function_that_does_not_end(function: str, tmp_path: Path) -> None:
     run = CompileRun(job_of(function), tmp_path / "out")
@@ -171,6 +173,7 @@ def test_cancel_ends_a_function_that_does_not_end(function: str, tmp_path: Path)
     assert_untouched(tmp_path / "out")
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_timeout_ends_a_function_that_does_not_end(tmp_path: Path) -> None:
     outcome, _ = compiled(job_of("never"), tmp_path / "out", timeout=0.5)
     assert outcome.ended is Ended.TIMED_OUT
@@ -210,6 +213,7 @@ def test_warnings_of_users_code_have_their_line(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_threads_and_children_of_users_code_end_with_the_compile(tmp_path: Path) -> None:
     outcome, _ = compiled(job_of("leaves_a_thread"), tmp_path / "out")
     assert outcome.ended is Ended.FINISHED
@@ -223,6 +227,7 @@ def test_threads_and_children_of_users_code_end_with_the_compile(tmp_path: Path)
         time.sleep(0.05)
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_copies_that_users_code_forks_hold_nothing_up_and_answer_nothing(tmp_path: Path) -> None:
     started = time.monotonic()
     outcome, _ = compiled(job_of("forks_and_leaves"), tmp_path / "out")
@@ -280,6 +285,7 @@ def test_other_interpreter_that_fails_or_crashes_is_said(tmp_path: Path) -> None
     assert_untouched(tmp_path / "out")
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_disk_that_is_full_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # the worker inherits it
@@ -339,6 +345,7 @@ def test_constants_go_into_a_file_beside_the_program_when_asked(tmp_path: Path) 
     assert [file.error for file in session.files if file.error] == []
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_worker_started_ahead_is_used(tmp_path: Path) -> None:
     from inspector.jobs.process import Worker
 

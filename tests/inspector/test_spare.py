@@ -16,7 +16,7 @@ from inspector.jobs.run import ExecutingRun
 from inspector.jobs.spare import SpareWorker
 from tests.inspector.sessions import DATA
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("real_workers")]
 
 PROGRAM = DATA / "corpus/v1.5.1/mm_portable/model.pte"
 PATIENCE = 60.0

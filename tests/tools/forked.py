@@ -1,0 +1,129 @@
+"""Workers of tests as forks of one process that has loaded torch: each one costs seconds less.
+
+`inspector.jobs.process` starts a worker with `started`; a session of tests puts `Forks.started` in
+its place. Tests about processes themselves use the fixture `real_workers`.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE = Path(__file__).with_name("forking.py")
+# What a process that runs already does not look at again.
+_READ_AT_START = ("PYTHON", "LD_", "OMP_", "MKL_", "KMP_", "TORCH", "OPENBLAS")
+
+
+class Forked:
+    """A worker as ``subprocess.Popen`` would show it."""
+
+    def __init__(self, pid: int, streams: list[int], answer: socket.socket) -> None:
+        self.pid = pid
+        self.args: list[str] = []
+        self.returncode: int | None = None
+        self.stdin: IO[bytes] = os.fdopen(streams[0], "wb", 0)
+        self.stdout: IO[bytes] = os.fdopen(streams[1], "rb", 0)
+        self.stderr: IO[bytes] = os.fdopen(streams[2], "rb", 0)
+        self._ended = threading.Event()
+        threading.Thread(target=self._listen, args=(answer,), daemon=True).start()
+
+    def _listen(self, answer: socket.socket) -> None:
+        with answer, answer.makefile("rb") as lines:
+            said = lines.readline()
+        self.returncode = int(said) if said else -9  # the template is gone, and its forks with it
+        self._ended.set()
+
+    def poll(self) -> int | None:
+        """Return the exit code, None while it runs."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code as soon as there is one."""
+        if not self._ended.wait(timeout):
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        assert self.returncode is not None
+        return self.returncode
+
+
+class Forks:
+    """Starts the template when the first worker is wanted."""
+
+    def __init__(self, real: Callable[..., Any]) -> None:
+        """Take what starts a real process."""
+        self._real = real
+        self._lock = threading.Lock()
+        self._door: socket.socket | None = None
+        self._template: subprocess.Popen[bytes] | None = None
+        self._seen: dict[str, str] = {}
+
+    def started(self, command: list[str], env: dict[str, str] | None) -> Any:
+        """Start a worker: a fork, or a process where its environment is one of its own."""
+        with self._lock:
+            if self._door is None:
+                self._open()
+            if env is not None or self._seen != _read_at_start():
+                return self._real(command, env)
+            return self._forked(command)
+
+    def _open(self) -> None:
+        self._seen = _read_at_start()
+        self._door, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with other:
+            source = TEMPLATE.read_text("utf-8")  # frames without a file: they are not the user's
+            self._template = subprocess.Popen(
+                [sys.executable, "-c", source, str(other.fileno()), str(ROOT)],
+                pass_fds=[other.fileno()],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def _forked(self, command: list[str]) -> Forked:
+        assert self._door is not None
+        pipes = [os.pipe() for _ in range(3)]
+        theirs = [pipes[0][0], pipes[1][1], pipes[2][1]]
+        ours = [pipes[0][1], pipes[1][0], pipes[2][0]]
+        answer, other = socket.socketpair()
+        request = {
+            "worker": command[1],
+            "kind": command[2],
+            "cwd": os.getcwd(),
+            "env": dict(os.environ),
+        }
+        with other:
+            numbers = array.array("i", [*theirs, other.fileno()])
+            parts = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, numbers)]
+            self._door.sendmsg([json.dumps(request).encode()], parts)
+        for number in theirs:
+            os.close(number)
+        return Forked(_number(answer), ours, answer)
+
+    def close(self) -> None:
+        """End the template."""
+        if self._door is not None:
+            self._door.close()
+        if self._template is not None:
+            self._template.wait(10)
+
+
+def _number(answer: socket.socket) -> int:
+    """Return the number of the first line that comes, byte by byte: the rest is read later."""
+    data = b""
+    while not data.endswith(b"\n"):
+        piece = answer.recv(1)
+        if not piece:
+            raise OSError("the process that workers are forked from has ended")
+        data += piece
+    return int(data)
+
+
+def _read_at_start() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if key.startswith(_READ_AT_START)}
