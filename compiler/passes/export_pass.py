@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -272,6 +272,8 @@ class ExportPass(PassBase):
 
     def call_getitem(self, value: Argument, key: int, meta: NodeMetadata) -> ProxyValue:
         """Return one of several results."""
+        if isinstance(value, (tuple, list)):  # results that an override of call_operator gave
+            return cast("Sequence[ProxyValue]", value)[key]
         return self._fx("call_function", operator.getitem, (value, key), {}, meta)
 
     def call_delegate(

@@ -1,7 +1,8 @@
-"""Passes and users that change graphs in place: inputs, held programs, nodes without values."""
+"""Passes and users that change graphs in place: inputs, held programs, results, no values."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 from compiler import EdgeProgramManager, ExportPass, PassManager, PassResult, ops, to_edge
 from compiler.passes.base import PassError
 from runtime.api import Runtime
+from tests.compiler.programs import Apply
 from tests.compiler.stock import Stock
 
 aten: Any = ops.edge.aten
@@ -201,3 +203,34 @@ def test_call_added_by_hand_that_cannot_take_its_arguments_is_named() -> None:
     )
     with pytest.raises(PassError, match=r"aten\.mm\.default cannot take its arguments"):
         manager.to_executorch()
+
+
+class MaxByParts(ExportPass):
+    """Makes the results of a maximum by two operators and returns them as a tuple or list."""
+
+    def __init__(self, kind: type) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+        if op is not aten.max.dim:
+            return super().call_operator(op, args, kwargs, meta)
+        values = super().call_operator(aten.amax.default, (args[0], [args[1]]), {}, meta)
+        places = super().call_operator(aten.argmax.default, (args[0], args[1]), {}, meta)
+        return self.kind((values, places))
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+@pytest.mark.parametrize("first", [True, False])
+def test_results_of_an_operator_may_be_returned_one_by_one(kind: type, first: bool) -> None:
+    def function(x: torch.Tensor) -> Any:
+        values, places = torch.max(x, 1)
+        return values + 1 if first else (places, values)
+
+    x = torch.arange(12.0).reshape(3, 4).flip(1)
+    manager = to_edge(export(Apply(function), (x,))).transform([MaxByParts(kind)])
+    targets = {node.target for node in manager.exported_program().graph.nodes}
+    assert not {aten.max.dim, operator.getitem} & targets
+    wanted = function(x)
+    found = manager.to_executorch().exported_program().module()(x)
+    assert all(map(torch.equal, [wanted] if first else wanted, [found] if first else found))
