@@ -14,12 +14,15 @@ from torch.export import ExportedProgram, default_decompositions
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx.passes.utils import fuser_utils
 
+from compiler.backend_options import DynamicMemoryPlanningMode
 from compiler.delegate.show import get_control_flow_submodules
 from compiler.edge.decompositions import decomposition_of
 from compiler.edge.templates import walk
-from compiler.passes.base import PassType
+from compiler.passes.base import PassResult, PassType
 from compiler.passes.manager import PassManager
 from compiler.passes.pipeline import managed
+from compiler.passes.standard.spec_prop import SpecPropPass
+from compiler.passes.standard.sym_shapes import HintBasedSymShapeEvalPass
 from compiler.untyped import OpOverload, ranges_of
 
 Node = torch.fx.Node
@@ -258,3 +261,25 @@ def get_submodule(
     assert isinstance(home, Node), f"argument {arg_index} of {node} is no module: {home}"
     name = str(home.target)
     return name, graph_module.get_submodule(name), node
+
+
+def dead_code_elimination_pass(graph_module: torch.fx.GraphModule) -> Any:  # noqa: ANN401
+    """Remove what nothing reads from a graph and the bodies in it, in place; a PassResult."""
+    changed = False
+    for module in graph_module.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            changed |= bool(module.graph.eliminate_dead_code())
+            module.recompile()
+    return PassResult(graph_module, changed)
+
+
+def propagate_dynamic_shape(
+    dynamic_memory_planning_mode: DynamicMemoryPlanningMode = DynamicMemoryPlanningMode.UPPER_BOUND,
+) -> list[PassType]:
+    """Return the passes that give nodes specs whose sizes are numbers.
+
+    Args:
+        dynamic_memory_planning_mode: taken as documented
+    """
+    del dynamic_memory_planning_mode
+    return [SpecPropPass(), HintBasedSymShapeEvalPass()]

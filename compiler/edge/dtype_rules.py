@@ -27,9 +27,10 @@ _LETTERS = {
     "d": torch.float64,
     "u": torch.uint16,
     "z": torch.complex64,
+    "Z": torch.complex128,
 }
 _ALL = "bycsilhgfdu"
-_MOVED = _ALL + "z"  # by kernels that copy elements, or add and multiply complex ones too
+_MOVED = _ALL + "zZ"  # by kernels that copy elements, or add and multiply complex ones too
 _COMMON = "bycsilhgfd"  # all but uint16
 _NUMBERS = "ycsilhgfd"  # those without bool
 _FLOATS = "hgfd"

@@ -143,9 +143,18 @@ class _Edge:
         return _Level(*own, getattr(torch.ops, name))
 
 
+class _Backend(_Edge):
+    """Operators of the user that stand for patterns."""
+
+    def __getattr__(self, name: str) -> _Level:
+        if name == "aten":
+            raise RuntimeError("aten op library does not belong to backend ops: use ops.edge.aten")
+        return super().__getattr__(name)
+
+
 class _Ops:
     edge = _Edge()
-    backend = edge  # operators that stand for patterns are no others
+    backend = _Backend()
 
 
 ops = _Ops()

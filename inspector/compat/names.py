@@ -295,6 +295,11 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     ("executorch.exir.passes", "compiler.compat.debug_pass", "DebugPass"),
     (
+        "executorch.exir.passes",
+        "compiler.compat.graphs",
+        "dead_code_elimination_pass propagate_dynamic_shape",
+    ),
+    (
         "executorch.exir.passes.reinplace",
         "compiler.passes.standard.reinplace",
         "DEFAULT_INPLACEABLE_OPS",

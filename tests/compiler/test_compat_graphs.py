@@ -29,6 +29,7 @@ from compiler.compat.programs import WrapperModule, patch_forward
 from compiler.errors import CompileError, PlanError, UnboundedShapeError
 from compiler.memory.tensor_spec import DeviceType, TensorSpec
 from compiler.passes.standard.reinplace import DEFAULT_INPLACEABLE_OPS, reinplace_pass
+from runtime import Runtime
 from tests.architecture.tree import run_python
 
 aten = torch.ops.aten
@@ -235,3 +236,43 @@ def test_own_decompositions_are_used_by_torch() -> None:
     module, x = Recurrent().eval(), torch.randn(1, 2, 3)
     program: Any = export(module, (x,)).run_decompositions(graphs.default_decomposition_table())
     torch.testing.assert_close(program.module()(x), module(x))
+
+
+def test_dead_code_is_removed_from_bodies_too() -> None:
+    module = to_edge(_exported()).exported_program().graph_module
+    body = next(m for m in module.modules() if m is not module and hasattr(m, "graph"))
+    for graph in (module.graph, body.graph):
+        first = next(iter(graph.nodes))
+        with graph.inserting_after(first):
+            graph.call_function(ops.edge.aten.relu.default, (first,))
+    assert graphs.dead_code_elimination_pass(module).modified
+    assert not graphs.contains_any_call_fn_target_op(module, {aten.relu.default})
+    assert not graphs.dead_code_elimination_pass(module).modified
+
+
+def test_propagated_specs_have_numbers_as_sizes() -> None:
+    class Sum(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + x
+
+    program = export(Sum(), (torch.ones(3, 2),), dynamic_shapes=({0: Dim("a", max=9)},))
+    edge = to_edge(program).transform(graphs.propagate_dynamic_shape())
+    nodes = [n for n in edge.exported_program().graph.nodes if n.op == "call_function"]
+    assert [list(node.meta["spec"].shape) for node in nodes] == [[9, 2]]
+
+
+def test_edge_programs_are_of_the_documented_dialect() -> None:
+    assert to_edge(_exported()).exported_program().dialect == "EDGE"
+    with pytest.raises(RuntimeError, match="aten op library does not belong to backend ops"):
+        _ = ops.backend.aten
+
+
+def test_complex_numbers_of_two_doubles_are_moved_and_added() -> None:
+    class Turned(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cat([x.unsqueeze(0).permute(2, 0, 1), (x * x + x).t().unsqueeze(1)])
+
+    x = torch.randn(4, 3, dtype=torch.complex128, generator=torch.Generator().manual_seed(2))
+    buffer = to_edge(export(Turned(), (x,))).to_executorch().buffer
+    method = Runtime().load_program(buffer).load_method("forward")
+    torch.testing.assert_close(method.execute([x])[0], Turned()(x))

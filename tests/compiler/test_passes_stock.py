@@ -109,9 +109,9 @@ def _is_known(given: str) -> bool:
     """Return whether our rule differs on purpose.
 
     The stock tables let float16 and bfloat16 mix, which torch promotes to float32, and leave out
-    uint16 in places where torch computes with it, and complex64 everywhere.
+    uint16 in places where torch computes with it, and complex numbers everywhere.
     """
-    return bool({"u", "z"} & set(given)) or {"h", "g"} <= set(given)
+    return bool({"u", "z", "Z"} & set(given)) or {"h", "g"} <= set(given)
 
 
 class Cache(torch.nn.Module):
