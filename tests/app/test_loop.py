@@ -287,6 +287,7 @@ def test_record_alone_is_a_source_and_the_newest_wish_wins(window, qtbot, record
     assert notices == []
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_pt2_source_survives_a_killed_worker_and_a_run_that_fails(
     window, qtbot, record, tmp_path, here
 ) -> None:

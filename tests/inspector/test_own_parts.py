@@ -21,6 +21,7 @@ from tests.inspector.own_parts import net
 from tests.inspector.test_cli_recipe import run_script, same_files
 
 OWN = Path(__file__).with_name("own_parts.py")
+KEEPS_LINEAR = "preserve_ops=aten.linear.default"
 EXPECTED = {
     "relu": torch.relu,
     "sigmoid": torch.sigmoid,
@@ -58,9 +59,7 @@ def output(folder: Path) -> torch.Tensor:
     ],
     ids=["class", "class with options", "function"],
 )
-def test_pass_in_a_file_changes_the_program_and_its_recipe_repeats_it(
-    word: str, activation: str, tmp_path: Path
-) -> None:
+def test_pass_in_a_file_changes_the_program(word: str, activation: str, tmp_path: Path) -> None:
     first = compiled(tmp_path / "a", "--pass", word, "--pass", "duplicates", "--format", "json")
     assert first.code == 0, first.err
     valid(first, "compile")
@@ -68,12 +67,6 @@ def test_pass_in_a_file_changes_the_program_and_its_recipe_repeats_it(
     model, inputs = net()
     expected = model.second(EXPECTED[activation](model.first(*inputs)))
     torch.testing.assert_close(output(tmp_path / "a"), expected)
-    again = run("compile", "--recipe", tmp_path / "a" / "recipe.json", "-o", tmp_path / "b")
-    assert again.code == 0, again.err
-    assert same_files(tmp_path / "a", tmp_path / "b")
-    script = run("compile", "--recipe", tmp_path / "a" / "recipe.json", "--as-python").out
-    run_script(script, tmp_path)
-    assert (tmp_path / "model.pte").read_bytes() == (tmp_path / "a" / "model.pte").read_bytes()
 
 
 @pytest.mark.slow
@@ -95,9 +88,6 @@ def test_planner_in_a_file_places_the_values(word: str, distance: int, tmp_path:
     assert all(place % distance == 0 for place in places)
     model, inputs = net()
     torch.testing.assert_close(output(tmp_path / "a"), model(*inputs))
-    script = run("compile", "--recipe", tmp_path / "a" / "recipe.json", "--as-python").out
-    run_script(script, tmp_path)
-    assert (tmp_path / "model.pte").read_bytes() == (tmp_path / "a" / "model.pte").read_bytes()
 
 
 @pytest.mark.slow
@@ -109,20 +99,35 @@ def test_quantizer_in_a_file_decides_what_is_quantized(name: str, tmp_path: Path
     assert {"quantized_decomposed::quantize_per_tensor", "aten::addmm"} <= found
     model, inputs = net()
     torch.testing.assert_close(output(tmp_path / "a"), model(*inputs), atol=0.05, rtol=0.05)
-    script = run("compile", "--recipe", tmp_path / "a" / "recipe.json", "--as-python").out
-    run_script(script, tmp_path)
-    assert (tmp_path / "model.pte").read_bytes() == (tmp_path / "a" / "model.pte").read_bytes()
 
 
 @pytest.mark.slow
 def test_edge_config_keeps_an_operator_whole(tmp_path: Path) -> None:
-    words = "preserve_ops=aten.linear.default"
-    answer = compiled(tmp_path / "a", "--edge-config", words, "--format", "json")
+    answer = compiled(tmp_path / "a", "--edge-config", KEEPS_LINEAR, "--format", "json")
     assert answer.code == 0, answer.err
-    assert options_of(tmp_path / "a")["edge_config"] == [words]
+    assert options_of(tmp_path / "a")["edge_config"] == [KEEPS_LINEAR]
     assert operators(tmp_path / "a") == {"aten::linear", "aten::relu"}
-    script = run("compile", "--recipe", tmp_path / "a" / "recipe.json", "--as-python").out
-    run_script(script, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--pass", f"{OWN}:ReluTo:name=sin", "--memory-planner", f"{OWN}:Roomy"),
+        ("--quantizer", f"{OWN}:FirstLayerOnly", "--pass", f"{OWN}:relu_to_tanh"),
+        ("--edge-config", KEEPS_LINEAR, "--memory-planner", f"{OWN}:one_after_the_other"),
+    ],
+    ids=["pass", "quantizer", "edge config"],
+)
+def test_recipe_and_script_of_own_parts_make_the_same_program(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert compiled(tmp_path / "a", *options).code == 0
+    recipe = tmp_path / "a" / "recipe.json"
+    again = run("compile", "--recipe", recipe, "-o", tmp_path / "b")
+    assert again.code == 0, again.err
+    assert same_files(tmp_path / "a", tmp_path / "b")
+    run_script(run("compile", "--recipe", recipe, "--as-python").out, tmp_path)
     assert (tmp_path / "model.pte").read_bytes() == (tmp_path / "a" / "model.pte").read_bytes()
 
 
