@@ -32,6 +32,9 @@ from schema.payloads.xnnpack.model import NO_VALUE
 Node = torch.fx.Node
 KEEP_DIMS, ALIGN_CORNERS, TRANSPOSED = 0x40, 8, 1
 _IMAGE = 3  # height, width and channels share the scale of a dynamically quantised image
+# XNNPACK runs a pointwise convolution as a fully connected layer, and then gives each pixel of
+# what it reads a scale, also where another convolution reads it that expects one an image.
+_PIXEL = 1
 
 
 def _pair(node: Node, name: str, count: int, default: int = 0) -> tuple[int, int]:
@@ -63,7 +66,9 @@ def convolution(lowering: Lowering, step: Step) -> None:
     layout = channels_last(rank_of(given))
     read = lowering.operand(given, layout)
     if step.is_dynamic:
-        read = lowering.rows(given, layout, _IMAGE)
+        moved = (*pad, *(size - 1 for size in (height, width, *step_by)))
+        pointwise = kind == "Conv2d" and groups == 1 and not any(moved)
+        read = lowering.rows(given, layout, _PIXEL if pointwise else _IMAGE)
     filter_id, bias_id = _filter(lowering, step, kind, filter_in_memory(kind, weight, groups), bias)
     form = n.Convolution(
         kind,
