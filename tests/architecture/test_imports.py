@@ -66,8 +66,8 @@ def _behind_the_worker(package: str) -> tuple[str, ...]:
     # devtools_app.__main__ would start the window; it is started in its own test.
     # inspector.exporting is compiler and runtime in one place, for scripts; nothing imports it.
     # inspector.toolchain.stock is what another interpreter runs.
-    # Stages and taps are documented names for live programs.
-    live = ("compat.stages", "compat.taps")
+    # Stages, taps and serde are documented names for live programs.
+    live = ("compat.stages", "compat.taps", "compat.serde")
     names = ("__main__", "worker.", "exporting", "toolchain.stock.", *live)
     return tuple(f"{package}.{name}" for name in names)
 

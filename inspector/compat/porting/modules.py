@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from inspector.compat.names import Place
@@ -93,13 +94,16 @@ class _Found:
     place: Place
 
 
-def decide(bindings: list[Binding], uses: list[Use], bound: set[str]) -> Decided:
+def decide(
+    bindings: list[Binding], uses: list[Use], bound: set[str], words: Collection[str]
+) -> Decided:
     """Decide on the imports that give modules the same name in one scope.
 
     Args:
         bindings: the imports
         uses: of the name
         bound: names that are taken in the script
+        words: behind a dot in the script, for uses that are not seen
     """
     decisions = {one.alias: Decision(one.module, one.local, one.dotted) for one in bindings}
     decided = Decided(decisions)
@@ -108,7 +112,7 @@ def decide(bindings: list[Binding], uses: list[Use], bound: set[str]) -> Decided
         _look_up(use, bindings, found, decided)
     homes = {one.place.module for one in found}
     if not found:
-        homes = {resolve.only_home(one.module) for one in bindings}
+        homes = {resolve.only_home(one.module, words) for one in bindings}
     one_module = len({one.module for one in bindings}) == 1 and not bindings[0].dotted
     if one_module and not decided.missing and len(homes) == 1 and all(homes):
         target = homes.pop()

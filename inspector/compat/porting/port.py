@@ -99,6 +99,7 @@ class _Porter:
     def __init__(self, source: str) -> None:
         self.edits = Edits(source)
         self.names: list[Name] = []
+        self._words = frozenset(re.findall(r"\.\s*(\w+)", source))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the script's own text, as an invalid escape
             self._script: Script = read_script(ast.parse(source))
@@ -148,7 +149,7 @@ class _Porter:
                 self._port_torch(bindings, uses[key])
 
     def _port_group(self, bindings: list[Binding], uses: list[Use]) -> None:
-        decided = decide(bindings, uses, self._script.bound)
+        decided = decide(bindings, uses, self._script.bound, self._words)
         self._decisions.update(decided.by_alias)
         for use, path in decided.missing:
             self._say_missing(use.line, path)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
+from collections.abc import Collection
 from functools import lru_cache
 
 from inspector.compat.names import Place, place_of, places
@@ -41,10 +43,23 @@ def is_gone_name(path: str) -> bool:
     return path in GONE_NAMES
 
 
-def only_home(module: str) -> str:
-    """Return the one module of ours with all documented names of a module; empty for several."""
-    homes = {place.module for (stock, _), place in _all().items() if stock == module}
-    return homes.pop() if len(homes) == 1 else ""
+def only_home(module: str, mentioned: Collection[str] = ()) -> str:
+    """Return the one module of ours with the documented names of a module; empty for several.
+
+    Args:
+        module: of the package
+        mentioned: words behind a dot in the script; where some are names of the module, only those count, and
+            otherwise the module of ours that has most of its names
+    """
+    names = names_of(module)
+    used = {names[word].module for word in mentioned if word in names}
+    if len(used) > 1:
+        return ""
+    homes = Counter(place.module for place in names.values())
+    if used or len(homes) == 1:
+        return (used or set(homes)).pop()
+    most = homes.most_common(1)
+    return most[0][0] if mentioned and most else ""
 
 
 def names_of(module: str) -> dict[str, Place]:
