@@ -48,8 +48,8 @@ def only_home(module: str, mentioned: Collection[str] = ()) -> str:
 
     Args:
         module: of the package
-        mentioned: words behind a dot in the script; where some are names of the module, only those count, and
-            otherwise the module of ours that has most of its names
+        mentioned: words behind a dot in the script; where some are names of the module, only
+            those count, and otherwise the module of ours that has most of its names
     """
     names = names_of(module)
     used = {names[word].module for word in mentioned if word in names}
