@@ -8,6 +8,7 @@ import importlib.util
 import re
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, final
 
@@ -69,6 +70,15 @@ PROGRAMS: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]] = {
     "mixed": (Mixed(), (torch.randn(4, 4),)),
     "branches": (Branches(), tuple(torch.randn(3, 3) for _ in range(2))),
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_backend_outlives_its_test() -> Iterator[None]:
+    """The newest class of a name is the backend of that name, in the tests after these too."""
+    yield
+    for name in [name for name in sys.modules if name.startswith("of_the_wheel_")]:
+        del sys.modules[name]
+    gc.collect()
 
 
 def _wheel_module(name: str, known: dict[str, Any]) -> Any:
