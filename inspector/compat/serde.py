@@ -12,6 +12,7 @@ import os
 import zipfile
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 import torch
@@ -34,6 +35,7 @@ from inspector.api.exported_program import adopt_edge_ops, program_of, restore_h
 from inspector.api.lowered_programs import CALL, MOST_DEPTH, inside_of, modules_of, register
 from inspector.api.serde_rewrite import HANDLE, Json, RebuildError, nodes
 from inspector.api.torch_bridge import load_packages
+from schema.etrecord.container import open_archive
 from schema.etrecord.dtypes import serde_dtype_names
 
 _MEMORY = ("memory.alloc", "memory.view")
@@ -303,6 +305,13 @@ def save(
             archive.writestr(f"extra_files/{name}", text)
 
 
+def _whole(f: Target) -> bytes:
+    if isinstance(f, (str, os.PathLike)):
+        return Path(f).read_bytes()
+    f.seek(0)  # as zipfile does: a stream that was just written is at its end
+    return f.read()
+
+
 def load(f: Target, *, extra_files: dict[str, str] | None = None) -> ExportedProgram:
     """Return the program of a file.
 
@@ -310,17 +319,17 @@ def load(f: Target, *, extra_files: dict[str, str] | None = None) -> ExportedPro
         f: path or stream
         extra_files: gets the texts beside it, by name
 
-    Raises: RebuildError if it is no such file, or torch cannot make a program of it; OSError
+    Raises: FormatError if it cannot be read; RebuildError if it holds no program, or torch cannot
+        make one of it; OSError
     """
-    with zipfile.ZipFile(f) as archive:
-        missing = {_PROGRAM, *_SIDES}.difference(archive.namelist())
-        if missing:
-            raise RebuildError(f"{f}: no saved program, {', '.join(sorted(missing))} not found")
-        artifact = SerializedArtifact(
-            archive.read(_PROGRAM), *(archive.read(name) for name in _SIDES)
-        )
-        for name in archive.namelist():
-            folder, _, rest = name.partition("/")
-            if folder == "extra_files" and extra_files is not None:
-                extra_files[rest] = archive.read(name).decode()
-    return deserialize(artifact)
+    archive = open_archive(memoryview(_whole(f)))
+    names = [member.name for member in archive.members]
+    missing = {_PROGRAM, *_SIDES}.difference(names)
+    if missing:
+        raise RebuildError(f"{f}: no saved program, {', '.join(sorted(missing))} not found")
+    program, *sides = (bytes(archive.read(name)) for name in (_PROGRAM, *_SIDES))
+    for name in names if extra_files is not None else ():
+        folder, _, rest = name.partition("/")
+        if folder == "extra_files" and extra_files is not None:
+            extra_files[rest] = bytes(archive.read(name)).decode()
+    return deserialize(SerializedArtifact(program, *sides))

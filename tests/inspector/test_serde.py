@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from compiler.managers import EdgeProgramManager
 from inspector.api.serde_rewrite import RebuildError
 from inspector.compat import serde
 from runtime.portable_lib import _load_for_executorch_from_buffer
+from schema.errors import FormatError
 
 
 class Branches(torch.nn.Module):
@@ -139,12 +141,18 @@ def test_tensors_without_elements_stay_such() -> None:
 
 
 def test_file_without_program_is_refused(tmp_path: Path) -> None:
-    import zipfile
-
     with zipfile.ZipFile(tmp_path / "x.pt2", "w") as archive:
         archive.writestr("version", "5.4")
     with pytest.raises(RebuildError, match=r"serialized_exported_program\.json"):
         serde.load(tmp_path / "x.pt2")
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.pt2"
+    for data in (b"", b"no archive", b"PK" + bytes(40)):
+        path.write_bytes(data)
+        with pytest.raises(FormatError):
+            serde.load(path)
 
 
 @pytest.mark.interop
