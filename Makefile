@@ -6,8 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 N ?= 20000
-# Three on two cores: tests of the window wait a third of their time.
-WORKERS ?= 3
+WORKERS ?= 2
 OUTPUT ?= demo-output
 
 .DEFAULT_GOAL := help
