@@ -9,7 +9,7 @@ import pytest
 
 from tests.architecture.tree import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # pyright has no cache between runs
 
 COMMANDS = {
     "format": ("ruff", "format", "--check", "--quiet"),
