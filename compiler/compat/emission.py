@@ -96,8 +96,8 @@ def _planned(name: str, program: ExportedProgram) -> PlannedMethod:
     found = planned_method(program)
     if found is None:
         raise UnsupportedError(
-            f"emit_program: the method {name} is no planned program as to_executorch() left it; "
-            "give manager.to_executorch().exported_program(), and change the edge program before"
+            f"emit_program: method {name} was not planned by to_executorch() or was changed; "
+            "pass manager.to_executorch().exported_program() as it is returned"
         )
     return found
 

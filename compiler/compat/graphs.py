@@ -258,7 +258,7 @@ def get_submodule(
 ) -> tuple[str, torch.nn.Module, Node]:
     """Return name and module of an argument of a call, and the call."""
     home = node.args[arg_index]
-    assert isinstance(home, Node), f"argument {arg_index} of {node} is no module: {home}"
+    assert isinstance(home, Node), f"argument {arg_index} of {node} is not a module: {home}"
     name = str(home.target)
     return name, graph_module.get_submodule(name), node
 

@@ -65,7 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Make the file in a worker process; it appears whole or not at all."""
+    """Make the file in a worker process; the file is replaced atomically."""
     job = BundleJob(
         options.source,
         options.module,

@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Write the program; the file appears whole or not at all.
+    """Write the program; the file is replaced atomically.
 
     Raises: CommandError without a target or without external data; FormatError
     """

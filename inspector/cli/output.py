@@ -173,7 +173,7 @@ def write_bytes(path: Path, data: bytes, *, force: bool) -> None:
 
 
 def write_file(path: Path, write: Callable[[BinaryIO], object], *, force: bool) -> None:
-    """Let a function write a file; it appears whole or not at all.
+    """Let a function write a file; the file is replaced atomically.
 
     Raises: CommandError if it exists without force, or the disk refuses
     """

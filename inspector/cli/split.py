@@ -60,7 +60,7 @@ def run(options: Namespace) -> Answer:
     session = opened(options)
     program = session.program
     if program is None:
-        raise CommandError(f"{options.files[0]} is no program", USAGE)
+        raise CommandError(f"{options.files[0]} is not a program (.pte)", USAGE)
     rest, data = split(program)
     if not data.entries:
         raise CommandError(f"{options.files[0]} has no constants and no named data", USAGE)

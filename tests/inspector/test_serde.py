@@ -196,5 +196,5 @@ def test_planned_methods_become_one_program_with_shared_weights() -> None:
             (methods["a"].graph.output_node().args[0][0],),
         )
     )
-    with pytest.raises(RuntimeError, match="method a is no planned program"):
+    with pytest.raises(RuntimeError, match="method a was not planned"):
         emit_program(methods)

@@ -31,7 +31,7 @@ from schema.payloads.xnnpack.model import NO_VALUE
 
 Node = torch.fx.Node
 KEEP_DIMS, ALIGN_CORNERS, TRANSPOSED = 0x40, 8, 1
-_IMAGE = 3  # height, width and channels share the scale of a dynamically quantised image
+_IMAGE = 3  # height, width and channels share the scale of a dynamically quantized image
 # XNNPACK runs a pointwise convolution as a fully connected layer, and then gives each pixel of
 # what it reads a scale, also where another convolution reads it that expects one an image.
 _PIXEL = 1
