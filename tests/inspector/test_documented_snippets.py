@@ -7,15 +7,14 @@ script as it is, its numbers are the same.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from inspector.compat.porting.files import port_file
 from tests.architecture.tree import ROOT
+from tests.tools.scripts import Scripts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -25,9 +24,9 @@ STOCK_CANNOT = {
     "nanogpt": "its runtime refuses scales of constants that are not folded",
     "visualization": "it needs model_explorer, which it does not install",
 }
-# Runs a script as in an environment in which the package is not installed.
+# An environment in which the package is not installed.
 WITHOUT_WHEEL = """
-import runpy, sys
+import sys
 class Without:
     def __init__(self, finder):
         self.finder = finder
@@ -38,49 +37,62 @@ class Without:
             return None
         return self.finder.find_spec(name, path, target)
 sys.meta_path[:] = map(Without, sys.meta_path)
-runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+STILL_WITHOUT = """
 assert not [name for name in sys.modules if name.partition(".")[0] == "executorch"]
 """
+TORCH = ["torch", "torch.export", "torch._dynamo", "torchao.quantization.pt2e.quantize_pt2e"]
+OURS = [*TORCH, "compiler", "compiler.backends.xnnpack.quantizer", "inspector", "runtime"]
+STOCK = [*TORCH, "executorch.exir", "executorch.backends.xnnpack.partition.xnnpack_partitioner"]
 
 
-def numbers_of(command: list[str], folder: Path) -> dict[str, object]:
-    """Run a script and return the JSON of its last line."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+@pytest.fixture(scope="module")
+def ours() -> Iterator[Scripts]:
+    scripts = Scripts(OURS, before=WITHOUT_WHEEL, after=STILL_WITHOUT)
+    yield scripts
+    scripts.close()
 
 
-def ported_numbers(name: str, folder: Path) -> dict[str, object]:
+@pytest.fixture(scope="module")
+def stock() -> Iterator[Scripts]:
+    scripts = Scripts(STOCK)
+    yield scripts
+    scripts.close()
+
+
+def ported_numbers(name: str, folder: Path, ours: Scripts) -> dict[str, object]:
     file = port_file(SNIPPETS[name])
     assert file.ported.missing == ()
     script = folder / f"{name}.py"
     script.write_bytes(file.data)
-    return numbers_of(["-c", WITHOUT_WHEEL, str(script)], folder)
+    return numbers_of(ours, script, folder)
+
+
+def numbers_of(scripts: Scripts, script: Path, folder: Path) -> dict[str, object]:
+    """Run a script and return the JSON of its last line."""
+    return json.loads(scripts.output(script, folder).splitlines()[-1])
 
 
 @pytest.mark.parametrize("name", sorted(STOCK_CANNOT))
-def test_ported_snippet_runs_without_the_package(name: str, tmp_path: Path) -> None:
-    assert ported_numbers(name, tmp_path)
+def test_ported_snippet_runs_without_the_package(name: str, tmp_path: Path, ours: Scripts) -> None:
+    assert ported_numbers(name, tmp_path, ours)
 
 
 @pytest.mark.interop
 @pytest.mark.parametrize("name", sorted(set(SNIPPETS) - set(STOCK_CANNOT)))
 def test_ported_snippet_runs_without_the_package_and_gives_the_numbers_of_stock(
-    name: str, tmp_path: Path
+    name: str, tmp_path: Path, ours: Scripts, stock: Scripts
 ) -> None:
-    ours = ported_numbers(name, tmp_path)
-    stock = numbers_of([str(SNIPPETS[name])], tmp_path)
-    assert ours.keys() == stock.keys()
-    for key, value in ours.items():
-        found, wanted = flat(value), flat(stock[key])
+    numbers = ported_numbers(name, tmp_path, ours)
+    expected = numbers_of(stock, SNIPPETS[name], tmp_path)
+    assert numbers.keys() == expected.keys()
+    for key, value in numbers.items():
+        found, wanted = flat(value), flat(expected[key])
         assert words(found) == words(wanted), key
-        numbers = [
+        figures = [
             [one for one in some if not isinstance(one, str | None)] for some in (found, wanted)
         ]
-        assert numbers[0] == pytest.approx(numbers[1], rel=1e-3, abs=1e-4), key
+        assert figures[0] == pytest.approx(figures[1], rel=1e-3, abs=1e-4), key
 
 
 def words(found: list[object]) -> list[object]:
