@@ -219,9 +219,16 @@ def compiled(case: Case, folder: Path) -> Made:
     """Compile a case into a folder."""
     torch.manual_seed(case.seed)
     module, inputs = NETS[case.kind](random.Random(case.seed))
+    return compiled_net(case, module.eval(), inputs, folder, strict=True)
+
+
+def compiled_net(
+    case: Case, module: nn.Module, inputs: Inputs, folder: Path, *, strict: bool = False
+) -> Made:
+    """Compile a net in the mode and for the backend of a case."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program = torch.export.export(module.eval(), inputs, strict=True)
+        program = torch.export.export(module, inputs, strict=strict)
         if case.mode != "float":
             program = quantise(program, case.mode, [inputs, tuple(_other(one) for one in inputs)])
         parts = [XnnpackPartitioner()] if case.backend == "xnnpack" else None

@@ -13,6 +13,7 @@ from tests.zoo.models import MODELS
 from tests.zoo.table import write_page
 
 PAGE = ROOT / "docs" / "models.md"
+SIDES = ("ours", "stock", "gaps")
 
 
 def main() -> int:
@@ -25,7 +26,7 @@ def main() -> int:
     unknown = set(options.names) - set(MODELS)
     if unknown:
         parser.error(f"unknown model {sorted(unknown)[0]!r}; there are {', '.join(MODELS)}")
-    for side in ("ours", "stock"):
+    for side in SIDES:
         for name in options.names or MODELS:
             done = options.results / name / f"{side}.json"
             if options.again or not done.exists():

@@ -1,6 +1,6 @@
 """One architecture, compiled and run here in four ways: python -m tests.zoo.ours NAME FOLDER.
 
-The folder then has the program, its record and the trace of each way, and `ours.json`.
+The folder then has the program of each way, and `ours.json`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,7 @@ from compiler.backends.xnnpack.quantizer import (
     get_symmetric_quantization_config,
 )
 from inspector import get_delegation_info
-from inspector.load import load_session
 from inspector.memory import analyse_memory
-from inspector.numerics.analysis import analyse_gap
-from inspector.numerics.report import Row
 from runtime import Runtime
 from schema.program import decode
 from tests.zoo.models import make
@@ -83,15 +79,12 @@ def measured(case: Case) -> dict[str, Any]:
     """Compile, run on each engine and analyse one way."""
     exported = torch.export.export(case.module, case.inputs, strict=False)
     partitioner = [] if case.way == "portable" else [XnnpackPartitioner()]
-    edge = to_edge_transform_and_lower(exported, partitioner=partitioner, generate_etrecord=True)
+    edge = to_edge_transform_and_lower(exported, partitioner=partitioner)
     info = get_delegation_info(edge.exported_program().graph_module)
     program = edge.to_executorch()
     target = case.folder / case.way
     target.mkdir(exist_ok=True)
     (target / "model.pte").write_bytes(program.buffer)
-    record = program.get_etrecord()
-    record.update_representative_inputs([case.inputs])
-    record.save(str(target / "model.etrecord"))
     expected = case.eager()
     torch.save(expected, case.folder / f"{case.way}.eager.pt")
     found: dict[str, Any] = {
@@ -105,16 +98,7 @@ def measured(case: Case) -> dict[str, Any]:
         outputs = method.execute(list(case.inputs))
         torch.save(outputs, case.folder / f"{case.way}.{engine}.pt")
         found["error_of"][engine] = distance(outputs, expected)
-    found["gap"] = attempt(lambda: gap(target, case.inputs))
     return found
-
-
-def attempt(what: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    try:
-        return what()
-    except Exception as error:  # noqa: BLE001  any error is what is found
-        traceback.print_exc()
-        return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
 
 
 def delegation(info: Any) -> list[int]:
@@ -142,33 +126,6 @@ def memory(data: bytes) -> dict[str, Any]:
     broken = [row for row in rows if row[1] > row[2] or row[0] > -(-row[2] // 16) * 16]
     least, peak, planned = (sum(column) for column in zip(*rows, strict=True)) if rows else (0,) * 3
     return {"least": least, "peak": peak, "planned": planned, "broken": broken}
-
-
-def gap(folder: Path, inputs: tuple[Tensor, ...]) -> dict[str, Any]:
-    """Return how much of a run with values was compared with the record, and what diverges."""
-    loaded = Runtime.get().load_program(
-        folder / "model.pte", enable_etdump=True, debug_buffer_size=1
-    )
-    loaded.load_method("forward").execute(list(inputs))
-    loaded.write_etdump_result_to_file(folder / "run.etdp", folder / "run.debug")
-    report = analyse_gap(load_session([str(folder)]))
-    coverage = report.coverage(report.runs)
-    first = next((row for run in report.runs if (row := run.first_divergence())), None)
-    return {
-        "outputs": coverage["instruction_outputs"],
-        "compared": coverage["compared"],
-        "nodes": coverage["inside"]["nodes"],
-        "nodes_compared": coverage["inside"]["compared"],
-        "first_divergence": None if first is None else divergence(first),
-        "notes": list(report.notes)[:3],
-    }
-
-
-def divergence(row: Row) -> str:
-    """Return the output that leaves the tolerance by itself, and by how much."""
-    own = row.own or row.total
-    amount = "" if own is None else f", off by {own.max_abs:.3g}"
-    return f"{row.node or row.operator} (instruction {row.instruction}, {row.place}){amount}"
 
 
 if __name__ == "__main__":
