@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from inspector.jobs.recipe import Recipe, parse_recipe
 from inspector.worker import exporter
 from inspector.worker.bisect_job import bisect
 from tests.compiler import guard_sources
-from tests.inspector.cli_runs import run, valid
+from tests.inspector.cli_runs import Run, run, valid
 
 pytestmark = pytest.mark.slow
 
@@ -42,8 +43,8 @@ def recipe_in(folder: Path, job: CompileJob) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a bisection that was stopped after some trials, and gone on with."""
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a bisection that was stopped after some trials."""
     folder = tmp_path_factory.mktemp("bisected")
     job = BisectJob(job_of("rough", BOLD), BOUND, engine="torch")
     running = BisectRun(job, folder)
@@ -61,15 +62,23 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def found(stopped: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """Return the folder of a bisection that was resumed, and what the command answered."""
+    folder = tmp_path_factory.mktemp("resumed")
+    shutil.copytree(stopped, folder, dirs_exist_ok=True)
+    recipe = recipe_in(tmp_path_factory.mktemp("recipe"), job_of("rough", BOLD))
+    words = ("--bound", BOUND, "--engine", "torch", "--format", "json")
+    return folder, run("bisect", recipe, "-o", folder, *words)
+
+
 def test_bad_node_among_two_hundred_is_found_and_the_search_goes_on_where_it_was(
-    found: Path, tmp_path: Path
+    stopped: Path, found: tuple[Path, Run]
 ) -> None:
-    before = read_state(found / "bisect.json")
+    folder, answer = found
+    before = read_state(stopped / "bisect.json")
     assert before is not None
     assert len(before.trials) >= 4
-    recipe = recipe_in(tmp_path, job_of("rough", BOLD))
-    words = ("--bound", BOUND, "--engine", "torch", "--format", "json")
-    answer = run("bisect", recipe, "-o", found, *words)
     assert answer.code == 0, answer.err
     data = valid(answer, "bisect")["data"]
     assert data["candidates"] >= 200
@@ -86,10 +95,10 @@ def test_bad_node_among_two_hundred_is_found_and_the_search_goes_on_where_it_was
     assert data["before"]["value"] > 1e-5
     assert data["after"]["value"] <= 1e-6
     assert len(data["trials"]) <= 20
-    after = read_state(found / "bisect.json")
+    after = read_state(folder / "bisect.json")
     assert after is not None
     assert after.trials[: len(before.trials)] == before.trials
-    repaired = parse_recipe((found / "recipe.json").read_bytes(), "recipe.json").job
+    repaired = parse_recipe((folder / "recipe.json").read_bytes(), "recipe.json").job
     assert repaired.rules == Rules(deny_nodes=("gelu_1",))
 
 
@@ -104,16 +113,18 @@ def here(job: BisectJob, folder: Path, state: State | None = None) -> tuple[Any,
     return bisect(job, folder, lambda kind, **_: said.append(kind), how), said
 
 
-def test_finished_search_answers_again_without_a_trial(found: Path, tmp_path: Path) -> None:
-    state = read_state(found / "bisect.json")
+def test_finished_search_answers_again_without_a_trial(
+    found: tuple[Path, Run], tmp_path: Path
+) -> None:
+    state = read_state(found[0] / "bisect.json")
     answer, said = here(BisectJob(job_of("rough", BOLD), BOUND, engine="torch"), tmp_path, state)
     assert [one["name"] for one in answer["nodes"]] == ["gelu_1"]
     assert "tried" not in said
 
 
-def test_state_of_another_bisection_is_not_gone_on_with(found: Path, tmp_path: Path) -> None:
+def test_state_of_another_bisection_is_not_gone_on_with(stopped: Path, tmp_path: Path) -> None:
     recipe = recipe_in(tmp_path, job_of("rough", BOLD))
-    answer = run("bisect", recipe, "-o", found, "--bound", "output.max_abs<=1e-3")
+    answer = run("bisect", recipe, "-o", stopped, "--bound", "output.max_abs<=1e-3")
     assert answer.code == 2
     assert "is of another bisection; --force begins anew" in answer.err
 
