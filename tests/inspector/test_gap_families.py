@@ -17,8 +17,8 @@ from tests.inspector.gap_families import HITS, WAYS, Case, Inputs, Layers, cases
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-WHOLE, PART = 30, 10
-PLANTED = 24
+WHOLE, PART = 20, 5
+PLANTED = 16
 NAMED = 0.85  # of the planted errors; the rest changes nothing that rounding does not
 RECURRENT = 0.95  # of the outputs of instructions
 

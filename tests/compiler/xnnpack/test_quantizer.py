@@ -193,22 +193,17 @@ def test_other_files_are_refused_by_name(tmp_path: Path, content: Any) -> None:
         inputs_from_file(path)
 
 
-@pytest.mark.parametrize(
-    "layers",
-    [
-        (nn.Conv2d(8, 6, 3, bias=False), nn.BatchNorm2d(6)),
-        (nn.Conv2d(8, 6, 3), nn.BatchNorm2d(6), nn.ReLU()),
-        (nn.Conv2d(8, 8, 3, groups=8), nn.BatchNorm2d(8), nn.Conv2d(8, 4, 1)),
-    ],
-    ids=["alone", "relu", "depthwise"],
-)
-def test_training_quantises_weights_and_not_what_they_meet_by_channel(
-    layers: tuple[nn.Module, ...],
-) -> None:
+def test_training_quantises_weights_and_not_what_they_meet_by_channel() -> None:
+    # One net for all kinds: torchao takes 25 s of processor time for its patterns of each.
+    layers = (
+        *(nn.Conv2d(8, 6, 3, padding=1, bias=False), nn.BatchNorm2d(6)),
+        *(nn.Conv2d(6, 8, 3), nn.BatchNorm2d(8), nn.ReLU()),
+        *(nn.Conv2d(8, 8, 3, groups=8), nn.BatchNorm2d(8), nn.Conv2d(8, 4, 1)),
+    )
     program = q.trained(nn.Sequential(*layers), (q.IMAGE,), q.STATIC)
-    made = {str(node.target) for node in program.graph.nodes}
+    made = [str(node.target) for node in program.graph.nodes]
     assert not any("quantize_per_channel" in name and "dequantize" not in name for name in made)
-    assert any("dequantize_per_channel" in name for name in made)
+    assert sum("dequantize_per_channel" in name for name in made) >= 4
 
 
 def test_what_would_keep_padding_apart_from_its_layer_is_not_quantised_dynamically() -> None:
