@@ -1,25 +1,27 @@
 """The flatbuffer of each format as JSON in the form of flatc, and back.
 
-Segments behind the flatbuffer of a program or data file are no part of it.
+Segments behind the flatbuffer of a program or data file are no part of it; `file_of` puts those of
+another file behind it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from schema import bundled, etdump, flat_tensor
+from schema import bundled, etdump, flat_tensor, formats, program
 from schema.bundled import BUNDLED_PROGRAM
 from schema.errors import FormatError
 from schema.etdump.from_json import SCALAR_TYPES
 from schema.etdump.to_json import tree_of_run
-from schema.flat_tensor.tables import FLAT_TENSOR
+from schema.flat_tensor.tables import FLAT_TENSOR, DataSegment
 from schema.flatbuf.json_text import flatc_text, read_json
 from schema.flatbuf.json_tree import Enums, tree_of, value_of
+from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
 from schema.flatbuf.writer import write_root
-from schema.program import decode as decode_program
+from schema.program.split import alignment_of
 from schema.program.tables import PROGRAM
 
 _TYPES = {number: name for name, number in SCALAR_TYPES.items()}
@@ -66,11 +68,13 @@ def _trace(data: memoryview) -> dict[str, Any]:
 
 
 FORMS = {
-    "pte": _of_table(PROGRAM, b"ET12", lambda data: decode_program(data).table),
+    "pte": _of_table(PROGRAM, b"ET12", lambda data: program.decode(data).table),
     "ptd": _of_table(FLAT_TENSOR, b"FT01", _walked(flat_tensor)),
     "bpte": _of_table(BUNDLED_PROGRAM, bundled.IDENTIFIER, _walked(bundled)),
     "etdump": _Form(_trace, lambda tree: etdump.encode(etdump.trace_of(tree))),
 }
+_OWN_FIELDS = {"execution_plan": "pte", "method_test_suites": "bpte", "run_data": "etdump"}
+_DATA_FIELDS = {"version", "segments", "named_data"}
 
 
 def to_json(kind: str, data: memoryview) -> str:
@@ -91,3 +95,66 @@ def from_json(kind: str, text: bytes) -> bytes:
     Raises: KeyError for another kind; FormatError naming what is not as its schema says
     """
     return FORMS[kind].write(read_json(memoryview(text)))
+
+
+def kind_of_json(text: bytes) -> str:
+    """Return which format a JSON text describes, by the fields of its root.
+
+    Raises: FormatError if they are of none
+    """
+    tree: object = read_json(memoryview(text))
+    names = set(cast("dict[str, object]", tree)) if isinstance(tree, dict) else set[str]()
+    own = [kind for name, kind in _OWN_FIELDS.items() if name in names]
+    if own:
+        return own[0]
+    if names and names <= _DATA_FIELDS:
+        return "ptd"
+    wanted = f"one of the fields {', '.join(_OWN_FIELDS)}, or those of a .ptd"
+    raise FormatError(wanted, ", ".join(sorted(names)) or "no object", field="root")
+
+
+def file_of(kind: str, flatbuffer: bytes, original: memoryview | None = None) -> bytes:
+    """Return the file of a flatbuffer, its segments those of another file.
+
+    Args:
+        kind: pte, ptd, bpte or etdump
+        flatbuffer: as `from_json` returns it
+        original: a file of the same kind; its segment area is taken as it is
+
+    Raises: FormatError if segments are named that are not there, or the other file is of another
+        kind or cannot be read
+    """
+    if kind not in ("pte", "ptd"):
+        return flatbuffer
+    area, step = memoryview(b""), flat_tensor.SEGMENT_ALIGNMENT
+    if original is not None:
+        area, step = _segment_area(kind, original)
+    for number, place in enumerate(_segments(kind, flatbuffer)):
+        if place.size and place.offset + place.size > len(area):
+            found = "no file with segments" if original is None else f"{len(area):,} bytes"
+            end = f"{place.offset + place.size:,}"
+            raise FormatError(f"segments of {end} bytes", found, field=f"segments[{number}]")
+    if kind == "ptd":
+        return flat_tensor.with_header(flatbuffer, len(area), step) + area
+    return program.with_header(flatbuffer, len(area), step) + area if len(area) else flatbuffer
+
+
+def _segments(kind: str, flatbuffer: bytes) -> tuple[DataSegment, ...]:
+    reader = Reader(memoryview(flatbuffer))
+    if kind == "pte":
+        return tuple(DataSegment(s.offset, s.size) for s in reader.root(PROGRAM).segments or ())
+    return reader.root(FLAT_TENSOR).segments
+
+
+def _segment_area(kind: str, data: memoryview) -> tuple[memoryview, int]:
+    """Return the bytes behind the flatbuffer of a file, and how its segments are aligned."""
+    found = formats.recognise(data)
+    if found is None or found.kind != kind:
+        raise FormatError(f"a .{kind} file for its segments", found.title if found else "another")
+    artifact = found.decode(data)
+    header = artifact.header
+    if header is None or not header.segment_base_offset:
+        return data[:0], flat_tensor.SEGMENT_ALIGNMENT
+    base = header.segment_base_offset
+    end = base + header.segment_data_size
+    return data[base : end if end > base else None], alignment_of(artifact)

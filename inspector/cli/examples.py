@@ -101,6 +101,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope verify model.bpte",
         "etscope verify model.bpte --method forward --rtol 1e-3 --atol 1e-5",
     ),
+    "json": (
+        "etscope json model.pte -o model.json",
+        "etscope json model.json --segments model.pte -o changed.pte",
+        "etscope json run.etdp",
+    ),
     "step": (
         "etscope step model.pte --record model.etrecord",
         "etscope step model.pte --call 1 --to 12 --value 30 --save values.pt",

@@ -44,6 +44,7 @@ VERBS: dict[str, str] = {
     "extract": "payloads, constants and tensors as files",
     "split": "a program's constants and named data as a .ptd beside it",
     "merge": "a program and its .ptd files as one .pte",
+    "json": "the flatbuffer of a file as JSON in flatc's form, and a file from such JSON",
     "export": "Model Explorer JSON, or an anonymised copy for a bug report",
     "compile": "a program file and an ETRecord from a PyTorch module",
     "run": "a program on our own runtime: outputs, trace, times",

@@ -1,10 +1,18 @@
 """External data: ``.ptd`` files in the layout of today and in that of ExecuTorch 0.6."""
 
 from schema.flat_tensor.decode import decode, header_fields, root_table, sniff
-from schema.flat_tensor.encode import Blob, encode, encode_parts, pack
+from schema.flat_tensor.encode import (
+    SEGMENT_ALIGNMENT,
+    Blob,
+    encode,
+    encode_parts,
+    pack,
+    with_header,
+)
 from schema.flat_tensor.model import Entry, FlatTensor, FlatTensorHeader, Segment, TensorLayout
 
 __all__ = [
+    "SEGMENT_ALIGNMENT",
     "Blob",
     "Entry",
     "FlatTensor",
@@ -18,4 +26,5 @@ __all__ = [
     "pack",
     "root_table",
     "sniff",
+    "with_header",
 ]

@@ -62,11 +62,27 @@ def encode_parts(
     than the default survive; others are laid out one after another.
     """
     places = _places(data.segments, alignment)
-    flat = _tables(data, places)
+    total = max((place.offset + place.size for place in places), default=0)
+    out = with_header(_tables(data, places), total, alignment)
+    parts: list[bytes | memoryview] = [out]
+    at = 0
+    for place, segment in zip(places, data.segments, strict=True):
+        parts += (bytes(place.offset - at), segment.data)
+        at = place.offset + place.size
+    return parts
+
+
+def with_header(flat: bytes, total: int, alignment: int) -> bytes:
+    """Return a flatbuffer with its header inserted, padded to where the segments start.
+
+    Args:
+        flat: the flatbuffer
+        total: bytes of all segments and the gaps between them
+        alignment: of the first segment, in bytes
+    """
     size = len(flat)
     end = _PADDED_HEADER + size
     base = -(-end // alignment) * alignment
-    total = max((place.offset + place.size for place in places), default=0)
     out = bytearray(base)
     root = struct.unpack_from("<I", flat)[0] + _PADDED_HEADER
     struct.pack_into("<I4s", out, 0, root, flat[4:8])
@@ -74,12 +90,7 @@ def encode_parts(
         "<4sIQQQQ", out, HEADER_AT, MAGIC, HEADER_BYTES, _PADDED_HEADER, size, base, total
     )
     out[HEADER_AT + _PADDED_HEADER : end] = flat[HEADER_AT:]
-    parts: list[bytes | memoryview] = [bytes(out)]
-    at = 0
-    for place, segment in zip(places, data.segments, strict=True):
-        parts += (bytes(place.offset - at), segment.data)
-        at = place.offset + place.size
-    return parts
+    return bytes(out)
 
 
 def _places(segments: tuple[Segment, ...], alignment: int) -> list[DataSegment]:

@@ -1,6 +1,6 @@
 """Programs: ``.pte`` files, read and written field for field."""
 
-from schema.program.codec import decode, encode, encode_parts, sniff
+from schema.program.codec import decode, encode, encode_parts, sniff, with_header
 from schema.program.program import (
     Program,
     backend_id,
@@ -19,4 +19,5 @@ __all__ = [
     "instructions",
     "operator_name",
     "sniff",
+    "with_header",
 ]

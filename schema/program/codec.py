@@ -140,7 +140,7 @@ def encode(program: Program, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
     flat = write_root(PROGRAM, table, program.identifier.encode("ascii"))
     if len(area) == 0 and program.header is None:
         return flat
-    head = _head(flat, len(area), alignment)
+    head = with_header(flat, len(area), alignment)
     return b"".join((head, area))
 
 
@@ -174,11 +174,17 @@ def encode_parts(
             end = start + size
         places.append(m.DataSegment(end - size if size else 0, size))
     flat = write_root(PROGRAM, replace(table, segments=tuple(places)), b"ET12")
-    return (_head(flat, end, alignment), *area) if end else (flat,)
+    return (with_header(flat, end, alignment), *area) if end else (flat,)
 
 
-def _head(flat: bytes, total: int, alignment: int) -> bytes:
-    """Return the flatbuffer with its header inserted, padded to where the segments start."""
+def with_header(flat: bytes, total: int, alignment: int) -> bytes:
+    """Return a flatbuffer with its header inserted, padded to where the segments start.
+
+    Args:
+        flat: the flatbuffer
+        total: bytes of all segments and the gaps between them
+        alignment: of the first segment, in bytes
+    """
     body = bytearray(flat)
     root = struct.unpack_from("<I", body)[0] + _NEW_LENGTH
     size = len(body) + _NEW_LENGTH

@@ -12,9 +12,11 @@ from schema import bundled, etdump, flat_tensor
 from schema.errors import FormatError
 from schema.flatbuf.json_text import read_json
 from schema.flatbuf.reader import Reader
-from schema.json_files import from_json, to_json
-from schema.program import decode
+from schema.json_files import file_of, from_json, kind_of_json, to_json
+from schema.program import decode, encode
+from schema.program.split import alignment_of
 from tests.conftest import DATA
+from tests.inspector.cli_runs import run, valid
 from tests.schema.payload_flatc import stock_folder
 from tests.schema.payload_flatc import to_json as printed_by_flatc
 from tests.schema.payload_flatc import write as written_by_flatc
@@ -62,6 +64,61 @@ def test_flatbuffer_of_a_file_is_itself_after_json_and_back(path: Path) -> None:
         assert root_of(kind, made) == reader.root(table, base)
     else:
         assert root_of(kind, made) == root_of(kind, data)
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_file_of_its_json_and_segments_is_the_file(path: Path) -> None:
+    kind, data = KINDS[path.suffix], memoryview(path.read_bytes())
+    text = to_json(kind, data).encode()
+    assert kind_of_json(text) == kind
+    made = file_of(kind, from_json(kind, text), data)
+    if kind == "pte":
+        program = decode(data)
+        assert made == encode(program, alignment=alignment_of(program))
+    elif kind == "ptd":
+        new, old = flat_tensor.decode(made), flat_tensor.decode(data)
+        assert [(entry.key, bytes(entry.data), entry.layout) for entry in new.entries] == [
+            (entry.key, bytes(entry.data), entry.layout) for entry in old.entries
+        ]
+    else:
+        assert made == from_json(kind, text)
+
+
+@pytest.mark.parametrize("suffix", KINDS)
+def test_verb_writes_json_and_the_file_again(suffix: str, tmp_path: Path) -> None:
+    path = next(path for path in FILES if path.suffix == suffix)
+    text, target = tmp_path / "a.json", tmp_path / f"b{suffix}"
+    assert run("json", path, "-o", text).code == 0
+    assert run("json", path).out == text.read_text("utf-8")
+    segments = ("--segments", path) if suffix in (".pte", ".ptd") else ()
+    answer = run("json", text, "-o", target, *segments, "--format", "json")
+    assert valid(answer, "json")["data"] == {
+        "kind": KINDS[suffix],
+        "file": str(target),
+        "bytes": target.stat().st_size,
+    }
+    again = tmp_path / "c.json"
+    assert run("json", target, "-o", again).code == 0
+    assert again.read_text("utf-8") == text.read_text("utf-8")
+
+
+def test_verb_says_what_is_missing(tmp_path: Path) -> None:
+    path = DATA / "extra/external_weights/model.ptd"
+    text = tmp_path / "a.json"
+    assert run("json", path, "-o", text).code == 0
+    for words, told in (
+        (("json", text), "-o FILE names the file"),
+        (("json", text, "-o", tmp_path / "b"), "--segments FILE names the .ptd that has them"),
+        (("json", path, "--segments", path), "--segments goes with JSON"),
+        (("json", text, "-o", text, "--segments", path), "is one of the files being read"),
+        (("json", path.with_name("model.etrecord")), "is an ETRecord, no flatbuffer"),
+    ):
+        answer = run(*words)
+        assert (answer.code, told in answer.err) == (2, True), answer
+    other = run("json", text, "-o", tmp_path / "b", "--segments", path.with_name("model.pte"))
+    assert (other.code, "expected a .ptd file for its segments" in other.err) == (3, True)
+    text.write_text('{"nodes": []}')
+    assert "expected one of the fields execution_plan" in run("json", text, "-o", "x").err
 
 
 @pytest.mark.interop
