@@ -12,6 +12,7 @@ import torch
 from compiler.delegate.call import is_lowered_module
 from compiler.edge.inline import inline
 from compiler.edge.lineage import Lineage
+from compiler.edge.quantize_pairs import integers_before
 from compiler.edge.symbols import Symbols
 from compiler.edge.templates import Scalar, walk
 from compiler.edge.tracing import Templates
@@ -167,6 +168,10 @@ class GraphLowering:
 
     def _operator(self, node: torch.fx.Node, op: Any, args: Any, kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         self.current = self.shared.lineage.metadata(node)
+        integers = integers_before(op, args)
+        if integers is not None:
+            self.made[node] = integers
+            return integers
         try:
             template = self.shared.templates.of(op, args, kwargs, node)
         except CompileError:
@@ -176,7 +181,7 @@ class GraphLowering:
         new = inline(
             self.graph, template, (args, kwargs), self.current, self.constant, self.symbols
         )
-        if torch.Tag.dynamic_output_shape in op.tags:
+        if torch.Tag.dynamic_output_shape in op.tags or node.meta.get("unbacked_bindings"):
             self._learn_sizes(new, node.meta["val"])
         self.made[node] = new
         if op._schema.is_mutable:

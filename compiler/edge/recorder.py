@@ -123,6 +123,8 @@ class Recorder(DispatchMode):
         elif not layout.takes_layouts(op, args):
             args = self._contiguous(args)
         out = result_of(op, args, kwargs)
+        if op is aten.slice_copy.Tensor and _sizes(out) == _sizes(args[0]):
+            return self._alias(args[0])
         if layout.changes_order(op, args, out):
             if isinstance(args[0], torch.Tensor):  # parts to join are contiguous by now
                 args = (self._as_contiguous(args[0]), *args[1:])

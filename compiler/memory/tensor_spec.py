@@ -117,8 +117,8 @@ class TensorSpec:
     def _require_no_offset(self) -> None:
         if self.storage_base_offset:
             raise PlanError(
-                f"inplace_base is for a storage_base with offset 0, found offset "
-                f"{self.storage_base_offset}; use storage_base"
+                "inplace_base is the storage_base with offset 0 and can be set when "
+                f"storage_base_offset is 0, found offset {self.storage_base_offset}"
             )
 
     @property
@@ -168,6 +168,10 @@ class TensorSpec:
     def is_dynamic_unbound_tensor(self) -> bool:
         """Return whether its sizes may change without bounds."""
         return self.is_dynamic_shape_tensor and not self.is_upper_bound_tensor
+
+    def resize(self, sizes: Sequence[int]) -> None:
+        """Take other sizes; what is outermost in memory stays so."""
+        self.shape, self._stride = list(sizes), None
 
     def realign(self, new_alignment: int) -> int:
         """Set the alignment and return the bytes it takes then."""

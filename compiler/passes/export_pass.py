@@ -361,7 +361,7 @@ def _require_sizes_kept(before: torch.fx.Graph, after: torch.fx.Graph) -> None:
         found = new[at_input][1] if at_input < len(new) else ["no input"]
         if any(symbols) and symbols != found:
             raise ExportPassBaseError(
-                f"Input at position {at_input} ({name}) did not preserve symbolic metadata: it "
+                f"Input at position {at_input} did not preserve symbolic metadata: {name} "
                 f"had {_shown(symbols)} and has {_shown(found)}; a pass that means to override "
                 "sizes returns False from should_preserve_symbolic_input_metadata"
             )

@@ -84,16 +84,16 @@ class ProxyValue:
         yield from self.data
 
     def __bool__(self) -> bool:
-        return bool(self._number("used in a condition"))
+        return bool(self._number("used in a boolean context"))
 
     def __int__(self) -> int:
-        return int(self._number("made an int"))
+        return int(self._number("converted to int"))
 
     def __float__(self) -> float:
-        return float(self._number("made a float"))
+        return float(self._number("converted to float"))
 
     def __index__(self) -> int:
-        return int(self._number("used as an index"))
+        return int(self._number("used in index context"))
 
     def __repr__(self) -> str:
         return f"ProxyValue({self.node.name}, {self.data})"

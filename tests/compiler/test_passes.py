@@ -230,7 +230,7 @@ def test_pass_that_overrides_symbolic_sizes_of_inputs_is_refused(kind: str) -> N
         sizes = [n.meta["val"].shape[0] for n in made.graph.nodes if n.op == "placeholder"]
         assert [isinstance(size, int) for size in sizes] == [kind == "meant"]
         return
-    with pytest.raises(ExportPassBaseError, match=r"position 0 .* did not preserve"):
+    with pytest.raises(ExportPassBaseError, match=r"position 0 did not preserve"):
         Sizes()(graph_module)
 
 
