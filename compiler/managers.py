@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 
 from compiler.compat.programs import named_data_store
@@ -29,16 +30,19 @@ from schema.etrecord.verdicts import Verdict
 FORWARD = "forward"
 AFTER_PASSES = "edge_after_transform"  # the documented name of its graph in a record
 Programs = ExportedProgram | Mapping[str, ExportedProgram]
+Operators = Sequence[OpOverload] | None
 
 
 class EdgeProgramManager:
     """Edge programs by method, with constant methods beside them. Nothing in it changes."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as documented
         self,
         edge_programs: Programs,
         constant_methods: Mapping[str, Any] | None = None,
         compile_config: EdgeCompileConfig | None = None,
+        core_aten_ops_exception_list: Operators = None,
+        preserve_ops: Operators = None,
         *,
         record: ETRecord | None = None,
         events: tuple[StageEvent, ...] = (),
@@ -49,12 +53,16 @@ class EdgeProgramManager:
             edge_programs: one program, named ``forward``, or programs by method
             constant_methods: values by the name of the method that returns them
             compile_config: how the programs were made
+            core_aten_ops_exception_list: operators that the verifier lets through, beside those
+                of the configuration
+            preserve_ops: operators that were not decomposed, let through as well
             record: of the programs, None when none was asked for
             events: stages that led here, with their times
         """
         self._programs = named_programs(edge_programs)
         self._constants = dict(constant_methods or {})
-        self._config = compile_config or EdgeCompileConfig()
+        more = (*(core_aten_ops_exception_list or ()), *(preserve_ops or ()))
+        self._config = (compile_config or EdgeCompileConfig()).letting_through(more)
         self._etrecord = record
         self.events = events
         both = sorted(self.methods & self.config_methods)

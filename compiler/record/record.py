@@ -6,6 +6,7 @@ torch before a program or a tensor is written: a record can be opened where torc
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -367,6 +368,15 @@ class ETRecord:
         new.source, new._parts, new._given = self.source, dict(self._parts), set(self._given)
         for part in _COMPILED:
             new._give(part, None)
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ETRecord:
+        """Return a record of copied parts; what its file has is read only and shared."""
+        new = object.__new__(type(self))
+        memo[id(self)] = new
+        vars(new).update(vars(self))
+        new._given, new._own = set(self._given), dict(self._own)
+        new._parts = copy.deepcopy(self._parts, memo)
         return new
 
 

@@ -150,9 +150,13 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     (
         "executorch.exir.backend.backend_api",
         "compiler",
-        "LoweredBackendModule MethodProgramsPartitionerSpec to_backend",
+        "CompileSpec LoweredBackendModule MethodProgramsPartitionerSpec to_backend",
     ),
-    ("executorch.exir.backend.backend_details", "compiler", "BackendDetails PreprocessResult"),
+    (
+        "executorch.exir.backend.backend_details",
+        "compiler",
+        "BackendDetails CompileSpec PreprocessResult",
+    ),
     (
         "executorch.exir.backend.canonical_partitioners.all_node_partitioner",
         "compiler",
@@ -209,7 +213,11 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("executorch.exir.dialects._ops", "compiler.edge.ops", "_DialectNamespace=_Edge _Ops"),
     ("executorch.exir.dynamic_shape", "compiler", "DynamicMemoryPlanningMode"),
     ("executorch.exir.graph_module", "compiler", "get_control_flow_submodules"),
-    ("executorch.exir.lowered_backend_module", "compiler", "LoweredBackendModule"),
+    (
+        "executorch.exir.lowered_backend_module",
+        "compiler",
+        "LoweredBackendModule executorch_call_delegate",
+    ),
     (
         "executorch.exir.lowered_backend_module",
         "compiler.delegate.call",
@@ -255,8 +263,8 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     (
         "executorch.exir.passes",
         "compiler",
-        "MemoryPlanningPass QuantFusionPass SpecPropPass ToOutVarPass "
-        "remove_unused_parameters_pass",
+        "ExportPass HintBasedSymShapeEvalPass MemoryPlanningPass QuantFusionPass SpecPropPass "
+        "ToOutVarPass remove_unused_parameters_pass",
     ),
     ("executorch.exir.passes.constant_prop_pass", "compiler", "constant_prop_pass"),
     ("executorch.exir.passes.cse_pass", "compiler", "CSEPass"),
@@ -435,6 +443,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "PipelineArtifact QuantizeStage SourceTransformStage Stage ToBackendStage ToEdgeStage "
         "TorchExportStage",
     ),
+    ("executorch.extension.export_util", "compiler.compat.programs", "save_pte_program"),
     (
         "executorch.extension.export_util.utils",
         "compiler.compat.programs",

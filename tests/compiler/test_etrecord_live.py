@@ -58,6 +58,31 @@ def test_there_is_one_class() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning:copyreg")  # torch's own, of a deep copy
+@pytest.mark.parametrize("name", ["kv_cache", "cond"])
+def test_deep_copy_of_a_record_is_a_record_of_its_own(name: str) -> None:
+    made, stream = Programs(name), io.BytesIO()
+    generate_etrecord(stream, made.edge, made.program, made.aten)
+    read = opened(etrecord.decode(stream.getvalue()))
+    again = copy.deepcopy(read)
+    again.update_representative_inputs([made.sample.inputs])
+    assert (read._representative_inputs, len(again._representative_inputs or [])) == (None, 1)
+    assert copy.deepcopy(again).artifact.check() == ()
+    live = ETRecord()
+    live.add_exported_program(made.aten)
+    live.add_edge_dialect_program(made.edge)
+    twin = copy.deepcopy(live)
+    twin.add_executorch_program(made.program)
+    live.add_executorch_program(made.program)  # an error where the copy had given it
+    assert twin.exported_program is not made.aten
+    assert isinstance(twin.edge_dialect_program, torch.export.ExportedProgram)
+    assert _calls(twin.edge_dialect_program) == _calls(made.edge.exported_program())
+    first, second = io.BytesIO(), io.BytesIO()
+    live.write_to_file(first)
+    twin.write_to_file(second)
+    assert first.getvalue() == second.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning:copyreg")  # torch's own, of a deep copy
 @pytest.mark.parametrize("name", NAMES)
 def test_written_as_documented_reads_the_same(name: str, tmp_path: Path) -> None:
     made = Programs(name)

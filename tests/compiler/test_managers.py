@@ -238,6 +238,18 @@ def test_operator_outside_the_core_set_is_refused_with_its_remedy() -> None:
     assert to_edge(program, compile_config=config).methods == {"forward"}
 
 
+@pytest.mark.parametrize("place", ["core_aten_ops_exception_list", "preserve_ops"])
+def test_manager_lets_through_the_operators_that_it_is_given(place: str) -> None:
+    program = _program(lambda x: x.erfinv(), torch.ones(2))
+    op = torch.ops.aten.erfinv.default
+    config = EdgeCompileConfig(_core_aten_ops_exception_list=[op])
+    edge = to_edge(program, compile_config=config).exported_program()
+    with pytest.raises(Exception, match="_core_aten_ops_exception_list"):
+        compiler.EdgeProgramManager(edge).transform([])
+    given: dict[str, Any] = {place: [op]}
+    assert compiler.EdgeProgramManager(edge, **given).transform([]).methods == {"forward"}
+
+
 def test_method_and_constant_of_one_name_are_refused() -> None:
     with pytest.raises(compiler.CompileError, match="share the names forward"):
         to_edge(_exported("linear"), {"forward": 1})

@@ -15,6 +15,16 @@ PART = "executorch.backends.xnnpack.partition.xnnpack_partitioner"
 # before, after; every one leaves nothing to do by hand
 FORMS = {
     "one name": ("from executorch.exir import to_edge\n", "from compiler import to_edge\n"),
+    "modules inside documented packages": (
+        "from executorch.export.recipe import ExportRecipe\n"
+        "from executorch.exir.passes.quant_fusion_pass import QuantFusionPass\n"
+        "from executorch.exir.backend.backend_details import BackendDetails, CompileSpec\n"
+        "from executorch.devtools.intermediate_output_tap._tap_pass import TapRule\n",
+        "from inspector.exporting import ExportRecipe\n"
+        "from compiler import QuantFusionPass\n"
+        "from compiler import BackendDetails, CompileSpec\n"
+        "from compiler.taps import TapRule\n",
+    ),
     "renamed by the script": (
         "from executorch.exir import to_edge as te\n",
         "from compiler import to_edge as te\n",

@@ -19,8 +19,16 @@ _ROOT = "executorch"
 
 
 def find_place(module: str, name: str) -> Place | None:
-    """Return where a name of a module is now; None for one that has no other place."""
-    return place_of(module, name) or moved_places().get((module, name))
+    """Return where a name of a module is now; None for one that has no other place.
+
+    A package documents the names of the modules in it that define them: both imports are written.
+    """
+    found = place_of(module, name) or moved_places().get((module, name))
+    package = module.rpartition(".")[0]
+    while found is None and package not in ("", _ROOT):
+        found = place_of(package, name)
+        package = package.rpartition(".")[0]
+    return found
 
 
 def is_ported(module: str) -> bool:
