@@ -18,6 +18,7 @@ from typing import Any
 from inspector.numerics.report import Row, RunGap
 from tests.inspector.gap_families import MODES, WAYS, Case, compiled_net, gap
 from tests.zoo.models import make
+from tests.zoo.ours import described
 
 
 def main() -> int:
@@ -34,8 +35,7 @@ def main() -> int:
                 found[f"{mode} {backend} {engine}"] = summary(gap(with_engine))
         except Exception as error:  # noqa: BLE001  any error is what is found
             traceback.print_exc()
-            message = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-            found[f"{mode} {backend}"] = {"error": message}
+            found[f"{mode} {backend}"] = {"error": described(error)}
         shutil.rmtree(place, ignore_errors=True)
     (folder / "gaps.json").write_text(json.dumps(found, indent=1))
     return 0

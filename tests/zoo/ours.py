@@ -59,9 +59,15 @@ def main() -> int:
             found[way] = measured(case)
         except Exception as error:  # noqa: BLE001  any error is what is found
             traceback.print_exc()
-            found[way] = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
+            found[way] = {"error": described(error)}
     (folder / "ours.json").write_text(json.dumps(found, indent=1))
     return 0
+
+
+def described(error: Exception) -> str:
+    """Return the class of an error and its first line with words."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    return f"{type(error).__name__}: {next(filter(None, lines), '')}"[:300]
 
 
 def prepared(way: str, model: nn.Module, inputs: tuple[Tensor, ...]) -> nn.Module:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from tests.zoo.models import make
-from tests.zoo.ours import WAYS, delegation, distance
+from tests.zoo.ours import WAYS, delegation, described, distance
 
 warnings.filterwarnings("ignore")
 
@@ -41,7 +41,7 @@ def attempt(what: Any, *arguments: Any) -> dict[str, Any]:
         return what(*arguments)
     except Exception as error:  # noqa: BLE001  whatever it raises is what is found
         traceback.print_exc()
-        return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
+        return {"error": described(error)}
 
 
 def run(folder: Path, way: str) -> dict[str, Any]:
