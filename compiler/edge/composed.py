@@ -15,6 +15,7 @@ from compiler.edge.graph_lowering import GraphLowering
 from compiler.edge.ops import edge_op
 from compiler.edge.write_lowering import lower_write
 from compiler.edge.writing import is_write
+from compiler.errors import UnsupportedError
 
 
 def lower_call(outer: GraphLowering, node: torch.fx.Node, args: Any) -> Any:  # noqa: ANN401
@@ -30,6 +31,7 @@ def lower_call(outer: GraphLowering, node: torch.fx.Node, args: Any) -> Any:  # 
     module = args[0]
     name = _name_of(outer, module)
     given = [_as_made_for(outer, outer.node_of(leaf), want) for leaf, want in _pairs(module, args)]
+    _check_flat(module, node.meta["val"])
     home = outer.graph.create_node("get_attr", name, name=name)
     # Backends read the handle of every node that is neither an input nor the output.
     home.meta["debug_handle"] = outer.current["debug_handle"]
@@ -38,6 +40,15 @@ def lower_call(outer: GraphLowering, node: torch.fx.Node, args: Any) -> Any:  # 
     if isinstance(node.meta["val"], torch.Tensor):
         return call
     return tuple(_taken(outer, call, place) for place, _ in enumerate(node.meta["val"]))
+
+
+def _check_flat(module: Any, results: Any) -> None:  # noqa: ANN401
+    form = pytree.tree_structure(results)
+    if form.type is dict or not all(one.is_leaf() for one in form.children()):
+        raise UnsupportedError(
+            f"a module lowered to {module.backend_id} and called inside another returns a"
+            " dictionary or nested containers; return a tensor, or one flat list or tuple of them"
+        )
 
 
 def _taken(outer: GraphLowering, call: torch.fx.Node, place: int) -> torch.fx.Node:

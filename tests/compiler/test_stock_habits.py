@@ -20,6 +20,7 @@ from compiler import (
 )
 from compiler.backends.demo import AddMulPartitionerDemo
 from compiler.delegate.call import get_lowered_submodules
+from compiler.errors import UnsupportedError
 from compiler.passes.base import PassError
 from runtime.api import Runtime
 
@@ -68,6 +69,56 @@ def test_lowered_module_with_nested_inputs_inside_another(name: str, strict: boo
     assert call.meta["debug_handle"] == call.args[0].meta["debug_handle"] > 0
     method = Runtime().load_program(manager.to_executorch().buffer).load_method("forward")
     torch.testing.assert_close(method.execute(pytree.tree_leaves(inputs))[0], wanted)
+
+
+class ToMany(nn.Module):
+    def forward(self, x: torch.Tensor) -> dict[str, Any]:
+        return {"a": x + x, "b": (x.sin(), [x * 2])}
+
+
+class ToLists(nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        return x + x, [x.sin(), x * 2]
+
+
+class ToOne(nn.Module):
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        return [x.sin()]
+
+
+class Passing(nn.Module):
+    """Returns what a module gives, and a sum over all of it."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: torch.Tensor) -> Any:
+        given = self.inner(x)
+        return given, sum(pytree.tree_leaves(given)).exp()
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_lowered_module_with_a_list_of_one_output_inside_another(strict: bool) -> None:
+    x = torch.linspace(-1, 1, 6).reshape(2, 3)
+    alone = to_edge(export(ToOne(), (x,), strict=True)).exported_program()
+    lowered = to_backend("ExecutorBackend", alone, [])
+    manager = to_edge(export(Passing(lowered), (x,), strict=strict))
+    wanted = Passing(ToOne())(x)
+    torch.testing.assert_close(manager.exported_program().module()(x), wanted)
+    method = Runtime().load_program(manager.to_executorch().buffer).load_method("forward")
+    torch.testing.assert_close(list(method.execute([x])), pytree.tree_leaves(wanted))
+
+
+@pytest.mark.parametrize("inner", [ToMany, ToLists])
+def test_lowered_module_with_nested_outputs_inside_another_is_refused(
+    inner: type[nn.Module],
+) -> None:
+    x = torch.ones(2, 3)
+    alone = to_edge(export(inner(), (x,), strict=True)).exported_program()
+    program = export(Passing(to_backend("ExecutorBackend", alone, [])), (x,))
+    with pytest.raises(UnsupportedError, match="one flat list or tuple"):
+        to_edge(program)
 
 
 class Weighted(nn.Module):
