@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -97,6 +97,11 @@ def get_schema_for_operators(ops: Sequence[str]) -> dict[str, str]:
     }
     names = [re.sub(r"^torch\.ops\.([^.]+)\.", r"\1::", op) for op in ops]
     return {name: known.get(name, "<No Schema Found>") for name in names}
+
+
+def without_views(ops: Iterable[Any]) -> list[Any]:
+    """Return the operators that can be kept whole: no result shares memory with an argument."""
+    return [op for op in ops if not any(result.alias_info for result in op._schema.returns)]
 
 
 def extract_out_arguments(schema: Any, keyword_args: Mapping[str, T]) -> Any:  # noqa: ANN401

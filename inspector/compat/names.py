@@ -208,6 +208,10 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     ("executorch.exir.capture", "compiler", "EdgeCompileConfig ExecutorchBackendConfig"),
     ("executorch.exir.capture._config", "compiler", "EdgeCompileConfig ExecutorchBackendConfig"),
+    ("executorch.exir", "compiler.compat.capture", "CaptureConfig capture"),
+    ("executorch.exir.capture", "compiler.compat.capture", "CaptureConfig capture"),
+    ("executorch.exir.capture._config", "compiler.compat.capture", "CaptureConfig"),
+    ("executorch.exir.capture._capture", "compiler.compat.capture", "capture"),
     ("executorch.exir.delegate", "compiler", "executorch_call_delegate"),
     ("executorch.exir.dialects._ops", "compiler", "bind_pattern_to_op ops"),
     ("executorch.exir.dialects._ops", "compiler.edge.ops", "_DialectNamespace=_Edge _Ops"),
@@ -413,6 +417,11 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     ("executorch.exir.operator.util", "compiler.compat.operators", "gen_out_variant_schema"),
     ("executorch.exir.pass_base", "compiler.compat.graphs", "map_args"),
+    (
+        "executorch.exir.program._program",
+        "compiler.compat.operators",
+        "_remove_invalid_ops_for_not_decompose=without_views",
+    ),
     (
         "executorch.exir.program._fake_program",
         "compiler.compat.graphs",

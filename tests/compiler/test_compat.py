@@ -12,6 +12,7 @@ from torch._export.verifier import SpecViolationError
 from torch.export.graph_signature import OutputKind, OutputSpec, TensorArgument
 
 from compiler import NamedDataStore, export, ops, to_edge
+from compiler.compat import capture as capturing
 from compiler.compat import graphs, operators, plan_checks, verifying, xnnpack
 from compiler.compat.programs import save_pte_program
 from compiler.delegate.file_data import FileBackedData
@@ -339,3 +340,22 @@ def test_recipes_for_xnnpack_have_the_documented_configuration() -> None:
     assert recipe.lowering_recipe is not None
     wanted = xnnpack.get_xnnpack_edge_compile_config()
     assert recipe.lowering_recipe.edge_compile_config == wanted
+
+
+def test_captured_program_is_what_export_and_to_edge_give() -> None:
+    config, x = capturing.CaptureConfig(enable_aot=True), torch.tensor([1.0, -2.0])
+    with pytest.warns(DeprecationWarning, match="to_edge"):
+        captured = capturing.capture(lambda x: (x + x).relu() * x, (x,), config)
+    edge = captured.to_edge()
+    assert {node.target for node in edge.exported_program.graph.nodes} >= {
+        ops.edge.aten.add.Tensor,
+        ops.edge.aten.relu.default,
+    }
+    loaded = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward")
+    assert torch.equal(loaded.execute([x])[0], edge(x))
+
+
+def test_operators_that_return_views_are_not_kept_whole() -> None:
+    views = [aten.split.Tensor, aten.chunk.default, aten.view.default, aten.relu_.default]
+    kept = [aten.linear.default, aten.relu.default, aten.max.dim]
+    assert operators.without_views([*views, *kept]) == kept
