@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from typing import Any
 
 import torch
@@ -21,8 +20,6 @@ from compiler.untyped import OpOverload
 # Printed graphs and generated code name operators by it; scripts and FileCheck texts search that.
 _PRINTED_MODULE = "executorch.exir.dialects.edge._ops"
 _WRITTEN = {_DIM_ORDER: "dim_order_ops", _QUANTIZED: "quantized_decomposed"}
-# torch defines the operators of these namespaces when their module is imported, not before.
-_REGISTERED_BY = {"quantized_decomposed": "torch.ao.quantization.fx._decomposed"}
 
 
 class EdgeOp:
@@ -137,8 +134,10 @@ class _Level:
 
 class _Edge:
     def __getattr__(self, name: str) -> _Level:
-        if name in _REGISTERED_BY:
-            importlib.import_module(_REGISTERED_BY[name])
+        if name == "quantized_decomposed":  # torch defines its operators with this import
+            from torch.ao.quantization.fx import _decomposed  # a call would not be traced by Dynamo
+
+            del _decomposed
         own = [getattr(torch.ops, home) for home, written in _WRITTEN.items() if written == name]
         return _Level(*own, getattr(torch.ops, name))
 

@@ -13,7 +13,7 @@ from tests.suites import missing, sample, serve, table
 @pytest.mark.interop
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("part", ["runtime", "export"])  # all: python -m tests.suites --sample
+@pytest.mark.parametrize("part", list(sample.PARTS))
 def test_recorded_tests_of_the_wheel_pass(part: str, tmp_path: Path) -> None:
     from tests.suites.__main__ import run
 

@@ -218,7 +218,7 @@ def _replaced(
         new.meta = {**node.meta, "val": fake, **mark_for_made(node)}
         constants[name] = value
         argument = TensorArgument(name=new.name)
-        specs[new] = InputSpec(InputKind.CONSTANT_TENSOR, argument, name)
+        specs[new] = InputSpec(InputKind.CONSTANT_TENSOR, argument, name, persistent=True)
         node.replace_all_uses_with(new, delete_user_cb=lambda user: user not in found)
     return specs
 
