@@ -122,6 +122,12 @@ class _Level:
     def __init__(self, *below: Any) -> None:  # noqa: ANN401
         self._below = below
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Level) and self._below == other._below
+
+    def __hash__(self) -> int:  # passes look for operators of any overload in sets
+        return hash(self._below)
+
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         found = [getattr(below, name, None) for below in self._below]
         known = [below for below in found if below is not None]

@@ -280,3 +280,11 @@ def test_module_that_calls_edge_operators_is_exported(strict: bool) -> None:
     torch.testing.assert_close(InEdgeOperators()(x), wanted)
     method = Runtime().load_program(manager.to_executorch().buffer).load_method("forward")
     torch.testing.assert_close(method.execute([x])[0], wanted)
+
+
+def test_operators_of_any_overload_are_found_in_sets() -> None:
+    wanted = {ops.edge.aten.permute_copy, ops.edge.quantized_decomposed.quantize_per_tensor}
+    assert ops.edge.aten.permute_copy in wanted
+    assert ops.edge.quantized_decomposed.quantize_per_tensor in wanted
+    assert ops.edge.aten.view_copy not in wanted
+    assert ops.edge.aten != torch.ops.aten
