@@ -193,6 +193,7 @@ def test_other_files_are_refused_by_name(tmp_path: Path, content: Any) -> None:
         inputs_from_file(path)
 
 
+@pytest.mark.timeout(600)
 def test_training_quantises_weights_and_not_what_they_meet_by_channel() -> None:
     # One net for all kinds: torchao takes 25 s of processor time for its patterns of each.
     layers = (
