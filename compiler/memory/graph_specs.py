@@ -16,8 +16,8 @@ def specs_to_plan(
     *,
     inputs: bool,
     outputs: bool,
-) -> set[TensorSpec]:
-    """Return the specs of a graph that need memory, with their lifetimes set.
+) -> list[TensorSpec]:
+    """Return the specs of a graph that need memory, in its order, with their lifetimes set.
 
     Args:
         module: nodes have ``meta["spec"]``, as SpecPropPass leaves them
@@ -40,7 +40,7 @@ def specs_to_plan(
                 found[spec] = None
                 spec.lifetime = [now, now]
             spec.lifetime[1] = now
-    return {spec for spec in found if not spec.const and spec not in skipped}
+    return [spec for spec in found if not spec.const and spec not in skipped]
 
 
 def _specs(value: Any) -> Iterator[TensorSpec]:  # noqa: ANN401

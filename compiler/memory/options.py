@@ -73,7 +73,7 @@ class MemoryPlanningPass:
 
         Raises: PlanError if the graph was not made for planning, or the algorithm returns no plan
         """
-        specs: set[TensorSpec] | None = graph_module.meta.get(SPECS)
+        specs: list[TensorSpec] | None = graph_module.meta.get(SPECS)
         if specs is None:  # not made by to_executorch, but by SpecPropPass
             specs = specs_to_plan(
                 graph_module,

@@ -44,9 +44,10 @@ class OutGraph:
         self._specs: dict[Slot, TensorSpec] = {}
         self.of_block: dict[int, TensorSpec] = {}
         self.module = self._module(program.graph_module, written=steps.written)
-        planned = {
+        # A list: algorithms break ties by the order they are given, and plans are reproducible.
+        planned = [
             spec for index, spec in self.of_block.items() if self._steps.blocks[index].planned
-        }
+        ]
         self.module.meta[SPECS] = planned
 
     def _module(

@@ -126,6 +126,19 @@ def test_algorithm_of_a_user_places_every_value() -> None:
     assert program.memory_plans["forward"].planner == "_stacked"
 
 
+def test_specs_come_in_the_order_of_the_graph_so_that_a_plan_is_reproducible() -> None:
+    starts: list[list[int]] = []
+
+    def noting(alignment: int, specs: Any, *more: Any) -> MemoryAlgoResult:
+        starts.append([spec.lifetime[0] for spec in specs])
+        return _stacked(alignment, specs, *more)
+
+    buffers = {bytes(_planned(MemoryPlanningPass(noting)).buffer) for _ in range(5)}
+    assert len(buffers) == 1
+    assert all(found == sorted(found) for found in starts)
+    assert len(starts[0]) == 8
+
+
 WRONG: dict[str, tuple[Any, str]] = {
     "between": (lambda at: at + 4, r"\w+ at \d+ does not start at a multiple of 16"),
     "before": (lambda at: at - 16, r"\w+ at -16 lies outside 256 bytes of arena 1"),
