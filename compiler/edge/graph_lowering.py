@@ -181,7 +181,8 @@ class GraphLowering:
         new = inline(
             self.graph, template, (args, kwargs), self.current, self.constant, self.symbols
         )
-        if torch.Tag.dynamic_output_shape in op.tags or node.meta.get("unbacked_bindings"):
+        found = torch.Tag.dynamic_output_shape in op.tags or node.meta.get("unbacked_bindings")
+        if found and op is node.target:  # not one that is put before what the node reads
             self._learn_sizes(new, node.meta["val"])
         self.made[node] = new
         if op._schema.is_mutable:

@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 
+from compiler.edge.symbols import Symbols
 from compiler.edge.templates import walk
+from compiler.errors import UnsupportedError
 from compiler.passes.values import ExportPassBaseError, ProxyValue
 from compiler.untyped import SYMBOLIC
 
@@ -35,6 +37,7 @@ class ExportTracer:
         self._names = names
         self._attributes: dict[int, tuple[str, Any]] = {}
         self._nodes: dict[str, Node] = {}
+        self._symbols: Symbols | None = None
 
     def keep_name(self, old: torch.nn.Module, new: torch.nn.Module) -> None:
         """Let a module be named as the one it replaces, unless that one stays in use."""
@@ -76,7 +79,16 @@ class ExportTracer:
         known: Any = value.node
         if known.constant is not None:
             return known.constant
-        raise ExportPassBaseError(f"the number {value} is symbolic; pass the value that has it")
+        if self._symbols is None:
+            self._symbols = Symbols(self.graph, dict[str, Any])
+            for node in self.graph.nodes:
+                if node.op == "placeholder" and "val" in node.meta:
+                    self._symbols.learn(node)
+        try:
+            return self._symbols.node(value)
+        except UnsupportedError as error:
+            reason = f"{error}; pass the value that has it"
+            raise ExportPassBaseError(f"the number {value} is symbolic: {reason}") from error
 
     def _attribute(self, value: Any, name: str) -> Node:  # noqa: ANN401
         known = self._attributes.get(id(value))
