@@ -179,6 +179,29 @@ def test_sizes_of_a_value_are_numbers_or_nodes(edge: bool) -> None:
     assert [n.target for n in graph.nodes].count(target) == 1
 
 
+class Symbolic(ExportPass):
+    """Makes views of the symbolic sizes of a fake value, and of what is computed with them."""
+
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+        result = super().call_operator(op, args, kwargs, meta)
+        if op is not ops.edge.aten.relu.default:
+            return result
+        rows, columns = result.data.shape
+        flat = (result, [rows * columns])
+        flattened = super().call_operator(ops.edge.aten.view_copy.default, flat, {}, meta)
+        again = (flattened, [rows, columns])
+        return super().call_operator(ops.edge.aten.view_copy.default, again, {}, meta)
+
+
+def test_symbolic_sizes_in_the_arguments_of_a_pass_become_nodes() -> None:
+    program = export(nn.ReLU(), (torch.ones(4, 3),), dynamic_shapes=({0: Dim("n", max=9)},))
+    manager = to_edge(program).transform([Symbolic()])
+    method = Runtime.get().load_program(manager.to_executorch().buffer).load_method("forward")
+    for rows in (1, 4, 9):
+        x = torch.linspace(-1, 1, rows * 3).reshape(rows, 3)
+        torch.testing.assert_close(method.execute([x]), [x.relu()])
+
+
 class Renaming(ExportPass):
     def placeholder(self, name: str, arg: Any, meta: Any) -> Any:
         return super().placeholder(f"renamed_{name}", arg, meta)
