@@ -12,12 +12,17 @@ import pytest
 from inspector.compat.names import Place, places
 from inspector.compat.porting.port import port_source
 
-# A module hidden by an object of its name (executorch.export.recipe_registry) is no attribute.
-NAMES = sorted(
-    (module, name)
-    for module, name in places()
-    if tuple(module.rpartition(".")[::2]) not in places()
-)
+
+def is_hidden(module: str) -> bool:
+    """Return whether an object has the name of a module, or of one that it is in.
+
+    As executorch.export.recipe_registry; such a module is no attribute of its package.
+    """
+    package, _, name = module.rpartition(".")
+    return bool(package) and ((package, name) in places() or is_hidden(package))
+
+
+NAMES = sorted((module, name) for module, name in places() if not is_hidden(module))
 MODULES = sorted({module for module, _ in NAMES})
 
 
