@@ -24,6 +24,7 @@ def is_hidden(module: str) -> bool:
 
 NAMES = sorted((module, name) for module, name in places() if not is_hidden(module))
 MODULES = sorted({module for module, _ in NAMES})
+AMBIGUOUS = {module.rpartition(".")[2] for module in MODULES} & {name for _, name in NAMES}
 
 
 class Made:
@@ -95,7 +96,9 @@ class Writer:
 
     def local(self, name: str) -> str:
         self.count += 1
-        return self.random.choice((name, f"{name}_{self.count}"))
+        renamed = f"{name}_{self.count}"
+        # What is bound to a module and to an object in turn is not ported, and named.
+        return renamed if name in AMBIGUOUS else self.random.choice((name, renamed))
 
     def names(self) -> Iterator[str]:
         draw = self.random
