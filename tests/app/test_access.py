@@ -23,8 +23,15 @@ DOCKS = [view.name for view in VIEWS if view.area is not Area.CENTRE]
 
 
 @pytest.fixture
-def window(make_window, qtbot) -> MainWindow:
+def others() -> set[threading.Thread]:
+    """Return the threads that tests before this one have left: pools of libraries."""
+    return set(threading.enumerate())
+
+
+@pytest.fixture
+def window(others, make_window, qtbot) -> MainWindow:
     found = make_window()
+    found.setProperty("others", others)
     found.resize(1280, 800)
     with qtbot.waitSignal(found.desk.opener.ended, timeout=20_000):
         found.desk.open((str(SAMPLE),))
@@ -49,7 +56,8 @@ def settle(window: MainWindow, qtbot, name: str) -> None:
     """Bring a view to the front and wait until it has computed what it shows."""
     window.show_view(name)
     qtbot.wait(30)
-    qtbot.waitUntil(lambda: threading.active_count() == 1, timeout=20_000)
+    others = window.property("others")
+    qtbot.waitUntil(lambda: not set(threading.enumerate()) - others, timeout=20_000)
     qtbot.wait(30)
 
 
