@@ -24,11 +24,9 @@ class Recurrent(nn.Module):
 
 def nets() -> dict[str, tuple[nn.Module, torch.Tensor]]:
     """Return the nets and their inputs."""
-    both = nn.LSTM(8, 16, 2, batch_first=True, bidirectional=True)
+    both = nn.LSTM(8, 16, batch_first=True, bidirectional=True)
     return {
-        "lstm": (Recurrent(nn.LSTM(8, 16, batch_first=True), 16), torch.randn(1, 4, 8)),
         "lstm_both_ways": (Recurrent(both, 32), torch.randn(1, 3, 8)),
-        "gru": (Recurrent(nn.GRU(8, 16, batch_first=True), 16), torch.randn(1, 4, 8)),
         "gru_of_two": (Recurrent(nn.GRU(8, 16, 2), 16), torch.randn(3, 2, 8)),
         "rnn": (Recurrent(nn.RNN(8, 16, batch_first=True), 16), torch.randn(2, 4, 8)),
     }

@@ -21,7 +21,7 @@ from tests.inspector.sessions import DATA
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
-NETS = ("lstm", "lstm_both_ways", "gru", "gru_of_two", "rnn")
+NETS = ("lstm_both_ways", "gru_of_two", "rnn")
 WAYS = ("stock", "torch", "native")
 SHARE = 0.95  # of the outputs of instructions
 
