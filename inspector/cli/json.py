@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Write the other form; what the file is, is told by its content.
+    """Convert to the other form; the content of the file says which one it has.
 
     Raises: CommandError without a target where one is needed, or for a file without a flatbuffer;
         FormatError, OSError
@@ -59,7 +59,7 @@ def _printed(options: Namespace, data: memoryview) -> Answer:
     if found is None:
         raise formats.unrecognised(data, options.files[0])
     if found.kind not in FORMS:
-        raise CommandError(f"{options.files[0]} is an {found.title}, no flatbuffer", USAGE)
+        raise CommandError(f"{options.files[0]}: expected a flatbuffer file, found an {found.title}", USAGE)
     text = to_json(found.kind, data) + "\n"
     size = len(text.encode())
     if options.target is None:
