@@ -59,7 +59,9 @@ def _printed(options: Namespace, data: memoryview) -> Answer:
     if found is None:
         raise formats.unrecognised(data, options.files[0])
     if found.kind not in FORMS:
-        raise CommandError(f"{options.files[0]}: expected a flatbuffer file, found an {found.title}", USAGE)
+        raise CommandError(
+            f"{options.files[0]}: expected a flatbuffer file, found an {found.title}", USAGE
+        )
     text = to_json(found.kind, data) + "\n"
     size = len(text.encode())
     if options.target is None:

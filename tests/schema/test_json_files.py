@@ -111,7 +111,10 @@ def test_verb_says_what_is_missing(tmp_path: Path) -> None:
         (("json", text, "-o", tmp_path / "b"), "--segments FILE names the .ptd that has them"),
         (("json", path, "--segments", path), "--segments goes with JSON"),
         (("json", text, "-o", text, "--segments", path), "is one of the files being read"),
-        (("json", path.with_name("model.etrecord")), "expected a flatbuffer file, found an ETRecord"),
+        (
+            ("json", path.with_name("model.etrecord")),
+            "expected a flatbuffer file, found an ETRecord",
+        ),
     ):
         answer = run(*words)
         assert (answer.code, told in answer.err) == (2, True), answer
