@@ -60,7 +60,7 @@ class GroupBasedPartitioner(CapabilityBasedPartitioner):
         graph = self.graph_module.graph
         calls = {n: g for n, g in self._group_of.items() if n.op == "call_function"}
         calls = {n: g for n, g in calls.items() if unit_of(n) is n}
-        whole = _without_cycles(graph, _supported(calls, taken))
+        whole = _without_cycles(graph, _supported(calls, taken), taken)
         left = {node for node in calls if node not in whole}
         return regions(graph, lambda n: 0 if n in taken and n not in left else None, whole)
 
@@ -74,7 +74,14 @@ def _supported(groups: Mapping[Node, str], taken: set[Node]) -> dict[Node, str]:
     return {node: group for node, group in groups.items() if group not in broken}
 
 
-def _without_cycles(graph: torch.fx.Graph, groups: Mapping[Node, str]) -> dict[Node, str]:
+def _without_cycles(
+    graph: torch.fx.Graph, groups: Mapping[Node, str], taken: set[Node]
+) -> dict[Node, str]:
+    """Return the groups that can be one call each.
+
+    Groups that wait for each other, or for nodes that wait for them, become one with those nodes,
+    and are rejected if a node of the loop is not supported.
+    """
     followed = {n: groups[unit_of(n)] for n in graph.nodes if unit_of(n) in groups}
     order, waits = contracted(graph, followed)
     if len(order) == len(waits):
@@ -83,12 +90,18 @@ def _without_cycles(graph: torch.fx.Graph, groups: Mapping[Node, str]) -> dict[N
     loops: list[set[Any]] = [
         s for s in networkx.strongly_connected_components(digraph) if len(s) > 1
     ]
-    bad = {key for loop in loops for key in loop if isinstance(key, str)}
-    for node, group in groups.items():
-        if group in bad:
-            text = f"{group} as one call would wait for its own results"
+    joined = dict(groups)
+    for loop in loops:
+        between = {unit_of(key) for key in loop if not isinstance(key, str)}
+        names = {key for key in loop if isinstance(key, str)}
+        members = [node for node, group in groups.items() if group in names]
+        if between <= taken:
+            joined |= dict.fromkeys((*members, *between), min(names))
+            continue
+        for node in members:
+            text = f"{joined.pop(node)} as one call would wait for its own results"
             note(node, "node_groups", Outcome.CYCLE, text)
-    return {node: group for node, group in groups.items() if group not in bad}
+    return joined
 
 
 class _Among(ExplainedSupport):

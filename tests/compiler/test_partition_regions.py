@@ -139,12 +139,25 @@ def test_groups_stay_together_or_are_left_out_when_they_form_a_cycle(
         st.lists(st.sampled_from([0, 1, 2]), min_size=len(nodes), max_size=len(nodes))
     )
     groups = [[n for n, m in zip(nodes, marks, strict=True) if m == mark] for mark in (1, 2)]
-    partitioner = GroupBasedPartitioner(module, Only(YES, NO), True, node_groups=groups)
+    supported = data.draw(st.sampled_from([(YES,), (YES, NO)]))
+    partitioner = GroupBasedPartitioner(module, Only(*supported), True, node_groups=groups)
     found = [list(partition.nodes) for partition in partitioner.propose_partitions()]
     assert _is_acyclic(module, found)
     home = {node: index for index, group in enumerate(found) for node in group}
     for group in groups:
-        assert len({home.get(node) for node in group}) <= 1
+        homes = {home.get(node) for node in group}
+        assert len(homes) <= 1
+        assert None not in homes or NO not in supported  # what lies between is supported and joins
+
+
+def test_supported_node_between_the_members_of_a_group_joins_it() -> None:
+    edges: list[tuple[int, ...]] = [(), (0,), (0,), (1, 2), (3,)]
+    for between in (YES, NO):
+        module = graph_of(edges, [YES, YES, YES, between, YES])
+        a, b, c, _, e = _calls(module)
+        partitioner = GroupBasedPartitioner(module, Only(YES), True, node_groups=[[a, b, c, e]])
+        found = [set(one.nodes) for one in partitioner.propose_partitions()]
+        assert any({a, b, c, e} <= nodes for nodes in found) is (between is YES)
 
 
 def test_producer_of_a_later_region_is_joined_with_it() -> None:
