@@ -10,6 +10,9 @@ from inspector.numerics.join_facts import Target
 from inspector.numerics.unknown import UNKNOWN
 
 Place = tuple[Scope, str, int]  # nested graph, node, output
+# What a runtime's kernel chooses where all values are 0; ATen chooses `eps`. Both are right.
+_OF_ZEROS = 0.1
+_EPS = 2**-23  # of operators without the argument: that of float32
 
 
 class Quanta:
@@ -24,8 +27,10 @@ class Quanta:
         self._graph = graph
         self._places = places
         self._chosen: dict[Place, float] = {}
-        choosing = (node for node in graph.nodes if "choose_qparams" in node.operator)
-        found = (self._place(node.writes[0]) for node in choosing if node.writes)
+        self._least: dict[Place, float] = {}
+        choosing = [n for n in graph.nodes if "choose_qparams" in n.operator and n.writes]
+        self._choosing = {(node.scope, node.node.name): node for node in choosing}
+        found = (self._place(node.writes[0]) for node in choosing)
         self._wanted = {place[:2]: place for place in found if place is not None}
 
     def _place(self, value: Value) -> Place | None:
@@ -41,6 +46,7 @@ class Quanta:
             return
         sides = [side[place[2]] for side in pair if side is not UNKNOWN]
         self._chosen[place] = max((float(side.max()) for side in sides), default=0.0)
+        self._least[place] = min((float(side.min()) for side in sides), default=_OF_ZEROS)
 
     def of(self, target: Target, *, whole: bool) -> float:
         """Return the step of what a target is rounded to, 0 where it is not or nothing tells.
@@ -50,6 +56,9 @@ class Quanta:
             whole: whether those are all of a delegate, whose last one counts then
         """
         scope = target.value[0]
+        choosing = self._choosing.get((scope, target.node))
+        if choosing is not None:
+            return self._free_choice(choosing)
         names = (target.node,) if whole else target.covers
         makers = (self._graph.makers.get((scope, name)) for name in names)
         nodes = [maker[0] for maker in makers if maker is not None]
@@ -63,6 +72,14 @@ class Quanta:
         steps = [arg.literal for arg in node.node.args if arg.name == "scale"]
         found = [float(step) for step in steps if isinstance(step, (int, float))]
         return max([*found, *dynamic], default=0.0)
+
+    def _free_choice(self, node: FlatNode) -> float:
+        """Return by how much a scale may differ: it means nothing where all values are 0."""
+        place = self._place(node.writes[0])
+        least = self._least.get(place, _OF_ZEROS) if place is not None else _OF_ZEROS
+        given = (arg.literal for arg in node.node.args if arg.name == "eps")
+        eps = next((float(one) for one in given if isinstance(one, (int, float))), _EPS)
+        return _OF_ZEROS if least <= eps * 1.001 else 0.0
 
     def _scales(self, node: FlatNode) -> Iterator[float]:
         for value in node.reads:

@@ -69,6 +69,34 @@ def test_planted_error_is_the_first_divergence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_scale_of_zeros_is_no_divergence(
+    way: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runtimes choose 0.1 where all values are 0, ATen chooses the smallest scale."""
+
+    def dead(draw: random.Random) -> tuple[nn.Module, Inputs]:
+        del draw
+        layers = [nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3, groups=2), nn.Conv2d(4, 2, 1)]
+        with torch.no_grad():
+            layers[0].bias.fill_(-100.0)
+        return Layers(layers, [False] * len(layers)), (torch.randn(1, 3, 8, 8),)
+
+    monkeypatch.setitem(gap_families.NETS, "dead", dead)
+    made = compiled(Case(1, "dead", "dynamic", *way), tmp_path)
+    run = gap(made)
+    assert run.first_divergence() is None
+    assert all(row.compared for row in run.outside())
+    if way[0] == "portable":
+        chosen = [row for row in run.rows if "choose_qparams" in row.node and row.own]
+        assert max(row.own.max_abs for row in chosen if row.own) > 0.09
+        place = next(row.instruction for row in chosen if row.own and row.own.max_abs > 0.09)
+        planted = gap(made, gap_families.Planted(place))
+        first = planted.first_divergence()
+        assert first is not None
+        assert first.instruction == place
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_quantum_of_a_scale_chosen_at_run_time_is_granted(
     way: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
