@@ -36,10 +36,10 @@ demo: setup-demo
 	@$(BIN)/python -m devtools_app.demo --output $(OUTPUT)
 
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p no:randomly
+	$(BIN)/python -m pytest -n $(WORKERS) -p no:randomly
 
 test-shuffled: setup  # pytest-randomly prints the seed of the order; SEED=N takes it again
-	for turn in 1 2 3; do $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(if $(SEED),--randomly-seed=$(SEED)) || exit 1; done
+	for turn in 1 2 3; do $(BIN)/python -m pytest -n $(WORKERS) $(if $(SEED),--randomly-seed=$(SEED)) || exit 1; done
 
 check: setup  # both halves at a time: pyright is one process, and so is the end of the tests
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-source check-fast
@@ -51,7 +51,7 @@ check-source:
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 check-fast:
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -p no:randomly -m "not slow and not interop"
+	$(BIN)/python -m pytest -n $(WORKERS) -p no:randomly -m "not slow and not interop"
 
 format: setup
 	$(BIN)/ruff check --fix
