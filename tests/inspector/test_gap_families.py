@@ -13,7 +13,17 @@ import torch
 from torch import nn
 
 from tests.inspector import gap_families
-from tests.inspector.gap_families import HITS, WAYS, Case, Inputs, Layers, cases, compiled, gap
+from tests.inspector.gap_families import (
+    HITS,
+    WAYS,
+    Case,
+    Inputs,
+    Layers,
+    cases,
+    compiled,
+    compiled_net,
+    gap,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -69,20 +79,13 @@ def test_planted_error_is_the_first_divergence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_scale_of_zeros_is_no_divergence(
-    way: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scale_of_zeros_is_no_divergence(way: tuple[str, str], tmp_path: Path) -> None:
     """Runtimes choose 0.1 where all values are 0, ATen chooses the smallest scale."""
-
-    def dead(draw: random.Random) -> tuple[nn.Module, Inputs]:
-        del draw
-        layers = [nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3, groups=2), nn.Conv2d(4, 2, 1)]
-        with torch.no_grad():
-            layers[0].bias.fill_(-100.0)
-        return Layers(layers, [False] * len(layers)), (torch.randn(1, 3, 8, 8),)
-
-    monkeypatch.setitem(gap_families.NETS, "dead", dead)
-    made = compiled(Case(1, "dead", "dynamic", *way), tmp_path)
+    layers = [nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3, groups=2), nn.Conv2d(4, 2, 1)]
+    with torch.no_grad():
+        layers[0].bias.fill_(-100.0)
+    module, inputs = Layers(layers, [False] * len(layers)), (torch.randn(1, 3, 8, 8),)
+    made = compiled_net(Case(1, "dead", "dynamic", *way), module.eval(), inputs, tmp_path)
     run = gap(made)
     assert run.first_divergence() is None
     assert all(row.compared for row in run.outside())

@@ -194,7 +194,7 @@ def test_other_files_are_refused_by_name(tmp_path: Path, content: Any) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_training_quantises_weights_and_not_what_they_meet_by_channel() -> None:
+def test_training_quantizes_weights_and_not_what_they_meet_by_channel() -> None:
     # One net for all kinds: torchao takes 25 s of processor time for its patterns of each.
     layers = (
         *(nn.Conv2d(8, 6, 3, padding=1, bias=False), nn.BatchNorm2d(6)),
