@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,8 @@ FORMATS = (
     Format("etrecord", "ETRecord", ".etrecord", etrecord.sniff, etrecord.decode),
 )
 DEBUG_BUFFER = "debug_buffer"
+_OBJECT = re.compile(rb"\s*\{\s*[\"\w]")
+_JSON_HINT = "; if it is a program as flatc prints it, `etscope json` writes the .pte"
 
 
 def recognise(data: memoryview) -> Format | None:
@@ -64,7 +67,7 @@ def unrecognised(data: memoryview, file: str) -> FormatError:
     return FormatError(
         "a program, external data, bundled program, ETRecord or ETDump"
         " (a debug buffer has no signature and needs its ETDump beside it)",
-        f"bytes that begin with {head.hex(' ')}",
+        f"bytes that begin with {head.hex(' ')}{_JSON_HINT if _OBJECT.match(head) else ''}",
         file=file,
         offset=0,
     )

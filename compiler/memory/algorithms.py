@@ -10,7 +10,8 @@ import torch
 
 from compiler.errors import PlanError
 from compiler.memory.blocks import Block, aligned
-from compiler.memory.planners import PLANNERS
+from compiler.memory.planners import Planner, by_size
+from compiler.memory.planners.naive import naive as one_behind_another
 from compiler.memory.tensor_spec import TensorSpec
 
 
@@ -53,10 +54,23 @@ def greedy(
     graph_module: torch.fx.GraphModule,
     graph_signature: Any,  # noqa: ANN401 - ExportGraphSignature or None
     extra_padding: int = 0,
+    *,
+    allow_overlapping_allocations: bool = True,
 ) -> MemoryAlgoResult:
-    """Return places with the largest tensors placed first, memory used again."""
+    """Return places with the largest tensors placed first, memory used again.
+
+    Args:
+        alignment: bytes
+        specs: tensors to place, with their lifetimes
+        graph_module: not read
+        graph_signature: not read
+        extra_padding: bytes added to each planned buffer
+        allow_overlapping_allocations: whether tensors that are alive at the same time may lie in
+            the memory of one larger tensor that is not
+    """
     del graph_module, graph_signature
-    return _planned("greedy", alignment, specs, extra_padding)
+    planner = by_size.greedy if allow_overlapping_allocations else by_size.objects
+    return _planned(planner, alignment, specs, extra_padding)
 
 
 def interval(
@@ -68,7 +82,7 @@ def interval(
 ) -> MemoryAlgoResult:
     """Return places with the tensors placed first that take most memory for most time."""
     del graph_module, graph_signature
-    return _planned("interval", alignment, specs, extra_padding)
+    return _planned(by_size.interval, alignment, specs, extra_padding)
 
 
 def naive(
@@ -80,7 +94,7 @@ def naive(
 ) -> MemoryAlgoResult:
     """Return places one behind the other; nothing is used twice."""
     del graph_module, graph_signature
-    return _planned("naive", alignment, specs, extra_padding)
+    return _planned(one_behind_another, alignment, specs, extra_padding)
 
 
 FAST: dict[Any, str] = {greedy: "greedy", interval: "interval", naive: "naive"}
@@ -88,7 +102,7 @@ FAST: dict[Any, str] = {greedy: "greedy", interval: "interval", naive: "naive"}
 
 
 def _planned(
-    planner: str, alignment: int, specs: Collection[TensorSpec], extra_padding: int
+    planner: Planner, alignment: int, specs: Collection[TensorSpec], extra_padding: int
 ) -> MemoryAlgoResult:
     by_arena: dict[int, list[TensorSpec]] = {}
     for spec in specs:
@@ -101,7 +115,7 @@ def _planned(
     result = MemoryAlgoResult({}, [0] * (max(by_arena, default=1) + 1))
     for arena, members in by_arena.items():
         blocks = [_block(spec) for spec in members]
-        offsets = PLANNERS[planner](blocks, alignment)
+        offsets = planner(blocks, alignment)
         for number, (spec, offset) in enumerate(zip(members, offsets, strict=True)):
             result.spec_dict[spec] = SpecAllocResult(arena, number, offset)
         ends = [at + aligned(b.nbytes, alignment) for b, at in zip(blocks, offsets, strict=True)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from compiler.record.record import ETRecord as ETRecord
 from compiler.record.record import generate_etrecord as generate_etrecord
@@ -22,6 +22,8 @@ from schema.graph import Graph
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
+
+    from schema.etrecord.codec import Buffer
 
 EDGE_GRAPH = "edge_dialect_graph_module"
 _FORWARD = "forward"
@@ -110,14 +112,19 @@ class _File:
         return None if tree is None or member == m.OUTPUTS else as_tensor(saved_source(tree))
 
 
-def parse_etrecord(etrecord_path: str | os.PathLike[str]) -> ETRecord:
-    """Open an ETRecord file.
+def parse_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> ETRecord:
+    """Open an ETRecord file, or a stream of its bytes, which is read to its end.
 
-    Raises: RuntimeError if it is none; OSError if it cannot be read
+    Raises: RuntimeError for an invalid record; OSError if it cannot be read
     """
-    path = os.fspath(etrecord_path)
+    if isinstance(etrecord_path, (str, os.PathLike)):
+        path = os.fspath(etrecord_path)
+        content: Buffer = open_bytes(path)
+    else:
+        path = str(getattr(etrecord_path, "name", "") or "ETRecord stream")
+        content = etrecord_path.read()
     try:
-        return opened(etrecord.decode(open_bytes(path), file=path))
+        return opened(etrecord.decode(content, file=path))
     except FormatError as error:
         raise RuntimeError(f"Invalid etrecord file passed in. {error}") from error
 

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from inspector.api.double_blocks import Change, Doubles
+from inspector.api.pandas_bridge import DataFrame, load_pandas
 from inspector.api.torch_bridge import Torch, load_torch
 
 DebugHandle = tuple[int, ...]
 Reduce = Callable[[Torch], Torch]
 _PAIRS = "it maps (debug handles, value) of the recorded program to those of the run"
+OpNames = dict[DebugHandle, list[str]]
 IntermediateOutputMapping = dict[tuple[DebugHandle, Any], tuple[DebugHandle, Any]]
 
 
@@ -45,6 +47,43 @@ class NumericalComparatorBase(ABC):
     @abstractmethod
     def element_compare(self, a: Any, b: Any) -> float:  # noqa: ANN401 - tensors or numbers
         """Return the distance of a value of the run, b, from the recorded program's, a."""
+
+    def compare(
+        self,
+        mapping: IntermediateOutputMapping,
+        aot_debug_handle_to_op_names: OpNames,
+        runtime_debug_handle_to_op_names: OpNames,
+    ) -> DataFrame:
+        """Return a row for each pair of values; ``calculate_numeric_gap`` calls an override.
+
+        Args:
+            mapping: (debug handles, value) of the recorded program -> those of the run; goes
+                through ``preprocessing`` first. Pairs without a value and results of several
+                tensors are left out
+            aot_debug_handle_to_op_names: operators of the recorded program by debug handles
+            runtime_debug_handle_to_op_names: operators of the run by debug handles
+
+        Returns:
+            columns ``aot_debug_handle``, ``aot_ops``, ``aot_intermediate_output``,
+            ``runtime_ops``, ``runtime_debug_handle``, ``runtime_intermediate_output`` and ``gap``,
+            the list of distances
+
+        Raises: TypeError or ValueError for an invalid mapping or values that cannot be compared
+        """
+        rows = [
+            {
+                "aot_debug_handle": handles,
+                "aot_ops": _op_names(handles, aot_debug_handle_to_op_names),
+                "aot_intermediate_output": value,
+                "runtime_ops": _op_names(found[0], runtime_debug_handle_to_op_names),
+                "runtime_debug_handle": found[0],
+                "runtime_intermediate_output": found[1],
+                "gap": compared(self, value, found[1]),
+            }
+            for (handles, value), found in preprocessed(self, mapping).items()
+            if value is not None and found[1] is not None and not is_several(value)
+        ]
+        return load_pandas().DataFrame(rows)
 
 
 class _Documented(NumericalComparatorBase):
@@ -162,6 +201,22 @@ def preprocessed(distance: Any, mapping: IntermediateOutputMapping) -> Intermedi
             ):
                 raise ValueError(f"Invalid {side} debug handle, found {handles!r}: {_PAIRS}")
     return cast("IntermediateOutputMapping", found)
+
+
+def compares_itself(distance: object) -> bool:
+    """Return whether a comparator has a ``compare`` of its own."""
+    own = getattr(type(distance), "compare", None)
+    return own is not None and own is not NumericalComparatorBase.compare
+
+
+def is_several(value: object) -> bool:
+    """Return whether a value is a result of several tensors."""
+    return isinstance(value, Sequence) and len(cast("Sequence[object]", value)) > 1
+
+
+def _op_names(handles: DebugHandle, names: OpNames) -> list[str]:
+    """Return the operators all of whose handles are among some."""
+    return [name for key, found in names.items() if set(handles).issuperset(key) for name in found]
 
 
 def compared(distance: NumericalComparatorBase, a: Any, b: Any) -> list[float]:  # noqa: ANN401

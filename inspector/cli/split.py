@@ -37,13 +37,14 @@ def add_writing(parser: ArgumentParser) -> None:
 
 
 def opened(options: Namespace) -> Session:
-    """Return a session of one program file and external data.
+    """Return a session of one program file and external data; other files of a folder are ignored.
 
-    Raises: CommandError for other files; FormatError, OSError for one that cannot be read
+    Raises: CommandError for other named files; FormatError, OSError for one that cannot be read
     """
     session = open_files(options, options.files, strict=True)
     kinds = [file.kind for file in session.files]
-    other = next((f for f in session.files if f.kind not in ("pte", "ptd")), None)
+    named = [file for file in session.files if file.path in options.files]
+    other = next((file for file in named if file.kind not in ("pte", "ptd")), None)
     if other is not None or kinds.count("pte") != 1:
         found = f"{other.path} ({other.kind})" if other else f"{kinds.count('pte')} of them"
         raise CommandError(f"one .pte is needed, found {found}", USAGE)

@@ -20,6 +20,8 @@ from inspector.api.numerical_comparator import (
     IntermediateOutputMapping,
     comparator,
     compared,
+    compares_itself,
+    is_several,
     preprocessed,
 )
 from inspector.api.pandas_bridge import DataFrame, load_pandas
@@ -180,15 +182,35 @@ def _rows(
     mapping: IntermediateOutputMapping = {}
     several: list[tuple[Handles, Any, Any]] = []
     for handles, a, b in pairs:
-        if isinstance(a, tuple) and len(cast("tuple[Any, ...]", a)) > 1:
-            several.append((handles, cast("object", a), b))
+        if is_several(a):
+            several.append((handles, a, b))
         else:
             mapping[handles, a] = handles, b
+    known = _Known(found, names)
+    if compares_itself(measure):
+        return _own_rows(measure, known, mapping, found, names)
     processed = preprocessed(measure, mapping).items()
     rows = [(key, value) for key, value in processed if key[1] is not None and value[1] is not None]
     rows += [((handles, a), (handles, b)) for handles, a, b in several]
-    known = _Known(found, names)
     return [_row(measure, known, key, value) for key, value in rows]
+
+
+def _own_rows(
+    measure: Any,  # noqa: ANN401 - duck-typed
+    known: _Known,
+    mapping: IntermediateOutputMapping,
+    found: Recorded,
+    names: Mapping[Handles, list[str]],
+) -> list[dict[str, Any]]:
+    """Return the rows of a comparator with a ``compare`` of its own, with their stack traces."""
+    recorded = {(handle,): [node.name for node in nodes] for handle, nodes in found.nodes.items()}
+    frame = measure.compare(mapping, recorded, dict(names))
+    rows = cast("list[dict[str, Any]]", frame.to_dict("records"))
+    for row in rows:
+        handles = row.get("aot_debug_handle", ())
+        traces = {node.name: node.stack_trace for node in known.nodes(set(handles))}
+        row.setdefault("stacktraces", traces)
+    return rows
 
 
 def _grouped(

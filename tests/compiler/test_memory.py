@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from compiler.edge.dim_order import is_dense
 from compiler.errors import PlanError
 from compiler.memory.blocks import Block, MemoryPlan, aligned, lower_bound, verify
-from compiler.memory.planners import PLANNERS, plan_blocks
+from compiler.memory.planners import PLANNERS, Planner, plan_blocks
+from compiler.memory.planners.by_size import greedy, objects
 
 _BLOCK = st.builds(
     lambda size, first, length, planned: Block("v", size, first, first + length, planned=planned),
@@ -25,9 +26,13 @@ _BLOCK = st.builds(
 )
 
 
-@given(st.lists(_BLOCK, max_size=40), st.sampled_from([1, 16, 64]), st.sampled_from([*PLANNERS]))
-def test_plan_of_any_blocks_is_sound(blocks: list[Block], alignment: int, name: str) -> None:
-    plan = plan_blocks(blocks, alignment, [PLANNERS[name]])
+@given(
+    st.lists(_BLOCK, max_size=40),
+    st.sampled_from([1, 16, 64]),
+    st.sampled_from([*PLANNERS.values(), objects]),
+)
+def test_plan_of_any_blocks_is_sound(blocks: list[Block], alignment: int, planner: Planner) -> None:
+    plan = plan_blocks(blocks, alignment, [planner])
     placed = [(b, o) for b, o in zip(blocks, plan.offsets, strict=True) if b.planned]
     for index, (a, at) in enumerate(placed):
         assert at % alignment == 0
@@ -36,6 +41,12 @@ def test_plan_of_any_blocks_is_sound(blocks: list[Block], alignment: int, name: 
             assert apart or at + a.nbytes <= other or other + b.nbytes <= at
     total = sum(aligned(block.nbytes, alignment) for block, _ in placed)
     assert lower_bound(blocks, alignment) <= plan.nbytes <= total
+
+
+def test_objects_are_not_shared_by_blocks_alive_at_the_same_time() -> None:
+    blocks = [Block("large", 128, 0, 1), Block("a", 64, 2, 3), Block("b", 64, 3, 4)]
+    assert plan_blocks(blocks, 16, [greedy]).offsets == (0, 0, 64)
+    assert plan_blocks(blocks, 16, [objects]).offsets == (0, 0, 128)
 
 
 def test_unplanned_block_has_no_place() -> None:

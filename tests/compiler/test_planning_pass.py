@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -192,6 +193,9 @@ def test_smallest_plan_wins_unless_one_is_named(name: str) -> None:
     assert sizes["naive"] == sizes[naive] >= sizes["greedy"] == sizes[greedy]
     slow = _planned(MemoryPlanningPass(lambda *a: greedy(*a)), edge)  # the same by the long way
     assert slow.memory_plans["forward"].nbytes == sizes["greedy"]
+    apart = partial(greedy, allow_overlapping_allocations=False)
+    separate = _planned(MemoryPlanningPass(apart), edge)
+    assert sizes["greedy"] <= separate.memory_plans["forward"].nbytes <= sizes["naive"]
 
 
 def test_planner_that_is_not_there_is_refused_with_those_there_are() -> None:

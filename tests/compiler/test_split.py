@@ -22,6 +22,7 @@ from schema.program.split import alignment_of, merge, split
 from tests.compiler.stock import Stock
 from tests.inspector.cli_runs import run
 
+CORPUS = Path(__file__).parents[1] / "data/corpus"
 INPUTS = (torch.linspace(-1, 1, 216).reshape(2, 3, 6, 6),)
 
 
@@ -217,6 +218,12 @@ def test_verbs_split_and_merge(tmp_path: Path) -> None:
     merged = run("merge", *parts, "-o", tmp_path / "whole.pte", "--format", "json")
     assert merged.json["data"]["keys"] == facts["tensors"] + facts["blobs"]
     assert (tmp_path / "whole.pte").read_bytes() == model.read_bytes()
+    trace = tmp_path / "parts" / "run.etdp"  # other files of a folder are ignored
+    trace.write_bytes((CORPUS / "special/dynamic/run.etdp").read_bytes())
+    merged = run("merge", tmp_path / "parts", "-o", tmp_path / "again.pte")
+    assert (merged.code, merged.err) == (0, "")
+    assert (tmp_path / "again.pte").read_bytes() == model.read_bytes()
+    trace.unlink()
     for arguments, words in (
         (("split", model), "-o FOLDER"),
         (("split", parts[0], "-o", tmp_path / "none"), "no constants and no named data"),

@@ -82,6 +82,8 @@ def test_save_unchanged_record_reads_the_same(path: Path, tmp_path: Path) -> Non
 def test_save_into_a_stream_is_the_same_file(tmp_path: Path) -> None:
     stream = io.BytesIO()
     parse_etrecord(MM).save(stream)
+    stream.seek(0)
+    assert parse_etrecord(stream)._debug_handle_map == parse_etrecord(MM)._debug_handle_map
     parse_etrecord(MM).save(tmp_path / "saved")
     assert stream.getvalue() == (tmp_path / "saved").read_bytes()
 

@@ -31,6 +31,7 @@ UNREADABLE = {
     "missing": "no such file",
     "empty": "an empty file",
     "text": "bytes that begin with",
+    "json": "as flatc prints it, `etscope json` writes the .pte",
     "cut": "expected",
     "folder": "at least one ExecuTorch file",
 }
@@ -42,6 +43,8 @@ def _unreadable(kind: str, folder: Path) -> Path:
         path.write_bytes(b"")
     elif kind == "text":
         path.write_bytes(b"print('not a program')\n" * 10)
+    elif kind == "json":
+        path.write_text('{"version": 0, "execution_plan": []}')
     elif kind == "cut":
         path.write_bytes(PROGRAM.read_bytes()[:100])
     elif kind == "folder":

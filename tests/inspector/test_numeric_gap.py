@@ -124,6 +124,29 @@ def test_custom_comparator_sees_the_mapping_and_gives_the_gaps(convnet: Any) -> 
     assert all(0 <= gap[0] < DAMAGED_BY_THE_RUNTIME for gap in frame["gap"])
 
 
+def test_comparator_with_a_compare_of_its_own_makes_the_table(convnet: Any) -> None:
+    from inspector import NumericalComparatorBase
+
+    class Largest(NumericalComparatorBase):
+        names: tuple[Any, ...] = ()
+
+        def element_compare(self, a: Any, b: Any) -> float:
+            return float((a - b).abs().max())
+
+        def compare(self, mapping: Any, aot: Any, runtime: Any) -> Any:
+            self.names = aot, runtime
+            return super().compare(mapping, aot, runtime).assign(kind="largest").head(3)
+
+    mine = Largest()
+    frame = convnet.calculate_numeric_gap(mine)
+    plain = convnet.calculate_numeric_gap("L1")
+    assert list(frame["kind"]) == ["largest"] * 3
+    for column in ("aot_debug_handle", "aot_ops", "runtime_ops", "stacktraces"):
+        assert list(frame[column]) == list(plain[column])[:3], column
+    assert all(0 <= gap[0] < DAMAGED_BY_THE_RUNTIME for gap in frame["gap"])
+    assert all(isinstance(handles, tuple) for names in mine.names for handles in names)
+
+
 def test_unknown_distance_is_refused_by_name(convnet: Any) -> None:
     with pytest.raises(ValueError, match="Unsupported distance metric 'RMS'"):
         convnet.calculate_numeric_gap("RMS")

@@ -1,4 +1,4 @@
-"""Planners that place blocks one by one at the lowest offset free during their lifetime."""
+"""Planners that place blocks one by one, by size, where memory is free during their lifetime."""
 
 from __future__ import annotations
 
@@ -17,6 +17,31 @@ def greedy(blocks: Sequence[Block], alignment: int) -> list[int]:
 def interval(blocks: Sequence[Block], alignment: int) -> list[int]:
     """Return offsets with the blocks that take most memory for most time placed first."""
     return _place(blocks, alignment, lambda block: -block.nbytes * (block.last - block.first + 1))
+
+
+def objects(blocks: Sequence[Block], alignment: int) -> list[int]:
+    """Return offsets where blocks that are alive at the same time never share an object.
+
+    An object is a range of bytes as large as its first, largest block, at whose start each of its
+    blocks lies.
+    """
+    offsets = [0] * len(blocks)
+    shared: list[tuple[int, list[Block]]] = []
+    end = 0
+    for index in sorted(range(len(blocks)), key=lambda i: (-blocks[i].nbytes, blocks[i].first)):
+        block = blocks[index]
+        free = (
+            (offset, members)
+            for offset, members in shared
+            if all(other.last < block.first or other.first > block.last for other in members)
+        )
+        offset, members = next(free, (end, list[Block]()))
+        if not members:
+            shared.append((offset, members))
+            end += aligned(block.nbytes, alignment)
+        members.append(block)
+        offsets[index] = offset
+    return offsets
 
 
 def _place(blocks: Sequence[Block], alignment: int, rank: Callable[[Block], int]) -> list[int]:
