@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     if arguments and arguments[0] == "screenshot":
-        from devtools_app.screenshot import main as take_picture
+        from devtools_app.screenshots.verb import main as take_picture
 
         return take_picture(arguments[1:])
     if arguments and not _opens_window(arguments[0]):

@@ -13,14 +13,14 @@ from types import FrameType, TracebackType
 from PySide6.QtCore import QObject, QTimer, Signal, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
-from devtools_app.desk import Notice
-from devtools_app.garbage import GarbageCollector
-from devtools_app.icon_set import app_icon
-from devtools_app.settings import SettingsFile
-from devtools_app.theme import Theme
-from devtools_app.warming import Warming
+from devtools_app.sessions.session_controller import Notice
+from devtools_app.shell.cyclic_gc import GarbageCollector
+from devtools_app.shell.icon_set import app_icon
+from devtools_app.shell.theme import Theme
+from devtools_app.shell.warm_imports import Warming
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.settings import SettingsFile
 from devtools_app.widgets.log_panel import LogStore, log_qt_message
-from devtools_app.window import MainWindow
 
 _LOG = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
 
     mishaps.happened.connect(tell)
     window.show()
-    from inspector.mapped import guard  # not before: the window is on the screen sooner
+    from inspector.files.mapped import guard  # not before: the window is on the screen sooner
 
     release = guard()
     warming = Warming()

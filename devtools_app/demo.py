@@ -14,11 +14,11 @@ from pathlib import Path
 
 from devtools_app.__main__ import main as etscope
 from devtools_app.__main__ import why_no_window
-from inspector.jobs.description import EXECUTORCH, PROGRAM, RECORD, CompileJob, Rules, Source
 from inspector.jobs.executing import BUFFER, TRACE, RunJob
 from inspector.jobs.messages import Ended, Stage
 from inspector.jobs.process import EXECUTES, Worker
 from inspector.jobs.run import CompileRun, ExecutingRun, JobRun
+from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob, Rules, Source
 
 SAMPLE = Path(__file__).parent / "sample_data" / "keyword_net"
 MODULE = Path(__file__).parent / "sample_data" / "demo" / "keyword_spotter.py"
@@ -162,7 +162,7 @@ def _told(arguments: list[str]) -> str:
 
 
 def _pictures(folder: Path, files: Sequence[str]) -> int:
-    from devtools_app import shots
+    from devtools_app.screenshots import window as shots
 
     shots.use_no_screen()
     count = 0

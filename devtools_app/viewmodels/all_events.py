@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.state import Units
+from devtools_app.state.state import Units
 from devtools_app.viewmodels.block_names import block_labels
 from devtools_app.viewmodels.event_keys import EventKeys
 from devtools_app.viewmodels.operator_columns import DELEGATE_CALL
@@ -27,19 +27,19 @@ from devtools_app.viewmodels.table import (
     text_column,
 )
 from devtools_app.viewmodels.units import Quantity
-from inspector.link_codes import (
+from inspector.files.session import Session
+from inspector.join.group_keys import pack, ranks
+from inspector.join.link_codes import (
     LinkCodes,
     inside_delegates,
     link_codes,
     shown_texts,
     texts_among,
 )
-from inspector.links import NO_LINK, BlockLinks, Link
-from inspector.number_keys import pack, ranks
-from inspector.profile import analyse_profile
-from inspector.profile_rows import BlockSamples
-from inspector.session import Session
-from inspector.timing import is_time
+from inspector.join.links import NO_LINK, BlockLinks, Link
+from inspector.trace.profile import analyse_profile
+from inspector.trace.profile_rows import BlockSamples
+from inspector.trace.timing import is_time
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.node_text import operator_title
 from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
 from devtools_app.viewmodels.units import Quantity
-from inspector.bisecting.bound import LOADS, Bound
-from inspector.bisecting.trials import Node, State, numbers_of
-from inspector.bisecting.words import value_of
-from inspector.comparing.alignment import origin
+from inspector.compare.alignment import origin
+from inspector.experiments.bisect.bound import LOADS, Bound
+from inspector.experiments.bisect.trials import Node, State, numbers_of
+from inspector.experiments.bisect.words import value_of
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.jobs.messages import Trying
-from inspector.model_graph import COMPILED, model_graph
-from inspector.session import Session
 
 OTHER = "other"
 _TONES = {"holds": "good", "trying": "accent"}

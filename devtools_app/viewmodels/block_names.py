@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from inspector.blocks import Block
+from inspector.trace.blocks import Block
 
 
 def block_labels(blocks: Sequence[Block]) -> tuple[str, ...]:

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.facts import Fact, FactGroup
 from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
 from devtools_app.viewmodels.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
 from devtools_app.viewmodels.scene_clusters import quantises
 from devtools_app.viewmodels.units import Quantity, exact_text, format_bytes, format_time
-from inspector.delegate_inside import InsideNode, inside_delegate
-from inspector.model_graph import ModelGraph, ModelNode
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.graph.model_graph import ModelGraph, ModelNode
+from inspector.join.delegate_inside import InsideNode, inside_delegate
 from schema.graph import GraphValue
 from schema.identity_cache import identity_cache
 

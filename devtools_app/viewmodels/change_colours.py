@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from devtools_app.state import OpenSession, State
-from devtools_app.variant_steps import compared_sessions
+from devtools_app.state.state import OpenSession, State
+from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.viewmodels.canvas_data import PLAIN, GraphOverlay, LegendEntry, Swatch
 from devtools_app.viewmodels.scene import GraphScene
-from inspector.comparing.alignment import align_graphs
-from inspector.comparing.ownership import PORTABLE, owner_changes
-from inspector.model_graph import COMPILED, ModelNode, model_graph
-from inspector.session import Session
+from inspector.compare.alignment import align_graphs
+from inspector.compare.ownership import PORTABLE, owner_changes
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, ModelNode, model_graph
 from schema.graph import NodeKind
 
 CHANGE = "change"

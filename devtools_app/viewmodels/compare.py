@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.table import (
     Column,
     Table,
@@ -13,14 +13,14 @@ from devtools_app.viewmodels.table import (
     text_column,
 )
 from devtools_app.viewmodels.units import format_bytes, format_time
-from inspector.comparing.model import (
+from inspector.compare.model import (
     LESS,
     MORE,
     Comparison,
     Delta,
     Place,
 )
-from inspector.comparing.statistics import FASTER, SLOWER, TimeVerdict
+from inspector.compare.statistics import FASTER, SLOWER, TimeVerdict
 
 MS = 1e6  # nanoseconds
 _DELEGATES = "delegates"

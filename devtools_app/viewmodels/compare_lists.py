@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.compare import (
     MS,
     Link,
@@ -15,7 +15,7 @@ from devtools_app.viewmodels.compare import (
 )
 from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
 from devtools_app.viewmodels.units import Quantity, choose_unit, format_time
-from inspector.comparing.model import (
+from inspector.compare.model import (
     Comparison,
     Delta,
     OwnerChange,
@@ -23,7 +23,7 @@ from inspector.comparing.model import (
     TimeRow,
     WeightChange,
 )
-from inspector.model_graph import short_backend
+from inspector.graph.model_graph import short_backend
 
 OWNERS, PARTITIONS, OPERATORS, MODULES, NODES = (
     "owners",

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.table import Keys
-from inspector.int_maps import IntMap
+from inspector.join.int_maps import IntMap
 
 Ints = NDArray[np.int64]
 

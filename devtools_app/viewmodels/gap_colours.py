@@ -10,7 +10,7 @@ import numpy as np
 from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatch
 from devtools_app.viewmodels.gap_rows import FLOOR, Floats
 from devtools_app.viewmodels.scene import GraphScene
-from inspector.model_graph import COMPILED, ModelNode
+from inspector.graph.model_graph import COMPILED, ModelNode
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import INSTRUCTION, Row, RunGap
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from devtools_app.requests import ShowView
+from devtools_app.actions.requests import ShowView
 from devtools_app.viewmodels.facts import Fact, FactGroup
 from devtools_app.viewmodels.gap_rows import selected_row
-from inspector.join_index import Related
+from inspector.join.index import Related
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import BY_RUN, Row, RunGap
 

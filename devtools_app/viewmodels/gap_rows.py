@@ -21,7 +21,7 @@ from devtools_app.viewmodels.table import (
     text_column,
 )
 from devtools_app.viewmodels.units import Quantity
-from inspector.join_index import Related
+from inspector.join.index import Related
 from inspector.numerics.kept import kept_arrays
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import INSIDE, Row, RunGap

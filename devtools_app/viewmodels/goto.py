@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.fuzzy import Choice
-from inspector.model_graph import ModelGraph, ModelNode, model_graph
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph
 
 
 def goto_choices(session: Session, method: str) -> tuple[Choice, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devtools_app.state import OpenSession
+from devtools_app.state.state import OpenSession
 from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.change_colours import CHANGE, change_overlay, node_changes
 from devtools_app.viewmodels.gap_colours import gap_text, node_gaps
@@ -14,9 +14,9 @@ from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.layout.scene_graph import SceneGraph
 from devtools_app.viewmodels.scene import GraphScene, graph_scene, opening_set, with_sublabels
 from devtools_app.viewmodels.scene_overlay import graph_overlay
-from inspector.join_index import JoinIndex, join_index
+from inspector.files.session import Session
+from inspector.join.index import JoinIndex, join_index
 from inspector.numerics.report import RunGap
-from inspector.session import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from devtools_app.state import Units
+from devtools_app.state.state import Units
 from devtools_app.viewmodels.facts import Fact, FactGroup
 from devtools_app.viewmodels.node_text import value_text
 from devtools_app.viewmodels.units import format_bytes
-from inspector.delegate_inside import (
+from inspector.files.session import Session
+from inspector.graph.model_graph import ModelNode
+from inspector.join.delegate_inside import (
     InsideNode,
     inside_delegate,
     inside_of,
     quantisation_text,
 )
-from inspector.model_graph import ModelNode
-from inspector.session import Session
-from inspector.weights import Spread, WeightBytes, node_weights, spread
+from inspector.size.weights import Spread, WeightBytes, node_weights, spread
 from schema.program import instructions
 from schema.program import model as m
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.canvas_data import (
     NOT_DELEGATED,
     PLAIN,
@@ -21,12 +21,12 @@ from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.table import Table, Total, number_column, share_column, text_column
 from devtools_app.viewmodels.timeline_events import call_label
 from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes, format_share
-from inspector.finding import plural
-from inspector.join_index import JoinIndex
-from inspector.memory import Arena, MemoryPlan, PlannedValue, analyse_memory
-from inspector.model_graph import short_backend
-from inspector.session import Session
-from inspector.value_sources import value_sources
+from inspector.files.session import Session
+from inspector.findings.finding import plural
+from inspector.graph.model_graph import short_backend
+from inspector.join.index import JoinIndex
+from inspector.join.value_sources import value_sources
+from inspector.memory.plan import Arena, MemoryPlan, PlannedValue, analyse_memory
 from schema.program import instructions
 from schema.program import model as m
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from devtools_app.state import Units
+from devtools_app.state.state import Units
 from devtools_app.viewmodels.facts import Fact, FactGroup
 from devtools_app.viewmodels.node_text import short_description, value_text
 from devtools_app.viewmodels.units import format_bytes
-from inspector.delegation import MethodDelegation, analyse_delegation
-from inspector.memory import analyse_memory
-from inspector.model_graph import ModelNode, model_graph, short_backend
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.graph.delegation import MethodDelegation, analyse_delegation
+from inspector.graph.model_graph import ModelNode, model_graph, short_backend
+from inspector.memory.plan import analyse_memory
 from schema.graph import GraphValue, NodeKind
 from schema.program import instruction_kind, instructions
 from schema.program import model as m

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devtools_app.state import Selection, SelectionKind, Units
+from devtools_app.state.state import Selection, SelectionKind, Units
 from devtools_app.viewmodels.boundaries import border_group, boundaries, join_group
 from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
 from devtools_app.viewmodels.gap_facts import gap_group
@@ -32,14 +32,14 @@ from devtools_app.viewmodels.units import (
     format_time,
 )
 from devtools_app.viewmodels.verdicts import verdict_group
-from inspector.delegation import DelegateFacts, analyse_delegation
-from inspector.join_index import Related, join_index
-from inspector.memory import PlannedValue, analyse_memory
-from inspector.model_graph import ModelNode, short_backend
+from inspector.files.session import Session
+from inspector.graph.delegation import DelegateFacts, analyse_delegation
+from inspector.graph.model_graph import ModelNode, short_backend
+from inspector.graph.source import SourceFrame, frames, user_frame
+from inspector.join.index import Related, join_index
+from inspector.memory.plan import PlannedValue, analyse_memory
 from inspector.numerics.report import RunGap
-from inspector.session import Session
-from inspector.size_files import session_sizes
-from inspector.source import SourceFrame, frames, user_frame
+from inspector.size.files import session_sizes
 
 
 def node_facts(

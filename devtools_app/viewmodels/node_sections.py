@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from devtools_app.state import Selection, SelectionKind, Units
+from devtools_app.state.state import Selection, SelectionKind, Units
 from devtools_app.viewmodels.facts import Fact, FactGroup
 from devtools_app.viewmodels.node_text import (
     node_title,
@@ -23,10 +23,10 @@ from devtools_app.viewmodels.units import (
     format_share,
     format_time,
 )
-from inspector.join_index import JoinIndex, Related
-from inspector.memory import PlannedValue, analyse_memory
-from inspector.model_graph import COMPILED, ModelNode
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, ModelNode
+from inspector.join.index import JoinIndex, Related
+from inspector.memory.plan import PlannedValue, analyse_memory
 from schema.graph import GraphNode, GraphValue
 from schema.operator_dtypes import operator_dtypes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devtools_app.viewmodels.units import format_bytes
-from inspector.model_graph import ModelNode
+from inspector.graph.model_graph import ModelNode
 from schema.graph import GraphValue, NodeKind
 from schema.scalar_type import scalar_type
 

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
-from inspector.blocks import trace_blocks
-from inspector.join_index import JoinIndex, join_index
-from inspector.links import link_block
-from inspector.model_graph import ModelGraph
-from inspector.names import is_compute
-from inspector.profile import analyse_profile
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.graph.model_graph import ModelGraph
+from inspector.graph.operator_names import is_compute
+from inspector.join.index import JoinIndex, join_index
+from inspector.join.links import link_block
+from inspector.trace.blocks import trace_blocks
+from inspector.trace.profile import analyse_profile
 from schema.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]

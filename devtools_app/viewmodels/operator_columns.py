@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector.blocks import Block
-from inspector.link_codes import inside_delegates, link_codes, shown_texts, texts_among
-from inspector.links import NO_LINK, BlockLinks, Link, inner_label, link_block
-from inspector.memory import instruction_label
-from inspector.model_graph import short_backend
-from inspector.number_keys import pack, ranks
-from inspector.profile_rows import EXECUTE
-from inspector.session import Session
-from inspector.timing import is_time, scale_factor
+from inspector.files.session import Session
+from inspector.graph.model_graph import short_backend
+from inspector.join.group_keys import pack, ranks
+from inspector.join.link_codes import inside_delegates, link_codes, shown_texts, texts_among
+from inspector.join.links import NO_LINK, BlockLinks, Link, inner_label, link_block
+from inspector.memory.plan import instruction_label
+from inspector.trace.blocks import Block
+from inspector.trace.profile_rows import EXECUTE
+from inspector.trace.timing import is_time, scale_factor
 from schema.program import instructions
 from schema.program import model as m
 

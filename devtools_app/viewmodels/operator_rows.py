@@ -25,9 +25,9 @@ from devtools_app.viewmodels.operator_columns import (
     block_rows,
     delegate_label,
 )
-from inspector.blocks import trace_blocks
-from inspector.links import Link, link_block
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.join.links import Link, link_block
+from inspector.trace.blocks import trace_blocks
 from schema.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.state import Selection, SelectionKind, Units
+from devtools_app.state.state import Selection, SelectionKind, Units
 from devtools_app.viewmodels.event_keys import EventKeys
 from devtools_app.viewmodels.operator_columns import (
     INNER,
@@ -32,13 +32,13 @@ from devtools_app.viewmodels.table import (
     text_column,
 )
 from devtools_app.viewmodels.units import Quantity, choose_unit
-from inspector.int_maps import GroupMap
-from inspector.join_index import Related, join_index
-from inspector.links import Link
-from inspector.model_graph import COMPILED, model_graph, short_backend
-from inspector.number_keys import pack, ranks
-from inspector.profile import analyse_profile
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, model_graph, short_backend
+from inspector.join.group_keys import pack, ranks
+from inspector.join.index import Related, join_index
+from inspector.join.int_maps import GroupMap
+from inspector.join.links import Link
+from inspector.trace.profile import analyse_profile
 from schema.graph import NodeKind
 
 Floats = NDArray[np.float64]

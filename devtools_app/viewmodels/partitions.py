@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.boundaries import (
     Boundary,
     Inserted,
@@ -32,9 +32,9 @@ from devtools_app.viewmodels.table import (
 )
 from devtools_app.viewmodels.tree import TOP, Tree
 from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes, format_share
-from inspector.delegation import DelegateFacts, MethodDelegation, analyse_delegation
-from inspector.model_graph import ModelGraph, ModelNode, model_graph, short_backend
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.graph.delegation import DelegateFacts, MethodDelegation, analyse_delegation
+from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph, short_backend
 from schema.graph import NodeKind
 from schema.identity_cache import identity_cache
 

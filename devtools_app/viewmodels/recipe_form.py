@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-from inspector.jobs.description import (
+from inspector.recipes.compile_job import (
     GRANULARITIES,
     QUANTISING_MODES,
     TOOLCHAINS,

@@ -6,11 +6,11 @@ import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from devtools_app.variants import Variant
+from devtools_app.state.variants import Variant
 from devtools_app.viewmodels.recipe_form import change_line
-from inspector.jobs.description import CompileJob, code_files
-from inspector.jobs.recipe import RECIPE, RecipeError, parse_recipe
-from inspector.jobs.recipe_script import python_script
+from inspector.recipes.compile_job import CompileJob, code_files
+from inspector.recipes.recipe import RECIPE, RecipeError, parse_recipe
+from inspector.recipes.script import python_script
 
 _PLACE = "recipe"
 _END = "END_OF_RECIPE"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inspector.jobs.description import CompileJob
+from inspector.files.session import Session
 from inspector.jobs.guard import repaired
-from inspector.record_maps import refusals
-from inspector.session import Session
+from inspector.join.record_maps import refusals
+from inspector.recipes.compile_job import CompileJob
 from schema.etrecord.guard import Refusal
 
 

@@ -31,8 +31,8 @@ from devtools_app.viewmodels.scene_clusters import (
     clusters,
 )
 from devtools_app.viewmodels.units import format_bytes, format_share, format_time
-from inspector.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
 from schema.graph import NodeKind
 from schema.identity_cache import identity_cache
 

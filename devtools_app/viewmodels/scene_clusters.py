@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.node_text import operator_title
-from inspector.model_graph import ModelGraph, ModelNode, Region
+from inspector.graph.model_graph import ModelGraph, ModelNode, Region
 from schema.graph import NodeKind
 
 MODULE, DELEGATE, BRANCH, QUANTISED = "module", "delegate", "branch", "quantised"

@@ -14,7 +14,7 @@ from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP, gap_overlay
 from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.scene import GraphScene
 from devtools_app.viewmodels.units import format_bytes, format_time
-from inspector.model_graph import short_backend
+from inspector.graph.model_graph import short_backend
 from inspector.numerics.report import Row
 
 OVERLAYS = ("time", "bytes", "backend", GAP, OWN_GAP, "none")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devtools_app.state import OpenSession
+from devtools_app.state.state import OpenSession
 from devtools_app.viewmodels.colours import Palette
 from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.units import format_bytes
-from inspector.session import Session
+from inspector.files.session import Session
 
 KIND_WORDS = {
     "pte": "program",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from inspector.session import Session
-from inspector.source import SourceFrame, find_source, read_source
+from inspector.files.session import Session
+from inspector.graph.source import SourceFrame, find_source, read_source
 
 _AROUND = 3
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from devtools_app.state import Units
+from devtools_app.state.state import Units
 from devtools_app.viewmodels.node_times import NodeTimes, node_times
 from devtools_app.viewmodels.snippet import file_name
 from devtools_app.viewmodels.table import (
@@ -20,9 +20,9 @@ from devtools_app.viewmodels.table import (
 )
 from devtools_app.viewmodels.tree import TOP, Tree
 from devtools_app.viewmodels.units import Quantity, choose_unit
-from inspector.model_graph import ModelGraph, model_graph
-from inspector.session import Session
-from inspector.source import SourceFrame, find_source, read_source, user_frame
+from inspector.files.session import Session
+from inspector.graph.model_graph import ModelGraph, model_graph
+from inspector.graph.source import SourceFrame, find_source, read_source, user_frame
 
 
 @dataclass(frozen=True, slots=True)

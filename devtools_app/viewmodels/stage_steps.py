@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.table import (
     Column,
     Table,
@@ -14,10 +14,10 @@ from devtools_app.viewmodels.table import (
     text_column,
 )
 from devtools_app.viewmodels.units import Quantity
-from inspector.model_graph import COMPILED, model_graph
-from inspector.session import Session
-from inspector.stage_files import session_stages
-from inspector.stage_log import StageLog, StageNode, Step, delegated
+from inspector.files.session import Session
+from inspector.files.stage_files import session_stages
+from inspector.files.stage_log import StageLog, StageNode, Step, delegated
+from inspector.graph.model_graph import COMPILED, model_graph
 
 CHANGED, ALL = "changed", "all"
 _SHOWN_NAMES = 4

@@ -16,7 +16,7 @@ from devtools_app.viewmodels.structure_parts import (
 from devtools_app.viewmodels.structure_record import record_nodes
 from devtools_app.viewmodels.table import Table, number_column, text_column
 from devtools_app.viewmodels.units import Quantity
-from inspector.session import LoadedFile, Session
+from inspector.files.session import LoadedFile, Session
 from schema import bundled, etdump, flat_tensor
 from schema.bundled import BundledProgram
 from schema.debug_buffer import DebugBuffer

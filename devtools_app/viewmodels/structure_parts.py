@@ -15,8 +15,8 @@ from devtools_app.viewmodels.structure_node import (
     table_node,
     value_node,
 )
-from inspector.bundled import inner_program
-from inspector.payloads import delegate_payload
+from inspector.files.bundled import inner_program
+from inspector.files.payloads import delegate_payload
 from schema.bundled import BundledProgram
 from schema.debug_buffer import DebugBuffer, TensorView
 from schema.errors import FormatError

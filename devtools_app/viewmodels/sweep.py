@@ -20,8 +20,8 @@ from devtools_app.viewmodels.units import (
     column_formatter,
     format_quantity,
 )
-from inspector.sweeps.grid import value_text
-from inspector.sweeps.results import METRICS, PointResult, Results, Status, best_of
+from inspector.experiments.sweeps.grid import value_text
+from inspector.experiments.sweeps.results import METRICS, PointResult, Results, Status, best_of
 
 # metric -> what it counts, and how many of its base units the sweep's unit is
 _QUANTITIES: Mapping[str, tuple[Quantity, float]] = {

@@ -28,12 +28,12 @@ from devtools_app.viewmodels.timeline_events import (
 )
 from devtools_app.viewmodels.timeline_stack import gaps, stack_levels
 from devtools_app.viewmodels.units import Quantity
-from inspector.blocks import Block, trace_blocks
-from inspector.links import link_block
-from inspector.methods import is_execution
-from inspector.model_graph import short_backend
-from inspector.session import Session
-from inspector.timing import is_time, scale_factor
+from inspector.files.session import Session
+from inspector.graph.model_graph import short_backend
+from inspector.join.links import link_block
+from inspector.join.methods import is_execution
+from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.timing import is_time, scale_factor
 from schema.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.operator_columns import OUTER
-from inspector.blocks import Block
-from inspector.links import BlockLinks, inner_label, link_block
-from inspector.memory import instruction_label
-from inspector.methods import FRAMEWORK
-from inspector.model_graph import short_backend
-from inspector.number_keys import pack, ranks
-from inspector.profile_rows import EXECUTE
-from inspector.session import Session
-from inspector.timing import is_time
+from inspector.files.session import Session
+from inspector.graph.model_graph import short_backend
+from inspector.join.group_keys import pack, ranks
+from inspector.join.links import BlockLinks, inner_label, link_block
+from inspector.join.methods import FRAMEWORK
+from inspector.memory.plan import instruction_label
+from inspector.trace.blocks import Block
+from inspector.trace.profile_rows import EXECUTE
+from inspector.trace.timing import is_time
 from schema.program import instructions
 from schema.program import model as m
 

@@ -22,8 +22,8 @@ from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
 from devtools_app.viewmodels.timeline import Timeline
 from devtools_app.viewmodels.timeline_events import UNKNOWN_DELEGATE
 from devtools_app.viewmodels.units import Quantity
-from inspector.model_graph import short_backend
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.graph.model_graph import short_backend
 
 Step = tuple[str, int]  # name, colour
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from devtools_app.variants import History, Variant
+from devtools_app.state.variants import History, Variant
 from devtools_app.viewmodels.colours import Palette
 from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.recipe_form import change_line

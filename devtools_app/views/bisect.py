@@ -16,15 +16,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.bisect_command import folder_of
-from devtools_app.bisecting import Bisection, trials_in
-from devtools_app.latest import Latest
-from devtools_app.requests import Bisect, EditRecipe, Select
-from devtools_app.run_form import FILE
-from devtools_app.state import OpenSession, Selection, State
-from devtools_app.theme import set_role
-from devtools_app.variant_steps import shown_variant
-from devtools_app.variants import Variant
+from devtools_app.actions.bisect_command import folder_of
+from devtools_app.actions.requests import Bisect, EditRecipe, Select
+from devtools_app.dialogs.run_form import FILE
+from devtools_app.jobs.bisecting import Bisection, trials_in
+from devtools_app.jobs.latest import Latest
+from devtools_app.shell.theme import set_role
+from devtools_app.state.state import OpenSession, Selection, State
+from devtools_app.state.variant_steps import shown_variant
+from devtools_app.state.variants import Variant
 from devtools_app.viewmodels.bisect import (
     OTHER,
     WISHES,
@@ -43,15 +43,15 @@ from devtools_app.widgets.problem_label import problem_label
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
-from inspector.bisecting.bound import LOADS, parse_bound
-from inspector.bisecting.search import Result
-from inspector.bisecting.words import Finding, finding_from, kept_out, sentence_of
-from inspector.gates.requirement import RequirementError
+from inspector.experiments.bisect.bound import LOADS, parse_bound
+from inspector.experiments.bisect.search import Result
+from inspector.experiments.bisect.words import Finding, finding_from, kept_out, sentence_of
+from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.messages import Ended
 
 if TYPE_CHECKING:
-    from inspector.jobs.description import CompileJob
+    from inspector.recipes.compile_job import CompileJob
 
 _EMPTY = Need(
     "Nothing to look into",

@@ -11,12 +11,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.measuring import measured_jobs
-from devtools_app.requests import GoTo, OpenPaths, ShowSession, ShowView
-from devtools_app.state import Gaps, OpenSession, Place, State
-from devtools_app.theme import FontSize, set_role
-from devtools_app.variant_steps import compared_sessions
-from devtools_app.variants import Variant, walked
+from devtools_app.actions.requests import GoTo, OpenPaths, ShowSession, ShowView
+from devtools_app.jobs.measuring import measured_jobs
+from devtools_app.shell.theme import FontSize, set_role
+from devtools_app.state.state import Gaps, OpenSession, Place, State
+from devtools_app.state.variant_steps import compared_sessions
+from devtools_app.state.variants import Variant, walked
 from devtools_app.viewmodels.change_colours import CHANGE
 from devtools_app.viewmodels.compare import Link, any_known, headline, subtitle, summary_table
 from devtools_app.viewmodels.compare_lists import (
@@ -38,8 +38,8 @@ from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
-from inspector.comparing.model import Comparison
-from inspector.comparing.sessions import compare_sessions
+from inspector.compare.model import Comparison
+from inspector.compare.sessions import compare_sessions
 from inspector.numerics.report import GapReport
 
 if TYPE_CHECKING:

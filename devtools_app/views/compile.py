@@ -13,9 +13,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.compiling import KEPT_LINES, Compile
-from devtools_app.requests import AskCompile
-from devtools_app.state import State
+from devtools_app.actions.requests import AskCompile
+from devtools_app.jobs.compiling import KEPT_LINES, Compile
+from devtools_app.state.state import State
 from devtools_app.viewmodels.stage_table import stage_table
 from devtools_app.viewmodels.table import Table
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -25,8 +25,8 @@ from devtools_app.widgets.job_page import job_page, set_job_page
 from devtools_app.widgets.outcome_line import OutcomeLine
 from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
-from inspector.jobs.description import EXECUTORCH
 from inspector.jobs.messages import Ended
+from inspector.recipes.compile_job import EXECUTORCH
 
 _EMPTY = Need(
     "Nothing was compiled yet",

@@ -7,8 +7,8 @@ from collections.abc import Hashable
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu, QWidget
 
-from devtools_app.requests import Ask, OfferEdits
-from devtools_app.state import Selection
+from devtools_app.actions.requests import Ask, OfferEdits
+from devtools_app.state.state import Selection
 from devtools_app.widgets.item_panel import ItemPanel
 
 

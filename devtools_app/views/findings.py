@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing_extensions import override
 
-from devtools_app.state import State
+from devtools_app.state.state import State
 from devtools_app.viewmodels.finding_links import finding_entry, finding_request
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.dot_list import DotList
 from devtools_app.widgets.empty_state import Need
-from inspector.findings import Finding, findings
+from inspector.findings.session import Finding, findings
 
 _NONE = Need("Nothing stands out", "These files give no reason for a finding.")
 

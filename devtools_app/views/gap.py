@@ -10,10 +10,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QSplitter, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.gapping import Gap
-from devtools_app.requests import Execute
-from devtools_app.run_form import RunForm, runnable
-from devtools_app.state import NOTHING, Gaps, OpenSession, Selection, SelectionKind, State
+from devtools_app.actions.requests import Execute
+from devtools_app.dialogs.run_form import RunForm, runnable
+from devtools_app.jobs.numeric_gap import Gap
+from devtools_app.state.state import NOTHING, Gaps, OpenSession, Selection, SelectionKind, State
 from devtools_app.viewmodels.gap_rows import (
     FLOOR,
     TensorLook,
@@ -31,10 +31,10 @@ from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.files.session import Session
 from inspector.jobs.gap import GapJob
-from inspector.join_index import join_index
+from inspector.join.index import join_index
 from inspector.numerics.report import Row, RunGap
-from inspector.session import Session
 
 _MISSING = Need(
     "No run to compare",

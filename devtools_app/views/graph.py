@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QLineEdit
 from typing_extensions import override
 
-from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.state.state import Selection, SelectionKind, State
 from devtools_app.viewmodels.change_colours import CHANGE, held_to
 from devtools_app.viewmodels.filter import FilterError
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP
@@ -39,8 +39,8 @@ from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.graph_canvas import GraphCanvas
 from devtools_app.widgets.graph_canvas_pick import NOTHING, in_order
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
-from inspector.model_graph import COMPILED, graph_names
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, graph_names
 
 _NO_GRAPH = Need(
     "No graph to draw",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from devtools_app.computed import Computed
-from devtools_app.state import State
+from devtools_app.jobs.computed import Computed
+from devtools_app.state.state import State
 from devtools_app.viewmodels.file_list import all_issues, issue_table
 from devtools_app.viewmodels.table import Table
 from devtools_app.views.spec import Area, ViewContext, ViewSpec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devtools_app.state import State
+from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.log_panel import LogPanel
 

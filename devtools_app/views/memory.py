@@ -9,7 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.state.state import Selection, SelectionKind, State
 from devtools_app.viewmodels.memory_map import (
     MemoryMap,
     arena_titles,
@@ -28,9 +28,9 @@ from devtools_app.widgets.live_curve import LiveCurve
 from devtools_app.widgets.memory_canvas import MemoryCanvas
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
-from inspector.join_index import JoinIndex, join_index
-from inspector.memory import MemoryPlan
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.join.index import JoinIndex, join_index
+from inspector.memory.plan import MemoryPlan
 
 _NO_PROGRAM = Need(
     "No memory plan",

@@ -6,9 +6,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.requests import OpenSource, Select, ShowView
-from devtools_app.state import Selection, State
-from devtools_app.variant_steps import shown_variant
+from devtools_app.actions.requests import OpenSource, Select, ShowView
+from devtools_app.state.state import Selection, State
+from devtools_app.state.variant_steps import shown_variant
 from devtools_app.viewmodels.facts import FactSheet
 from devtools_app.viewmodels.node_facts import node_facts
 from devtools_app.views.editing import edits_menu, show_edits
@@ -17,7 +17,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.fact_panel import FactPanel
 from devtools_app.widgets.push_button import push_button
-from inspector.source import SourceFrame
+from inspector.graph.source import SourceFrame
 
 _NOTHING = Need(
     "Nothing is selected",

@@ -11,8 +11,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QToolButton
 from typing_extensions import override
 
-from devtools_app.requests import Select
-from devtools_app.state import Selection, State, Units
+from devtools_app.actions.requests import Select
+from devtools_app.state.state import Selection, State, Units
 from devtools_app.viewmodels.all_events import all_events
 from devtools_app.viewmodels.grouping import group_rows
 from devtools_app.viewmodels.operators import OperatorsTable, operators_table
@@ -29,8 +29,8 @@ from devtools_app.widgets.sample_plot import SamplePlot
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.tree_view import TreeView
-from inspector.join_index import JoinIndex, join_index
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.join.index import JoinIndex, join_index
 
 _GROUPS = ("operator", "event", "module", "backend", "delegate", "block")
 _NO_GROUP = ""

@@ -15,10 +15,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.latest import Latest, Token
-from devtools_app.requests import Select
-from devtools_app.state import Selection, State
-from devtools_app.theme import set_role
+from devtools_app.actions.requests import Select
+from devtools_app.jobs.latest import Latest, Token
+from devtools_app.shell.theme import set_role
+from devtools_app.state.state import Selection, State
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.elided_label import ElidedLabel

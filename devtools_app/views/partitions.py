@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
 from typing_extensions import override
 
-from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.state.state import Selection, SelectionKind, State
 from devtools_app.viewmodels.partitions import (
     COUNTING,
     Partitions,
@@ -32,8 +32,8 @@ from devtools_app.widgets.fact_panel import FactPanel
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.tree_view import TreeView
-from inspector.join_index import JoinIndex, join_index
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.join.index import JoinIndex, join_index
 
 _BORDER, _CONSTANTS, _VERDICTS = "boundary", "constants", "verdicts"
 _NOTHING = Need(

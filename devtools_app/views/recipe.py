@@ -16,13 +16,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.compile_dialog import Notice
-from devtools_app.recipe_fields import RecipeFields
-from devtools_app.requests import EditRecipe, Recompile, Say, UndoRecipe
-from devtools_app.state import State
-from devtools_app.theme import set_role
-from devtools_app.variant_steps import shown_variant
-from devtools_app.variants import Variant
+from devtools_app.actions.requests import EditRecipe, Recompile, Say, UndoRecipe
+from devtools_app.dialogs.compile_dialog import Notice
+from devtools_app.dialogs.recipe_fields import RecipeFields
+from devtools_app.shell.theme import set_role
+from devtools_app.state.state import State
+from devtools_app.state.variant_steps import shown_variant
+from devtools_app.state.variants import Variant
 from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.recipe_form import with_value
 from devtools_app.viewmodels.recipe_texts import commands, job_in, recipe_texts

@@ -16,13 +16,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.compile_dialog import LIBRARIES
-from devtools_app.requests import AskBundle, ChooseFiles, ChoosePath, Execute
-from devtools_app.run_fields import RunFields
-from devtools_app.run_form import Runnable, runnable
-from devtools_app.running import Execution
-from devtools_app.state import State
-from devtools_app.theme import set_role
+from devtools_app.actions.requests import AskBundle, ChooseFiles, ChoosePath, Execute
+from devtools_app.dialogs.compile_dialog import LIBRARIES
+from devtools_app.dialogs.run_fields import RunFields
+from devtools_app.dialogs.run_form import Runnable, runnable
+from devtools_app.jobs.running import Execution
+from devtools_app.shell.theme import set_role
+from devtools_app.state.state import State
 from devtools_app.viewmodels.run_tables import cases_table, outputs_text, times_table
 from devtools_app.viewmodels.stage_table import stage_table
 from devtools_app.viewmodels.table import Table

@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from devtools_app.requests import CloseSession, ShowSession
-from devtools_app.state import State
+from devtools_app.actions.requests import CloseSession, ShowSession
+from devtools_app.state.state import State
 from devtools_app.viewmodels.session_list import session_entries
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.dot_list import DotList

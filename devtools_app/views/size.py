@@ -7,8 +7,8 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from devtools_app.latest import Latest
-from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.jobs.latest import Latest
+from devtools_app.state.state import Selection, SelectionKind, State
 from devtools_app.viewmodels.row_order import RowOrder, SortKey
 from devtools_app.viewmodels.size_map import (
     Duplicates,
@@ -28,7 +28,7 @@ from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.treemap_canvas import TreemapCanvas
 from devtools_app.widgets.treemap_canvas_paint import STRENGTH
-from inspector.session import Session
+from inspector.files.session import Session
 
 _SIZE_COLUMN = 1
 _FIRST = ("pte", "bpte", "ptd", "etrecord")

@@ -10,9 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QStackedWidget
 from typing_extensions import override
 
-from devtools_app.computed import Computed
-from devtools_app.requests import AddSourceRoot, OpenSource
-from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.actions.requests import AddSourceRoot, OpenSource
+from devtools_app.jobs.computed import Computed
+from devtools_app.state.state import Selection, SelectionKind, State
 from devtools_app.viewmodels.scene_search import graph_title, related_to
 from devtools_app.viewmodels.snippet import file_name
 from devtools_app.viewmodels.source_lines import (
@@ -29,10 +29,10 @@ from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.timed_code import TimedCode
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.tree_view import TreeView
-from inspector.join_index import JoinIndex, join_index
-from inspector.model_graph import COMPILED
-from inspector.program_text import INSTRUCTIONS, ProgramText, program_text, text_names
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED
+from inspector.graph.program_text import INSTRUCTIONS, ProgramText, program_text, text_names
+from inspector.join.index import JoinIndex, join_index
 
 _NOTHING = Need(
     "No source lines",

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from PySide6.QtWidgets import QWidget
 
-from devtools_app.bisecting import Bisecting
-from devtools_app.compiling import Compiling
-from devtools_app.gapping import Gapping
-from devtools_app.measuring import Measurer
-from devtools_app.previewing import Previews
-from devtools_app.requests import Ask
-from devtools_app.running import Running
-from devtools_app.state import State
-from devtools_app.stepping import Stepping
-from devtools_app.store import Store
-from devtools_app.theme import Theme
+from devtools_app.actions.requests import Ask
+from devtools_app.jobs.bisecting import Bisecting
+from devtools_app.jobs.compiling import Compiling
+from devtools_app.jobs.measuring import Measurer
+from devtools_app.jobs.numeric_gap import Gapping
+from devtools_app.jobs.previewing import Previews
+from devtools_app.jobs.running import Running
+from devtools_app.jobs.stepping import Stepping
+from devtools_app.shell.theme import Theme
+from devtools_app.state.state import State
+from devtools_app.state.store import Store
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.log_panel import LogStore
 
 if TYPE_CHECKING:
-    from inspector.session import Session
+    from inspector.files.session import Session
 
 
 class Area(str, Enum):

@@ -16,12 +16,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.latest import Latest
-from devtools_app.requests import ChooseFiles, ChoosePath, Select
-from devtools_app.run_form import Runnable, runnable
-from devtools_app.state import OpenSession, Selection, State
-from devtools_app.stepping import Walk
-from devtools_app.theme import set_role
+from devtools_app.actions.requests import ChooseFiles, ChoosePath, Select
+from devtools_app.dialogs.run_form import Runnable, runnable
+from devtools_app.jobs.latest import Latest
+from devtools_app.jobs.stepping import Walk
+from devtools_app.shell.theme import set_role
+from devtools_app.state.state import OpenSession, Selection, State
 from devtools_app.viewmodels.step_tables import (
     Call,
     Places,

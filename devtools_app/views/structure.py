@@ -9,9 +9,9 @@ from PySide6.QtGui import QColor, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QLineEdit, QTreeView, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.latest import Latest
-from devtools_app.state import Selection, SelectionKind, State
-from devtools_app.theme import FontSize, set_role
+from devtools_app.jobs.latest import Latest
+from devtools_app.shell.theme import FontSize, set_role
+from devtools_app.state.state import Selection, SelectionKind, State
 from devtools_app.viewmodels.export import TextFormat, write_table
 from devtools_app.viewmodels.filter import FilterError, parse_filter
 from devtools_app.viewmodels.structure import structure, structure_table

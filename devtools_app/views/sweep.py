@@ -7,8 +7,8 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from devtools_app.requests import ChoosePath, OpenPaths
-from devtools_app.state import State
+from devtools_app.actions.requests import ChoosePath, OpenPaths
+from devtools_app.state.state import State
 from devtools_app.viewmodels.row_order import RowOrder
 from devtools_app.viewmodels.sweep import axes_of, first_axes, scatter, sweep_table
 from devtools_app.views.pane import Pane
@@ -18,7 +18,7 @@ from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.scatter_plot import ScatterPlot
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
-from inspector.sweeps.results import PointResult, Results, Status, read_results
+from inspector.experiments.sweeps.results import PointResult, Results, Status, read_results
 
 _NOTHING = Need(
     "No sweep is open",

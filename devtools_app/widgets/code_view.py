@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 from typing_extensions import override
 
-from devtools_app.theme import Theme
+from devtools_app.shell.theme import Theme
 from devtools_app.viewmodels.python_tokens import line_tokens
 
 _STATES = {"": 0, '"""': 1, "'''": 2}

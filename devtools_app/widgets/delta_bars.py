@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from devtools_app.theme import FontSize, Theme
+from devtools_app.shell.theme import FontSize, Theme
 
 _ROW, _PAD, _BAR, _HEAD = 22, 12, 12, 26
 _NAMES, _VALUES = 0.34, 88  # share of the width for names; pixels for values

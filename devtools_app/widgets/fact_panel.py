@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app.theme import FontSize, Theme, set_role
+from devtools_app.shell.theme import FontSize, Theme, set_role
 from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.code_view import CodeView

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QP
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from devtools_app.theme import FontSize, Theme
+from devtools_app.shell.theme import FontSize, Theme
 
 Floats = NDArray[np.float64]
 _LEFT, _EDGE, _NEAR = 48, 10, 16.0

@@ -22,7 +22,7 @@ from typing_extensions import override
 from devtools_app.qtmodels.cells import make_looks
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.qtmodels.tree_model import TreeModel
-from devtools_app.theme import Theme, set_role
+from devtools_app.shell.theme import Theme, set_role
 from devtools_app.viewmodels.export import TextFormat, tsv, write_table
 from devtools_app.viewmodels.filter import FilterError, parse_filter
 from devtools_app.viewmodels.table import ColumnKind, Table

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEve
 from PySide6.QtWidgets import QToolTip, QWidget
 from typing_extensions import override
 
-from devtools_app.theme import FontSize, Theme
+from devtools_app.shell.theme import FontSize, Theme
 from devtools_app.viewmodels.units import (
     Quantity,
     choose_unit,

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from devtools_app.qtmodels.table_model import TableModel
-from devtools_app.theme import Theme
+from devtools_app.shell.theme import Theme
 from devtools_app.viewmodels.row_order import RowOrder, SortKey
 from devtools_app.viewmodels.table import Column, ColumnKind, Table
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth

@@ -9,7 +9,7 @@ from PySide6.QtCore import QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter
 from typing_extensions import override
 
-from devtools_app.theme import Theme
+from devtools_app.shell.theme import Theme
 from devtools_app.viewmodels.source_lines import SourceLine
 from devtools_app.viewmodels.units import format_time
 from devtools_app.widgets.code_view import CodeView

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QTreeView
 from typing_extensions import override
 
 from devtools_app.qtmodels.tree_model import TreeModel
-from devtools_app.theme import Theme
+from devtools_app.shell.theme import Theme
 from devtools_app.viewmodels.row_order import SortKey
 from devtools_app.viewmodels.table import ColumnKind, Table
 from devtools_app.viewmodels.tree import Tree, TreeOrder, empty_tree

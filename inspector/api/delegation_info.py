@@ -1,7 +1,7 @@
 """What was delegated and what was not, in the documented numbers and wording.
 
 The counting rules are the documented tool's: calls of the outer graph only, operators told apart
-by node name without its number. `inspector.delegation` has honest counts beside them.
+by node name without its number. `inspector.graph.delegation` has honest counts beside them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from inspector.api.fx_nodes import Fx, is_lowered, lowered_graph, lowered_module
 from inspector.api.pandas_bridge import DataFrame, load_pandas
 from inspector.api.tables import grid
-from inspector.delegation import summary_text
-from inspector.names import op_type
+from inspector.graph.delegation import summary_text
+from inspector.graph.operator_names import op_type
 from schema.etrecord import node_list
 from schema.graph import Graph, NodeKind
 

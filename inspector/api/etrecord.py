@@ -14,7 +14,7 @@ from compiler.record.record import ETRecord as ETRecord
 from compiler.record.record import generate_etrecord as generate_etrecord
 from inspector.api.exported_program import rebuilt
 from inspector.api.values import LazyValues, as_tensor, saved_source
-from inspector.load import open_bytes
+from inspector.files.load import open_bytes
 from schema import etrecord
 from schema.errors import FormatError
 from schema.etrecord import members as m

@@ -35,7 +35,7 @@ class Event:
         debug_data: values logged in the first run that logged any; tensors are torch tensors made
             on access, or MissingTensor when their bytes are not there
         debug_data_runs: the same for every run
-        link: how the event was matched to the program and the record (see inspector.links.Grade)
+        link: how it was matched to program and record (see inspector.join.links.Grade)
     """
 
     name: str

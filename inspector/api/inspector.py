@@ -19,8 +19,8 @@ from inspector.api.tensorboard import write_tensorboard
 from inspector.api.tensors import WritableBuffer
 from inspector.api.time_scale import TimeScale, as_time_scale, divisor
 from inspector.api.trace_events import Clock, TimeConverter
-from inspector.blocks import trace_blocks
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.trace.blocks import trace_blocks
 
 _LOG = logging.getLogger(__name__)
 _KERNEL_SCOPE = "OPERATOR_CALL"  # holds the kernel's own event, which counts alone

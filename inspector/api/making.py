@@ -12,8 +12,8 @@ from inspector.api.tensors import WritableBuffer
 from inspector.api.time_scale import TimeScale
 from inspector.api.trace_events import Clock, TraceEvents
 from inspector.api.values import NO_VALUES
-from inspector.blocks import Block, trace_blocks
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.trace.blocks import Block, trace_blocks
 from schema.graph import Graph
 
 _FORWARD = "forward"

@@ -11,7 +11,7 @@ from typing import Any, cast
 from inspector.api import memory_trace_plan as plan
 from inspector.api.fx_nodes import Fx, innermost_module, is_memory, tensor_specs
 from inspector.api.memory_trace_plan import Allocation
-from inspector.session import Session
+from inspector.files.session import Session
 from schema.program import Program
 
 _NO_PLAN = "Executorch program does not have memory planning."

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inspector.api.opening import open_program
-from inspector.join_index import JoinIndex, join_index
-from inspector.memory import Arena, PlannedValue, analyse_memory
-from inspector.node_index import base_operator
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.join.index import JoinIndex, join_index
+from inspector.join.node_index import base_operator
+from inspector.memory.plan import Arena, PlannedValue, analyse_memory
 from schema.bundled import BundledProgram
 from schema.program import Program
 

@@ -15,12 +15,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from inspector import record_maps
 from inspector.api.symbols import ModuleStack, Symbol, Symbols, symbol_of, symbols_by_handle
-from inspector.blocks import Block
-from inspector.links import BlockLinks
-from inspector.record_method import method_of
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.join import record_maps
+from inspector.join.links import BlockLinks
+from inspector.join.record_method import method_of
+from inspector.trace.blocks import Block
 from schema.etrecord import DelegateMap, ETRecord
 from schema.etrecord.members import HANDLES
 from schema.etrecord.unions import mapping
@@ -92,7 +92,7 @@ class Naming:
         return list(self._by_key.values()), np.searchsorted(keys, self._keys)
 
     def grade(self, event: int) -> str:
-        """Return how an event was matched, as a name of inspector.links.Grade."""
+        """Return how an event was matched, as a name of inspector.join.links.Grade."""
         return self.links.link(event).grade.value
 
     @property

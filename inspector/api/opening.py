@@ -10,8 +10,8 @@ from typing import TypeAlias, cast
 
 from inspector.api.etrecord import ETRecord, opened, parse_etrecord
 from inspector.api.time_scale import TimeScale
-from inspector.load import load_file, open_bytes
-from inspector.session import LoadedFile, Session, SessionOptions
+from inspector.files.load import load_file, open_bytes
+from inspector.files.session import LoadedFile, Session, SessionOptions
 from schema import etdump, etrecord
 from schema.bundled import BundledProgram
 from schema.errors import FormatError

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from inspector.api.opening import open_program
-from inspector.bundled import inner_program
-from inspector.memory import value_name
+from inspector.files.bundled import inner_program
+from inspector.memory.plan import value_name
 from schema.bundled import BundledProgram
 from schema.errors import FormatError
 from schema.etrecord import ETRecord, LoweredModule

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.api.torch_bridge import load_torch, tensor_over
-from inspector.load import MAP_FROM_BYTES
+from inspector.files.load import MAP_FROM_BYTES
 from schema.debug_buffer import DebugBuffer, TensorView
 from schema.errors import FormatError
 from schema.etdump import DebugTensor

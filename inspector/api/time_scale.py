@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from inspector import timing
+from inspector.trace import timing
 
 
 class TimeScale(Enum):

@@ -15,7 +15,7 @@ from inspector.api.naming import Naming
 from inspector.api.perf_data import PerfData
 from inspector.api.tensors import WritableBuffer
 from inspector.api.values import NO_VALUES, LazyValues, logged_source
-from inspector.blocks import Block
+from inspector.trace.blocks import Block
 from schema.etdump import DebugValue
 
 TimeConverter = Callable[[Any, Any], Any]

@@ -10,10 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from inspector.bisecting.bound import Bound, parse_bound
-from inspector.bisecting.search import Result
-from inspector.bisecting.trials import STATE, Node, State, StateError, Trial, trial_from
-from inspector.bisecting.words import finding_from, kept_out, sentence_of, value_of
 from inspector.cli.answer import (
     FAILED,
     FINE,
@@ -29,13 +25,17 @@ from inspector.cli.job_runs import add_timeout, check_there, count, finished, re
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
-from inspector.gates.requirement import RequirementError
+from inspector.experiments.bisect.bound import Bound, parse_bound
+from inspector.experiments.bisect.search import Result
+from inspector.experiments.bisect.trials import STATE, Node, State, StateError, Trial, trial_from
+from inspector.experiments.bisect.words import finding_from, kept_out, sentence_of, value_of
+from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs.bisect import BisectJob, BisectRun
-from inspector.jobs.description import CompileJob, SourceKind
 from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Message, Tried
 from inspector.jobs.output_folder import FolderError
-from inspector.jobs.recipe import RECIPE, recipe_of
+from inspector.recipes.compile_job import CompileJob, SourceKind
+from inspector.recipes.recipe import RECIPE, recipe_of
 from schema.errors import Issue
 from schema.etrecord import sniff as is_record
 

@@ -13,10 +13,10 @@ from inspector.cli.job_runs import add_libraries, add_timeout, check_there, fini
 from inspector.cli.options import FORMATS
 from inspector.cli.output import refuse_inputs
 from inspector.cli.progress import Progress
-from inspector.jobs.description import SourceError, SourceKind, parse_source
 from inspector.jobs.executing import MADE_INPUTS, BundleJob
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import ExecutingRun
+from inspector.recipes.compile_job import SourceError, SourceKind, parse_source
 from schema.errors import Issue, Severity
 
 _MODULES = (".py", ".pt2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from inspector.check import BELONG, DO_NOT_BELONG, check_session
+from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
 from inspector.cli.answer import FINE, JUDGED, Answer, Column, Table
 from inspector.cli.options import add_files, open_files, short
 

@@ -20,15 +20,15 @@ from inspector.cli.job_runs import (
 from inspector.cli.options import add_output, add_reading, open_files
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
 from inspector.cli.progress import Progress
-from inspector.comparing.content import comparison_content
-from inspector.comparing.html import comparison_html
-from inspector.comparing.sessions import compare_sessions
+from inspector.compare.content import comparison_content
+from inspector.compare.html import comparison_html
+from inspector.compare.sessions import compare_sessions
+from inspector.files.session import Session
 from inspector.jobs.executing import ENGINES, MADE_INPUTS, MeasureJob, RunJob
 from inspector.jobs.gap import GapJob, GapRun
 from inspector.jobs.measure import Measurement, MeasureRun
 from inspector.jobs.messages import Ended
 from inspector.numerics.report import GapReport
-from inspector.session import Session
 from schema.errors import Issue, Severity
 
 _SHOWN = 15

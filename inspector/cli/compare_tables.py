@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from inspector.cli.answer import Column, Table
-from inspector.comparing.model import Comparison, Delta, TimeRow
-from inspector.comparing.words import difference_text, output_name, signed_text, value_text
+from inspector.compare.model import Comparison, Delta, TimeRow
+from inspector.compare.words import difference_text, output_name, signed_text, value_text
 
 _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

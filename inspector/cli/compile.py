@@ -27,7 +27,18 @@ from inspector.cli.toolchains import (
     partitioner_list,
     toolchain_python,
 )
-from inspector.jobs.description import (
+from inspector.files.stage_log import STAGES
+from inspector.jobs.guard import (
+    AUTO,
+    WAYS,
+    GuardReport,
+    guard_from,
+    guard_lines,
+    refusal_line,
+)
+from inspector.jobs.output_folder import FolderError
+from inspector.jobs.run import CompileRun
+from inspector.recipes.compile_job import (
     EXECUTORCH,
     REPORT,
     CompileJob,
@@ -38,20 +49,9 @@ from inspector.jobs.description import (
     parse_source,
     registering_code,
 )
-from inspector.jobs.emission import PASSES, WordError, check_passes, config_of, edge_config_of
-from inspector.jobs.guard import (
-    AUTO,
-    WAYS,
-    GuardReport,
-    guard_from,
-    guard_lines,
-    refusal_line,
-)
-from inspector.jobs.output_folder import FolderError
-from inspector.jobs.recipe_paths import placed
-from inspector.jobs.recipe_script import python_script
-from inspector.jobs.run import CompileRun
-from inspector.stage_log import STAGES
+from inspector.recipes.emission import PASSES, WordError, check_passes, config_of, edge_config_of
+from inspector.recipes.paths import placed
+from inspector.recipes.script import python_script
 from schema.errors import Issue, Severity
 
 

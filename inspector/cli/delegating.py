@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from inspector.cli.answer import USAGE, CommandError
 from inspector.cli.job_runs import count
-from inspector.jobs.description import GRANULARITIES, PRECISIONS, CompileJob, Precision, Rules
-from inspector.jobs.edits import moved_up
+from inspector.recipes.compile_job import GRANULARITIES, PRECISIONS, CompileJob, Precision, Rules
+from inspector.recipes.edits import moved_up
 
 _NAMES = {
     "op": "operator; a pattern such as 'aten.conv*' is possible, may be repeated",

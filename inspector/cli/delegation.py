@@ -8,7 +8,7 @@ from typing import Any
 
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, methods, needs, open_files
-from inspector.delegation import MethodDelegation, analyse_delegation
+from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from schema.errors import Issue, Severity
 
 _SHOWN = 8  # delegates named in one issue

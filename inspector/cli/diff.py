@@ -8,11 +8,11 @@ from typing import Any
 
 from inspector.cli.answer import FINE, JUDGED, USAGE, Answer, Column, CommandError, Table
 from inspector.cli.options import add_output, add_reading, open_files
-from inspector.comparing.alignment import GraphAlignment
-from inspector.comparing.content import change_content
-from inspector.diff import diff_sessions, instruction_alignment, node_alignment
-from inspector.diff_change import MOST_SAMPLES, Change
-from inspector.session import Session
+from inspector.compare.alignment import GraphAlignment
+from inspector.compare.content import change_content
+from inspector.diff.change import MOST_SAMPLES, Change
+from inspector.diff.sessions import diff_sessions, instruction_alignment, node_alignment
+from inspector.files.session import Session
 from schema.errors import Issue, Severity
 
 _MOST = 200

@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from inspector.anonymise import anonymise
-from inspector.check import check_session
+from inspector.check.session import check_session
 from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
 from inspector.cli.options import add_files, methods, needs, open_files
 from inspector.cli.output import json_pieces, refuse_inputs, write_folder
-from inspector.finding import plural
-from inspector.load import load_session
-from inspector.model_explorer import model_explorer
+from inspector.export.anonymise import anonymise
+from inspector.export.model_explorer import model_explorer
+from inspector.files.load import load_session
+from inspector.findings.finding import plural
 from schema.errors import Issue, Severity
 
 MODEL_EXPLORER, ANONYMISED = "model-explorer", "anonymised"

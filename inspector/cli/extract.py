@@ -8,7 +8,7 @@ from pathlib import Path
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_folder_output, add_reading, methods, needs, open_files
 from inspector.cli.output import safe_path, write_folder
-from inspector.extract import KINDS, Item, items
+from inspector.export.extract import KINDS, Item, items
 from schema.errors import Issue, Severity
 
 

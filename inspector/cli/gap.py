@@ -10,10 +10,10 @@ from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.job_runs import add_libraries, add_timeout, check_there, count_or_none, finished
 from inspector.cli.options import add_files, open_files
 from inspector.cli.progress import Progress
+from inspector.files.session import Session
 from inspector.jobs.gap import GapJob, GapRun
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import INSIDE, GapReport, Row, RunGap
-from inspector.session import Session
 
 _SHOWN = 40
 ORDERS = ("execution", "total", "own")

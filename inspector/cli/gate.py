@@ -15,10 +15,15 @@ from inspector.cli.gate_subject import Subject, gap_of, measured, opened
 from inspector.cli.job_runs import add_libraries, add_timeout, check_there, count
 from inspector.cli.options import FORMATS, add_reading
 from inspector.cli.output import refuse_existing, refuse_inputs, write_text
-from inspector.gates.evidence import Evidence, MissingError
-from inspector.gates.judging import Judgement, judge_requirement
-from inspector.gates.junit import error_text, junit_text
-from inspector.gates.requirement import Kind, Requirement, RequirementError, parse_requirement
+from inspector.experiments.gates.evidence import Evidence, MissingError
+from inspector.experiments.gates.judging import Judgement, judge_requirement
+from inspector.experiments.gates.junit import error_text, junit_text
+from inspector.experiments.gates.requirement import (
+    Kind,
+    Requirement,
+    RequirementError,
+    parse_requirement,
+)
 from inspector.jobs.executing import ENGINES, MADE_INPUTS
 from inspector.jobs.output_folder import HIDDEN
 from schema.errors import FormatError

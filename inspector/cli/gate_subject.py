@@ -14,15 +14,15 @@ from inspector.cli.job_runs import check_there, finished, refused
 from inspector.cli.options import one_session, open_files
 from inspector.cli.progress import Progress
 from inspector.cli.recipes import known_recipe
-from inspector.jobs.description import CompileJob, registering_code
+from inspector.files.session import Session
+from inspector.graph.operator_libraries import needed_libraries
 from inspector.jobs.executing import BUFFER, INPUTS, TRACE, MeasureJob, RunJob
 from inspector.jobs.gap import GapJob, GapRun
 from inspector.jobs.measure import MeasureRun
 from inspector.jobs.output_folder import HIDDEN, FolderError
 from inspector.jobs.run import CompileRun, ExecutingRun
 from inspector.numerics.report import GapReport, RunGap
-from inspector.operator_libraries import needed_libraries
-from inspector.session import Session
+from inspector.recipes.compile_job import CompileJob, registering_code
 from schema.errors import Issue
 
 BLOCKS = 12  # of runs, where the user does not say how many

@@ -8,7 +8,8 @@ from typing import Any
 from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
 from inspector.cli.graph_stages import add_stages, stages_answer
 from inspector.cli.options import add_files, methods, needs, open_files
-from inspector.model_graph import (
+from inspector.files.session import Session
+from inspector.graph.model_graph import (
     COMPILED,
     ModelGraph,
     ModelNode,
@@ -16,9 +17,8 @@ from inspector.model_graph import (
     graph_names,
     model_graph,
 )
-from inspector.program_text import program_text, text_names
-from inspector.session import Session
-from inspector.source import user_frame
+from inspector.graph.program_text import program_text, text_names
+from inspector.graph.source import user_frame
 from schema.errors import Issue, Severity
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from inspector.cli.answer import UNREADABLE, USAGE, Answer, Column, CommandError, Table
-from inspector.session import Session
-from inspector.stage_files import session_stages
-from inspector.stage_log import Change, StageLog, StageNode, Step, delegated
+from inspector.files.session import Session
+from inspector.files.stage_files import session_stages
+from inspector.files.stage_log import Change, StageLog, StageNode, Step, delegated
 
 _SHOWN_NAMES = 4
 

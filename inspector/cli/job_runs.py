@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from inspector.check import DO_NOT_BELONG, check_session
+from inspector.check.session import DO_NOT_BELONG, check_session
 from inspector.cli.answer import FAILED, UNREADABLE, USAGE, CommandError
 from inspector.cli.progress import Progress
+from inspector.files.load import load_session
 from inspector.jobs.executing import ENGINES
 from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_folder import FolderError
-from inspector.load import load_session
 
 _STEP_SECONDS = 0.1
 _CODES = {"usage": USAGE, "unreadable": UNREADABLE}

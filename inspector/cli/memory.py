@@ -8,8 +8,8 @@ from typing import Any
 
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, methods, needs, open_files
-from inspector.memory import Arena, MemoryPlan, PlannedValue, analyse_memory
-from inspector.value_sources import ValueSource, value_sources
+from inspector.join.value_sources import ValueSource, value_sources
+from inspector.memory.plan import Arena, MemoryPlan, PlannedValue, analyse_memory
 from schema.errors import Issue, Severity
 
 _MOST_NAMED = 16  # values on the same bytes

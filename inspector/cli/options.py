@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inspector.cli.answer import USAGE, CommandError
-from inspector.load import load_session, logged_nothing, split_sessions
-from inspector.session import LoadedFile, Session, SessionOptions
-from inspector.timing import UNITS
+from inspector.files.load import load_session, logged_nothing, split_sessions
+from inspector.files.session import LoadedFile, Session, SessionOptions
+from inspector.trace.timing import UNITS
 
 FORMATS = ("text", "json", "tsv", "csv")
 

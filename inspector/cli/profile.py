@@ -9,11 +9,11 @@ from typing import Any
 
 from inspector.cli.answer import Answer, Column, Lazy, Table
 from inspector.cli.options import add_files, needs, open_files
-from inspector.finding import plural
-from inspector.profile import EMULATION, MethodTime, Profile, analyse_profile
-from inspector.profile_rows import ProfileRow
-from inspector.session import Session
-from inspector.source import find_source, user_frame
+from inspector.files.session import Session
+from inspector.findings.finding import plural
+from inspector.graph.source import find_source, user_frame
+from inspector.trace.profile import EMULATION, MethodTime, Profile, analyse_profile
+from inspector.trace.profile_rows import ProfileRow
 from schema.errors import Issue, Severity
 
 _HIDDEN = ("OPERATOR_CALL",)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from inspector.cli.answer import USAGE, CommandError
 from inspector.cli.job_runs import check_there
-from inspector.jobs.description import QUANTISING_MODES, Quantising
-from inspector.jobs.emission import in_file
+from inspector.recipes.compile_job import QUANTISING_MODES, Quantising
+from inspector.recipes.emission import in_file
 
 
 def add_quantising(parser: ArgumentParser) -> None:

@@ -6,9 +6,9 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 from inspector.cli.answer import UNREADABLE, CommandError
-from inspector.jobs.description import CompileJob, Source
-from inspector.jobs.recipe import RecipeError
-from inspector.jobs.recipe_file import read_recipe
+from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.recipe import RecipeError
+from inspector.recipes.recipe_file import read_recipe
 from schema.errors import Issue, Severity
 
 _Part = TypeVar("_Part")

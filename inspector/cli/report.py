@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, methods, open_files
-from inspector.report import make_report
+from inspector.render.report import make_report
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -32,7 +32,6 @@ from inspector.cli.job_runs import (
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
 from inspector.cli.toolchains import add_toolchain, toolchain_python
-from inspector.jobs.description import EXECUTORCH, PROGRAM, RECORD
 from inspector.jobs.executing import (
     BUFFER,
     DEBUG_LEVELS,
@@ -44,6 +43,7 @@ from inspector.jobs.executing import (
 )
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import ExecutingRun
+from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD
 from schema.errors import Issue, Severity
 
 _WHAT = {"init": "load the method", "load": "load the program"}

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, open_files, short
-from inspector.size import Part, mark_duplicates
-from inspector.size_files import SizedFile, session_sizes
-from inspector.size_users import Users, stored_users, users_of, users_text
+from inspector.size.files import SizedFile, session_sizes
+from inspector.size.owners import Part, mark_duplicates
+from inspector.size.users import Users, stored_users, users_of, users_text
 from schema.errors import Issue, Severity
 
 _MEASURED = ("pte", "ptd", "bpte")

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
 from inspector.cli.options import FORMATS, open_files
 from inspector.cli.output import safe_name, write_folder
-from inspector.session import Session
+from inspector.files.session import Session
 from schema import flat_tensor
 from schema.program import encode
 from schema.program.split import alignment_of, split

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from inspector import record_maps
 from inspector.cli.answer import USAGE, Answer, Column, CommandError, Table
 from inspector.cli.job_runs import (
     add_program_data,
@@ -21,12 +20,13 @@ from inspector.cli.job_runs import (
 from inspector.cli.options import add_output
 from inspector.cli.output import refuse_inputs
 from inspector.cli.progress import Progress
+from inspector.files.load import load_session
+from inspector.graph.source import SourceFrame, user_frame
 from inspector.jobs.executing import MADE_INPUTS, StepJob
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import ExecutingRun
-from inspector.load import load_session
+from inspector.join import record_maps
 from inspector.numerics.flat_graph import flat_graph
-from inspector.source import SourceFrame, user_frame
 from schema.graph import GraphNode
 
 

@@ -6,17 +6,17 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from typing import Any
 
-from inspector import record_maps
-from inspector.check import check_session
+from inspector.check.session import check_session
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, methods, open_files, short
-from inspector.delegation import MethodDelegation, analyse_delegation
-from inspector.file_facts import facts_text, file_facts
-from inspector.findings import Finding, findings
-from inspector.getters import getters
-from inspector.memory import analyse_memory, instruction_label
-from inspector.profile import analyse_profile
-from inspector.session import LoadedFile, Session
+from inspector.files.facts import facts_text, file_facts
+from inspector.files.getters import getters
+from inspector.files.session import LoadedFile, Session
+from inspector.findings.session import Finding, findings
+from inspector.graph.delegation import MethodDelegation, analyse_delegation
+from inspector.join import record_maps
+from inspector.memory.plan import analyse_memory, instruction_label
+from inspector.trace.profile import analyse_profile
 from schema.program import Program, instructions
 from schema.program import model as m
 from schema.scalar_type import scalar_type

@@ -15,15 +15,22 @@ from inspector.cli.job_runs import add_timeout, check_there, count, count_or_non
 from inspector.cli.options import add_folder_output
 from inspector.cli.recipes import known_recipe
 from inspector.cli.sweep_progress import SweepProgress
-from inspector.jobs.description import CompileJob, Source
+from inspector.experiments.sweeps.cluster import ClusterError, ClusterRunner
+from inspector.experiments.sweeps.engine import LocalRunner, Plan, Runner, Sweep, run_to_end
+from inspector.experiments.sweeps.grid import (
+    Grid,
+    GridError,
+    grid_of_file,
+    parse_grid,
+    points_of,
+    value_text,
+)
+from inspector.experiments.sweeps.results import METRICS, RESULTS, PointResult, Results, Status
+from inspector.experiments.sweeps.task import GAP_METRIC, Settings
 from inspector.jobs.executing import MADE_INPUTS
 from inspector.jobs.output_folder import FolderError, check_folder
-from inspector.jobs.recipe import sha256_of
-from inspector.sweeps.cluster import ClusterError, ClusterRunner
-from inspector.sweeps.engine import LocalRunner, Plan, Runner, Sweep, run_to_end
-from inspector.sweeps.grid import Grid, GridError, grid_of_file, parse_grid, points_of, value_text
-from inspector.sweeps.results import METRICS, RESULTS, PointResult, Results, Status
-from inspector.sweeps.task import GAP_METRIC, Settings
+from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.recipe import sha256_of
 from schema.errors import Issue, Severity
 
 _KINDS = {"%": "number", "B": "bytes", "ms": "time", "count": "count", "": "number"}

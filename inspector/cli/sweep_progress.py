@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from inspector.cli.text import printable, wants_colour
-from inspector.sweeps.engine import Sweep
-from inspector.sweeps.grid import value_text
-from inspector.sweeps.results import PointResult, Status
+from inspector.experiments.sweeps.engine import Sweep
+from inspector.experiments.sweeps.grid import value_text
+from inspector.experiments.sweeps.results import PointResult, Status
 
 _CLEAR, _DIM, _PLAIN = "\r\x1b[K", "\x1b[2m", "\x1b[0m"
 

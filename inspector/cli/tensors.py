@@ -7,7 +7,7 @@ from typing import Any
 
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, methods, needs, open_files
-from inspector.tensors import LoggedTensor, StoredTensor, logged_tensors, stored_tensors
+from inspector.numerics.tensors import LoggedTensor, StoredTensor, logged_tensors, stored_tensors
 from schema.errors import Issue, Severity
 
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from inspector.cli.answer import FAILED, USAGE, Answer, Column, CommandError, Table
-from inspector.jobs.description import BUILT_IN, EXECUTORCH, TOOLCHAINS
+from inspector.recipes.compile_job import BUILT_IN, EXECUTORCH, TOOLCHAINS
 from inspector.toolchain.listing import ListingError, stock_partitioners
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from inspector.cli.answer import Answer, Column, Table
 from inspector.cli.options import add_files, needs, open_files
 from inspector.cli.output import plain
-from inspector.trace_export import chrome_trace
+from inspector.export.chrome_trace import chrome_trace
 from schema.errors import Issue, Severity
 
 

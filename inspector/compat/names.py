@@ -354,7 +354,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "executorch.export",
-        "inspector.exporting",
+        "inspector.compat.export_session",
         "AOQuantizationConfig BackendRecipeProvider ExportRecipe ExportSession "
         "LoweringRecipe QuantizationRecipe RecipeType StageType export recipe_registry",
     ),

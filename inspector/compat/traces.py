@@ -18,8 +18,8 @@ from inspector.api.tensors import WritableBuffer
 from inspector.api.time_scale import TimeScale, as_time_scale, divisor
 from inspector.api.trace_events import Clock, TimeConverter
 from inspector.compat.inspector_utils import is_inference_output_equal
-from inspector.methods import FRAMEWORK
-from inspector.session import LoadedFile
+from inspector.files.session import LoadedFile
+from inspector.join.methods import FRAMEWORK
 from schema.etdump import DebugTensor, DebugValue, ETDump, ValueType, build
 from schema.etdump.events import AnyEvent, DebugEvent, ProfileEvent
 from schema.etdump.from_json import VALUE_TYPES

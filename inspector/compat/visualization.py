@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from compiler.record import given
 from compiler.record.record import ETRecord
-from inspector.load import load_session
-from inspector.model_explorer import explorer_graph
-from inspector.model_graph import model_graph
+from inspector.export.model_explorer import explorer_graph
+from inspector.files.load import load_session
+from inspector.graph.model_graph import model_graph
 from schema import etrecord
 from schema.etrecord import members as m
 

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from inspector.bisecting.trials import STATE, Node, State, Trial, read_state, trial_from
-from inspector.jobs.description import CompileJob, job_content, job_from
+from inspector.experiments.bisect.trials import STATE, Node, State, Trial, read_state, trial_from
 from inspector.jobs.gap import Scratch
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Tried, Trying
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.process import BISECTS
 from inspector.jobs.run import JobRun
+from inspector.recipes.compile_job import CompileJob, job_content, job_from
 
 _MOST_CRASHES = 5
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from inspector.jobs.description import CompileJob
+from inspector.recipes.compile_job import CompileJob
 from schema.etrecord.guard import Refusal, refusal_from
 
 AUTO, ON, FIX, OFF = "auto", "on", "fix", "off"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from inspector.boundaries import Boundary, boundary_from
-from inspector.finding import nbytes_text
+from inspector.findings.finding import nbytes_text
+from inspector.graph.boundaries import Boundary, boundary_from
 from schema.etrecord.verdicts import Outcome, Verdict
 
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from inspector.jobs.description import CompileJob, job_content
 from inspector.jobs.executing import (
     BUFFER,
     BundleJob,
@@ -23,6 +22,7 @@ from inspector.jobs.messages import Ended, Message, Outcome
 from inspector.jobs.output_file import prepare_file
 from inspector.jobs.output_folder import FolderError, prepare_folder
 from inspector.jobs.process import COMPILES, EXECUTES, Worker
+from inspector.recipes.compile_job import CompileJob, job_content
 
 
 class Place(Protocol):

@@ -10,7 +10,6 @@ import threading
 from pathlib import Path
 from typing import Any, TypeVar
 
-from inspector.jobs.description import EXECUTORCH, CompileJob
 from inspector.jobs.guard import AUTO
 from inspector.jobs.messages import Ended, Outcome
 from inspector.jobs.output_folder import prepare_folder
@@ -25,7 +24,8 @@ from inspector.jobs.studio_run import (
     SuggestRun,
     WarmWorker,
 )
-from inspector.jobs.suggestions import Suggestion
+from inspector.recipes.compile_job import EXECUTORCH, CompileJob
+from inspector.recipes.suggestions import Suggestion
 
 _ELSEWHERE = Outcome(
     Ended.FAILED,

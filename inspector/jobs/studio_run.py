@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from inspector.jobs.description import CompileJob, job_content
 from inspector.jobs.messages import Ended, Log, Message, Outcome, Stage, message_from
 from inspector.jobs.output_folder import FolderError, OutputFolder
 from inspector.jobs.preview import Preview, preview_from
 from inspector.jobs.process import GRACE_SECONDS, STUDIO, Worker
-from inspector.jobs.suggestions import Suggestion, suggestion_from
+from inspector.recipes.compile_job import CompileJob, job_content
+from inspector.recipes.suggestions import Suggestion, suggestion_from
 
 _numbers = itertools.count(1)
 _KEPT = 2_000

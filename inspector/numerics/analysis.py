@@ -13,8 +13,10 @@ from typing import Any
 
 from inspector.api.etrecord import opened
 from inspector.api.serde_rewrite import RebuildError
-from inspector.blocks import Block, trace_blocks
-from inspector.methods import is_execution, match_methods
+from inspector.files.session import Session
+from inspector.join.methods import is_execution, match_methods
+from inspector.join.operands import plan_operands
+from inspector.join.record_method import method_of
 from inspector.numerics.aten_map import aten_values
 from inspector.numerics.comparing import Comparison, Left, Tell
 from inspector.numerics.flat_graph import Scope
@@ -31,9 +33,7 @@ from inspector.numerics.report import (
 )
 from inspector.numerics.traced import Logged, instruction_outputs, logged_run
 from inspector.numerics.unknown import Pair
-from inspector.operands import plan_operands
-from inspector.record_method import method_of
-from inspector.session import Session
+from inspector.trace.blocks import Block, trace_blocks
 from schema.errors import FormatError
 from schema.program import Program
 

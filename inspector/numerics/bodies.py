@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from inspector import record_maps
 from inspector.api.torch_bridge import load_torch
+from inspector.files.session import Session
+from inspector.join import record_maps
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Scope, Value, flat_graph, inner_name
-from inspector.session import Session
 from schema.graph import Graph, NodeKind
 
 if TYPE_CHECKING:

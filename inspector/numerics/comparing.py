@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from inspector.api.torch_bridge import load_torch
+from inspector.graph.source import user_frame
 from inspector.numerics.flat_graph import FlatNode, Scope
 from inspector.numerics.grades import ORDER
 from inspector.numerics.inputs import logged_tensor
@@ -18,7 +19,6 @@ from inspector.numerics.quanta import Quanta
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
 from inspector.numerics.traced import DELEGATE, Logged, Output
 from inspector.numerics.unknown import UNKNOWN, Pair
-from inspector.source import user_frame
 from schema.debug_buffer import DebugBuffer
 from schema.payloads.xnnpack.identity import tells_order
 

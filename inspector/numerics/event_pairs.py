@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from inspector import record_maps
-from inspector.delegate_owner import ownership
+from inspector.files.session import Session
+from inspector.join import record_maps
+from inspector.join.delegate_owner import ownership
 from inspector.numerics.aten_map import aten_values
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
 from inspector.numerics.join_facts import delegate_members
 from inspector.numerics.recorded_values import EXPORTED, NodeValue, Recorded
-from inspector.session import Session
 from schema.graph import NodeKind
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from inspector import record_maps
-from inspector.delegate_inside import InsideNode, inside_delegate
+from inspector.files.payloads import delegate_payload
+from inspector.files.session import Session
+from inspector.join import record_maps
+from inspector.join.delegate_inside import InsideNode, inside_delegate
+from inspector.join.operands import plan_operands
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent, one_spelling
 from inspector.numerics.moved import moves_alike
 from inspector.numerics.shared_handles import becomes
 from inspector.numerics.traced import tensor_of
-from inspector.operands import plan_operands
-from inspector.payloads import delegate_payload
-from inspector.session import Session
 from schema.errors import FormatError
 from schema.etrecord import TensorData
 from schema.graph import NodeKind

@@ -8,8 +8,8 @@ from typing import Any
 
 from inspector.api.etrecord import ETRecord
 from inspector.api.torch_bridge import load_torch, tensor_over
+from inspector.files.session import Session
 from inspector.numerics.traced import Bytes, strides_of
-from inspector.session import Session
 from schema.bundled import BundledTensor, TestCase
 from schema.debug_buffer import DebugBuffer
 from schema.errors import FormatError

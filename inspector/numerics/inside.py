@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from inspector import record_maps
-from inspector.blocks import Block
-from inspector.delegate_inside import InsideNode, inside_delegate
-from inspector.links import BlockLinks, Grade, Link, link_block
+from inspector.files.session import Session
+from inspector.join import record_maps
+from inspector.join.delegate_inside import InsideNode, inside_delegate
+from inspector.join.links import BlockLinks, Grade, Link, link_block
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transparent
 from inspector.numerics.grades import DELEGATE_ID, FLOW, HANDLE, ORDER
 from inspector.numerics.join_facts import Join, Target, delegate_members
 from inspector.numerics.payload_flow import border_values, by_flow, is_as_large, payload_event
 from inspector.numerics.shared_handles import Event, told_apart
-from inspector.session import Session
+from inspector.trace.blocks import Block
 from schema.etdump import DebugTensor
 from schema.payloads.xnnpack.identity import named_node
 

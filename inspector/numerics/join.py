@@ -12,14 +12,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
-from inspector import record_maps
+from inspector.files.session import Session
+from inspector.join import record_maps
 from inspector.numerics.flat_graph import FlatNode, Value, is_unread, one_spelling
 from inspector.numerics.grades import FLOW, HANDLE, INSTRUCTION, ORDER
 from inspector.numerics.join_facts import Join, MethodFacts, Target, delegate_members
 from inspector.numerics.loop_copies import CLONE, loop_copies
 from inspector.numerics.payload_flow import outputs_by_flow
 from inspector.numerics.traced import COPY_INDEX, VIEW, Output, instruction_outputs
-from inspector.session import Session
 from schema.identity_cache import identity_cache
 from schema.program import instructions, operator_name
 from schema.program import model as m

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from inspector import record_maps
-from inspector.delegate_owner import ownership
+from inspector.files.session import Session
+from inspector.join import record_maps
+from inspector.join.delegate_owner import ownership
+from inspector.join.operands import delegate_output_counts, plan_operands, writes_in_place
 from inspector.numerics.flat_graph import (
     FlatGraph,
     FlatNode,
@@ -21,8 +23,6 @@ from inspector.numerics.flow_members import flow_members
 from inspector.numerics.grades import EXACT
 from inspector.numerics.moved import moves_alike
 from inspector.numerics.traced import KERNEL, Output, instruction_outputs, tensor_of
-from inspector.operands import delegate_output_counts, plan_operands, writes_in_place
-from inspector.session import Session
 from schema.graph import Graph, NodeKind
 from schema.program import instructions
 from schema.program import model as m

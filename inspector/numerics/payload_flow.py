@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from inspector.delegate_inside import InsideNode, inside_delegate
+from inspector.files.payloads import delegate_payload
+from inspector.files.session import Session
+from inspector.join.delegate_inside import InsideNode, inside_delegate
+from inspector.join.operands import delegate_output_counts, plan_operands
+from inspector.join.record_maps import edge_graph
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
 from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.join_facts import Join
 from inspector.numerics.shared_handles import Event, becomes
 from inspector.numerics.traced import instruction_outputs
-from inspector.operands import delegate_output_counts, plan_operands
-from inspector.payloads import delegate_payload
-from inspector.record_maps import edge_graph
-from inspector.session import Session
 from schema.program import instructions
 from schema.program import model as m
 from schema.scalar_type import numel

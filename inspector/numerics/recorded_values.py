@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from inspector import record_maps
 from inspector.api.etrecord import ETRecord
 from inspector.api.exported_program import rebuilt
 from inspector.api.serde_rewrite import RebuildError
 from inspector.api.torch_bridge import later_copy
+from inspector.files.session import Session
+from inspector.join import record_maps
 from inspector.numerics.bodies import Executed, has_bodies
 from inspector.numerics.flat_graph import Scope, Value
 from inspector.numerics.graph_run import GraphRun, State
 from inspector.numerics.inputs import RECORDED, recorded_inputs, run_inputs
 from inspector.numerics.plain_run import plain_graph, plain_run
 from inspector.numerics.unknown import UNKNOWN
-from inspector.session import Session
 from schema.graph import Graph, GraphNode, NodeKind
 
 _LOG = logging.getLogger(__name__)

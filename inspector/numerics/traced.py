@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from inspector.blocks import Block
-from inspector.operands import delegate_output_counts, plan_operands
+from inspector.join.operands import delegate_output_counts, plan_operands
+from inspector.trace.blocks import Block
 from schema.etdump import DebugTensor, DebugValue
 from schema.identity_cache import identity_cache
 from schema.program import Program, backend_id, instructions, operator_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inspector.jobs.description import EXECUTORCH
+from inspector.recipes.compile_job import EXECUTORCH
 from inspector.toolchain.child import ToldError, ToolchainError, ask, nobody
 from inspector.toolchain.interpreter import interpreter
 

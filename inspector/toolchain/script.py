@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inspector.jobs.description import CompileJob
-from inspector.jobs.recipe import Recipe
+from inspector.recipes.compile_job import CompileJob
+from inspector.recipes.recipe import Recipe
 
 _SCRIPT = '''"""Compiles a program with the executorch package, as its recipe says.
 
@@ -12,7 +12,7 @@ Run it in an environment that has ETScope installed; files are written where it 
 
 from pathlib import Path
 
-from inspector.jobs.recipe import parse_recipe
+from inspector.recipes.recipe import parse_recipe
 from inspector.worker.toolchain_compile import compile_with_executorch
 
 RECIPE = {recipe!r}

@@ -16,10 +16,10 @@ from typing import Any, NoReturn
 sys.path[0] = str(Path(__file__).resolve().parents[2])
 
 from inspector.jobs.bisect import bisect_from  # noqa: E402
-from inspector.jobs.description import EXECUTORCH, job_from  # noqa: E402
 from inspector.jobs.executing import executing_from  # noqa: E402
 from inspector.jobs.gap import gap_from  # noqa: E402
 from inspector.jobs.process import BISECTS, COMPARES, EXECUTES, STUDIO  # noqa: E402
+from inspector.recipes.compile_job import EXECUTORCH, job_from  # noqa: E402
 from inspector.worker.channel import Channel  # noqa: E402
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from compiler.errors import CompileError
 from compiler.managers import EdgeProgramManager
-from inspector.bisecting.bound import Bound, parse_bound
-from inspector.bisecting.search import Ranges
-from inspector.bisecting.trials import Node, Trial
+from inspector.experiments.bisect.bound import Bound, parse_bound
+from inspector.experiments.bisect.search import Ranges
+from inspector.experiments.bisect.trials import Node, Trial
 from inspector.jobs.bisect import BisectJob
-from inspector.jobs.description import CompileJob
+from inspector.recipes.compile_job import CompileJob
 from inspector.worker import exporter
 from inspector.worker.bisect_search import Valued, searched, tried, without
 from inspector.worker.compile_job import Heard, source_of

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from inspector.bisecting.bound import Bound
-from inspector.bisecting.search import Ranges, Search
-from inspector.bisecting.trials import Node, Trial, numbers_of, trial_from
-from inspector.jobs.description import CompileJob
+from inspector.experiments.bisect.bound import Bound
+from inspector.experiments.bisect.search import Ranges, Search
+from inspector.experiments.bisect.trials import Node, Trial, numbers_of, trial_from
+from inspector.recipes.compile_job import CompileJob
 from inspector.worker.exporter import Say, sentence_of
 
 Valued = tuple[float | None, str]

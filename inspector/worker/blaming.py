@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from inspector import record_maps
+from inspector.graph.source import user_frame
+from inspector.join import record_maps
 from inspector.numerics.flat_graph import flat_graph
-from inspector.source import user_frame
 from runtime import ExecutionError
 from runtime.backends.xnnpack.errors import PartitionError
 from runtime.loading import read

@@ -11,9 +11,9 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as _untyped_pytree
 
-from inspector.jobs.description import CompileJob, SourceKind, parse_source
 from inspector.jobs.executing import MADE_INPUTS, BundleJob
 from inspector.jobs.output_file import MADE
+from inspector.recipes.compile_job import CompileJob, SourceKind, parse_source
 from inspector.worker.exporter import AnswerError, Say, exported, told
 from inspector.worker.inputs import chosen_method, described, made_inputs, read_cases
 from inspector.worker.recording import NotWrittenError

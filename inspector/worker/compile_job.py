@@ -18,10 +18,10 @@ from torch._export.verifier import SpecViolationError
 from compiler.errors import UnboundedShapeError, UnsupportedError
 from compiler.stages import StageEvent
 from inspector.api.serde_rewrite import RebuildError
-from inspector.jobs.description import PROGRAM, REPORT, CompileJob, SourceKind
+from inspector.files.stage_log import STAGES
 from inspector.jobs.guard import AUTO, FIX, OFF, GuardReport, repaired
-from inspector.jobs.recipe import recipe_of, sha256_of
-from inspector.stage_log import STAGES
+from inspector.recipes.compile_job import PROGRAM, REPORT, CompileJob, SourceKind
+from inspector.recipes.recipe import recipe_of, sha256_of
 from inspector.worker import exporter
 from inspector.worker.exported_file import UnreadableError, read_exported
 from inspector.worker.exporter import AnswerError, Exported, Say, told

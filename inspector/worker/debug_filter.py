@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from inspector.files.load import load_session
+from inspector.graph.model_graph import ModelNode
 from inspector.jobs.executing import RunJob
-from inspector.join_index import join_index
-from inspector.load import load_session
-from inspector.model_graph import ModelNode
+from inspector.join.index import join_index
 from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method
 

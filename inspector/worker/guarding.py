@@ -12,8 +12,8 @@ from compiler.managers import EdgeProgramManager
 from compiler.partition.rules import names_behind
 from compiler.partition.verdicts import calls_in
 from compiler.program_manager import ExecutorchProgramManager
-from inspector.jobs.description import PROGRAM
 from inspector.jobs.guard import LOADS, REFUSED, UNCHECKED, Guarded, GuardReport
+from inspector.recipes.compile_job import PROGRAM
 from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.native.available import availability
 from runtime.backends.xnnpack.reading import Names, read_plan

@@ -29,9 +29,9 @@ from compiler.partitioners import (
 from compiler.passes.table import named_pass
 from compiler.precision import TYPES, Precisions
 from compiler.stages import Observer
-from inspector.jobs.description import CompileJob, Precision, Rules
-from inspector.jobs.edits import means
-from inspector.jobs.emission import check_passes, config_of, edge_config_of, in_file
+from inspector.recipes.compile_job import CompileJob, Precision, Rules
+from inspector.recipes.edits import means
+from inspector.recipes.emission import check_passes, config_of, edge_config_of, in_file
 from inspector.worker.exporter import AnswerError
 from schema.etrecord.verdicts import Outcome, Verdict
 from schema.scalar_type import BY_NAME

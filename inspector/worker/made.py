@@ -12,10 +12,10 @@ import torch
 
 from compiler.files import write_whole
 from compiler.managers import EdgeProgramManager, ExecutorchProgramManager
-from inspector.jobs.description import BUILT_IN, PROGRAM, RECORD, CompileJob
 from inspector.jobs.guard import GuardReport
-from inspector.jobs.recipe import RECIPE, Recipe
-from inspector.memory import plan_memory
+from inspector.memory.plan import plan_memory
+from inspector.recipes.compile_job import BUILT_IN, PROGRAM, RECORD, CompileJob
+from inspector.recipes.recipe import RECIPE, Recipe
 from inspector.worker.lowering import verdict_counts
 from schema.program import decode
 from schema.version import __version__

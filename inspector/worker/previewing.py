@@ -22,9 +22,9 @@ from compiler.partition.tags import data_of
 from compiler.partition.verdicts import calls_in
 from compiler.preview import Previewed, previewed
 from compiler.stages import Observer
-from inspector.boundaries import Boundary, Crossing, is_quantising
-from inspector.jobs.description import CompileJob
+from inspector.graph.boundaries import Boundary, Crossing, is_quantising
 from inspector.jobs.preview import MethodPreview, NodePreview, PartitionPreview, Preview
+from inspector.recipes.compile_job import CompileJob
 from inspector.worker.exporter import Exported
 from inspector.worker.lowering import edge_config, partitioners_of, passes_of, sentences_of_rules
 from inspector.worker.warm import Warm

@@ -15,17 +15,17 @@ from torch.utils import _pytree as _untyped_pytree
 from compiler.files import write_whole
 from compiler.managers import EdgeProgramManager
 from compiler.program_manager import ExecutorchProgramManager
-from inspector.bisecting.bound import Bound
-from inspector.gates.evidence import Evidence, Found, MissingError, static_value
-from inspector.gates.gap_values import gap_value
-from inspector.gates.requirement import GAP, Kind
+from inspector.experiments.bisect.bound import Bound
+from inspector.experiments.gates.evidence import Evidence, Found, MissingError, static_value
+from inspector.experiments.gates.gap_values import gap_value
+from inspector.experiments.gates.requirement import GAP, Kind
+from inspector.files.load import load_session
+from inspector.files.session import Session
 from inspector.jobs.bisect import BisectJob
-from inspector.jobs.description import PROGRAM, RECORD
 from inspector.jobs.executing import BUFFER, TRACE, RunJob
-from inspector.load import load_session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.metrics import Distance, Metrics, Tolerance
-from inspector.session import Session
+from inspector.recipes.compile_job import PROGRAM, RECORD
 from inspector.worker.exporter import Exported
 from inspector.worker.guarding import guard_file
 from inspector.worker.inputs import chosen_method, flat_values, made_inputs, read_values

@@ -20,7 +20,7 @@ from compiler.quantise import (
     quantise,
 )
 from compiler.quiet import import_quietly
-from inspector.jobs.description import Quantising
+from inspector.recipes.compile_job import Quantising
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 
 

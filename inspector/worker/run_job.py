@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from inspector.jobs.description import BUILT_IN
 from inspector.jobs.executing import MADE_INPUTS, REPORT, RunJob
+from inspector.recipes.compile_job import BUILT_IN
 from inspector.worker.blaming import told_lines
 from inspector.worker.contention import Others, busy_cores, oversubscribed, usable_cores
 from inspector.worker.debug_filter import chosen_instructions

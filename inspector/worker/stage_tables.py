@@ -13,7 +13,7 @@ from compiler.managers import EdgeProgramManager
 from compiler.partition.reasons import operator_of
 from compiler.partition.rules import ancestors
 from compiler.stages import StageEvent
-from inspector.stage_log import (
+from inspector.files.stage_log import (
     CALL_DELEGATE,
     EDGE,
     MOST_NODES,

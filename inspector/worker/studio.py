@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inspector.jobs.description import CompileJob, job_from
 from inspector.jobs.preview import preview_content
-from inspector.jobs.suggestions import suggestion_content, suggestions_of
+from inspector.recipes.compile_job import CompileJob, job_from
+from inspector.recipes.suggestions import suggestion_content, suggestions_of
 from inspector.worker import compile_job, exporter, lowering
 from inspector.worker.channel import Channel
 from inspector.worker.compile_job import Heard

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from inspector.jobs.bisect import bisect_from
-from inspector.jobs.description import job_from
 from inspector.jobs.executing import RunJob, executing_from
+from inspector.recipes.compile_job import job_from
 from inspector.toolchain.child import Say, ToldError, ToolchainError
 from inspector.worker import executing
 from inspector.worker.toolchain_compile import compile_with_executorch

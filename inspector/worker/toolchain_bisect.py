@@ -17,15 +17,15 @@ from typing import Any
 import torch
 
 from compiler.errors import CompileError
-from inspector.bisecting.bound import Bound, parse_bound
-from inspector.bisecting.search import Ranges
-from inspector.bisecting.trials import Node, Trial
-from inspector.gates.evidence import Evidence, MissingError, static_value
-from inspector.gates.requirement import GAP, Kind
+from inspector.experiments.bisect.bound import Bound, parse_bound
+from inspector.experiments.bisect.search import Ranges
+from inspector.experiments.bisect.trials import Node, Trial
+from inspector.experiments.gates.evidence import Evidence, MissingError, static_value
+from inspector.experiments.gates.requirement import GAP, Kind
+from inspector.files.load import load_session
 from inspector.jobs.bisect import BisectJob
-from inspector.jobs.description import EXECUTORCH, PROGRAM, RECORD, CompileJob
 from inspector.jobs.executing import BUFFER, OUTPUTS, TRACE, RunJob
-from inspector.load import load_session
+from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, CompileJob
 from inspector.toolchain.child import Interpreter, Say, ToldError, ToolchainError, nobody
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.bisect_search import Valued, searched, tried, without

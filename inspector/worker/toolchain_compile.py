@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from compiler.partitioners import PartitionerNameError, parse_partitioner
-from inspector.jobs.description import EXECUTORCH, PROGRAM, RECORD, REPORT, CompileJob, Source
-from inspector.jobs.emission import WordError, config_of
-from inspector.jobs.recipe import RECIPE, Recipe, recipe_of
+from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, REPORT, CompileJob, Source
+from inspector.recipes.emission import WordError, config_of
+from inspector.recipes.recipe import RECIPE, Recipe, recipe_of
 from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.made import planned_memory

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from inspector.jobs.description import EXECUTORCH
 from inspector.jobs.executing import BUFFER, INPUTS, MADE_INPUTS, OUTPUTS, REPORT, TRACE, RunJob
+from inspector.recipes.compile_job import EXECUTORCH
 from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.contention import oversubscribed, usable_cores

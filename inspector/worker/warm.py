@@ -14,8 +14,8 @@ import torch
 from compiler.edge.store import EdgeStore
 from compiler.managers import EdgeProgramManager
 from compiler.stages import Observer
-from inspector.jobs.description import CompileJob, Quantising, SourceKind
-from inspector.jobs.emission import file_of, in_file
+from inspector.recipes.compile_job import CompileJob, Quantising, SourceKind
+from inspector.recipes.emission import file_of, in_file
 from inspector.worker.exporter import Exported, Say, is_users
 from inspector.worker.lowering import lowered
 from inspector.worker.quantising import quantised

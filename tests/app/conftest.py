@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from devtools_app.opening import Load
-from devtools_app.settings import SettingsFile
-from devtools_app.theme import Mode, Theme
+from devtools_app.sessions.opening import Load
+from devtools_app.shell.theme import Mode, Theme
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.settings import SettingsFile
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import ViewSpec
-from devtools_app.window import MainWindow
-from inspector.load import load_session
+from inspector.files.load import load_session
 
 
 @pytest.fixture(autouse=True)
 def no_garbage_collected_inside_events() -> Iterator[None]:
-    """Collect between tests only, as the window does between events (devtools_app/garbage.py)."""
+    """Collect between tests only, as devtools_app/shell/cyclic_gc.py does between events."""
     gc.disable()
     yield
     gc.collect(1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from inspector.load import load_session
-from inspector.session import LoadedFile, Session
+from inspector.files.load import load_session
+from inspector.files.session import LoadedFile, Session
 from schema.program import decode, encode
 from schema.program import model as m
 from schema.program.program import Program

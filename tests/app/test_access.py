@@ -8,13 +8,13 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
-from devtools_app.latest import Latest
-from devtools_app.start_page import SAMPLE
-from devtools_app.theme import Mode
-from devtools_app.view_host import ViewHost
+from devtools_app.jobs.latest import Latest
+from devtools_app.shell.start_page import SAMPLE
+from devtools_app.shell.theme import Mode
+from devtools_app.shell.view_host import ViewHost
+from devtools_app.shell.window import MainWindow
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
-from devtools_app.window import MainWindow
 from tests.app.conftest import interactive
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

@@ -10,16 +10,16 @@ from typing import Any, ClassVar
 import pytest
 from PySide6.QtWidgets import QPushButton
 
-from devtools_app.state import SelectionKind
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.state import SelectionKind
 from devtools_app.viewmodels.bisect import OTHER, WISHES, bound_text
 from devtools_app.views.bisect import BisectView
-from devtools_app.window import MainWindow
-from inspector.bisecting.bound import LOADS, parse_bound
-from inspector.bisecting.trials import Node, Trial
+from inspector.experiments.bisect.bound import LOADS, parse_bound
+from inspector.experiments.bisect.trials import Node, Trial
 from inspector.jobs import bisect as bisect_run
-from inspector.jobs.description import CompileJob, Source
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Stage, Tried, Trying
-from inspector.jobs.recipe import RECIPE, Recipe
+from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.recipe import RECIPE, Recipe
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 

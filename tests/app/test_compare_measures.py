@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.measuring import Measurer, session_keys
-from devtools_app.transitions import add_session, close_session
-from devtools_app.variant_steps import compared_sessions
+from devtools_app.jobs.measuring import Measurer, session_keys
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.transitions import add_session, close_session
+from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.views.compare import ComparePane
-from devtools_app.window import MainWindow
+from inspector.files.load import load_session
 from inspector.jobs.executing import MeasureJob
 from inspector.jobs.measure import Measurement
-from inspector.load import load_session
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 

@@ -10,15 +10,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QScrollArea
 
-from devtools_app.compile_dialog import CompileDialog
-from devtools_app.compile_form import CompileForm, form_from
-from devtools_app.requests import OpenSource
-from devtools_app.settings import Settings, settings_content, settings_from
+from devtools_app.actions.requests import OpenSource
+from devtools_app.dialogs.compile_dialog import CompileDialog
+from devtools_app.dialogs.compile_form import CompileForm, form_from
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.viewmodels.stage_table import stage_table
 from devtools_app.views.compile import CompileView
-from devtools_app.window import MainWindow
-from inspector.jobs.description import Quantising
 from inspector.jobs.messages import Ended, Outcome, Ready, Stage
+from inspector.recipes.compile_job import Quantising
 from tests.app.conftest import interactive
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar
 
-from devtools_app.window import MainWindow
+from devtools_app.shell.window import MainWindow
 from tests.app.window_views import SAMPLE_FILES, open_sample
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.gui, pytest.mark.slow]
 # A process of its own: with the theme set before the window, as the program does.
 START = """
 import json, sys
-from devtools_app import shots
+from devtools_app.screenshots import window as shots
 shots.use_no_screen()
 from tests.app.test_docks import rows_of_panels
 with shots.open_window(sys.argv[1:]) as window:

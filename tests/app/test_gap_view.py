@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QImage
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.gap_rows import FLOOR, gap_table, growth, summary, tensor_look
 from devtools_app.views.compare import ComparePane, _nothing
 from devtools_app.views.gap import GapPane, needs
-from devtools_app.window import MainWindow
+from inspector.files.load import load_session
 from inspector.jobs import run as jobs
 from inspector.jobs.gap import gap_from
 from inspector.jobs.messages import Message, Outcome, message_from
 from inspector.jobs.process import COMPARES
-from inspector.load import load_session
 from inspector.numerics.metrics import Tolerance, measure
 from inspector.numerics.report import Row, RunGap
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QObject
 
-from devtools_app.garbage import GarbageCollector
+from devtools_app.shell.cyclic_gc import GarbageCollector
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _RESTYLED = """
 import sys
 from PySide6.QtWidgets import QApplication, QLabel
-from devtools_app.garbage import GarbageCollector
-from devtools_app.theme import Mode, Theme
+from devtools_app.shell.cyclic_gc import GarbageCollector
+from devtools_app.shell.theme import Mode, Theme
 
 class Busy(QLabel):
     def changeEvent(self, event):

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from devtools_app.requests import ShowView
-from devtools_app.state import Gaps, OpenSession, Selection, SelectionKind, State, Units
+from devtools_app.actions.requests import ShowView
+from devtools_app.state.state import Gaps, OpenSession, Selection, SelectionKind, State, Units
 from devtools_app.viewmodels.boundaries import boundaries, inserted_nodes
 from devtools_app.viewmodels.facts import FactSheet
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP, gap_text, node_gaps
@@ -20,12 +20,12 @@ from devtools_app.viewmodels.node_facts import node_facts
 from devtools_app.viewmodels.partitions import delegate_sheet, partitions
 from devtools_app.viewmodels.scene import graph_scene, with_sublabels
 from devtools_app.viewmodels.scene_overlay import graph_overlay
-from inspector.join_index import join_index
-from inspector.model_graph import COMPILED, model_graph
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, model_graph
+from inspector.join.index import join_index
 from inspector.numerics.metrics import Tolerance, measure
 from inspector.numerics.report import INSIDE, INSTRUCTION, Row, RunGap
-from inspector.session import Session
-from inspector.weights import node_weights, spread
+from inspector.size.weights import node_weights, spread
 from tests.app.sessions import DATA, opened
 
 FLOATS = DATA / "corpus/v1.5.1/convnet_xnnpack"

@@ -9,8 +9,8 @@ import pytest
 from PySide6.QtCore import QThread
 from PySide6.QtWidgets import QApplication
 
-from devtools_app.computed import Computed
-from devtools_app.latest import Latest
+from devtools_app.jobs.computed import Computed
+from devtools_app.jobs.latest import Latest
 
 pytestmark = pytest.mark.gui
 

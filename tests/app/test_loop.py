@@ -16,22 +16,22 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 
-from devtools_app.agreed import agree
-from devtools_app.edit_menu import EditMenu
-from devtools_app.recipe_command import RecipeCommand
-from devtools_app.recompiling import Phase
-from devtools_app.run_form import RunForm
+from devtools_app.actions.edit_menu import EditMenu
+from devtools_app.actions.recipe_command import RecipeCommand
+from devtools_app.dialogs.run_form import RunForm
+from devtools_app.jobs.recompiling import Phase
+from devtools_app.jobs.trusted_code import agree
+from devtools_app.shell.window import MainWindow
 from devtools_app.views.compare import ComparePane
 from devtools_app.views.graph import GraphPane
 from devtools_app.views.node import NodePane
 from devtools_app.views.recipe import RecipeView
 from devtools_app.widgets.graph_canvas import GraphCanvas
-from devtools_app.window import MainWindow
 from inspector.jobs import run as jobs
-from inspector.jobs.description import CompileJob, Rules, Source, code_files
 from inspector.jobs.messages import Ended
-from inspector.jobs.recipe import RECIPE, Recipe, sha256_of
 from inspector.jobs.run import CompileRun
+from inspector.recipes.compile_job import CompileJob, Rules, Source, code_files
+from inspector.recipes.recipe import RECIPE, Recipe, sha256_of
 from tests.inspector.jobs_here import Here
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

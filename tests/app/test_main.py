@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from devtools_app import __main__ as entry
+from devtools_app.shell.warm_imports import Warming
 from devtools_app.views import VIEWS as VIEW_TABLE
-from devtools_app.warming import Warming
 from inspector.cli import VERBS
 
 pytestmark = pytest.mark.slow

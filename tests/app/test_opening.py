@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from devtools_app.opening import Opener, Target
-from devtools_app.state import State
-from devtools_app.transitions import add_session
-from devtools_app.watching import Watcher
-from inspector.load import Cancelled, load_session
-from inspector.session import LoadedFile, Session, SessionOptions
+from devtools_app.sessions.opening import Opener, Target
+from devtools_app.sessions.watching import Watcher
+from devtools_app.state.state import State
+from devtools_app.state.transitions import add_session
+from inspector.files.load import Cancelled, load_session
+from inspector.files.session import LoadedFile, Session, SessionOptions
 from schema.errors import FormatError
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

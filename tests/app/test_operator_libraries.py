@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
-from devtools_app.agreed import agree
-from devtools_app.compile_dialog import CompileDialog
-from devtools_app.compile_form import CompileForm, form_from
-from devtools_app.run_form import RunForm, run_form_from, runnable
+from devtools_app.dialogs.compile_dialog import CompileDialog
+from devtools_app.dialogs.compile_form import CompileForm, form_from
+from devtools_app.dialogs.run_form import RunForm, run_form_from, runnable
+from devtools_app.jobs.trusted_code import agree
+from devtools_app.shell.window import MainWindow
 from devtools_app.views.gap import GapPane
 from devtools_app.views.run import RunView
-from devtools_app.window import MainWindow
+from inspector.files.load import load_session
 from inspector.jobs.messages import Ended
-from inspector.load import load_session
 from tests.inspector.cli_runs import run
 from tests.inspector.test_cli_libraries import LIBRARY, SOURCE
 

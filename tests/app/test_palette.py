@@ -8,10 +8,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QListView, QWidget
 
-from devtools_app.palette_dialog import PaletteDialog
+from devtools_app.dialogs.palette_dialog import PaletteDialog
 from devtools_app.viewmodels.fuzzy import Choice, best, prepare
 from devtools_app.viewmodels.goto import goto_choices
-from inspector.load import load_session
+from inspector.files.load import load_session
 
 NAMES = ["aten.relu", "aten_relu_1", "prelu", "aten.conv", "encoder.relu", "linear"]
 CHOICES = [Choice(name, f"in {name}", payload=name) for name in NAMES]
@@ -63,7 +63,7 @@ def test_goto_choices_find_nodes_and_modules(data):
 
 
 def test_goto_choices_of_nothing_are_none():
-    from inspector.session import Session
+    from inspector.files.session import Session
 
     assert goto_choices(Session("empty", ()), "forward") == ()
 

@@ -7,8 +7,8 @@ import threading
 import pytest
 from PySide6.QtWidgets import QProgressBar, QPushButton, QStatusBar, QWidget
 
-from devtools_app.state import State
-from devtools_app.transitions import add_session
+from devtools_app.state.state import State
+from devtools_app.state.transitions import add_session
 from devtools_app.views import (
     findings,
     graph,

@@ -14,8 +14,8 @@ from devtools_app.viewmodels.partitions import (
 )
 from devtools_app.viewmodels.structure import structure
 from devtools_app.viewmodels.structure_node import StructureNode
-from inspector.load import load_session
-from inspector.model_graph import model_graph
+from inspector.files.load import load_session
+from inspector.graph.model_graph import model_graph
 from schema.errors import Severity
 from tests.schema.payload_programs import Family, families, write
 

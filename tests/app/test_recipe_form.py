@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devtools_app.variants import Draft, Variant
+from devtools_app.state.variants import Draft, Variant
 from devtools_app.viewmodels.recipe_form import (
     Field,
     FieldKind,
@@ -18,8 +18,8 @@ from devtools_app.viewmodels.recipe_form import (
     with_value,
 )
 from devtools_app.viewmodels.recipe_texts import commands, job_in, recipe_texts
-from inspector.jobs.description import CompileJob, Quantising, Rules, Source, code_files
-from inspector.jobs.recipe import Recipe, parse_recipe
+from inspector.recipes.compile_job import CompileJob, Quantising, Rules, Source, code_files
+from inspector.recipes.recipe import Recipe, parse_recipe
 
 JOB = CompileJob(Source("/models/net.py", "build"), partitioners=("xnnpack",))
 VALUES = {

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from devtools_app.shell.window import MainWindow
 from devtools_app.viewmodels.refusal_fixes import fixes_of
 from devtools_app.views.recipe import RecipeView
-from devtools_app.window import MainWindow
-from inspector.jobs.description import CompileJob, Rules, Source
-from inspector.load import load_session
-from inspector.session import Session
+from inspector.files.load import load_session
+from inspector.files.session import Session
+from inspector.recipes.compile_job import CompileJob, Rules, Source
 from schema import etrecord
 from schema.etrecord import encode, replace_member
 from schema.etrecord.guard import MEMBER, Refusal, encode_refusals

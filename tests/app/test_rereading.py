@@ -9,10 +9,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
-from devtools_app.start_page import SAMPLE
-from devtools_app.window import MainWindow
-from inspector import load
-from inspector.load import load_session
+from devtools_app.shell.start_page import SAMPLE
+from devtools_app.shell.window import MainWindow
+from inspector.files import load
+from inspector.files.load import load_session
 from tests.app.test_opening import Slow
 from tests.app.window_views import RECORDER_VIEWS, open_sample
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devtools_app.preferences import Preferences
-from devtools_app.settings import (
+from devtools_app.dialogs.preferences import Preferences
+from devtools_app.shell.theme import Mode
+from devtools_app.state.settings import (
     MAX_RECENTS,
     Settings,
     SettingsFile,
@@ -18,8 +19,7 @@ from devtools_app.settings import (
     settings_content,
     settings_from,
 )
-from devtools_app.state import Units
-from devtools_app.theme import Mode
+from devtools_app.state.state import Units
 
 FULL = Settings(
     theme=Mode.DARK,

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton
 
-from devtools_app.dock_room import shares
-from devtools_app.theme import Theme
+from devtools_app.shell.dock_room import shares
+from devtools_app.shell.theme import Theme
+from devtools_app.shell.window import MainWindow
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
 from devtools_app.viewmodels.overview import Slice
 from devtools_app.views.memory import _Drawing
@@ -19,7 +20,6 @@ from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.live_curve import LiveCurve
 from devtools_app.widgets.memory_canvas import MemoryCanvas
 from devtools_app.widgets.time_bar import TimeBar
-from devtools_app.window import MainWindow
 from tests.app.window_views import RECORDER_VIEWS, open_sample
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.stage_steps import (
     ALL,
     CHANGED,
@@ -21,10 +22,9 @@ from devtools_app.viewmodels.stage_steps import (
     steps_of,
 )
 from devtools_app.views.stages import StagesPane
-from devtools_app.window import MainWindow
-from inspector.load import load_session
-from inspector.model_graph import COMPILED, model_graph
-from inspector.stage_log import STAGES, Change, StageLog, StageNode, Step, changed
+from inspector.files.load import load_session
+from inspector.files.stage_log import STAGES, Change, StageLog, StageNode, Step, changed
+from inspector.graph.model_graph import COMPILED, model_graph
 
 DATA = Path(__file__).parents[1] / "data" / "corpus" / "v1.5.1" / "convnet_portable"
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devtools_app.state import NOTHING, Place, Selection, SelectionKind, State
-from devtools_app.store import Store
-from devtools_app.transitions import (
+from devtools_app.state.state import NOTHING, Place, Selection, SelectionKind, State
+from devtools_app.state.store import Store
+from devtools_app.state.transitions import (
     HISTORY_LIMIT,
     add_session,
     back,
@@ -25,7 +25,7 @@ from devtools_app.transitions import (
     show_session,
     with_options,
 )
-from inspector.session import Session, SessionOptions
+from inspector.files.session import Session, SessionOptions
 
 
 def session(name: str = "one") -> Session:

@@ -10,7 +10,8 @@ import pytest
 import torch
 from PySide6.QtWidgets import QPushButton
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.step_tables import (
     calls_of,
     node_table,
@@ -19,9 +20,8 @@ from devtools_app.viewmodels.step_tables import (
     value_table,
 )
 from devtools_app.views.step import StepView
-from devtools_app.window import MainWindow
+from inspector.graph.model_graph import COMPILED
 from inspector.jobs.messages import Ended
-from inspector.model_graph import COMPILED
 from tests.app.sessions import DATA, opened
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

@@ -15,7 +15,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
-from devtools_app.sweep_file import sweep_path
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.sweep_file import sweep_path
 from devtools_app.viewmodels.sweep import (
     axes_of,
     first_axes,
@@ -25,8 +26,7 @@ from devtools_app.viewmodels.sweep import (
     sweep_table,
 )
 from devtools_app.views.sweep import SweepPane
-from devtools_app.window import MainWindow
-from inspector.sweeps.results import METRICS, PointResult, Results, Status, results_text
+from inspector.experiments.sweeps.results import METRICS, PointResult, Results, Status, results_text
 
 pytestmark = pytest.mark.gui
 

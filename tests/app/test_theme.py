@@ -7,9 +7,9 @@ import pytest
 from PySide6.QtGui import QFontInfo, QPalette, QRawFont
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QLabel, QSpinBox, QWidget
 
-from devtools_app.icon_set import icon_names, icon_pixmap
-from devtools_app.state import OVERLAYS
-from devtools_app.theme import BASE_SIZE, LARGEST, SMALLEST, FontSize, Mode, Theme, load_fonts
+from devtools_app.shell.icon_set import icon_names, icon_pixmap
+from devtools_app.shell.theme import BASE_SIZE, LARGEST, SMALLEST, FontSize, Mode, Theme, load_fonts
+from devtools_app.state.state import OVERLAYS
 from devtools_app.viewmodels.colours import (
     CONTRAST_SHAPE,
     CONTRAST_TEXT,

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QComboBox, QLineEdit
 
-from devtools_app.compile_dialog import CompileDialog
-from devtools_app.compile_form import EXECUTORCH, CompileForm, form_from
-from devtools_app.run_form import RunForm, run_form_from, runnable
-from devtools_app.settings import Settings, settings_content, settings_from
+from devtools_app.dialogs.compile_dialog import CompileDialog
+from devtools_app.dialogs.compile_form import EXECUTORCH, CompileForm, form_from
+from devtools_app.dialogs.run_form import RunForm, run_form_from, runnable
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.viewmodels.run_tables import outputs_text
 from devtools_app.views.run import RunView
-from devtools_app.window import MainWindow
+from inspector.files.load import load_session
 from inspector.jobs.messages import Ended, Ready
-from inspector.load import load_session
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 

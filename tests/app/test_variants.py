@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devtools_app.left_variants import left_variants
-from devtools_app.state import OpenSession, State
-from devtools_app.variant_steps import (
+from devtools_app.state.leftover_variants import left_variants
+from devtools_app.state.state import OpenSession, State
+from devtools_app.state.variant_steps import (
     compared_sessions,
     edit_recipe,
     known_sessions,
@@ -21,7 +21,7 @@ from devtools_app.variant_steps import (
     undo,
     with_left,
 )
-from devtools_app.variants import (
+from devtools_app.state.variants import (
     MOST_STEPS,
     MOST_VARIANTS,
     Draft,
@@ -34,13 +34,13 @@ from devtools_app.variants import (
     with_variant,
     without,
 )
+from devtools_app.state.workspace import Workspace, load_workspace, save_workspace
 from devtools_app.viewmodels.colours import LIGHT
 from devtools_app.viewmodels.variant_list import variant_entries
-from devtools_app.workspace import Workspace, load_workspace, save_workspace
-from inspector.jobs.description import CompileJob, Rules, Source
-from inspector.jobs.recipe import Recipe
-from inspector.jobs.recipe_file import FoundRecipe
-from inspector.session import LoadedFile, Session
+from inspector.files.session import LoadedFile, Session
+from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.recipe import Recipe
+from inspector.recipes.recipe_file import FoundRecipe
 
 BASE = CompileJob(Source("/models/net.py", "build"), partitioners=("xnnpack",))
 

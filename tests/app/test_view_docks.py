@@ -10,13 +10,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QPushButton
 
-from devtools_app.requests import AddSourceRoot, OpenSource, Select, ShowView
-from devtools_app.state import NOTHING, Selection, SelectionKind
-from devtools_app.theme import Mode
+from devtools_app.actions.requests import AddSourceRoot, OpenSource, Select, ShowView
+from devtools_app.shell.theme import Mode
+from devtools_app.state.state import NOTHING, Selection, SelectionKind
 from devtools_app.views import findings, node, operators, overview, source
 from devtools_app.views.spec import CanExport, ViewSpec
 from devtools_app.widgets.link_row import LinkRow
-from inspector.session import Session
+from inspector.files.session import Session
 from tests.app.sessions import DATA, chain_session, opened
 from tests.app.view_bench import Bench
 
@@ -178,7 +178,7 @@ def test_operators_grouped_keep_every_row_and_select(qtbot, by: str) -> None:
 
 
 def test_operators_all_events_lists_what_the_profile_does(qtbot) -> None:
-    from inspector.profile import analyse_profile
+    from inspector.trace.profile import analyse_profile
 
     session = opened(CONVNET)
     bench, pane = _operators(qtbot, session)

@@ -13,8 +13,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QTableView
 
-from devtools_app.state import Units
-from devtools_app.theme import Theme
+from devtools_app.shell.theme import Theme
+from devtools_app.state.state import Units
 from devtools_app.viewmodels.all_events import all_events
 from devtools_app.viewmodels.block_names import block_labels
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
@@ -35,9 +35,9 @@ from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.hex_view import HexView
 from devtools_app.widgets.legend import Legend, line_places
 from devtools_app.widgets.table_view import TableView
-from inspector.blocks import trace_blocks
 from inspector.cli.main import main as cli
-from inspector.model_graph import COMPILED, Region
+from inspector.graph.model_graph import COMPILED, Region
+from inspector.trace.blocks import trace_blocks
 from tests.app.sessions import DATA, opened
 from tests.app.tables import operators
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.state import OpenSession, SelectionKind
+from devtools_app.state.state import OpenSession, SelectionKind
 from devtools_app.viewmodels.canvas_data import PLAIN
 from devtools_app.viewmodels.change_colours import (
     LEFT,
@@ -29,11 +29,11 @@ from devtools_app.viewmodels.compare import (
 )
 from devtools_app.viewmodels.compare_lists import LISTS, TIMES, detail_table, time_bars
 from devtools_app.viewmodels.scene import graph_scene
-from inspector.comparing.model import LESS, MORE, Comparison, Delta, Place
-from inspector.comparing.sessions import compare_sessions
-from inspector.comparing.statistics import ALIKE, FASTER, SLOWER, TimeVerdict
-from inspector.load import load_session
-from inspector.session import Session
+from inspector.compare.model import LESS, MORE, Comparison, Delta, Place
+from inspector.compare.sessions import compare_sessions
+from inspector.compare.statistics import ALIKE, FASTER, SLOWER, TimeVerdict
+from inspector.files.load import load_session
+from inspector.files.session import Session
 
 pytestmark = pytest.mark.slow
 CORPUS = Path(__file__).parents[1] / "data" / "corpus" / "v1.5.1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.memory_map import (
     culprits,
     memory_map,
@@ -13,8 +13,8 @@ from devtools_app.viewmodels.memory_map import (
     selected_values,
 )
 from devtools_app.viewmodels.size_map import find_duplicates, parts_table, size_map
-from inspector.join_index import join_index
-from inspector.size_files import session_sizes
+from inspector.join.index import join_index
+from inspector.size.files import session_sizes
 from tests.app.sessions import DATA, chain_session, folders, opened
 
 FILES = sorted(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devtools_app.state import Selection, SelectionKind, Units
+from devtools_app.state.state import Selection, SelectionKind, Units
 from devtools_app.viewmodels.all_events import all_events
 from devtools_app.viewmodels.facts import FactSheet
 from devtools_app.viewmodels.node_facts import node_facts
@@ -16,8 +16,8 @@ from devtools_app.viewmodels.operator_rows import operator_rows
 from devtools_app.viewmodels.operators import operators_table, sample_points
 from devtools_app.viewmodels.overview import overview
 from devtools_app.viewmodels.source_lines import source_files
-from inspector.profile import analyse_profile
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.trace.profile import analyse_profile
 from tests.app.sessions import DATA, chain_session, folders, opened
 
 pytestmark = pytest.mark.slow

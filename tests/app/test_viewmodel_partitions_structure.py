@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from devtools_app.state import Selection
+from devtools_app.state.state import Selection
 from devtools_app.viewmodels.partitions import (
     boundary_table,
     constants_table,

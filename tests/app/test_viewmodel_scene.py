@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from devtools_app.state import Selection, SelectionKind
+from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.filter import FilterError
 from devtools_app.viewmodels.layout.engine import lay_out
 from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED
@@ -21,8 +21,8 @@ from devtools_app.viewmodels.scene import (
 from devtools_app.viewmodels.scene_clusters import QUANTISED, quantises
 from devtools_app.viewmodels.scene_overlay import OVERLAYS, graph_overlay
 from devtools_app.viewmodels.scene_search import search_nodes, selected_nodes
-from inspector.join_index import join_index
-from inspector.model_graph import graph_names
+from inspector.graph.model_graph import graph_names
+from inspector.join.index import join_index
 from tests.app.sessions import chain_session, folders, opened
 
 XNNPACK = "corpus/v1.5.1/tinygpt_xnnpack"

@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from devtools_app import requests
+from devtools_app.actions import requests
 from devtools_app.app import Mishaps
-from devtools_app.start_page import SAMPLE
-from devtools_app.window import MainWindow
+from devtools_app.shell.start_page import SAMPLE
+from devtools_app.shell.window import MainWindow
 from schema.errors import FormatError
 from tests.app.window_views import RECORDER_VIEWS, SAMPLE_FILES, Recorder, node, open_sample, view
 
@@ -407,7 +407,7 @@ def test_window_open_source_says_when_it_cannot(opened, tmp_path, monkeypatch):
     assert "not installed" in strip_text(opened)
     started = []
     monkeypatch.setattr(
-        "devtools_app.commands.QProcess.startDetached",
+        "devtools_app.actions.commands.QProcess.startDetached",
         lambda program, words: started.append([program, *words]) or True,
     )
     opened.desk.put_settings(replace(settings, editor=f"'{sys.executable}' {{file}}:{{line}}"))

@@ -10,18 +10,18 @@ import pytest
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QApplication, QLabel, QStyleOptionViewItem
 
-from devtools_app.job_line import JobLine
-from devtools_app.recompiling import Phase, Recompiling, Round
-from devtools_app.run_form import RunForm, Runnable
-from devtools_app.status_line import StatusLine
-from devtools_app.theme import Mode, Theme
+from devtools_app.dialogs.run_form import RunForm, Runnable
+from devtools_app.jobs.recompiling import Phase, Recompiling, Round
+from devtools_app.shell.job_line import JobLine
+from devtools_app.shell.status_bar import StatusLine
+from devtools_app.shell.theme import Mode, Theme
 from devtools_app.viewmodels.table import Table, text_column
 from devtools_app.widgets.card_page import CardPage
 from devtools_app.widgets.dot_list import _JOINT
 from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
 from devtools_app.widgets.table_view import TableView
-from inspector.jobs.description import CompileJob, Source
-from inspector.load import session_name
+from inspector.files.load import session_name
+from inspector.recipes.compile_job import CompileJob, Source
 
 pytestmark = pytest.mark.gui
 

@@ -10,16 +10,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QLabel
 from shiboken6 import isValid
 
-from devtools_app import requests
-from devtools_app.actions import ACTIONS
-from devtools_app.key_sheet import sheet_sections
-from devtools_app.pictures import save_picture
-from devtools_app.settings import SettingsFile
-from devtools_app.start_page import SAMPLE
-from devtools_app.theme import Mode
+from devtools_app.actions.table import ACTIONS, requests
+from devtools_app.dialogs.key_sheet import sheet_sections
+from devtools_app.screenshots.image import save_picture
+from devtools_app.shell.start_page import SAMPLE
+from devtools_app.shell.theme import Mode
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.settings import SettingsFile
 from devtools_app.widgets.badge import key_width
 from devtools_app.widgets.card_page import CardPage
-from devtools_app.window import MainWindow
 from tests.app.window_views import RECORDER_VIEWS, node, open_sample
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
@@ -136,7 +135,7 @@ def test_window_odd_layout_leaves_the_usual_one(window, qtbot, layout):
 
 
 def test_window_preferences_reach_units_and_sessions(opened):
-    from devtools_app.state import Units
+    from devtools_app.state.state import Units
 
     settings = replace(opened.desk.settings, units=Units("ms", "KiB"), tick="us", font_size=16)
     opened.commands.take_preferences(settings)
@@ -279,7 +278,7 @@ def test_actions_have_unique_keys_and_all_are_on_the_sheet():
 
 
 def test_window_palette_lists_every_command(opened, qtbot, monkeypatch):
-    from devtools_app.palette_dialog import PaletteDialog
+    from devtools_app.dialogs.palette_dialog import PaletteDialog
 
     offered = []
     monkeypatch.setattr(PaletteDialog, "popup", lambda self: offered.append(self._choices))
@@ -294,7 +293,7 @@ def test_window_palette_lists_every_command(opened, qtbot, monkeypatch):
 
 
 def test_window_goto_offers_nodes_and_goes_there(opened, qtbot, monkeypatch):
-    from devtools_app.palette_dialog import PaletteDialog
+    from devtools_app.dialogs.palette_dialog import PaletteDialog
 
     offered = []
     monkeypatch.setattr(PaletteDialog, "popup", lambda self: None)

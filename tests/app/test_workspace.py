@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devtools_app.json_file import DamagedFileError
-from devtools_app.state import Bookmark, Place, Selection, SelectionKind, State
-from devtools_app.transitions import add_session
-from devtools_app.workspace import (
+from devtools_app.state.json_file import DamagedFileError
+from devtools_app.state.state import Bookmark, Place, Selection, SelectionKind, State
+from devtools_app.state.transitions import add_session
+from devtools_app.state.workspace import (
     Workspace,
     is_workspace,
     load_workspace,
     save_workspace,
     workspace_of,
 )
-from inspector.session import Session
+from inspector.files.session import Session
 from tests.app.test_settings import JSON
 
 CHOSEN = Selection(SelectionKind.EVENT, "forward", "g", "conv", 3, 17, 0, 2, "a/b")

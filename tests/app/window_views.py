@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
-from devtools_app.start_page import SAMPLE
-from devtools_app.state import Selection, SelectionKind, State
+from devtools_app.shell.start_page import SAMPLE
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.state import Selection, SelectionKind, State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
-from devtools_app.window import MainWindow
-from inspector.session import Session
+from inspector.files.session import Session
 
 SAMPLE_FILES = tuple(str(path) for path in sorted(SAMPLE.iterdir()) if path.is_file())
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from devtools_app.actions import ACTIONS
+from devtools_app.actions.table import ACTIONS
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
 from inspector.cli import VERBS

@@ -64,11 +64,11 @@ def test_import_every_module_loads_only_what_its_package_may(
 
 def _behind_the_worker(package: str) -> tuple[str, ...]:
     # devtools_app.__main__ would start the window; it is started in its own test.
-    # inspector.exporting is compiler and runtime in one place, for scripts; nothing imports it.
+    # compat.export_session is compiler and runtime in one place, for scripts; nothing imports it.
     # inspector.toolchain.stock is what another interpreter runs.
     # Stages, taps and serde are documented names for live programs.
-    live = ("compat.stages", "compat.taps", "compat.serde")
-    names = ("__main__", "worker.", "exporting", "toolchain.stock.", *live)
+    live = ("compat.export_session", "compat.stages", "compat.taps", "compat.serde")
+    names = ("__main__", "worker.", "toolchain.stock.", *live)
     return tuple(f"{package}.{name}" for name in names)
 
 

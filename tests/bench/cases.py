@@ -56,8 +56,8 @@ def import_time(_folder: Path) -> Iterable[Result]:
 _MILLION = """
 import json, sys, time
 from tests.bench.child import peak_mib
-from inspector.load import load_session
-from inspector.profile import analyse_profile
+from inspector.files.load import load_session
+from inspector.trace.profile import analyse_profile
 before = peak_mib()
 start = time.perf_counter()
 session = load_session([sys.argv[1]])
@@ -84,8 +84,8 @@ def million_events(folder: Path) -> Iterable[Result]:
 _SPARSE = """
 import json, sys, time
 from tests.bench.child import peak_mib
-from inspector.load import load_session
-from inspector.size import program_size
+from inspector.files.load import load_session
+from inspector.size.owners import program_size
 start = time.perf_counter()
 session = load_session([sys.argv[1]])
 opened = time.perf_counter() - start

@@ -10,7 +10,7 @@ from tests.bench.result import Result
 
 _DIFF = """
 import json, random, sys, time
-from inspector.comparing.alignment import align_graphs
+from inspector.compare.alignment import align_graphs
 from tests.inspector.graph_samples import changed_graph, large_graph
 
 count, kind = int(sys.argv[1]), sys.argv[2]

@@ -31,7 +31,7 @@ _WINDOW = (
 import tempfile
 from pathlib import Path
 from devtools_app.app import make_application, make_window
-from devtools_app.settings import SettingsFile
+from devtools_app.state.settings import SettingsFile
 app = eye.app = make_application()
 with tempfile.TemporaryDirectory() as folder:
     window = make_window(app, SettingsFile(Path(folder) / "settings.json"))
@@ -71,7 +71,7 @@ def _first_paint(code: str) -> float:
 _GRAPH = """
 import json, sys, time
 from PySide6.QtWidgets import QApplication
-from devtools_app.theme import Mode, Theme
+from devtools_app.shell.theme import Mode, Theme
 from devtools_app.viewmodels.layout.cluster_tree import expand_all
 from devtools_app.viewmodels.layout.engine import LayoutCache, lay_out
 from devtools_app.viewmodels.scene import opening_set
@@ -124,10 +124,10 @@ def large_graph(_folder: Path) -> Iterable[Result]:
 _TABLE = """
 import json, time
 from PySide6.QtWidgets import QApplication
-from devtools_app.theme import Mode, Theme
+from devtools_app.shell.theme import Mode, Theme
 from devtools_app.viewmodels.operators import operators_table
 from devtools_app.viewmodels.row_order import RowOrder
-from devtools_app.state import Units
+from devtools_app.state.state import Units
 from devtools_app.widgets.table_view import TableView
 from tests.app.sessions import chain_session
 app = QApplication([])

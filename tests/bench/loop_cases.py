@@ -8,15 +8,15 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from inspector.comparing.content import comparison_content
-from inspector.comparing.sessions import compare_sessions
-from inspector.jobs.description import PROGRAM, RECORD, CompileJob, Source
+from inspector.compare.content import comparison_content
+from inspector.compare.sessions import compare_sessions
+from inspector.files.load import load_session
+from inspector.files.session import Session
 from inspector.jobs.executing import RunJob
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import ExecutingRun
 from inspector.jobs.studio import Studio
-from inspector.load import load_session
-from inspector.session import Session
+from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob, Source
 from tests.bench.child import DATA, INSPECTOR, ask, ask_module
 from tests.bench.files import model_sessions
 from tests.bench.result import Result

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from inspector.comparing.statistics import ALIKE, SLOWER, judge
+from inspector.compare.statistics import ALIKE, SLOWER, judge
 from inspector.jobs.executing import RunJob
 from inspector.jobs.measure import MeasureJob, MeasureRun
 from tests.bench.child import ask

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from inspector.jobs.description import CompileJob, Source
-from inspector.jobs.edits import Target, TargetKind, edit_named
 from inspector.jobs.studio import Studio
+from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.edits import Target, TargetKind, edit_named
 from tests.bench.child import ROOT
 from tests.bench.result import Result
 

@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from inspector.jobs.recipe import parse_recipe, sha256_of
-from inspector.sweeps.engine import LocalRunner, Plan, Sweep, run_to_end
-from inspector.sweeps.grid import parse_grid, points_of
-from inspector.sweeps.results import Status
-from inspector.sweeps.task import Settings
+from inspector.experiments.sweeps.engine import LocalRunner, Plan, Sweep, run_to_end
+from inspector.experiments.sweeps.grid import parse_grid, points_of
+from inspector.experiments.sweeps.results import Status
+from inspector.experiments.sweeps.task import Settings
+from inspector.recipes.recipe import parse_recipe, sha256_of
 from tests.bench.result import Result
 
 _SOURCE = """

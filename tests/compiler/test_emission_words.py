@@ -12,8 +12,8 @@ from compiler import to_edge_transform_and_lower
 from compiler.config import ExecutorchBackendConfig
 from compiler.memory.options import MemoryPlanningPass
 from compiler.passes.table import STANDARD_PASSES, standard_pass
-from inspector.jobs.description import CompileJob, Source
-from inspector.jobs.emission import CONFIG, PASSES, PLANNING, config_of
+from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.emission import CONFIG, PASSES, PLANNING, config_of
 from inspector.worker.lowering import backend_config, check_words
 from runtime import Runtime
 

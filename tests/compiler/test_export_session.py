@@ -244,7 +244,7 @@ def test_quantizer_of_a_recipe_calibrates_with_all_inputs_and_fuses() -> None:
 
 
 def test_session_above_the_runtime_runs_what_it_made() -> None:
-    exporting = importlib.import_module("inspector.exporting")
+    exporting = importlib.import_module("inspector.compat.export_session")
     config = ExecutorchBackendConfig(external_constants=True)
     recipe = ExportRecipe(strict=False, executorch_backend_config=config)
     module = nn.Linear(3, 2).eval()

@@ -12,10 +12,10 @@ import torch
 from compiler.backends.xnnpack.facts import shape_of
 from compiler.backends.xnnpack.layout import in_memory
 from compiler.backends.xnnpack.lowering import Lowering
-from inspector.findings import Tone, findings
-from inspector.jobs.description import CompileJob, Rules, Source
+from inspector.files.load import load_session
+from inspector.findings.session import Tone, findings
 from inspector.jobs.guard import AUTO, FIX, ON, GuardReport, guard_from, guard_lines
-from inspector.load import load_session
+from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.worker import exporter, guarding
 from inspector.worker.compile_job import compile_into
 from runtime import ExecutionError, Runtime

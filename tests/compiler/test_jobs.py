@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from inspector.jobs.description import (
+from inspector.files.load import load_session
+from inspector.jobs.messages import Counted, Ended, Log, Message, Outcome, Ready, Stage, Warned
+from inspector.jobs.run import CompileRun
+from inspector.memory.plan import analyse_memory
+from inspector.recipes.compile_job import (
     CompileJob,
     Quantising,
     Rules,
@@ -21,10 +25,6 @@ from inspector.jobs.description import (
     job_content,
     job_from,
 )
-from inspector.jobs.messages import Counted, Ended, Log, Message, Outcome, Ready, Stage, Warned
-from inspector.jobs.run import CompileRun
-from inspector.load import load_session
-from inspector.memory import analyse_memory
 
 pytestmark = pytest.mark.slow
 
@@ -369,7 +369,7 @@ def test_worker_whose_parent_is_gone_ends_and_cleans_up(awaited: str, tmp_path: 
     code = f"""
 import os, signal, sys, time
 from pathlib import Path
-from inspector.jobs.description import *
+from inspector.recipes.compile_job import *
 from inspector.jobs.messages import Log
 from inspector.jobs.run import CompileRun
 run = CompileRun(CompileJob(Source({str(SOURCES)!r}, "never")), Path({str(tmp_path / "out")!r}))

@@ -16,8 +16,8 @@ from compiler import (
     to_edge_transform_and_lower,
 )
 from compiler.backends.xnnpack import XnnpackPartitioner
-from inspector.memory import Arena, PlannedValue, analyse_memory
-from inspector.operands import plan_operands
+from inspector.join.operands import plan_operands
+from inspector.memory.plan import Arena, PlannedValue, analyse_memory
 from schema.program import Program, decode
 from tests.compiler import control_flow
 from tests.compiler.compare import exported, module_of

@@ -13,7 +13,7 @@ from torch.utils import _pytree
 import inspector
 from compiler import EdgeProgramManager, ExecutorchProgramManager, to_edge
 from compiler.record.examples import plain_containers
-from inspector.check_pairs import program_and_record
+from inspector.check.pairs import program_and_record
 from schema import etrecord
 from schema.program import decode
 from tests.compiler.compare import exported, module_of

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from inspector.jobs.description import CompileJob, Precision, Rules, Source
+from inspector.files.load import load_session
+from inspector.files.stage_files import session_stages
+from inspector.files.stage_log import STAGES, StageLog, read_stages
 from inspector.jobs.guard import FIX, OFF
-from inspector.load import load_session
-from inspector.stage_files import session_stages
-from inspector.stage_log import STAGES, StageLog, read_stages
+from inspector.recipes.compile_job import CompileJob, Precision, Rules, Source
 from inspector.worker import exporter, stage_tables
 from inspector.worker.compile_job import compile_into
 from inspector.worker.warm import Warm

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from inspector.boundaries import Boundary, program_boundaries
-from inspector.jobs.description import CompileJob, Precision, Quantising, Rules, Source
-from inspector.jobs.edits import EDITS, Target, TargetKind, edit_named
-from inspector.jobs.emission import PASSES
+from inspector.graph.boundaries import Boundary, program_boundaries
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import CompileRun
 from inspector.jobs.studio import Studio
+from inspector.recipes.compile_job import CompileJob, Precision, Quantising, Rules, Source
+from inspector.recipes.edits import EDITS, Target, TargetKind, edit_named
+from inspector.recipes.emission import PASSES
 from inspector.worker.compile_job import compile_into
 from schema import etrecord
 from schema.etrecord.verdicts import Verdict

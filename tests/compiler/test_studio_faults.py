@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from inspector.jobs.description import CompileJob, Rules, Source
 from inspector.jobs.messages import Ended, Log, Stage
 from inspector.jobs.studio import Studio, StudioError
+from inspector.recipes.compile_job import CompileJob, Rules, Source
 from schema.etrecord.verdicts import Outcome
 
 pytestmark = pytest.mark.slow

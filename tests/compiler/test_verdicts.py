@@ -26,8 +26,8 @@ from compiler import (
 )
 from compiler.backends.xnnpack.partitioner import XnnpackPartitioner
 from inspector.cli.main import main
-from inspector.delegation import analyse_delegation
-from inspector.load import load_session
+from inspector.files.load import load_session
+from inspector.graph.delegation import analyse_delegation
 from schema import etrecord
 from schema.errors import FormatError
 from schema.etrecord.verdicts import (

@@ -16,8 +16,8 @@ import compiler
 from compiler import EdgeProgramManager, to_edge
 from compiler.backends.xnnpack.partitioner import XnnpackPartitioner
 from compiler.passes.standard.duplicates import CSEPass
-from inspector.delegation import analyse_delegation
-from inspector.load import load_session
+from inspector.files.load import load_session
+from inspector.graph.delegation import analyse_delegation
 from runtime import Runtime
 from schema import program as pte
 from schema.program import model as m

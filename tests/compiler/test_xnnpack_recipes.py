@@ -16,7 +16,7 @@ from compiler.session import (
     XNNPackRecipeType,
     recipe_registry,
 )
-from inspector.exporting import export
+from inspector.compat.export_session import export
 from tests.compiler.stock import Stock
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from inspector.blocks import trace_blocks
-from inspector.check import check_session
-from inspector.delegation import analyse_delegation
-from inspector.links import link_block
-from inspector.memory import analyse_memory
-from inspector.model_graph import graph_names, model_graph
-from inspector.profile import analyse_profile
-from inspector.session import LoadedFile, Session
-from inspector.size import program_size
+from inspector.check.session import check_session
+from inspector.files.session import LoadedFile, Session
+from inspector.graph.delegation import analyse_delegation
+from inspector.graph.model_graph import graph_names, model_graph
+from inspector.join.links import link_block
+from inspector.memory.plan import analyse_memory
+from inspector.size.owners import program_size
+from inspector.trace.blocks import trace_blocks
+from inspector.trace.profile import analyse_profile
 from schema import formats, identity_cache
 from schema.debug_buffer import tensor_extents
 from schema.errors import FormatError

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.state import Selection, SelectionKind, Units
+from devtools_app.state.state import Selection, SelectionKind, Units
 from devtools_app.viewmodels.all_events import all_events
 from devtools_app.viewmodels.file_list import all_issues, file_table
 from devtools_app.viewmodels.goto import goto_choices
@@ -30,9 +30,9 @@ from devtools_app.viewmodels.structure import structure
 from devtools_app.viewmodels.structure_node import StructureNode
 from devtools_app.viewmodels.timeline import aligned_runs, timeline_runs
 from devtools_app.viewmodels.timeline_flame import flame_timeline
-from inspector.load import load_session
-from inspector.model_graph import graph_names
-from inspector.session import Session
+from inspector.files.load import load_session
+from inspector.files.session import Session
+from inspector.graph.model_graph import graph_names
 from schema import identity_cache
 from schema.errors import FormatError
 from tests.fuzz.memory import Peak, bound_mib

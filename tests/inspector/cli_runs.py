@@ -15,8 +15,8 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from inspector.cli import main, options
-from inspector.load import load_session
-from inspector.session import Session, SessionOptions
+from inspector.files.load import load_session
+from inspector.files.session import Session, SessionOptions
 from tests.inspector.sessions import DATA, folders
 
 SCHEMAS = DATA.parents[1] / "docs" / "json-schema"

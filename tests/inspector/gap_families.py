@@ -24,11 +24,11 @@ from torch import nn
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from compiler.quantise import quantise
-from inspector.load import load_session
+from inspector.files.load import load_session
+from inspector.files.payloads import delegate_payload
+from inspector.join.operands import plan_operands
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import RunGap
-from inspector.operands import plan_operands
-from inspector.payloads import delegate_payload
 from runtime import Runtime
 from runtime.backends.xnnpack.host import HostEngine
 from runtime.running import Runner

@@ -11,8 +11,8 @@ from typing import Any
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from compiler.emit import method as emission
-from inspector.load import load_session
-from inspector.session import Session
+from inspector.files.load import load_session
+from inspector.files.session import Session
 from runtime import Runtime
 from tests.compiler.compare import calls_of, exported, flat, module_of
 from tests.compiler.programs import Sample

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from inspector.model_graph import ModelEdge, ModelGraph, ModelNode, Weight
+from inspector.graph.model_graph import ModelEdge, ModelGraph, ModelNode, Weight
 from schema.graph import (
     Argument,
     GraphNode,

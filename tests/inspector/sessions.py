@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from inspector.load import load_session
-from inspector.session import Session
+from inspector.files.load import load_session
+from inspector.files.session import Session
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 

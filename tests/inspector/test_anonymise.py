@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from inspector.anonymise import anonymise
-from inspector.anonymise_names import Names, is_path_like, without_paths
-from inspector.check import check_session
-from inspector.delegation import analyse_delegation
-from inspector.load import load_session
-from inspector.memory import analyse_memory
-from inspector.profile import analyse_profile
-from inspector.session import Session
-from inspector.size_files import session_sizes
-from inspector.tensors import stored_tensors
+from inspector.check.session import check_session
+from inspector.export.anonymise import anonymise
+from inspector.export.anonymise_names import Names, is_path_like, without_paths
+from inspector.files.load import load_session
+from inspector.files.session import Session
+from inspector.graph.delegation import analyse_delegation
+from inspector.memory.plan import analyse_memory
+from inspector.numerics.tensors import stored_tensors
+from inspector.size.files import session_sizes
+from inspector.trace.profile import analyse_profile
 from schema.bundled import BundledProgram
 from schema.etrecord import ETRecord, tensors
 from schema.program import model as m

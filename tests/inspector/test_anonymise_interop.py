@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inspector.anonymise import anonymise
+from inspector.export.anonymise import anonymise
 from tests.inspector.sessions import DATA, session
 from tests.oracle.client import Oracle
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from inspector.anonymise import anonymise
-from inspector.payloads import delegate_payload
-from inspector.session import Session
-from inspector.tensors import stored_tensors
+from inspector.export.anonymise import anonymise
+from inspector.files.payloads import delegate_payload
+from inspector.files.session import Session
+from inspector.numerics.tensors import stored_tensors
 from schema.errors import FormatError
 from schema.etrecord import ETRecord, tensors
 from tests.inspector.cli_runs import LONE, SESSIONS

@@ -21,8 +21,8 @@ from inspector import (
     print_delegated_graph,
     print_delegation_info,
 )
-from inspector.load import load_session
-from inspector.memory import analyse_memory
+from inspector.files.load import load_session
+from inspector.memory.plan import analyse_memory
 from schema.graph import Graph
 from tests.inspector.sessions import DATA, folders, label, session
 from tests.oracle.client import Oracle

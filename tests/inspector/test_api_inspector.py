@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from inspector import Event, EventBlock, Inspector, MissingTensor, PerfData, TimeScale
-from inspector.load import load_session
+from inspector.files.load import load_session
 from schema import etdump
 from schema.bundled import decode as decode_bundle
 from schema.etdump import DebugEvent, DebugTensor, DebugValue, ProfileEvent, ValueType
@@ -419,7 +419,7 @@ def test_parser_that_returns_a_number_raises() -> None:
 
 
 def test_session_of_an_inspector_serves_the_other_analyses() -> None:
-    from inspector.profile import analyse_profile
+    from inspector.trace.profile import analyse_profile
 
     inspector = opened(CONVNET, program=CONVNET / "model.pte")
     rows = analyse_profile(inspector.session).rows

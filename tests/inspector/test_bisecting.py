@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.bisecting.bound import parse_bound
-from inspector.bisecting.minimise import minimise
-from inspector.bisecting.search import Ranges, Result, Search
-from inspector.bisecting.trials import (
+from inspector.experiments.bisect.bound import parse_bound
+from inspector.experiments.bisect.minimise import minimise
+from inspector.experiments.bisect.search import Ranges, Result, Search
+from inspector.experiments.bisect.trials import (
     Node,
     State,
     StateError,
@@ -24,11 +24,11 @@ from inspector.bisecting.trials import (
     ranges_of,
     read_state,
 )
-from inspector.gates.requirement import RequirementError
+from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs import bisect as bisect_run
 from inspector.jobs.bisect import BisectJob, BisectRun
-from inspector.jobs.description import CompileJob, Source
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Tried, Trying
+from inspector.recipes.compile_job import CompileJob, Source
 
 COUNT = 200
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from inspector.blocks import trace_blocks
+from inspector.trace.blocks import trace_blocks
 from schema import etdump
 from schema.etdump import DebugEvent, DebugTensor, DebugValue, ProfileEvent
 

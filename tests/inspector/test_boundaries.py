@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.boundaries import is_quantising, program_boundaries
-from inspector.load import load_session
+from inspector.files.load import load_session
+from inspector.graph.boundaries import is_quantising, program_boundaries
 from schema.program import instructions
 from schema.program import model as m
 from tests.inspector.sessions import DATA

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.check import BELONG, CANNOT_TELL, DO_NOT_BELONG, check_session
-from inspector.session import Session
+from inspector.check.session import BELONG, CANNOT_TELL, DO_NOT_BELONG, check_session
+from inspector.files.session import Session
 from tests.inspector.sessions import DATA, folders, label, session
 
 ALL = folders("model.pte")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.check import BELONG, CANNOT_TELL, DO_NOT_BELONG, PAIRS, check_session
-from inspector.session import LoadedFile, Session
+from inspector.check.session import BELONG, CANNOT_TELL, DO_NOT_BELONG, PAIRS, check_session
+from inspector.files.session import LoadedFile, Session
 from schema.etdump import AnyEvent, DebugEvent, ETDump, ProfileEvent, decode, encode, table
 from tests.inspector.sessions import DATA, folders, label, session
 from tests.inspector.test_check import MODELS

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from inspector.check import BELONG, DO_NOT_BELONG, check_session
-from inspector.check_kernels import foreign_kernels
-from inspector.payloads import delegate_payload
-from inspector.session import LoadedFile, Session
-from inspector.tensors import stored_tensors
+from inspector.check.kernels import foreign_kernels
+from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
+from inspector.files.payloads import delegate_payload
+from inspector.files.session import LoadedFile, Session
+from inspector.numerics.tensors import stored_tensors
 from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor
 from schema.program import Program, decode

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from inspector.bisecting.trials import State, read_state
+from inspector.experiments.bisect.trials import State, read_state
 from inspector.jobs.bisect import BisectJob, BisectRun
-from inspector.jobs.description import CompileJob, Rules, Source
 from inspector.jobs.messages import Ended, Tried
-from inspector.jobs.recipe import Recipe, parse_recipe
+from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.recipe import Recipe, parse_recipe
 from inspector.worker import exporter
 from inspector.worker.bisect_job import bisect
 from tests.compiler import guard_sources

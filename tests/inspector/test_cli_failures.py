@@ -90,7 +90,7 @@ def test_refused_permission_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> No
     def refuse(path: str) -> memoryview:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("inspector.load.open_bytes", refuse)
+    monkeypatch.setattr("inspector.files.load.open_bytes", refuse)
     answer = run("summary", PROGRAM, "--format", "json")
     assert answer.code == 3
     assert "Permission denied" in valid(answer, "summary")["error"]
@@ -258,11 +258,11 @@ def test_reader_that_goes_away_is_no_error() -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_interrupt_is_quiet_and_has_its_own_code() -> None:
     reading_takes_long = (
-        "import inspector.load, sys, time\n"
+        "import inspector.files.load, sys, time\n"
         "def load(*_what, **_how):\n"
         "    print('reading', file=sys.stderr, flush=True)\n"
         "    time.sleep(60)\n"
-        "inspector.load.load_session = load\n"
+        "inspector.files.load.load_session = load\n"
         "from devtools_app.__main__ import main\n"
         "sys.exit(main())\n"
     )

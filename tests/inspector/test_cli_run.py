@@ -16,7 +16,8 @@ import pytest
 import torch
 
 from compiler import to_edge
-from inspector.check import BELONG, check_session
+from inspector.check.session import BELONG, check_session
+from inspector.files.load import load_session
 from inspector.jobs import run as jobs
 from inspector.jobs.executing import (
     BundleJob,
@@ -27,7 +28,6 @@ from inspector.jobs.executing import (
 )
 from inspector.jobs.messages import Log
 from inspector.jobs.process import EXECUTES
-from inspector.load import load_session
 from inspector.worker import executing
 from runtime import Runtime
 from runtime.delegates import BackendRegistry

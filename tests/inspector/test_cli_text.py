@@ -13,8 +13,8 @@ from inspector.cli.answer import Column, Table
 from inspector.cli.profile import row_json
 from inspector.cli.text import _cells as cells_of
 from inspector.cli.text import separated
-from inspector.load import load_session
-from inspector.profile import analyse_profile
+from inspector.files.load import load_session
+from inspector.trace.profile import analyse_profile
 from tests.inspector.sessions import DATA
 
 _TIMES = st.none() | st.floats(1e-6, 1e8) | st.just(0.0) | st.floats(-1e8, -1e-6)

@@ -17,19 +17,19 @@ import pytest
 
 from devtools_app.viewmodels.compare import difference_text as shown_difference
 from inspector.cli import compare
-from inspector.comparing.html import MOST_BYTES, comparison_html
-from inspector.comparing.model import Comparison, Delta
-from inspector.comparing.sessions import compare_sessions
-from inspector.comparing.weights import weight_changes
-from inspector.comparing.words import difference_text, tone, value_text
-from inspector.jobs.description import CompileJob, Rules, Source
+from inspector.compare.html import MOST_BYTES, comparison_html
+from inspector.compare.model import Comparison, Delta
+from inspector.compare.sessions import compare_sessions
+from inspector.compare.weights import weight_changes
+from inspector.compare.words import difference_text, tone, value_text
+from inspector.files.load import load_session
+from inspector.files.session import Session, SessionOptions
 from inspector.jobs.executing import RunJob
 from inspector.jobs.measure import Measurement, ProgramTimes
-from inspector.jobs.recipe import Recipe
-from inspector.load import load_session
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
-from inspector.session import Session, SessionOptions
+from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.recipe import Recipe
 from schema import etdump
 from schema.etrecord.tensor_data import TensorData
 from tests.inspector.cli_runs import FORMATS, LONE, SESSIONS, loaded_once, run, valid

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from inspector.delegate_owner import choose
-from inspector.delegation import analyse_delegation, summary_text
-from inspector.load import load_session
-from inspector.names import is_compute, op_type
+from inspector.files.load import load_session
+from inspector.graph.delegation import analyse_delegation, summary_text
+from inspector.graph.operator_names import is_compute, op_type
+from inspector.join.delegate_owner import choose
 from schema.etrecord import ListedNode
 from tests.inspector.sessions import DATA, folders, label, session
 

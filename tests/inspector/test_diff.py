@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.diff import AREAS, diff_sessions, instruction_alignment
-from inspector.diff_change import Change
-from inspector.graph_diff import Alignment, align
-from inspector.load import load_session
-from inspector.session import Session
+from inspector.diff.alignment import Alignment, align
+from inspector.diff.change import Change
+from inspector.diff.sessions import AREAS, diff_sessions, instruction_alignment
+from inspector.files.load import load_session
+from inspector.files.session import Session
 from schema import program as programs
 from schema.program import model as m
 from tests.inspector.cli_runs import run, valid

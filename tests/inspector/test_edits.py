@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.jobs.description import CompileJob, Precision, Quantising, Rules, Source
-from inspector.jobs.edits import (
+from inspector.recipes.compile_job import CompileJob, Precision, Quantising, Rules, Source
+from inspector.recipes.edits import (
     EDITS,
     Edit,
     Target,
@@ -18,7 +18,7 @@ from inspector.jobs.edits import (
     edits_for,
     moved_up,
 )
-from inspector.jobs.recipe import Recipe, parse_recipe
+from inspector.recipes.recipe import Recipe, parse_recipe
 
 BASE = CompileJob(Source("a.py", "f"), partitioners=("demo-all", "xnnpack:per_op_mode=True"))
 NODE = Target(TargetKind.NODE, "aten_mm_default", exported="linear")

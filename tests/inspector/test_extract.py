@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from inspector import statistics as stats
 from inspector.cli.output import safe_path
-from inspector.extract import CONSTANTS, DATA, KINDS, PAYLOADS, TENSORS, items
-from inspector.statistics import data_statistics, has_numbers, statistics
-from inspector.tensors import logged_tensors, shaped, stored_tensors
+from inspector.export.extract import CONSTANTS, DATA, KINDS, PAYLOADS, TENSORS, items
+from inspector.numerics import tensor_statistics as stats
+from inspector.numerics.tensor_statistics import data_statistics, has_numbers, statistics
+from inspector.numerics.tensors import logged_tensors, shaped, stored_tensors
 from schema.scalar_type import BY_CODE, scalar_type
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA as FILES

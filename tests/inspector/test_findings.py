@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from inspector.blocks import trace_blocks
-from inspector.check import check_session
-from inspector.delegation import analyse_delegation
-from inspector.finding import nbytes_text, percent_text
-from inspector.findings import FEWEST, MOST, Finding, Tone, findings
-from inspector.load import load_session
-from inspector.memory import analyse_memory
-from inspector.profile import analyse_profile
-from inspector.session import Session, SessionOptions
-from inspector.size_files import session_sizes
+from inspector.check.session import check_session
+from inspector.files.load import load_session
+from inspector.files.session import Session, SessionOptions
+from inspector.findings.finding import nbytes_text, percent_text
+from inspector.findings.session import FEWEST, MOST, Finding, Tone, findings
+from inspector.graph.delegation import analyse_delegation
+from inspector.memory.plan import analyse_memory
+from inspector.size.files import session_sizes
+from inspector.trace.blocks import trace_blocks
+from inspector.trace.profile import analyse_profile
 from schema import etdump
 from schema.etdump import ProfileEvent
 from schema.etdump.build import dump, run

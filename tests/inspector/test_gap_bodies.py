@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from inspector import Inspector
-from inspector.load import load_session
+from inspector.files.load import load_session
 from inspector.numerics.analysis import Options, analyse_gap
 from runtime import DebugLevel, EventTracer, Program
 from runtime.delegates import BackendRegistry

@@ -14,7 +14,7 @@ from torch import nn
 from compiler import to_edge_transform_and_lower
 from compiler.backends.demo import AddMulPartitionerDemo, AllNodesPartitionerDemo
 from compiler.partition.interface import Partitioner
-from inspector.load import load_session
+from inspector.files.load import load_session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import GapReport, Row
 from runtime import DebugLevel, EventTracer, Program, Runtime

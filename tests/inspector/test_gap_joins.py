@@ -11,14 +11,14 @@ import pytest
 from devtools_app.viewmodels.gap_rows import gap_table, summary
 from inspector.cli.gap import _answer
 from inspector.cli.options import Namespace
-from inspector.gates.evidence import Evidence, MissingError
-from inspector.gates.gap_values import gap_value
+from inspector.experiments.gates.evidence import Evidence, MissingError
+from inspector.experiments.gates.gap_values import gap_value
+from inspector.files.session import Session
 from inspector.numerics.flat_graph import FlatNode
 from inspector.numerics.grades import FLOW, HANDLE, ORDER
 from inspector.numerics.metrics import Tolerance, measure
 from inspector.numerics.report import INSTRUCTION, GapReport, Row, RunGap, report_from
 from inspector.numerics.shared_handles import Event, told_apart
-from inspector.session import Session
 from schema.etdump import DebugTensor
 from schema.graph import GraphNode, NodeKind
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from inspector.cli.gap import _lines as lines_of
-from inspector.load import load_session
+from inspector.files.load import load_session
 from inspector.numerics.analysis import ONLY_OUTPUTS, Options, analyse_gap
 from inspector.numerics.inside import AT_BOUNDARY, FUSED, NO_TENSORS
 from inspector.numerics.report import GapReport

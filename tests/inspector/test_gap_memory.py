@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional as F  # noqa: N812  torch's own habit
 
 from inspector.api.etrecord import opened
-from inspector.load import load_session
+from inspector.files.load import load_session
 from inspector.numerics.analysis import Options, _Analysis
 from tests.compiler.programs import Sample, of
 from tests.inspector.gap_sessions import made

@@ -10,12 +10,12 @@ import torch
 
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
-from inspector.blocks import trace_blocks
+from inspector.files.load import load_session
 from inspector.jobs.gap import REPORT, GapJob
-from inspector.load import load_session
-from inspector.methods import block_method, is_execution
+from inspector.join.methods import block_method, is_execution
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import GapReport
+from inspector.trace.blocks import trace_blocks
 from inspector.worker.gap_job import compare
 from runtime import DebugLevel, EventTracer, Runtime
 from tests.inspector.cli_runs import run

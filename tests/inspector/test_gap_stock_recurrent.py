@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from inspector.load import load_session
+from inspector.files.load import load_session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import RunGap
 from runtime import Runtime

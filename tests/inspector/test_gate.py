@@ -9,9 +9,9 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from inspector.delegation import analyse_delegation
-from inspector.gates.times import trace_times
-from inspector.load import load_session
+from inspector.experiments.gates.times import trace_times
+from inspector.files.load import load_session
+from inspector.graph.delegation import analyse_delegation
 from tests.inspector.cli_runs import FORMATS, LONE, SESSIONS, Run, loaded_once, run, valid
 from tests.inspector.sessions import DATA, folders, label, session
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.gates.quantities import Quantity, in_base, shown
-from inspector.gates.requirement import (
+from inspector.experiments.gates.quantities import Quantity, in_base, shown
+from inspector.experiments.gates.requirement import (
     METRICS,
     OPERATORS,
     RequirementError,

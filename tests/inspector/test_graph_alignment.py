@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.comparing.alignment import MOVED, GraphAlignment, align_graphs
-from inspector.comparing.ownership import owner_changes, partition_changes, same_partitions
-from inspector.load import load_session
-from inspector.model_graph import ModelGraph
+from inspector.compare.alignment import MOVED, GraphAlignment, align_graphs
+from inspector.compare.ownership import owner_changes, partition_changes, same_partitions
+from inspector.files.load import load_session
+from inspector.graph.model_graph import ModelGraph
 from tests.inspector import graph_samples as samples
 from tests.inspector.graph_samples import Op
 from tests.inspector.sessions import DATA, session
@@ -136,7 +136,7 @@ def test_split_partition_moves_the_smaller_part() -> None:
 
 def test_layer_taken_whole_replaces_its_decomposition() -> None:
     sides = [session(DATA / f"corpus/v1.5.1/convnet_{name}") for name in ("portable", "xnnpack")]
-    from inspector.model_graph import model_graph
+    from inspector.graph.model_graph import model_graph
 
     old, new = (model_graph(side, "forward") for side in sides)
     assert old is not None

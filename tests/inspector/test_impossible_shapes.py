@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from inspector.load import load_session
-from inspector.memory import analyse_memory
-from inspector.tensors import stored_tensors
+from inspector.files.load import load_session
+from inspector.memory.plan import analyse_memory
+from inspector.numerics.tensors import stored_tensors
 from schema.errors import FormatError
 from schema.graph import TensorMeta
 from schema.program import Program, decode, encode

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.jobs.description import Source, SourceError, SourceKind, parse_source
 from inspector.jobs.messages import message_from
 from inspector.jobs.output_folder import FolderError, check_folder, prepare_folder
 from inspector.jobs.process import _crash_place, _crash_words
-from inspector.jobs.python_file import functions_of
+from inspector.recipes.compile_job import Source, SourceError, SourceKind, parse_source
+from inspector.recipes.python_file import functions_of
 
 NAMES = ("compile.json", "model.etrecord", "model.pte")
 

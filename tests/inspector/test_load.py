@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.load import (
+from inspector.files.load import (
     Cancelled,
     expand,
     load_file,

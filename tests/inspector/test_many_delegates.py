@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.payloads import delegate_payload
+from inspector.files.payloads import delegate_payload
 from schema import payloads, program
 from schema.payloads import Payload
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from inspector import load
-from inspector.mapped import is_rewritten, map_file
+from inspector.files import load
+from inspector.files.mapped import is_rewritten, map_file
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGBUS"), reason="nobody can truncate it")
 SIZE = 64 * mmap.PAGESIZE
 _READ = """
 import os, sys, threading
 import numpy as np
-from inspector.mapped import guard, is_rewritten, map_file
+from inspector.files.mapped import guard, is_rewritten, map_file
 path, keep, guarded = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "guarded"
 end = guard() if guarded else None
 with open(path, "rb") as stream:
@@ -66,7 +66,7 @@ def test_guard_is_what_saves_the_process(file):
 
 @pytest.mark.slow
 def test_guard_leaves_other_bus_errors_to_the_system():
-    code = "from inspector.mapped import guard; import os, signal; end = guard(); end();"
+    code = "from inspector.files.mapped import guard; import os, signal; end = guard(); end();"
     code += "os.kill(os.getpid(), signal.SIGBUS)"
     done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
     assert done.returncode == -signal.SIGBUS

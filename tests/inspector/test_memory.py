@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.lifetimes import lifetimes
-from inspector.memory import analyse_memory
-from inspector.operands import plan_operands
+from inspector.join.operands import plan_operands
+from inspector.memory.lifetimes import lifetimes
+from inspector.memory.plan import analyse_memory
 from schema.program import Program
 from schema.program import model as m
 from tests.inspector.sessions import DATA, folders, label, session

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from inspector.blocks import trace_blocks
 from inspector.cli.summary import method_json
-from inspector.links import Grade, link_block
-from inspector.methods import is_execution
-from inspector.session import Session
+from inspector.files.session import Session
+from inspector.join.links import Grade, link_block
+from inspector.join.methods import is_execution
+from inspector.trace.blocks import trace_blocks
 from schema.program import Program
 from tests.inspector.sessions import DATA, label, session
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.model_explorer import model_explorer
-from inspector.model_graph import graph_names, model_graph
+from inspector.export.model_explorer import model_explorer
+from inspector.graph.model_graph import graph_names, model_graph
 from schema.etrecord import decode, encode, replace_member
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA, folders, label, session

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from inspector.join_index import join_index
-from inspector.load import load_session
-from inspector.model_graph import graph_names, model_graph
-from inspector.profile import analyse_profile
+from inspector.files.load import load_session
+from inspector.graph.model_graph import graph_names, model_graph
+from inspector.join.index import join_index
+from inspector.trace.profile import analyse_profile
 from schema.graph import NodeKind
 from tests.inspector.sessions import DATA, folders, label, session
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from inspector.load import load_session
+from inspector.files.load import load_session
 from tests.inspector.sessions import DATA, folders, label
 
 pytestmark = pytest.mark.slow

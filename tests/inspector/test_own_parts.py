@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from devtools_app.compile_form import CompileForm, form_from
-from inspector.jobs.description import CompileJob, Quantising, Source, code_files
-from inspector.jobs.recipe import Recipe, RecipeError, parse_recipe
-from inspector.jobs.recipe_paths import found_beside, placed
+from devtools_app.dialogs.compile_form import CompileForm, form_from
+from inspector.recipes.compile_job import CompileJob, Quantising, Source, code_files
+from inspector.recipes.paths import found_beside, placed
+from inspector.recipes.recipe import Recipe, RecipeError, parse_recipe
 from runtime import Runtime
 from schema.program import decode
 from tests.inspector.cli_runs import Run, run, valid

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import torch
 
-from inspector.load import load_session
+from inspector.files.load import load_session
+from inspector.files.session import Session
+from inspector.join.operands import plan_operands
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import INSIDE, Row
-from inspector.operands import plan_operands
-from inspector.session import Session
-from inspector.tensors import stored_tensors
+from inspector.numerics.tensors import stored_tensors
 from runtime import Runtime
 from schema import debug_buffer, etdump
 from schema.program import Program, encode, instructions, operator_name

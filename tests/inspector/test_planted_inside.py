@@ -16,11 +16,11 @@ import torch
 from torch import nn
 
 from inspector.api import exported_program
-from inspector.load import load_session
+from inspector.files.load import load_session
+from inspector.files.session import Session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.join import join_method
 from inspector.numerics.report import Row
-from inspector.session import Session
 from runtime.backends.xnnpack.host import HostEngine
 from schema import program as pte
 from schema.payloads.xnnpack import codec

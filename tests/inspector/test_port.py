@@ -20,7 +20,7 @@ FORMS = {
         "from executorch.exir.passes.quant_fusion_pass import QuantFusionPass\n"
         "from executorch.exir.backend.backend_details import BackendDetails, CompileSpec\n"
         "from executorch.devtools.intermediate_output_tap._tap_pass import TapRule\n",
-        "from inspector.exporting import ExportRecipe\n"
+        "from inspector.compat.export_session import ExportRecipe\n"
         "from compiler import QuantFusionPass\n"
         "from compiler import BackendDetails, CompileSpec\n"
         "from compiler.taps import TapRule\n",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from inspector.cli import main
-from inspector.model_graph import model_graph
-from inspector.program_text import INSTRUCTIONS, program_text, text_names
+from inspector.graph.model_graph import model_graph
+from inspector.graph.program_text import INSTRUCTIONS, program_text, text_names
 from schema.graph import Graph
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA, session

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.cli.recipes import merged
-from inspector.jobs.description import (
+from inspector.recipes.compile_job import (
     GRANULARITIES,
     QUANTISING_MODES,
     CompileJob,
@@ -21,10 +21,10 @@ from inspector.jobs.description import (
     Rules,
     Source,
 )
-from inspector.jobs.emission import PASSES
-from inspector.jobs.recipe import LARGEST, Recipe, RecipeError, parse_recipe, recipe_of
-from inspector.jobs.recipe_file import read_recipe
-from inspector.jobs.recipe_script import python_script
+from inspector.recipes.emission import PASSES
+from inspector.recipes.recipe import LARGEST, Recipe, RecipeError, parse_recipe, recipe_of
+from inspector.recipes.recipe_file import read_recipe
+from inspector.recipes.script import python_script
 from tests.inspector.sessions import DATA
 
 SESSIONS = DATA / "corpus" / "v1.5.1"

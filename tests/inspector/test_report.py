@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from inspector.load import load_session
-from inspector.profile import analyse_profile
-from inspector.report import MOST_BYTES, make_report
-from inspector.report_html import text, time_bar
-from inspector.session import Session
+from inspector.files.load import load_session
+from inspector.files.session import Session
+from inspector.render.html import text, time_bar
+from inspector.render.report import MOST_BYTES, make_report
+from inspector.trace.profile import analyse_profile
 from schema import program as programs
 from schema.program import model as m
 from tests.inspector.cli_runs import LONE, SESSIONS, run

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from inspector.findings import findings
-from inspector.load import load_session
-from inspector.profile import analyse_profile
-from inspector.run_kinds import kind_labels
-from inspector.session import Session
+from inspector.files.load import load_session
+from inspector.files.session import Session
+from inspector.findings.session import findings
+from inspector.trace.profile import analyse_profile
+from inspector.trace.run_kinds import kind_labels
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.load import load_file
-from inspector.size import Part, check_sum, cover, mark_duplicates, program_size
+from inspector.files.load import load_file
+from inspector.size.owners import Part, check_sum, cover, mark_duplicates, program_size
 from schema.errors import FormatError
 from schema.program import Program
 from tests.inspector.sessions import DATA

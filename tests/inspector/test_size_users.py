@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.size_files import session_sizes
-from inspector.size_users import stored_users, users_of, users_text
+from inspector.size.files import session_sizes
+from inspector.size.users import stored_users, users_of, users_text
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA, folders, label, session
 

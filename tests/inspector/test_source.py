@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from inspector.join_index import join_index
-from inspector.node_index import base_operator
+from inspector.files.session import SessionOptions
+from inspector.graph.source import SourceFrame, find_file, frames, read_source, user_frame
+from inspector.join.index import join_index
+from inspector.join.node_index import base_operator
+from inspector.join.value_sources import value_sources
 from inspector.numerics.traced import KERNEL, instruction_outputs
-from inspector.session import SessionOptions
-from inspector.source import SourceFrame, find_file, frames, read_source, user_frame
-from inspector.value_sources import value_sources
 from tests.inspector.sessions import DATA, session
 
 TRACE = """Traceback (most recent call last):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.session import LoadedFile, Session, SessionOptions
-from inspector.source import find_source
+from inspector.files.session import LoadedFile, Session, SessionOptions
+from inspector.graph.source import find_source
 
 
 def _session(folder: Path, *roots: Path) -> Session:

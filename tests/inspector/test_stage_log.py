@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.stage_log import Change, StageLog, StageNode, Step, changed, read_stages
+from inspector.files.stage_log import Change, StageLog, StageNode, Step, changed, read_stages
 from schema.errors import FormatError
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from inspector.jobs.description import CompileJob, Source
+from inspector.experiments.sweeps import engine
+from inspector.experiments.sweeps.engine import LocalRunner, Plan, Sweep, run_to_end
+from inspector.experiments.sweeps.grid import Point, parse_grid, points_of
+from inspector.experiments.sweeps.results import POINTS, PointResult, Results, Status, read_results
+from inspector.experiments.sweeps.task import PointTask, Settings
 from inspector.jobs.messages import Ended, Outcome
 from inspector.jobs.output_folder import HIDDEN
-from inspector.sweeps import engine
-from inspector.sweeps.engine import LocalRunner, Plan, Sweep, run_to_end
-from inspector.sweeps.grid import Point, parse_grid, points_of
-from inspector.sweeps.results import POINTS, PointResult, Results, Status, read_results
-from inspector.sweeps.task import PointTask, Settings
+from inspector.recipes.compile_job import CompileJob, Source
 from tests.inspector.cli_runs import Run, run, valid
 
 pytestmark = pytest.mark.slow
@@ -310,7 +310,7 @@ def test_task_tells_a_lost_process_from_a_refusal(
 
 @pytest.fixture
 def one_point(recipe: Path) -> Point:
-    from inspector.jobs.recipe import parse_recipe, sha256_of
+    from inspector.recipes.recipe import parse_recipe, sha256_of
 
     job = parse_recipe(recipe.read_bytes(), "recipe").job
     return points_of(job, parse_grid(["rules.min_nodes=1"]), sha256_of(job.source.path))[0]

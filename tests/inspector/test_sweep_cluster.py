@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from inspector.jobs.description import CompileJob, Source
-from inspector.sweeps.cluster import ClusterError, ClusterRunner, point_on_worker
-from inspector.sweeps.grid import parse_grid, points_of
-from inspector.sweeps.results import Status, read_results
-from inspector.sweeps.task import Settings
+from inspector.experiments.sweeps.cluster import ClusterError, ClusterRunner, point_on_worker
+from inspector.experiments.sweeps.grid import parse_grid, points_of
+from inspector.experiments.sweeps.results import Status, read_results
+from inspector.experiments.sweeps.task import Settings
+from inspector.recipes.compile_job import CompileJob, Source
 from tests.inspector.cli_runs import run
 
 pytestmark = pytest.mark.slow

@@ -13,11 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.jobs.description import CompileJob, Rules, Source
-from inspector.jobs.recipe_paths import placed
-from inspector.sweeps.grid import GridError, grid_of_file, parse_grid, points_of, value_text
-from inspector.sweeps.pareto import front
-from inspector.sweeps.results import (
+from inspector.experiments.sweeps.grid import (
+    GridError,
+    grid_of_file,
+    parse_grid,
+    points_of,
+    value_text,
+)
+from inspector.experiments.sweeps.pareto import front
+from inspector.experiments.sweeps.results import (
     METRICS,
     PointResult,
     Results,
@@ -27,7 +31,9 @@ from inspector.sweeps.results import (
     results_from,
     results_text,
 )
-from inspector.sweeps.task import Settings
+from inspector.experiments.sweeps.task import Settings
+from inspector.recipes.compile_job import CompileJob, Rules, Source
+from inspector.recipes.paths import placed
 from schema.errors import FormatError
 
 MANY = ",".join(map(str, range(1, 200)))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.comparing.statistics import ALIKE, FASTER, SLOWER, TimeVerdict, judge
+from inspector.compare.statistics import ALIKE, FASTER, SLOWER, TimeVerdict, judge
 from tests.inspector.noise import FAMILIES, Floats, Noise, blocks, plain
 
 ROUNDS, RUNS, TRIES = 16, 40, 100

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from inspector.jobs.description import EXECUTORCH, CompileJob, Source
 from inspector.jobs.messages import Ended
-from inspector.jobs.recipe import Recipe, RecipeError, parse_recipe
-from inspector.jobs.recipe_script import python_script
 from inspector.jobs.run import CompileRun
+from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Source
+from inspector.recipes.recipe import Recipe, RecipeError, parse_recipe
+from inspector.recipes.script import python_script
 from inspector.toolchain.child import ToldError, nobody
 from inspector.worker.toolchain_compile import compile_with_executorch
 from tests.inspector.cli_runs import Run, run, valid

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import torch
 
-from inspector.bisecting.trials import trial_from
+from inspector.experiments.bisect.trials import trial_from
+from inspector.files.load import load_session
 from inspector.jobs.bisect import BisectJob
-from inspector.jobs.description import EXECUTORCH, CompileJob, Quantising, Rules, Source
 from inspector.jobs.executing import RunJob
-from inspector.jobs.recipe import parse_recipe
-from inspector.jobs.recipe_file import read_recipe
-from inspector.load import load_session
+from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantising, Rules, Source
+from inspector.recipes.recipe import parse_recipe
+from inspector.recipes.recipe_file import read_recipe
 from inspector.toolchain.child import Answer, Interpreter, Say, ToldError, ToolchainError
 from inspector.worker import toolchain_bisect
 from inspector.worker.compile_job import compile_into

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.blocks import trace_blocks
-from inspector.load import load_session
-from inspector.session import Session, SessionOptions
-from inspector.trace_export import chrome_trace
+from inspector.export.chrome_trace import chrome_trace
+from inspector.files.load import load_session
+from inspector.files.session import Session, SessionOptions
+from inspector.trace.blocks import trace_blocks
 from schema import etdump
 from schema.etdump import ETDump, EventKind, ProfileEvent
 from schema.etdump.build import dump, run
@@ -73,7 +73,7 @@ def test_inner_events_of_the_corpus_nest_in_their_calls(folder: Path) -> None:
 
 def _traced(trace: ETDump, unit: str = "ns") -> Session:
     decoded = etdump.decode(etdump.encode(trace), file="run.etdp")
-    from inspector.session import LoadedFile
+    from inspector.files.session import LoadedFile
 
     file = LoadedFile("run.etdp", "etdump", 1, memoryview(b"x"), decoded)
     return Session("made", (file,), SessionOptions(source_time_scale=unit))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from devtools_app.viewmodels.file_list import all_issues
-from inspector.findings import findings
-from inspector.load import load_session
-from inspector.model_graph import model_graph
+from inspector.files.load import load_session
+from inspector.findings.session import findings
+from inspector.graph.model_graph import model_graph
 from schema.errors import Severity
 from schema.program import decode
 from tests.app.sessions import DATA

@@ -15,8 +15,8 @@ from compiler import to_edge  # noqa: E402
 from compiler.backends.xnnpack import XnnpackPartitioner  # noqa: E402
 from inspector.compat import visualization  # noqa: E402
 from inspector.compat.visualization import visualize, visualize_with_clusters  # noqa: E402
-from inspector.load import load_session  # noqa: E402
-from inspector.model_graph import model_graph  # noqa: E402
+from inspector.files.load import load_session  # noqa: E402
+from inspector.graph.model_graph import model_graph  # noqa: E402
 
 pytestmark = pytest.mark.slow
 STAGES = ("exported", "edge", "edge program", "delegated", "executorch", "bare")

@@ -23,7 +23,7 @@ from compiler.backends.xnnpack.quantizer import (
     get_symmetric_quantization_config,
 )
 from inspector import get_delegation_info
-from inspector.memory import analyse_memory
+from inspector.memory.plan import analyse_memory
 from runtime import Runtime
 from schema.program import decode
 from tests.zoo.models import make

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from compiler import ExecutorchBackendConfig
-from inspector.size import program_size
+from inspector.size.owners import program_size
 from schema.program import decode, encode
 from tests.compiler.compare import (
     assert_equal,

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from inspector.blocks import trace_blocks
-from inspector.check import BELONG, check_session
-from inspector.links import Grade, link_block
-from inspector.load import load_session
+from inspector.check.session import BELONG, check_session
+from inspector.files.load import load_session
+from inspector.join.links import Grade, link_block
+from inspector.trace.blocks import trace_blocks
 from runtime import DebugLevel, EventTracer, Program, Runtime
 from runtime.backends.xnnpack.engine import Measured
 from runtime.backends.xnnpack.model import Node

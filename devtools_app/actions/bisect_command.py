@@ -1,0 +1,55 @@
+"""What the Bisect panel asks for: a bisection of the recipe as it is now, in its own process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from devtools_app.jobs.bisecting import bisect_folder
+from devtools_app.sessions.session_controller import Notice
+from devtools_app.state.variant_places import variants_place
+
+if TYPE_CHECKING:
+    from devtools_app.actions.recipe_command import RecipeCommand
+    from devtools_app.actions.requests import Bisect
+    from devtools_app.shell.window import MainWindow
+    from devtools_app.state.variants import Variant
+    from inspector.jobs.bisect import BisectJob
+
+PANEL = "bisect"
+
+
+class BisectCommand:
+    """Starts bisections of the program shown."""
+
+    def __init__(self, window: MainWindow, recipes: RecipeCommand) -> None:
+        """Work for a window.
+
+        Args:
+            window: asked for the variant shown
+            recipes: knows whose code may be run
+        """
+        self._window = window
+        self._recipes = recipes
+
+    def start(self, request: Bisect) -> None:
+        """Begin or go on; ask before code runs that is new."""
+        one = self._window.workbench.variant
+        if one is None:
+            return
+        self._recipes.when_agreed(one, "The bisection", lambda: self._begin(one, request))
+
+    def _begin(self, one: Variant, request: Bisect) -> None:
+        window = self._window
+        folder = folder_of(one, request.job)
+        sentence = window.bisecting.start(request.job, one.program, folder, fresh=request.fresh)
+        if sentence:
+            window.notice(Notice(sentence, "error"))
+            return
+        window.strip.hide()
+        window.show_view(PANEL)
+
+
+def folder_of(one: Variant, job: BisectJob) -> str:
+    """Return where the trials of a bisection of a variant are kept."""
+    first = one.files[0] if one.files else one.recipe.job.source.path
+    return bisect_folder(str(variants_place(first)), job)

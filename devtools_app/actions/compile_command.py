@@ -1,0 +1,86 @@
+"""File > Compile…: the dialog, the panel that shows it, and the session that comes of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devtools_app.dialogs.compile_form import CompileForm
+from devtools_app.jobs.trusted_code import agree
+
+if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
+    from devtools_app.dialogs.compile_dialog import AsksForPaths, CompileDialog
+    from devtools_app.shell.window import MainWindow
+
+PANEL = "compile"
+
+
+class CompileCommand:
+    """Asks what to compile and opens what was made.
+
+    Attributes:
+        dialog: the one that was opened last, None before
+    """
+
+    def __init__(self, window: MainWindow, dialogs: Callable[[], AsksForPaths]) -> None:
+        """Connect to the compiles of a window.
+
+        Args:
+            window: asked for its settings, its panel and its desk
+            dialogs: returns what asks for paths
+        """
+        self._window = window
+        self._dialogs = dialogs
+        self.dialog: CompileDialog | None = None
+        window.compiling.finished.connect(self._open)
+        window.compiling.changed.connect(self._tell)
+
+    def ask(self) -> None:
+        """Open the dialog; while a compile runs, show that instead."""
+        from devtools_app.dialogs.compile_dialog import CompileDialog
+
+        compiling = self._window.compiling
+        if compiling.running:
+            self._window.show_view(PANEL)
+            return
+        if self.dialog is not None:
+            self.dialog.deleteLater()
+        settings = self._window.desk.settings
+        dialog = CompileDialog(
+            self._window.theme, settings.last_compile, self._dialogs(), self._window
+        )
+        self.dialog = dialog
+        dialog.wanted.connect(self._start)
+        dialog.rejected.connect(compiling.cool)
+        compiling.known.connect(dialog.show_names)
+        compiling.warm()
+        dialog.open()
+
+    def _start(self, form: CompileForm) -> None:
+        sentence = self._window.compiling.start(form)
+        if sentence and self.dialog is not None:
+            self.dialog.show_problem(sentence)
+            return
+        agree(os.path.abspath(path) for path in form.runs())  # the dialog has said so
+        desk = self._window.desk
+        desk.put_settings(replace(desk.settings, last_compile=form))
+        if self.dialog is not None:
+            self.dialog.accept()
+        self._window.show_view(PANEL)
+
+    def _tell(self) -> None:
+        running = self._window.compiling.running
+        others = "running" if self._window.running.running else ""
+        self._window.status.show_job("compiling" if running else others)
+
+    def _open(self, paths: tuple[str, ...]) -> None:
+        """Open the files that were made; a session that has them already is read again."""
+        desk = self._window.desk
+        same = [one.id for one in self._window.store.state.sessions if set(one.paths) == set(paths)]
+        if same:
+            desk.show(same[0])
+            desk.reload((same[0],))
+        else:
+            desk.open(paths)

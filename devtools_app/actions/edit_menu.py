@@ -1,0 +1,130 @@
+"""The edits of the recipe in a context menu; pointing at one says what it would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QLabel, QMenu, QWidgetAction
+
+if TYPE_CHECKING:
+    from devtools_app.jobs.previewing import Previews
+    from devtools_app.viewmodels.edit_targets import Offer, OfferGroup
+    from inspector.recipes.compile_job import CompileJob
+
+_FAMILIES = {"compute-": "Compute in", "quantise-": "Quantise"}
+_WIDTH = 380
+_LINES, _LONGEST = 4, 200  # that the line at the end has room for, in lines and in characters
+_POINT = "Point at a change to see what it does to the partitions"
+
+
+class EditMenu(QObject):
+    """Fills a menu and lives as long as it does.
+
+    The nearest thing comes first and flat, the others are submenus; the last line of the menu tells
+    what the edit under the pointer would do, as soon as that is known.
+    """
+
+    def __init__(
+        self,
+        menu: QMenu,
+        groups: tuple[OfferGroup, ...],
+        previews: Previews,
+        base: CompileJob,
+        choose: Callable[[Offer], object],
+    ) -> None:
+        super().__init__(menu)
+        self._previews = previews
+        self._base = base
+        self._choose = choose
+        self._offers: dict[QAction, Offer] = {}
+        self._pointed: Offer | None = None
+        self.effect = _label()
+        for number, group in enumerate(groups):
+            self._add(menu, group, flat=number == 0)
+        menu.addSeparator()
+        last = QWidgetAction(menu)
+        last.setDefaultWidget(self.effect)
+        menu.addAction(last)
+        menu.hovered.connect(self._hovered)
+        previews.changed.connect(self._show_effect)
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """Return the edits in the menu, in its order."""
+        return tuple(self._offers.values())
+
+    def action_of(self, name: str, kind: str) -> QAction:
+        """Return the line of an edit on a kind of target.
+
+        Raises: KeyError when it is not offered
+        """
+        for action, offer in self._offers.items():
+            if offer.edit.name == name and offer.target.kind.value == kind:
+                return action
+        raise KeyError(name)
+
+    def _add(self, menu: QMenu, group: OfferGroup, *, flat: bool) -> None:
+        title = group.title.replace("&", "&&")
+        if flat:
+            heading = menu.addAction(title)
+            heading.setEnabled(False)  # style sheets leave the words of a section out
+            inside = menu
+        else:
+            inside = menu.addMenu(title)
+            inside.hovered.connect(self._hovered)
+        choices: dict[str, QMenu] = {}
+        for offer in group.offers:
+            name = _family(offer)
+            if name and name not in choices:
+                choices[name] = inside.addMenu(name)
+                choices[name].hovered.connect(self._hovered)
+            self._add_offer(choices[name] if name else inside, offer)
+
+    def _add_offer(self, menu: QMenu, offer: Offer) -> None:
+        action = QAction(offer.edit.choice if _family(offer) else offer.label, menu)
+        action.setToolTip(offer.edit.describe(offer.target))
+        action.triggered.connect(lambda _on=False: self._choose(offer))
+        menu.addAction(action)
+        self._offers[action] = offer
+
+    def _hovered(self, action: QAction) -> None:
+        self._pointed = self._offers.get(action)
+        if self._pointed is not None:
+            self._previews.ask(self._pointed.job, self._base)
+        self._show_effect()
+
+    def _show_effect(self) -> None:
+        offer = self._pointed
+        words = _POINT if offer is None else self._previews.effect(offer.job, self._base)
+        self.effect.setToolTip(words if len(words) > _LONGEST else "")
+        self.effect.setText(shortened(f"{words[:1].upper()}{words[1:]}", _LONGEST))
+
+
+def _label() -> QLabel:
+    """Return the words that tell what an edit would do; a menu keeps its size while it is open."""
+    label = QLabel(_POINT)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setAccessibleName("What the change would do")
+    label.setContentsMargins(8, 4, 8, 6)
+    label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+    label.setFixedSize(_WIDTH, _LINES * label.fontMetrics().lineSpacing() + 12)
+    return label
+
+
+def shortened(words: str, longest: int) -> str:
+    """Return words of no more than so many characters, cut between two of them."""
+    if len(words) <= longest:
+        return words
+    return f"{words[:longest].rpartition(' ')[0]}…"
+
+
+def _family(offer: Offer) -> str:
+    """Return the submenu of an edit that chooses among several, empty for the others."""
+    if not offer.edit.choice:
+        return ""
+    known = (name for start, name in _FAMILIES.items() if offer.edit.name.startswith(start))
+    return next(known, "")

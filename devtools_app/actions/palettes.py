@@ -1,0 +1,116 @@
+"""The two palettes: Ctrl+P goes to a place, Ctrl+Shift+P runs a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QDockWidget, QWidget
+
+from devtools_app.actions.table import ACTIONS
+from devtools_app.dialogs.palette_dialog import PaletteDialog
+from devtools_app.jobs.computed import Computed
+from devtools_app.shell.theme import Theme
+from devtools_app.state.state import Selection
+from devtools_app.state.store import Store
+from devtools_app.viewmodels.fuzzy import Choice
+
+if TYPE_CHECKING:
+    from inspector.files.session import Session
+
+_ICONS = {spec.name: spec.icon for spec in ACTIONS}
+_NATIVE = QKeySequence.SequenceFormat.NativeText
+
+
+class Palettes(QObject):
+    """Makes the dialogs when they are first wanted; names are collected in a thread.
+
+    Args:
+        window: what they open over
+        theme: look
+        store: says of which method
+        select: goes to what was picked
+        actions: all commands at the time they are asked for
+    """
+
+    def __init__(
+        self,
+        window: QWidget,
+        theme: Theme,
+        store: Store,
+        select: Callable[[Selection], object],
+        actions: Callable[[], Iterable[QAction]],
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._theme = theme
+        self._store = store
+        self._select = select
+        self._actions = actions
+        self._goto: PaletteDialog | None = None
+        self._commands: PaletteDialog | None = None
+        self._names: Computed[tuple[Choice, ...]] = Computed("names", self)
+        self._names.ready.connect(self._names_known)
+
+    def go_to(self) -> None:
+        """Open the palette of places, if a session is open."""
+        if self._store.state.open_session is None:
+            return
+        if self._goto is None:
+            name = "Go to node, operator or module"
+            self._goto = PaletteDialog(self._theme, self._window, name, f"{name} …")
+            self._goto.picked.connect(self._picked)
+        self._show_names()
+        self._goto.popup()
+
+    def commands(self) -> None:
+        """Open the palette of commands."""
+        if self._commands is None:
+            self._commands = PaletteDialog(self._theme, self._window, "Commands", "Command …")
+            self._commands.picked.connect(self._run)
+        choices = [_choice(action) for action in self._actions() if action.isEnabled()]
+        self._commands.show_choices(choices)
+        self._commands.popup()
+
+    def shut_down(self) -> None:
+        """Stop collecting names."""
+        self._names.close()
+
+    def _names_known(self, _key: object) -> None:
+        self._show_names()
+
+    def _show_names(self) -> None:
+        state = self._store.state
+        one = state.open_session
+        if one is None or self._goto is None:
+            return
+        session, method = one.session, state.method
+        found = self._names.ask(
+            (one.id, one.revision, method), lambda _token: _choices(session, method)
+        )
+        self._goto.show_choices(found or (), complete=found is not None)
+
+    def _picked(self, payload: object) -> None:
+        if isinstance(payload, Selection):
+            self._select(payload)
+
+    def _run(self, payload: object) -> None:
+        if isinstance(payload, QAction):
+            payload.trigger()
+
+
+def _choices(session: Session, method: str) -> tuple[Choice, ...]:
+    from devtools_app.viewmodels.goto import goto_choices
+
+    return goto_choices(session, method)
+
+
+def _choice(action: QAction) -> Choice:
+    keys = "  ".join(key.toString(_NATIVE) for key in action.shortcuts())
+    state = ("on" if action.isChecked() else "off") if action.isCheckable() else ""
+    icon = _ICONS.get(action.objectName(), "")
+    of_panel = isinstance(action.parent(), QDockWidget)
+    title = f"Panel {action.text()}" if of_panel else action.text()
+    return Choice(title.replace("&", ""), state, keys, action, icon)

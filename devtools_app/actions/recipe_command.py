@@ -1,0 +1,278 @@
+"""Ctrl+R and what belongs to it: a recipe becomes a variant that opens beside the former one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QMenu
+
+from devtools_app.dialogs.run_form import Runnable, runnable
+from devtools_app.jobs.measuring import Measuring
+from devtools_app.jobs.recompiling import Phase, Round
+from devtools_app.jobs.trusted_code import agree, is_agreed
+from devtools_app.sessions.session_controller import Notice
+from devtools_app.state.state import State
+from devtools_app.state.variant_places import variant_folder
+from devtools_app.state.variant_steps import compared_sessions, shown_variant
+from devtools_app.state.variants import Variant, derived, with_variant
+
+if TYPE_CHECKING:
+    from devtools_app.actions.requests import OfferEdits
+    from devtools_app.shell.window import MainWindow
+    from devtools_app.viewmodels.edit_targets import Offer
+    from inspector.recipes.compile_job import CompileJob
+    from inspector.recipes.recipe import Recipe
+
+COMPARE, PANEL = "compare", "recipe"
+_OFFER_BELOW = 60  # pixels below the tabs of the views
+_NOTHING = (
+    "Nothing tells how this program was made: open its ETRecord with it, or a program that was"
+    " compiled here."
+)
+
+
+class RecipeCommand:
+    """Makes variants of the program shown, and edits its recipe."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self._window = window
+        self._awaited: int | None = None  # the variant that is being opened
+        rounds = window.rounds
+        rounds.changed.connect(self._tell)
+        rounds.made.connect(self._made)
+        rounds.failed.connect(self._failed)
+        window.store.changed.connect(self._arrived)
+        window.measurer.finished.connect(self._measured)
+        window.status.round.cancelled.connect(rounds.cancel)
+        window.previews.refusal = self._refusal
+
+    def recompile(self) -> None:
+        """Make, run and compare the program by its recipe; ask before code runs that is new."""
+        one = self._window.workbench.variant
+        if one is None:
+            self._window.notice(Notice(_NOTHING, "warning"))
+            return
+        self.when_agreed(one, "Recompiling", lambda: self._start(one.id))
+
+    def when_agreed(self, one: Variant, what: str, then: Callable[[], object]) -> None:
+        """Do something that runs the code a recipe names; ask first where nobody has agreed.
+
+        Args:
+            one: whose draft it is
+            what: it is, as the first word of a sentence
+            then: does it
+        """
+        code = list(self._unknown_code(one.draft.present))
+        if not code:
+            then()
+            return
+
+        def agreed() -> None:
+            agree(code)
+            self._window.previews.ask(one.draft.present, one.recipe.job)
+            then()
+
+        text = f"{what} runs the code in {' and '.join(code)}, with your rights."
+        self._window.strip.show_message(text, "warning", "", [("Run it", agreed)])
+
+    def offer(self, request: OfferEdits) -> None:
+        """Add to a menu the edits that can be made on something."""
+        from devtools_app.actions.edit_menu import EditMenu
+        from devtools_app.viewmodels.edit_targets import edit_targets, offers
+
+        state, one, menu = self._window.store.state, self._window.workbench.variant, request.menu
+        assert isinstance(menu, QMenu)
+        if one is None or state.session is None:
+            return
+        method = request.selection.method or state.method
+        targets = edit_targets(state.session, method, request.selection)
+        groups = offers(one.draft.present, targets)
+        if groups:
+            base = one.draft.present
+            self._window.previews.ask(base, base)  # the worker gets warm while the menu is read
+            EditMenu(menu, groups, self._window.previews, base, self._take)
+
+    def _take(self, offer: Offer) -> None:
+        self._window.workbench.edit(offer.job)
+        self._window.status.say(f"{offer.edit.describe(offer.target)}: Ctrl+R makes it so")
+
+    def copy_python(self) -> None:
+        """Put a script that makes the program on the clipboard."""
+        self._copy(as_python=True)
+
+    def copy_command(self) -> None:
+        """Put commands that make the program on the clipboard."""
+        self._copy(as_python=False)
+
+    def _copy(self, *, as_python: bool) -> None:
+        from PySide6.QtGui import QGuiApplication
+
+        from devtools_app.viewmodels.recipe_texts import commands, recipe_texts
+
+        one = self._window.workbench.variant
+        if one is None:
+            self._window.notice(Notice(_NOTHING, "warning"))
+            return
+        text = recipe_texts(one).script if as_python else commands(one)
+        QGuiApplication.clipboard().setText(text)
+        what = "a Python script that makes" if as_python else "commands that make"
+        self._window.status.say(f"Copied {what} this program")
+
+    def show_offer(self) -> None:
+        """Show the changes that can be made on what is selected, without a mouse."""
+        window = self._window
+        selection = window.store.state.selection
+        if not selection:
+            window.status.say("Choose a node, an operator or a partition first: Ctrl+P finds one")
+            return
+        from devtools_app.views.editing import show_edits
+
+        at = QPoint(window.centre.width() // 3, _OFFER_BELOW)
+        show_edits(window.centre, at, selection, window.router)
+
+    def _refusal(self, job: CompileJob) -> str:
+        """Return why a recipe may not be looked at: that would run code nobody agreed to."""
+        from inspector.recipes.compile_job import EXECUTORCH
+
+        if job.toolchain == EXECUTORCH:
+            return "The partitioners of the other toolchain are asked by a compile only"
+        code = self._unknown_code(job)
+        names = " and ".join(PurePath(path).name for path in code)
+        return f"Looking would run the code in {names}: recompile once to allow it" if code else ""
+
+    def _unknown_code(self, job: CompileJob) -> tuple[str, ...]:
+        """Return the files a compile runs the code of that nobody has agreed to.
+
+        What a recipe says of its source is no reason to run it: both may come from anywhere.
+        """
+        from inspector.recipes.compile_job import code_files
+
+        return tuple(path for path in code_files(job) if not is_agreed(path))
+
+    def _start(self, number: int) -> None:
+        window = self._window
+        one = window.store.state.history.find(number)
+        if one is None:
+            return
+        base = self._base(one)
+        first = base.program or (one.files[0] if one.files else one.recipe.job.source.path)
+        window.rounds.give_up()  # the newer wish takes the number of the one at work
+        folder = variant_folder(first, _title(window.store.state, one))
+        wish = Round(one.id, one.draft.present, folder, window.running.form, base)
+        sentence = window.rounds.start(wish)
+        if sentence:
+            window.notice(Notice(sentence, "error"))
+            return
+        window.strip.hide()
+        window.measurer.cancel()  # what is compared now is about to be another pair
+        window.status.round.start(f"Recompiling {_name(wish.job)}")
+
+    def _base(self, one: Variant) -> Runnable:
+        sessions = self._window.store.state.sessions
+        shown = next((each for each in sessions if each.id == one.session), None)
+        found = runnable(shown.id, shown.session) if shown is not None else None
+        return found or Runnable(one.session, "")
+
+    # -- what comes of it ------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        busy, rounds = self._window.status.round, self._window.rounds
+        one, found = rounds.current, rounds.progress
+        if not rounds.busy or one is None:
+            busy.stop()
+        elif found is not None:
+            verb = "Running" if one.phase is Phase.RUN else "Recompiling"
+            word = "Cancelling" if found.cancelling else verb
+            busy.progress(f"{word} {_name(one.job)} · {found.stage}", -1.0)
+
+    def _made(self, found: Round) -> None:
+        window = self._window
+        parent = window.store.state.history.find(found.parent)
+        outcome = found.outcome
+        failure = f"not run: {outcome.sentence}" if outcome is not None else ""
+        if parent is not None:
+            history = derived(window.store.state.history, found.parent, _recipe(found))
+            made = replace(history.variants[-1], files=found.files, failure=failure)
+            self._awaited = made.id
+            window.store.update(history=with_variant(history, made))
+        if outcome is not None:
+            text = f"The new variant was made, but did not run: {outcome.sentence.rstrip('.')}."
+            window.notice(Notice(text, "warning", outcome.details))
+        window.desk.open(found.files)
+
+    def _failed(self, found: Round) -> None:
+        from inspector.jobs.messages import Ended
+
+        window, outcome = self._window, found.outcome
+        assert outcome is not None
+        if outcome.ended is Ended.CANCELLED:
+            window.status.say("Recompiling was cancelled")
+            return
+        history = window.store.state.history
+        parent = history.find(found.parent)
+        if parent is not None:
+            recipe = replace(parent.recipe, job=found.job)
+            window.store.update(
+                history=derived(history, parent.id, recipe, failure=outcome.sentence)
+            )
+        window.notice(Notice(f"Not recompiled: {outcome.sentence}.", "error", outcome.details))
+
+    def _arrived(self, _old: State, new: State) -> None:
+        """Compare a variant with the one it came from as soon as it is open."""
+        if not new.sessions:
+            self._window.previews.rest()
+        one = shown_variant(new)
+        if self._awaited is None or one is None or one.id != self._awaited:
+            return
+        self._awaited = None
+        parent = new.history.find(one.parent)
+        if parent is not None and parent.session:
+            self._window.store.update(compared=(parent.session, one.session))
+        self._window.show_view(COMPARE)
+        self._window.previews.forget()
+        self._measure()
+
+    def _measured(self, found: Measuring) -> None:
+        """Note the times in the history of variants."""
+        from devtools_app.viewmodels.units import format_time
+
+        store = self._window.store
+        history = store.state.history
+        if found.measurement is None:
+            return
+        for (session, _), program in zip(found.sessions, found.measurement.programs, strict=True):
+            one, median = history.of_session(session), program.median_ms
+            if one is not None and median is not None:
+                history = with_variant(history, replace(one, facts=(format_time(median * 1e6),)))
+        store.update(history=history)
+
+    def _measure(self) -> None:
+        """Measure what is compared; what is measured now is another pair, or an older one."""
+        window = self._window
+        window.measurer.measure(compared_sessions(window.store.state), window.running.form)
+
+
+def _title(state: State, one: Variant) -> str:
+    """Return what the session of a variant is called, else its source."""
+    shown = next((each for each in state.sessions if each.id == one.session), None)
+    return shown.session.name if shown is not None else PurePath(one.recipe.job.source.path).stem
+
+
+def _recipe(found: Round) -> Recipe:
+    """Return the recipe that was written with the program, else what was asked for."""
+    from inspector.recipes.recipe import RECIPE, Recipe, RecipeError
+    from inspector.recipes.recipe_file import read_recipe
+
+    try:
+        return read_recipe(str(Path(found.folder) / RECIPE)).recipe
+    except (RecipeError, OSError):
+        return Recipe(found.job)
+
+
+def _name(job: CompileJob) -> str:
+    name = PurePath(job.source.path).name
+    return f"{name}:{job.source.function}" if job.source.function else name

@@ -1,0 +1,222 @@
+"""What a view may ask of the window; a view never does these things itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devtools_app.state.state import NOTHING, Place, Selection
+
+if TYPE_CHECKING:
+    from inspector.jobs.bisect import BisectJob
+    from inspector.jobs.executing import ExecutingJob
+    from inspector.recipes.compile_job import CompileJob
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Make this the one thing selected; the step is remembered for Back.
+
+    Attributes:
+        selection: what was pointed at
+        view: view to bring to the front, empty to stay
+    """
+
+    selection: Selection = NOTHING
+    view: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GoTo:
+    """Go to a place, possibly of another session; the step is remembered for Back."""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class ShowView:
+    """Bring a view to the front and give it the keyboard."""
+
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPaths:
+    """Open files and folders together as one session."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseFiles:
+    """Ask the user for files and open them; with ``beside`` they join the session shown."""
+
+    beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSession:
+    """Show another open session."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSession:
+    """Close a session."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSource:
+    """Open a source file of a stack trace in the user's editor.
+
+    Attributes:
+        file: path as recorded in the trace
+        line: line number from 1
+    """
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddSourceRoot:
+    """Ask the user for a folder in which source files of stack traces are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskCompile:
+    """Ask the user what to compile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Run, verify or bundle in a process of its own.
+
+    Attributes:
+        job: what to do
+        session: id of the session it is about
+        target: folder or file it writes, empty for none
+    """
+
+    job: ExecutingJob
+    session: str
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskBundle:
+    """Ask the user what goes into a bundled program.
+
+    Attributes:
+        program: path of the program
+        session: id of the session it is in
+        methods: of the program
+    """
+
+    program: str
+    session: str
+    methods: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChoosePath:
+    """Ask the user for a file, or for a folder, and hand it over.
+
+    Attributes:
+        title: of the dialog
+        take: called with the path, not when the user thought better of it
+        filters: of file names; empty for a folder
+    """
+
+    title: str
+    take: Callable[[str], object]
+    filters: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EditRecipe:
+    """Use another recipe for the next variant of the program shown."""
+
+    job: CompileJob
+
+
+@dataclass(frozen=True, slots=True)
+class UndoRecipe:
+    """Take the last edit of the recipe back; with ``again`` do it once more."""
+
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfferEdits:
+    """Add to a menu the edits of the recipe that can be made where something is selected.
+
+    Attributes:
+        selection: what was pointed at
+        menu: the QMenu that is about to be shown
+    """
+
+    selection: Selection
+    menu: object
+
+
+@dataclass(frozen=True, slots=True)
+class Recompile:
+    """Make the program by its recipe as it is now, run it and compare it with the former one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bisect:
+    """Look for the smallest set of nodes to take out of the delegates of the program shown.
+
+    Attributes:
+        job: what to look for
+        fresh: begin anew instead of going on with what was tried before
+    """
+
+    job: BisectJob
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetNote:
+    """Replace the notes about a session."""
+
+    session: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Show a short sentence in the status line for a few seconds."""
+
+    text: str
+
+
+Request = (
+    Select
+    | GoTo
+    | ShowView
+    | OpenPaths
+    | ChooseFiles
+    | ShowSession
+    | CloseSession
+    | OpenSource
+    | AddSourceRoot
+    | AskCompile
+    | Execute
+    | AskBundle
+    | ChoosePath
+    | EditRecipe
+    | UndoRecipe
+    | OfferEdits
+    | Recompile
+    | Bisect
+    | SetNote
+    | Say
+)
+Ask = Callable[[Request], None]

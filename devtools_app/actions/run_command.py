@@ -1,0 +1,146 @@
+"""File > Run…: starts what the panel asks for, and opens what came of it beside its program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from devtools_app.dialogs.run_form import RunForm, runnable
+from devtools_app.jobs.running import Execution
+from devtools_app.sessions.session_controller import Notice
+
+if TYPE_CHECKING:  # the dialog brings parts of the inspector along, which start later
+    from devtools_app.actions.requests import AskBundle, ChoosePath, Execute
+    from devtools_app.dialogs.bundle_dialog import BundleDialog
+    from devtools_app.dialogs.compile_dialog import AsksForPaths
+    from devtools_app.shell.window import MainWindow
+
+PANEL = "run"
+
+
+class RunCommand:
+    """Runs programs and opens their traces.
+
+    Attributes:
+        dialog: the one that asks for a bundle, None before
+    """
+
+    def __init__(self, window: MainWindow, dialogs: Callable[[], AsksForPaths]) -> None:
+        """Connect to the runs of a window.
+
+        Args:
+            window: asked for its settings, its panel and its desk
+            dialogs: returns what asks for paths
+        """
+        self._window = window
+        self._dialogs = dialogs
+        self.dialog: BundleDialog | None = None
+        self._bundled_from = ""
+        window.running.form = window.desk.settings.last_run
+        window.running.finished.connect(self._open)
+        window.running.changed.connect(self._tell)
+
+    def show(self) -> None:
+        """Bring the panel to the front, with the keyboard on what starts a run."""
+        from devtools_app.views.run import RunView
+
+        self._window.show_view(PANEL)
+        view = self._window.docks.by_name[PANEL].host.view
+        if isinstance(view, RunView):
+            view.be_ready()
+
+    def execute(self, request: Execute) -> None:
+        """Start a job."""
+        sentence = self._window.running.start(request.job, request.session, request.target)
+        if sentence:
+            self._window.notice(Notice(sentence, "warning"))
+            return
+        self._remember(self._window.running.form)
+        self._window.show_view(PANEL)
+
+    def ask_bundle(self, request: AskBundle) -> None:
+        """Ask what goes into a bundled program."""
+        from devtools_app.dialogs.bundle_dialog import BundleDialog
+
+        if self.dialog is not None:
+            self.dialog.deleteLater()
+        dialog = BundleDialog(
+            self._window.theme,
+            request.program,
+            self._dialogs(),
+            self._window,
+            request.methods,
+        )
+        self.dialog = dialog
+        self._bundled_from = request.session
+        dialog.wanted.connect(self._bundle)
+        dialog.open()
+
+    def choose(self, request: ChoosePath) -> None:
+        """Ask for a file or, without filters, for a folder, and hand it over."""
+        dialogs = self._dialogs()
+        if request.filters:
+            found = next(iter(dialogs.open_files(self._window, request.title, request.filters)), "")
+        else:
+            found = dialogs.open_folder(self._window, request.title)
+        if found:
+            request.take(found)
+
+    def _bundle(self, job: object, target: str) -> None:
+        from inspector.jobs.executing import BundleJob
+
+        assert isinstance(job, BundleJob)
+        sentence = self._window.running.start(job, self._bundled_from, target)
+        if sentence and self.dialog is not None:
+            self.dialog.show_problem(sentence)
+            return
+        if self.dialog is not None:
+            self.dialog.accept()
+        self._window.show_view(PANEL)
+
+    def _remember(self, form: RunForm) -> None:
+        desk = self._window.desk
+        kept = replace(form, method="", folder="")  # of this program, not of the next
+        desk.put_settings(replace(desk.settings, last_run=kept))
+
+    def _tell(self) -> None:
+        compiling = "compiling" if self._window.compiling.running else ""
+        self._window.status.show_job("running" if self._window.running.running else compiling)
+
+    def _open(self, execution: Execution) -> None:
+        from inspector.jobs.executing import BundleJob, RunJob
+
+        if isinstance(execution.job, BundleJob):
+            self._window.desk.open((os.path.abspath(execution.target),))
+        elif isinstance(execution.job, RunJob):
+            self._open_trace(execution, execution.job)
+
+    def _open_trace(self, execution: Execution, job: object) -> None:
+        """Show the trace with the program: in its session, beside it where that has another."""
+        from inspector.jobs.executing import BUFFER, TRACE, RunJob
+
+        assert isinstance(job, RunJob)
+        assert execution.outcome is not None
+        trace = execution.outcome.result["trace"]
+        if trace["failure"]:
+            self._window.notice(Notice(f"The trace is not whole: {trace['failure']}.", "warning"))
+        names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
+        folder = Path(execution.target)
+        made = tuple(str(folder / name) for name in names if (folder / name).exists())
+        desk, sessions = self._window.desk, self._window.store.state.sessions
+        one = next((one for one in sessions if one.id == execution.session), None)
+        what = runnable(one.id, one.session) if one is not None else None
+        if not made:
+            return
+        if one is None or what is None or what.program != job.program:
+            paths = (job.program, job.record, *job.data_files, *made)
+            desk.open(tuple(path for path in paths if path))
+            return
+        own = {str(folder / name) for name in (TRACE, BUFFER)}
+        if own.issuperset(what.traces):
+            desk.read_with((*what.others, *made), one.id)
+        else:
+            desk.open((*what.others, *made))

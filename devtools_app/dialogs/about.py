@@ -1,0 +1,51 @@
+"""Which version this is and what it is made with."""
+
+from __future__ import annotations
+
+import platform
+
+import PySide6
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from devtools_app.shell.icon_set import app_icon
+from devtools_app.shell.theme import FontSize, Theme, set_role
+from devtools_app.widgets.dialog_buttons import dialog_buttons
+from schema.version import __version__
+
+_TEXT = (
+    "Desktop inspector for ExecuTorch programs, records and traces. BSD 3-Clause licence.\n\n"
+    "Made with Python {python}, Qt for Python {qt} (LGPL 3), NumPy, and the fonts Inter and "
+    "JetBrains Mono (SIL Open Font License 1.1)."
+)
+
+
+class AboutDialog(QDialog):
+    """A few words; the text can be copied for a bug report."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("About ETScope")
+        self.setAccessibleName("About ETScope")
+        icon = QLabel()
+        icon.setPixmap(app_icon().pixmap(48, 48))
+        title = QLabel(f"ETScope {__version__}")
+        title.setFont(theme.sans(FontSize.LARGE, strong=True))
+        text = QLabel(_TEXT.format(python=platform.python_version(), qt=PySide6.__version__))
+        text.setWordWrap(True)
+        set_role(text, "role", "muted")
+        for label in (title, text):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        words = QVBoxLayout()
+        words.addWidget(title)
+        words.addWidget(text)
+        line = QHBoxLayout()
+        line.setSpacing(16)
+        line.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
+        line.addLayout(words, 1)
+        buttons = dialog_buttons(self, QDialogButtonBox.StandardButton.Close)
+        layout = QVBoxLayout(self)
+        layout.addLayout(line)
+        layout.addWidget(buttons)
+        self.setMinimumWidth(460)

@@ -1,0 +1,172 @@
+"""The cases of a bundled program as the user lists them: what goes in, and what should come out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QStackedWidget,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.shell.theme import set_role
+from devtools_app.widgets.push_button import push_button
+from inspector.jobs.executing import MADE_INPUTS
+
+_FILE = "file"
+_WORDS = {_FILE: "files of tensors…", "random": "random numbers", "ones": "ones", "zeros": "zeros"}
+_LEAST_HEIGHT = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A row of the list.
+
+    Attributes:
+        inputs: random, ones, zeros or a file, which may hold several cases
+        expected: file of outputs, empty to ask the module
+    """
+
+    inputs: str
+    expected: str = ""
+
+
+class CaseList(QWidget):
+    """Lists cases; without any, says whose inputs are taken.
+
+    Signals:
+        edited(): another list now
+    """
+
+    edited = Signal()
+
+    def __init__(self, choose: Callable[[str], Sequence[str]]) -> None:
+        """Make an empty list.
+
+        Args:
+            choose: asks the user for files of tensors, for a purpose
+        """
+        super().__init__()
+        self._choose = choose
+        self._cases: list[Case] = []
+        self._none = QLabel()
+        self._none.setWordWrap(True)
+        self._none.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        set_role(self._none, "role", "muted")
+        self._kind = QComboBox()
+        self._kind.setAccessibleName("Inputs")
+        for key, words in _WORDS.items():
+            self._kind.addItem(words, key)
+        self._rows = QTreeWidget()
+        self._pages = QStackedWidget()
+        self._lay_out()
+        self.show_cases(())
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """Return the cases."""
+        return tuple(self._cases)
+
+    def say_none(self, sentence: str) -> None:
+        """Say what is done without cases."""
+        self._none.setText(sentence)
+
+    def show_cases(self, cases: Sequence[Case]) -> None:
+        """Take other cases."""
+        self._cases = list(cases)
+        self._rows.clear()
+        for case in self._cases:
+            words = (_named(case.inputs), _named(case.expected) or "what the module gives, if any")
+            item = QTreeWidgetItem(words)
+            item.setToolTip(0, case.inputs)
+            item.setToolTip(1, case.expected)
+            self._rows.addTopLevelItem(item)
+        self._pages.setCurrentIndex(1 if cases else 0)
+        self._chosen()
+        self.edited.emit()
+
+    def problem(self, *, has_module: bool) -> str:
+        """Return what is wrong with the cases as one sentence, empty when nothing is."""
+        if not self._cases and not has_module:
+            return "Add a case, or name the module whose example inputs are taken."
+        for case in self._cases:
+            for path in (case.inputs, case.expected):
+                if path and path not in MADE_INPUTS and not os.path.isfile(path):
+                    return f"{path} is not there."
+        if not has_module and len({bool(case.expected) for case in self._cases}) > 1:
+            return "Give expected outputs to every case or to none: there is no module to ask."
+        return ""
+
+    def _lay_out(self) -> None:
+        self._rows.setHeaderLabels(["Inputs", "Expected outputs"])
+        self._rows.setRootIsDecorated(False)
+        self._rows.setUniformRowHeights(True)
+        self._rows.setAccessibleName("Cases")
+        self._rows.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self._rows.header().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        self._rows.itemSelectionChanged.connect(self._chosen)
+        self._pages.addWidget(self._none)
+        self._pages.addWidget(self._rows)
+        self._pages.setMinimumHeight(_LEAST_HEIGHT)
+        self._add = push_button("Add", "Add a case with these inputs", self._added)
+        self._expect = push_button(
+            "Expected…", "Choose the expected outputs of the selected cases", self._expected
+        )
+        self._remove = push_button("Remove", "Remove the selected cases", self._removed)
+        bar = QHBoxLayout()
+        bar.setSpacing(8)
+        bar.addWidget(self._kind, 1)
+        for button in (self._add, self._expect, self._remove):
+            button.setAutoDefault(False)
+            bar.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addLayout(bar)
+        layout.addWidget(self._pages, 1)
+
+    def _chosen(self) -> None:
+        some = bool(self._rows.selectedItems())
+        self._expect.setEnabled(some)
+        self._remove.setEnabled(some)
+
+    def _selected(self) -> list[int]:
+        return sorted(self._rows.indexOfTopLevelItem(item) for item in self._rows.selectedItems())
+
+    def _added(self) -> None:
+        kind = str(self._kind.currentData())
+        found = self._choose("Inputs of the cases") if kind == _FILE else (kind,)
+        if found:
+            self.show_cases((*self._cases, *(Case(text) for text in found)))
+
+    def _expected(self) -> None:
+        """Give the selected cases their outputs: a file each, in their order, or one for all."""
+        places = self._selected()
+        found = self._choose("Expected outputs")
+        if not found:
+            return
+        cases = list(self._cases)
+        files = list(found) if len(found) == len(places) else [found[0]] * len(places)
+        for place, path in zip(places, files, strict=True):
+            cases[place] = Case(cases[place].inputs, path)
+        self.show_cases(cases)
+
+    def _removed(self) -> None:
+        gone = set(self._selected())
+        self.show_cases([case for at, case in enumerate(self._cases) if at not in gone])
+
+
+def _named(text: str) -> str:
+    return _WORDS.get(text, PurePath(text).name) if text else ""

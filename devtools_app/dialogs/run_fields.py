@@ -1,0 +1,304 @@
+"""The fields of the Run panel: what to run, on which inputs, how often, what to record."""
+
+from __future__ import annotations
+
+import os
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QLabel,
+    QSpinBox,
+    QStackedWidget,
+    QWidget,
+)
+
+from devtools_app.dialogs.compile_dialog import beside, line
+from devtools_app.dialogs.compile_form import with_path
+from devtools_app.dialogs.run_form import (
+    CASE,
+    ENGINES,
+    EXECUTORCH,
+    FILE,
+    LEVELS,
+    MADE,
+    MOST_RUNS,
+    MOST_SEED,
+    MOST_THREADS,
+    RunForm,
+    Runnable,
+    default_folder,
+)
+from devtools_app.shell.theme import Theme, set_role
+from devtools_app.widgets.elided_label import ElidedLabel
+
+_INPUTS = {
+    "random": "random numbers",
+    "ones": "ones",
+    "zeros": "zeros",
+    FILE: "a file of tensors",
+    CASE: "a bundled case",
+}
+_LEVELS = {
+    "none": "times only",
+    "outputs": "outputs",
+    "intermediate": "every intermediate value",
+}
+_RUNTIMES = {"": "ETScope's own", EXECUTORCH: "ExecuTorch, as an interpreter has it"}
+_ENGINES = {
+    "auto": "XNNPACK: real kernels, else torch's",
+    "native": "XNNPACK: real kernels",
+    "torch": "XNNPACK: torch's kernels",
+}
+_HINTS = {
+    "ones": "every element is 1",
+    "zeros": "every element is 0",
+}
+
+
+class RunFields(QWidget):
+    """Edits a RunForm for one program.
+
+    Signals:
+        edited(): a field is another one now
+        file_wanted(): the user wants to choose a file of inputs
+        folder_wanted(): the user wants to choose a folder
+        library_wanted(): the user wants to choose a library of operators
+    """
+
+    edited = Signal()
+    file_wanted = Signal()
+    folder_wanted = Signal()
+    library_wanted = Signal()
+
+    def __init__(self, theme: Theme, form: RunForm) -> None:
+        super().__init__()
+        self._theme = theme
+        self._what: Runnable | None = None
+        self._method = _combo("Method")
+        self._inputs = _combo("Inputs")
+        self._file = line("File of inputs", "inputs.pt: torch.save of the list of inputs")
+        self._case = _spin("Bundled case", 0, 0)
+        self._runs = _spin("Runs", 1, MOST_RUNS)
+        self._warmup = _spin("Warm-up runs", 0, MOST_RUNS)
+        self._level = _combo("Values to record")
+        self._threads = _spin("Threads", 0, MOST_THREADS)
+        self._threads.setSpecialValueText("auto")
+        self._seed = _spin("Seed of random inputs", 0, MOST_SEED)
+        self._seed.setPrefix("seed ")
+        self._seed.setGroupSeparatorShown(False)
+        self._seed.setToolTip("The same seed gives the same numbers.")
+        self._engine = _combo("Engine of delegates")
+        self._engine_label = _label("Delegates", self._engine)
+        self._toolchain = _combo("Runtime")
+        self._python = line("Interpreter with executorch", "the one ETScope runs in")
+        self._libraries = line("Operator libraries", "")
+        self._loading = beside(
+            self._libraries, "Choose a library, whose code will be run", self.library_wanted.emit
+        )
+        self._loading_label = _label("Operators", self._libraries)
+        self._folder = line("Output folder", "")
+        self._hint = ElidedLabel()
+        set_role(self._hint, "role", "muted")
+        self._about = QStackedWidget()
+        self._lay_out()
+        self._fill(form)
+        self._wire()
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    def form(self) -> RunForm:
+        """Return what the fields say."""
+        return RunForm(
+            method=str(self._method.currentData() or ""),
+            inputs=str(self._inputs.currentData() or MADE[0]),
+            file=self._file.text().strip(),
+            case=self._case.value(),
+            runs=self._runs.value(),
+            warmup=self._warmup.value(),
+            level=str(self._level.currentData() or LEVELS[0]),
+            threads=self._threads.value(),
+            seed=self._seed.value(),
+            engine=str(self._engine.currentData() or ENGINES[0]),
+            folder=self._folder.text().strip(),
+            toolchain=str(self._toolchain.currentData() or ""),
+            python=self._python.text().strip(),
+            libraries=self._libraries.text().strip(),
+        )
+
+    def show_program(self, what: Runnable | None) -> None:
+        """Offer what another program has; nothing changes for the same one."""
+        if what == self._what:
+            return
+        new = self._what is None or what is None or what.program != self._what.program
+        self._what = what
+        before = self.form()
+        self._offer(self._method, [(name, name) for name in what.methods] if what else [])
+        method = before.method_of(what) if what is not None else ""
+        self._method.setCurrentIndex(max(0, self._method.findData(method)))
+        if what is not None:
+            self._folder.setPlaceholderText(default_folder(what.program))
+        if new:
+            self._folder.clear()
+        self._show_engines()
+        self._show_foreign()
+        self._offer_inputs(CASE if new and what and what.bundled else before.inputs)
+
+    def set_file(self, path: str) -> None:
+        """Take a file of inputs."""
+        self._file.setText(path)
+
+    def add_library(self, path: str) -> None:
+        """Take one more library of operators."""
+        self._libraries.setText(with_path(self._libraries.text(), path))
+
+    def set_folder(self, path: str) -> None:
+        """Take a folder."""
+        self._folder.setText(path)
+
+    def _fill(self, form: RunForm) -> None:
+        self._offer(self._level, [(_LEVELS[name], name) for name in LEVELS])
+        self._level.setCurrentIndex(max(0, self._level.findData(form.level)))
+        self._offer(self._toolchain, [(text, key) for key, text in _RUNTIMES.items()])
+        self._toolchain.setCurrentIndex(max(0, self._toolchain.findData(form.toolchain)))
+        self._python.setText(form.python)
+        self._libraries.setText(form.libraries)
+        self._show_foreign()
+        self._python.setVisible(bool(form.toolchain))
+        self._offer(self._engine, [(_ENGINES[name], name) for name in ENGINES])
+        self._engine.setCurrentIndex(max(0, self._engine.findData(form.engine)))
+        self._show_engines()
+        self._seed.setValue(form.seed)
+        self._file.setText(form.file)
+        self._runs.setValue(form.runs)
+        self._warmup.setValue(form.warmup)
+        self._threads.setValue(form.threads)
+        self._offer_inputs(form.inputs)
+
+    def _offer_inputs(self, chosen: str) -> None:
+        what = self._what
+        cases = what.cases_of(self.form().method_of(what)) if what is not None else 0
+        names = [name for name in _INPUTS if name != CASE or cases]
+        self._offer(self._inputs, [(_INPUTS[name], name) for name in names])
+        self._inputs.setCurrentIndex(max(0, self._inputs.findData(chosen)))
+        self._case.setMaximum(max(0, cases - 1))
+        self._show_about()
+
+    def _offer(self, box: QComboBox, choices: list[tuple[str, str]]) -> None:
+        blocked = box.blockSignals(True)
+        box.clear()
+        for text, key in choices:
+            box.addItem(text, key)
+        box.blockSignals(blocked)
+
+    def _wire(self) -> None:
+        self._method.currentIndexChanged.connect(self._method_changed)
+        self._inputs.currentIndexChanged.connect(self._inputs_changed)
+        self._level.currentIndexChanged.connect(self._tell)
+        self._toolchain.currentIndexChanged.connect(self._toolchain_changed)
+        self._engine.currentIndexChanged.connect(self._tell)
+        for field in (self._file, self._folder, self._python, self._libraries):
+            field.textChanged.connect(self._tell)
+        for spin in (self._case, self._seed, self._runs, self._warmup, self._threads):
+            spin.valueChanged.connect(self._tell)
+
+    def _method_changed(self) -> None:
+        self._offer_inputs(self.form().inputs)
+        self._tell()
+
+    def _toolchain_changed(self) -> None:
+        self._python.setVisible(bool(self._toolchain.currentData()))
+        self._show_engines()
+        self._tell()
+
+    def _show_engines(self) -> None:
+        """Offer engines only where they make a difference."""
+        has = self._what is not None and self._what.engines
+        for widget in (self._engine, self._engine_label):
+            widget.setVisible(has and not self._toolchain.currentData())
+
+    def _show_foreign(self) -> None:
+        """Ask for libraries only where the program calls operators that need one."""
+        what = self._what
+        foreign = what.foreign if what is not None else ()
+        for widget in (self._loading, self._loading_label):
+            widget.setVisible(bool(foreign))
+        known = RunForm().loaded(what) if what is not None else ()
+        words = os.pathsep.join(known) or f"what registers {', '.join(foreign)}"
+        self._libraries.setPlaceholderText(words)
+        self._libraries.setToolTip("\n".join(foreign))
+
+    def _inputs_changed(self) -> None:
+        self._show_about()
+        self._tell()
+
+    def _tell(self) -> None:
+        self.edited.emit()
+
+    def _show_about(self) -> None:
+        kind = self.form().inputs
+        self._about.setCurrentIndex({FILE: 1, CASE: 2, MADE[0]: 3}.get(kind, 0))
+        self._hint.setText(_HINTS.get(kind, ""))
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout(self)
+        grid.setContentsMargins(12, 8, 12, 8)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(6)
+        self._about.addWidget(self._hint)
+        self._about.addWidget(beside(self._file, "Choose inputs", self.file_wanted.emit))
+        self._about.addWidget(self._case)
+        self._about.addWidget(self._seed)
+        folder = beside(self._folder, "Choose the output folder", self.folder_wanted.emit)
+        rows: tuple[tuple[str, QWidget, str, QWidget], ...] = (
+            ("Method", self._method, "Runs", self._runs),
+            ("Inputs", self._inputs, "Warm-up", self._warmup),
+            ("", self._about, "Threads", self._threads),
+        )
+        for row, (left, one, right, other) in enumerate(rows):
+            grid.addWidget(_label(left, one), row, 0)
+            grid.addWidget(one, row, 1)
+            grid.addWidget(_label(right, other), row, 2)
+            grid.addWidget(other, row, 3)
+        grid.addWidget(_label("Record", self._level), 3, 0)
+        grid.addWidget(self._level, 3, 1, 1, 3)
+        grid.addWidget(_label("Runtime", self._toolchain), 4, 0)
+        grid.addWidget(self._toolchain, 4, 1, 1, 3)
+        grid.addWidget(self._python, 5, 1, 1, 3)
+        grid.addWidget(self._engine_label, 6, 0)
+        grid.addWidget(self._engine, 6, 1, 1, 3)
+        grid.addWidget(self._loading_label, 7, 0)
+        grid.addWidget(self._loading, 7, 1, 1, 3)
+        grid.addWidget(_label("Folder", self._folder), 8, 0)
+        grid.addWidget(folder, 8, 1, 1, 3)
+        grid.setColumnStretch(1, 1)
+        grid.setRowStretch(9, 1)
+
+    def _restyle(self) -> None:
+        for field in (self._file, self._folder, self._python, self._libraries):
+            field.setFont(self._theme.mono())
+
+
+def _combo(name: str) -> QComboBox:
+    box = QComboBox()
+    box.setAccessibleName(name)
+    box.setMinimumContentsLength(12)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    return box
+
+
+def _spin(name: str, least: int, most: int) -> QSpinBox:
+    spin = QSpinBox()
+    spin.setRange(least, most)
+    spin.setGroupSeparatorShown(True)
+    spin.setAccessibleName(name)
+    return spin
+
+
+def _label(text: str, field: QWidget) -> QLabel:
+    label = QLabel(text)
+    set_role(label, "role", "muted")
+    label.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
+    label.setBuddy(field)
+    return label

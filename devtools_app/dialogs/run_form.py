@@ -1,0 +1,240 @@
+"""What the Run panel asks for, remembered from one time to the next."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from devtools_app.dialogs.compile_form import paths_in
+from devtools_app.jobs.trusted_code import is_agreed
+from devtools_app.state.json_file import get_choice, get_int, get_text
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.files.session import Session
+    from inspector.jobs.executing import RunJob
+
+MADE = ("random", "ones", "zeros")
+FILE, CASE = "file", "case"
+EXECUTORCH = "executorch"
+LEVELS = ("none", "outputs", "intermediate")
+ENGINES = ("auto", "native", "torch")
+MOST_RUNS, MOST_THREADS, MOST_SEED = 100_000, 256, 999_999_999
+_WITH_ENGINES = "XnnpackBackend"
+_REPORT = "run.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """What a session has to run.
+
+    Attributes:
+        session: its id
+        program: path of the ``.pte`` or ``.bpte``
+        record: path of the ETRecord, empty without one
+        data_files: ``.ptd`` files
+        methods: in the order of the program
+        cases: how many bundled cases each method has
+        bundled: whether the program is a bundled one
+        others: files of the session that are no traces
+        traces: files of the session that are
+        engines: whether a backend of the program has several engines
+        foreign: operators of the program that are neither torch's nor ExecuTorch's, sorted
+        code: files that registered them when the program was compiled
+    """
+
+    session: str
+    program: str
+    record: str = ""
+    data_files: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    cases: tuple[tuple[str, int], ...] = ()
+    bundled: bool = False
+    others: tuple[str, ...] = ()
+    traces: tuple[str, ...] = ()
+    engines: bool = False
+    foreign: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()
+
+    def cases_of(self, method: str) -> int:
+        """Return how many bundled cases a method has."""
+        return dict(self.cases).get(method, 0)
+
+
+def runnable(identity: str, session: Session) -> Runnable | None:
+    """Return what a session has to run, None without a program."""
+    from inspector.graph.operator_libraries import foreign_operators
+
+    kinds: dict[str, list[str]] = {}
+    for file in session.files:
+        if not file.error:
+            kinds.setdefault(file.kind, []).append(os.path.abspath(file.path))
+    programs = [*kinds.get("bpte", ()), *kinds.get("pte", ())]
+    if not programs:
+        return None
+    program = programs[0]
+    tables = session.bundled_program_table if kinds.get("bpte") else session.program
+    suites = session.bundled.method_test_suites if session.bundled is not None else ()
+    traces = (*kinds.get("etdump", ()), *kinds.get("debug_buffer", ()))
+    foreign = foreign_operators(session)
+    return Runnable(
+        identity,
+        program,
+        (kinds.get("etrecord") or [""])[0],
+        tuple(kinds.get("ptd", ())),
+        tuple(plan.name for plan in tables.plans) if tables is not None else (),
+        tuple((suite.method_name, len(suite.test_cases)) for suite in suites),
+        bool(kinds.get("bpte")),
+        tuple(os.path.abspath(one.path) for one in session.files if one.path not in traces),
+        traces,
+        tables is not None
+        and any(one.id == _WITH_ENGINES for plan in tables.plans for one in plan.delegates),
+        foreign,
+        _registering(session) if foreign else (),
+    )
+
+
+def _registering(session: Session) -> tuple[str, ...]:
+    """Return what has registered the operators of a program, as far as its recipe tells."""
+    from inspector.recipes.compile_job import registering_code
+    from inspector.recipes.recipe import RecipeError
+    from inspector.recipes.session_recipe import session_recipe
+
+    try:
+        return registering_code(session_recipe(session).recipe.job)
+    except RecipeError:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunForm:
+    """The fields of the panel as the user left them.
+
+    Attributes:
+        method: empty for the first one
+        inputs: random, ones, zeros, file or case
+        file: of inputs
+        case: number of a bundled case
+        runs: measured
+        warmup: before them
+        level: whose values are recorded
+        threads: 0 for as many as torch takes
+        seed: of random inputs
+        engine: what runs delegates whose backend has several engines
+        folder: where the files go; empty for one beside the program
+        toolchain: whose runtime, empty for our own
+        python: interpreter that has it, empty for the one we run in
+        libraries: files that register operators, one beside the other as on a search path
+    """
+
+    method: str = ""
+    inputs: str = MADE[0]
+    file: str = ""
+    case: int = 0
+    runs: int = 1
+    warmup: int = 0
+    level: str = LEVELS[0]
+    threads: int = 0
+    seed: int = 0
+    engine: str = ENGINES[0]
+    folder: str = ""
+    toolchain: str = ""
+    python: str = ""
+    libraries: str = ""
+
+    def problem(self, what: Runnable | None) -> str:
+        """Return what is missing or wrong as one sentence, empty when it can be run."""
+        if what is None:
+            return "Open a program to run it."
+        if self.inputs == FILE and not os.path.isfile(self.file):
+            return f"{self.file} is not there." if self.file else "Choose a file of inputs."
+        if self.inputs == CASE and self.case >= what.cases_of(self.method_of(what)):
+            return "The method has no such bundled case."
+        gone = next((path for path in self.loaded(what) if not os.path.isfile(path)), "")
+        if gone:
+            return f"{gone} is not there."
+        folder = self.target(what)
+        if os.path.exists(folder) and not os.path.isdir(folder):
+            return f"{folder} is a file, not a folder."
+        if not _ours(folder):
+            return "The folder holds other files than those of a run: choose another."
+        return ""
+
+    def method_of(self, what: Runnable) -> str:
+        """Return the method that will run."""
+        if self.method in what.methods:
+            return self.method
+        return "forward" if "forward" in what.methods else next(iter(what.methods), "")
+
+    def loaded(self, what: Runnable) -> tuple[str, ...]:
+        """Return the libraries of operators that are loaded: none where none is needed.
+
+        Where the user names none, it is what the recipe has, as far as it may be run.
+        """
+        if not what.foreign:
+            return ()
+        return paths_in(self.libraries) or tuple(path for path in what.code if is_agreed(path))
+
+    def target(self, what: Runnable) -> str:
+        """Return the folder the files go into."""
+        return os.path.abspath(self.folder) if self.folder else default_folder(what.program)
+
+    def job(self, what: Runnable) -> RunJob:
+        """Return the run that is asked for."""
+        from inspector.jobs.executing import RunJob
+
+        return RunJob(
+            program=what.program,
+            method=self.method_of(what),
+            inputs=self.file if self.inputs == FILE else self.inputs if self.inputs in MADE else "",
+            case=self.case if self.inputs == CASE else None,
+            seed=self.seed,
+            runs=self.runs,
+            warmup=self.warmup,
+            debug_level=self.level,
+            record=what.record,
+            data_files=what.data_files,
+            libraries=self.loaded(what),
+            threads=self.threads,
+            engine=self.engine if what.engines and not self.toolchain else ENGINES[0],
+            toolchain=self.toolchain,
+            python=self.python if self.toolchain else "",
+        )
+
+
+def default_folder(program: str) -> str:
+    """Return where the files of a run go: beside the program, else where the user may write."""
+    path = Path(program)
+    name = f"{path.stem}_run"
+    ours = Path(__file__).parents[1]
+    if os.access(path.parent, os.W_OK) and not path.is_relative_to(ours):
+        return str(path.with_name(name))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return str(cache / "etscope" / f"{path.parent.name}_{name}")
+
+
+def _ours(folder: str) -> bool:
+    """Return whether a folder may be written into: a run wrote it, or there is nothing in it."""
+    try:
+        names = os.listdir(folder)
+    except OSError:  # not there yet, or it will be said why it cannot be written
+        return True
+    return not names or _REPORT in names
+
+
+def run_form_from(content: dict[str, object]) -> RunForm:
+    """Return the form in a JSON object; what is missing or odd becomes its default."""
+    return RunForm(
+        inputs=get_choice(content, "inputs", (*MADE, FILE), MADE[0]),
+        file=get_text(content, "file"),
+        runs=min(MOST_RUNS, max(1, get_int(content, "runs", 1))),
+        warmup=min(MOST_RUNS, max(0, get_int(content, "warmup", 0))),
+        level=get_choice(content, "level", LEVELS, LEVELS[0]),
+        threads=min(MOST_THREADS, max(0, get_int(content, "threads", 0))),
+        seed=min(MOST_SEED, max(0, get_int(content, "seed", 0))),
+        engine=get_choice(content, "engine", ENGINES, ENGINES[0]),
+        toolchain=get_choice(content, "toolchain", (EXECUTORCH,), ""),
+        python=get_text(content, "python"),
+        libraries=get_text(content, "libraries"),
+    )

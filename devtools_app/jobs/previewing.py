@@ -1,0 +1,193 @@
+"""What edits of a recipe would do to the partitions: asked of a warm worker, the newest first."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.jobs.preview import Preview
+    from inspector.jobs.studio import Studio
+    from inspector.jobs.studio_run import PreviewRun, SuggestRun
+    from inspector.recipes.compile_job import CompileJob
+    from inspector.recipes.suggestions import Suggestion
+
+_POLL_MS = 20
+_KEPT = 64  # previews
+_WAITING = "Looking what it does to the partitions…"
+_SUPERSEDED = "a newer one took its place"
+
+
+def _allowed(_job: CompileJob) -> str:
+    return ""
+
+
+class Previews(QObject):
+    """Keeps previews by recipe; a worker that keeps the exported program makes new ones.
+
+    Signals:
+        changed(): there is another preview, or suggestions
+
+    Attributes:
+        refusal: says why a recipe may not be looked at, empty when it may
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.refusal: Callable[[CompileJob], str] = _allowed
+        self._known: OrderedDict[CompileJob, Preview | str] = OrderedDict()
+        self._queue: list[CompileJob] = []
+        self._run: PreviewRun | None = None
+        self._suggest: SuggestRun | None = None
+        self._suggested: tuple[CompileJob, tuple[Suggestion, ...] | str] | None = None
+        self._studio: Studio | None = None
+        self._timer: QTimer | None = None  # made when first wanted
+
+    @property
+    def studio(self) -> Studio:
+        """Return what keeps the warm worker, made when first wanted."""
+        from inspector.jobs.studio import Studio
+
+        if self._studio is None:
+            self._studio = Studio()
+        return self._studio
+
+    @property
+    def busy(self) -> bool:
+        """Return whether an answer is to come."""
+        return self._run is not None or self._suggest is not None or bool(self._queue)
+
+    def ask(self, job: CompileJob, base: CompileJob) -> None:
+        """Look at a recipe and at the one it is held to; older wishes are forgotten."""
+        if self.refusal(job):
+            return
+        wanted = [one for one in (base, job) if one not in self._known]
+        at_work = self._run.job if self._run is not None else None
+        self._queue = [one for one in wanted if one != at_work]
+        self._next()
+
+    def effect(self, job: CompileJob, base: CompileJob) -> str:
+        """Return in words what a recipe does to the partitions of another one."""
+        refusal = self.refusal(job)
+        if refusal:
+            return refusal
+        one, two = self._known.get(base), self._known.get(job)
+        if isinstance(two, str) or isinstance(one, str):
+            return two if isinstance(two, str) else str(one)
+        if one is None or two is None:
+            return _WAITING
+        found = two.against(one)
+        words = [
+            f"{method}: {each.words}" if len(found) > 1 else each.words
+            for method, each in found.items()
+        ]
+        return "; ".join((*words, *two.warnings))
+
+    def preview(self, job: CompileJob) -> Preview | None:
+        """Return what a recipe would delegate, None while that is not known."""
+        found = self._known.get(job)
+        return None if isinstance(found, str) else found
+
+    def suggest(self, job: CompileJob) -> None:
+        """Look for changes of a recipe that make boundaries fewer."""
+        refusal = self.refusal(job)
+        if refusal:
+            self._suggested = (job, refusal)
+            self.changed.emit()
+            return
+        self._suggested = None
+        try:
+            self._suggest = self.studio.start_suggestions(job)
+        except OSError as error:
+            self._suggested = (job, f"the worker cannot be started: {error}")
+        self._watch()
+        self.changed.emit()
+
+    def suggestions(self, job: CompileJob) -> tuple[Suggestion, ...] | str | None:
+        """Return the changes that were found for a recipe, or why not; None while unknown."""
+        found = self._suggested
+        return found[1] if found is not None and found[0] == job else None
+
+    @property
+    def suggesting(self) -> bool:
+        """Return whether changes are looked for."""
+        return self._suggest is not None
+
+    def forget(self) -> None:
+        """Look again at what is asked for next: the source may be another one."""
+        self._known.clear()
+
+    def rest(self) -> None:
+        """Let go of the worker: nothing is open that it could be asked about."""
+        self.forget()
+        if self._studio is not None:
+            self.shut_down()
+            self._studio = None
+
+    def shut_down(self) -> None:
+        """End everything; called before the window goes away."""
+        self._rest()
+        self._queue, self._run, self._suggest = [], None, None
+        if self._studio is not None:
+            self._studio.close()
+
+    def _next(self) -> None:
+        if self._run is None and self._queue:
+            job = self._queue.pop(0)
+            try:
+                self._run = self.studio.start_preview(job)
+            except OSError as error:
+                self._keep(job, f"The worker cannot be started: {error}")
+        if self.busy:
+            self._watch()
+
+    def _watch(self) -> None:
+        if self._timer is None:
+            self._timer = QTimer(self)
+            self._timer.timeout.connect(self._poll)
+        self._timer.start(_POLL_MS)
+
+    def _rest(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+
+    def _keep(self, job: CompileJob, found: Preview | str) -> None:
+        self._known[job] = found
+        self._known.move_to_end(job)
+        while len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+
+    def _poll(self) -> None:
+        news = self._poll_preview()
+        news = self._poll_suggestions() or news
+        self._next()
+        if not self.busy:
+            self._rest()
+        if news:
+            self.changed.emit()
+
+    def _poll_preview(self) -> bool:
+        run = self._run
+        outcome = run.outcome if run is not None else None
+        if run is None or outcome is None:
+            return False
+        self._run = None
+        if run.preview is not None:
+            self._keep(run.job, run.preview)
+        elif outcome.sentence != _SUPERSEDED:
+            self._keep(run.job, f"Not previewed: {outcome.sentence}")
+        return True
+
+    def _poll_suggestions(self) -> bool:
+        run = self._suggest
+        outcome = run.outcome if run is not None else None
+        if run is None or outcome is None:
+            return False
+        self._suggest = None
+        self._suggested = (run.job, run.suggestions if not outcome.sentence else outcome.sentence)
+        return True

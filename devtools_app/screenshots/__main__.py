@@ -1,0 +1,43 @@
+"""The pictures of the documentation: python -m devtools_app.screenshots docs/images."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from devtools_app.screenshots import window as shots
+from devtools_app.screenshots.job_panels import write_gap
+from devtools_app.screenshots.walkthrough import write_loop
+from devtools_app.shell.start_page import SAMPLE
+from devtools_app.state.state import Selection, SelectionKind
+
+_LARGE = (1440, 900)
+_OF_A_JOB = ("stages", "gap", "compare", "sweep")  # have nothing to show of files alone
+
+
+def main() -> int:
+    """Write one picture a view, the first three dark as well, and those of the walk-through."""
+    shots.use_no_screen()
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
+    with shots.open_window([str(SAMPLE)]) as window:
+        method = window.store.state.method
+        chosen = Selection(SelectionKind.INSTRUCTION, method=method, instruction=2)
+        views = [name for name in shots.view_names() if name not in _OF_A_JOB]
+        for number, view in enumerate(views):
+            shot = shots.Shot(view, _LARGE, selection=chosen)
+            _write(window, shot, folder / f"{view}_light.png")
+            if number < 3:
+                dark = shots.Shot(view, _LARGE, dark=True, selection=chosen)
+                _write(window, dark, folder / f"{view}_dark.png")
+        write_gap(window, folder)
+    write_loop(folder)
+    return 0
+
+
+def _write(window: shots.MainWindow, shot: shots.Shot, path: Path) -> None:
+    shots.write(window, shot, path)
+    shots.say(str(path))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

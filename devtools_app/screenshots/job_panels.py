@@ -1,0 +1,139 @@
+"""Pictures of views that show a job of their own: stages, gap, steps, a bisection, a sweep."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from PySide6.QtCore import QEventLoop, Qt
+from PySide6.QtWidgets import QApplication, QWidget
+
+from devtools_app.screenshots import window as shots
+from devtools_app.shell.window import MainWindow
+
+SIZE = (1440, 900)
+PATIENCE = 600.0  # seconds
+_PANEL_HEIGHT = 330
+_STEPS = 5
+_BOUND = "1e-9"  # no two kernels agree to that, so that there is something to find
+_GRIDS = ("rules.min_nodes=1,3,8", "memory_planner=greedy,naive")
+_View = TypeVar("_View", bound=QWidget)
+
+
+def write_gap(window: MainWindow, folder: Path) -> None:
+    """Write a picture of the numeric gap of the session shown, at its largest difference."""
+    from devtools_app.views.gap import GapPane
+
+    pane = _view(window, "gap", GapPane)
+    pane.compare()
+    until(lambda: not pane.gapping.running)
+    shots.settle(window)
+    pane.table.sort_by(4, descending=True)
+    pane.table.step(1)
+    _write(window, "gap", folder / "gap_light.png")
+
+
+def write_panels(window: MainWindow, folder: Path) -> None:
+    """Write pictures of the stages, of steps and of a bisection of the session shown."""
+    window.store.update(overlay="time")
+    _write(window, "stages", folder / "stages_light.png")
+    _write_steps(window, folder / "step_light.png")
+    _write_bisection(window, folder / "bisect_light.png")
+
+
+def write_sweep(window: MainWindow, recipe: Path, place: Path, path: Path) -> None:
+    """Write a picture of a sweep over a recipe, at a point that nobody beats.
+
+    Args:
+        window: that shows it
+        recipe: what is varied
+        place: folder for its files, which is made
+        path: of the picture
+
+    Raises: NotReadyError if the sweep did not come to its end
+    """
+    from devtools_app.views.sweep import SweepPane
+
+    grids = [word for grid in _GRIDS for word in ("--grid", grid)]
+    command = [sys.executable, "-m", "devtools_app", "sweep", str(recipe), *grids]
+    done = subprocess.run(
+        [*command, "--runs", "20", "-o", str(place)], capture_output=True, timeout=PATIENCE
+    )
+    if done.returncode:
+        raise shots.NotReadyError(done.stderr.decode("utf-8", "replace"))
+    window.desk.open((str(place / "results.json"),))
+    pane = _view(window, "sweep", SweepPane)
+    until(lambda: pane.table.rows.length > 0)
+    pane.table.step(1)
+    _write(window, "sweep", path)
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Run the event loop until something is done.
+
+    Raises: NotReadyError if it takes too long
+    """
+    end = time.monotonic() + PATIENCE
+    while not done():
+        QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
+        if time.monotonic() > end:
+            raise shots.NotReadyError("a job did not come to its end")
+        time.sleep(0.005)
+
+
+def _write_steps(window: MainWindow, path: Path) -> None:
+    from devtools_app.views.step import StepView
+
+    view = _view(window, "step", StepView)
+    _make_room(window, "step")
+    until(lambda: view.call.count() > 0)
+    view.begin()
+    for _ in range(_STEPS):
+        until(lambda: _at_rest(window))
+        view.step_on()
+    until(lambda: _at_rest(window))
+    view.values.step(1)
+    until(lambda: _at_rest(window))
+    _write(window, "graph", path)
+    window.stepping.cancel()
+    until(lambda: not window.stepping.running)
+
+
+def _at_rest(window: MainWindow) -> bool:
+    """Return whether the call waits for its next step, or cannot be stepped through."""
+    walk = window.stepping.current
+    if walk is None or walk.outcome is not None:
+        raise shots.NotReadyError("the call cannot be stepped through")
+    return walk.ready
+
+
+def _write_bisection(window: MainWindow, path: Path) -> None:
+    from devtools_app.views.bisect import BisectView
+
+    view = _view(window, "bisect", BisectView)
+    _make_room(window, "bisect")
+    view.value.setText(_BOUND)
+    view.start()
+    until(lambda: not window.bisecting.running)
+    _write(window, "graph", path)
+
+
+def _view(window: MainWindow, name: str, kind: type[_View]) -> _View:
+    window.show_view(name)
+    until(lambda: any(isinstance(host.view, kind) for host in window.hosts))
+    return next(host.view for host in window.hosts if isinstance(host.view, kind))
+
+
+def _make_room(window: MainWindow, panel: str) -> None:
+    dock = window.docks.by_name[panel]
+    window.resizeDocks([dock], [_PANEL_HEIGHT], Qt.Orientation.Vertical)
+
+
+def _write(window: MainWindow, view: str, path: Path) -> None:
+    chosen = window.store.state.selection
+    shots.write(window, shots.Shot(view, SIZE, selection=chosen), path)
+    shots.say(str(path))

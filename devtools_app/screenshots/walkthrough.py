@@ -1,0 +1,103 @@
+"""The pictures of the walk-through: one round of the loop on the real window, step by step."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtWidgets import QMenu
+
+from devtools_app.actions.edit_menu import EditMenu
+from devtools_app.screenshots import window as shots
+from devtools_app.screenshots.job_panels import PATIENCE, SIZE, until, write_panels, write_sweep
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.state import Selection, SelectionKind
+from devtools_app.views.editing import edits_menu
+from inspector.jobs.messages import Ended
+from inspector.jobs.run import CompileRun
+from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob, Rules, Source
+from inspector.recipes.recipe import RECIPE
+
+MODULE = Path(__file__).parents[1] / "sample_data" / "demo" / "keyword_spotter.py"
+OPERATOR = "aten.convolution.default"
+NODE = "aten_convolution_default_1"
+
+
+def write_loop(folder: Path) -> None:
+    """Write the pictures; the program is made, changed, run and compared for them.
+
+    Raises: NotReadyError if a step did not come to its end
+    """
+    with tempfile.TemporaryDirectory() as place:
+        made = Path(place) / "keyword_spotter"
+        _compile(made)
+        with shots.open_window([str(made / PROGRAM), str(made / RECORD)]) as window:
+            _steps(window, folder)
+            write_panels(window, folder)
+            swept = Path(place) / "sweep"
+            fixed = made / "model_variants" / "keyword_spotter_1" / RECIPE
+            write_sweep(window, fixed, swept, folder / "sweep_light.png")
+
+
+def _compile(folder: Path) -> None:
+    rules = Rules(deny_ops=(OPERATOR,))
+    job = CompileJob(Source(str(MODULE), "build"), partitioners=("xnnpack",), rules=rules)
+    run = CompileRun(job, folder)
+    outcome = run.wait(PATIENCE)
+    run.close()
+    if outcome is None or outcome.ended is not Ended.FINISHED:
+        raise shots.NotReadyError(outcome.sentence if outcome is not None else "no compile")
+
+
+def _steps(window: MainWindow, folder: Path) -> None:
+    chosen = Selection(SelectionKind.NODE, "forward", "compiled", NODE)
+    window.router.select(chosen)
+    window.show_view("node")
+    _write(window, shots.Shot("graph", SIZE, selection=chosen), folder / "loop_why.png")
+    _point(window, chosen, folder / "loop_change.png")
+    window.show_view("recipe")
+    until(lambda: not window.previews.busy)
+    _write(window, shots.Shot("graph", SIZE, selection=chosen), folder / "loop_recipe.png")
+    window.bound["recompile"].trigger()
+    until(lambda: not window.rounds.busy)
+    until(lambda: len(window.store.state.sessions) > 1 and not window.measurer.running)
+    window.show_view("node")
+    _write(window, shots.Shot("compare", SIZE), folder / "loop_compare.png")
+    window.store.update(overlay="change")
+    _write(window, shots.Shot("graph", SIZE, dark=True), folder / "loop_changed_dark.png")
+
+
+def _point(window: MainWindow, chosen: Selection, path: Path) -> None:
+    """Point at a change in its menu, draw both, and take it."""
+    menu = edits_menu(window, chosen, window.router)
+    edits = menu.findChildren(EditMenu)[0]
+    action = edits.action_of("let-in", "operator")
+    submenu = action.parent()
+    assert isinstance(submenu, QMenu)
+    menu.setActiveAction(submenu.menuAction())
+    submenu.setActiveAction(action)
+    action.hover()
+    until(lambda: not window.previews.busy)
+    view = shots.take(window, shots.Shot("graph", SIZE, selection=chosen))
+    with QPainter(view) as painter:
+        at = QPoint(SIZE[0] - 900, 200)
+        for one in (menu, submenu):
+            picture = _picture(one)
+            painter.fillRect(QRect(at, picture.size()), window.palette().window())
+            painter.drawPixmap(at, picture)
+            at += QPoint(picture.width() + 2, 60)
+    shots.save(view, path)
+    action.trigger()
+    menu.deleteLater()
+
+
+def _picture(menu: QMenu) -> QPixmap:
+    menu.resize(menu.sizeHint())
+    return menu.grab()
+
+
+def _write(window: MainWindow, shot: shots.Shot, path: Path) -> None:
+    shots.write(window, shot, path)
+    shots.say(str(path))

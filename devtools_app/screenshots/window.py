@@ -1,0 +1,169 @@
+"""Pictures of the real window without a screen: for the screenshot verb, the demo and the docs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import (
+    QBuffer,
+    QByteArray,
+    QEventLoop,
+    QIODevice,
+    QPoint,
+    qInstallMessageHandler,
+)
+from PySide6.QtGui import QPixmap
+from PySide6.QtWidgets import QApplication
+
+from devtools_app.app import make_application, make_window
+from devtools_app.jobs.latest import Latest
+from devtools_app.sessions.session_controller import Notice
+from devtools_app.shell.cyclic_gc import GarbageCollector
+from devtools_app.shell.theme import Mode
+from devtools_app.shell.window import MainWindow
+from devtools_app.state.settings import SettingsFile
+from devtools_app.state.state import NOTHING, Selection
+from devtools_app.views import VIEWS
+from devtools_app.views.spec import Area
+from devtools_app.widgets.log_panel import log_qt_message
+from inspector.cli.output import write_bytes
+
+SECONDS = 60.0
+_QUIET_SECONDS = 0.25  # views ask for their data one turn of the event loop after they are shown
+
+
+class NotReadyError(Exception):
+    """Files could not be opened, or a view took too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """What to take.
+
+    Attributes:
+        view: name of a view; a panel's is taken with the panel in front
+        size: of the window in pixels at scale 1
+        dark: which palette
+        scale: pixels of the picture for one of the window
+        selection: what is selected in it
+    """
+
+    view: str
+    size: tuple[int, int] = (1280, 800)
+    dark: bool = False
+    scale: float = 1.0
+    selection: Selection = NOTHING
+
+
+def view_names() -> tuple[str, ...]:
+    """Return the views that can be taken, in the order of their tabs."""
+    return tuple(spec.name for spec in VIEWS if spec.area is Area.CENTRE)
+
+
+def panel_names() -> tuple[str, ...]:
+    """Return the panels around the views, which can be taken as well."""
+    return tuple(spec.name for spec in VIEWS if spec.area is not Area.CENTRE)
+
+
+def use_no_screen() -> None:
+    """Draw into memory when nobody chose otherwise; must come before the application is made."""
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+@contextmanager
+def open_window(paths: Sequence[str]) -> Generator[MainWindow, None, None]:
+    """Show a window with settings of its own and these files open; closes it afterwards.
+
+    Raises: NotReadyError if they cannot be opened
+    """
+    qInstallMessageHandler(log_qt_message)
+    app = make_application()
+    garbage = GarbageCollector()
+    with tempfile.TemporaryDirectory() as folder:
+        window = make_window(app, SettingsFile(Path(folder) / "settings.json"))
+        notices: list[str] = []
+
+        def note(notice: Notice) -> None:
+            notices.append(notice.text)
+
+        window.desk.noticed.connect(note)
+        window.show()
+        try:
+            if paths:
+                window.desk.open(tuple(paths))
+                settle(window)
+            if paths and window.store.state.session is None:
+                raise NotReadyError(notices[0] if notices else "nothing could be opened")
+            yield window
+        finally:
+            window.close()
+            window.deleteLater()
+            app.processEvents()
+            garbage.stop()
+            qInstallMessageHandler(None)
+
+
+def settle(window: MainWindow, seconds: float = SECONDS) -> None:
+    """Run the event loop until no work is under way for a moment.
+
+    Raises: NotReadyError after so many seconds
+    """
+    end = time.monotonic() + seconds
+    quiet_since = time.monotonic()
+    while True:
+        QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
+        now = time.monotonic()
+        if window.desk.opener.busy or any(job.busy for job in window.findChildren(Latest)):
+            quiet_since = now
+        elif now - quiet_since > _QUIET_SECONDS:
+            return
+        if now > end:
+            raise NotReadyError(f"the window was still busy after {seconds:.0f} s")
+        time.sleep(0.005)
+
+
+def take(window: MainWindow, shot: Shot) -> QPixmap:
+    """Return a picture of the window."""
+    window.theme.set_mode(Mode.DARK if shot.dark else Mode.LIGHT)
+    window.resize(*shot.size)
+    window.show_view(shot.view)
+    window.store.update(selection=shot.selection)
+    settle(window)
+    pixmap = QPixmap(window.size() * shot.scale)
+    pixmap.setDevicePixelRatio(shot.scale)
+    window.render(pixmap, QPoint())
+    return pixmap
+
+
+def write(window: MainWindow, shot: Shot, path: Path, *, force: bool = True) -> None:
+    """Write a picture of the window as PNG, whole or not at all.
+
+    Raises: CommandError if it cannot be written, or exists and is not to be replaced
+    """
+    save(take(window, shot), path, force=force)
+
+
+def save(picture: QPixmap, path: Path, *, force: bool = True) -> None:
+    """Write a picture as PNG, whole or not at all.
+
+    Raises: CommandError if it cannot be written, or exists and is not to be replaced
+    """
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not picture.save(buffer, "PNG"):
+        raise NotReadyError(f"no picture of {picture.width()}x{picture.height()} can be made")
+    write_bytes(path, bytes(data.data()), force=force)
+
+
+def say(text: str) -> None:
+    """Print one line."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,1 @@
+"""Open sessions: loaded, watched, reloaded, restored, each with the recipes of its variants."""

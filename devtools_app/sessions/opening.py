@@ -1,0 +1,181 @@
+"""Opens, reloads and watches files: off the GUI thread, cancellable, the newest request wins."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from PySide6.QtCore import QObject, Signal
+
+from devtools_app.jobs.latest import Cancelled, Latest, Token
+from schema.errors import FormatError
+
+if TYPE_CHECKING:
+    from inspector.files.session import Session, SessionOptions
+
+_LOG = logging.getLogger(__name__)
+
+
+class Load(Protocol):
+    """What opens files; ``inspector.files.load.load_session``, or something else in a test."""
+
+    def __call__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        options: SessionOptions | None = None,
+        *,
+        cancel: threading.Event | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> Session:
+        """Return the session made of some files."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One session to be read.
+
+    Attributes:
+        paths: what to open together
+        replaces: id of the session that it takes the place of, empty for a new one
+        pair: open the files beside a single file that belong to it as well
+        label: id the session had in a workspace, empty otherwise
+        partial: whether files that can no longer be read may go missing from it
+    """
+
+    paths: tuple[str, ...]
+    replaces: str = ""
+    pair: bool = False
+    label: str = ""
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What became of a target.
+
+    Attributes:
+        target: what was asked for
+        paths: what was opened, siblings included
+        session: None when nothing could be read
+        error: one sentence, empty when it worked
+    """
+
+    target: Target
+    paths: tuple[str, ...]
+    session: Session | None
+    error: str = ""
+
+
+def load_later(
+    paths: Sequence[str | os.PathLike[str]],
+    options: SessionOptions | None = None,
+    *,
+    cancel: threading.Event | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Session:
+    """Open files with the readers, which are imported when they are first needed."""
+    from inspector.files.load import load_session
+
+    return load_session(paths, options, cancel=cancel, progress=progress)
+
+
+class Opener(QObject):
+    """Reads sessions in a thread.
+
+    Signals:
+        loaded(results): tuple of Loaded, in the order asked
+        progressed(what, share): file at hand and share done, 0 to 1
+        started(what): a request was taken
+        ended(): no request is running any longer
+    """
+
+    loaded = Signal(object)
+    progressed = Signal(str, float)
+    started = Signal(str)
+    ended = Signal()
+
+    def __init__(self, load: Load = load_later, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._load = load
+        self._asked = ""
+        self._latest = Latest("opening files", self)
+        self._latest.ready.connect(self.loaded)
+        self._latest.failed.connect(self._failed)
+        self._latest.ended.connect(self.ended)
+
+    @property
+    def busy(self) -> bool:
+        """Return whether files are being read."""
+        return self._latest.busy
+
+    def open(self, targets: tuple[Target, ...], options: SessionOptions) -> None:
+        """Read some sessions instead of whatever is being read."""
+        if not targets:
+            return
+        if self._latest.busy:
+            _LOG.info("%s was given up for a newer request", self._asked)
+        self._asked = _describe(targets)
+        self.started.emit(self._asked)
+        self._latest.submit(lambda token: self._run(targets, options, token))
+
+    def cancel(self) -> None:
+        """Give up what is being read."""
+        if self._latest.busy:
+            _LOG.info("%s was cancelled", self._asked)
+        self._latest.cancel()
+
+    def shut_down(self) -> None:
+        """Stop for good."""
+        self._latest.close()
+
+    def _run(
+        self, targets: tuple[Target, ...], options: SessionOptions, token: Token
+    ) -> tuple[Loaded, ...]:
+        return tuple(self._one(target, options, token) for target in targets)
+
+    def _one(self, target: Target, options: SessionOptions, token: Token) -> Loaded:
+        from inspector.files.load import Cancelled as LoadCancelled
+        from inspector.files.load import pair
+
+        token.check()
+        paths = target.paths
+        try:
+            if target.pair and len(paths) == 1 and os.path.isfile(paths[0]):
+                paths = pair(paths[0])
+            session = self._load(
+                paths, options, cancel=token, progress=lambda what, share: self._tell(what, share)
+            )
+        except LoadCancelled as stopped:
+            raise Cancelled from stopped
+        except FormatError as error:
+            return Loaded(target, paths, None, str(error))
+        except OSError as error:
+            return Loaded(target, paths, None, _os_sentence(error))
+        return Loaded(target, paths, session)
+
+    def _tell(self, what: str, share: float) -> None:
+        self.progressed.emit(f"reading {Path(what).name}", share)
+
+    def _failed(self, error: BaseException) -> None:
+        _LOG.error("%s failed", self._asked, exc_info=error)
+        target = Target(())
+        sentence = f"{self._asked} failed: {error} (this is a bug; the log has more)"
+        self.loaded.emit((Loaded(target, (), None, sentence),))
+
+
+def _describe(targets: tuple[Target, ...]) -> str:
+    verb = "reloading" if all(target.replaces for target in targets) else "opening"
+    names = [Path(path).name or path for target in targets for path in target.paths]
+    shown = ", ".join(names[:3])
+    return f"{verb} {shown}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _os_sentence(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason

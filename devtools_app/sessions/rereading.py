@@ -1,0 +1,89 @@
+"""What becomes of a session whose files are read again: nothing that was shown is lost.
+
+A file may be gone, half written or damaged by the time it is read again. The session read before
+then stays, with an issue that says so, until the files can be read or the user gives them up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from schema.errors import Issue, Severity
+
+if TYPE_CHECKING:
+    from devtools_app.sessions.opening import Loaded
+    from devtools_app.state.state import OpenSession
+    from inspector.files.session import LoadedFile, Session
+
+_KEPT = "what is shown was read before"
+_TORN = "what had not been read of it before is unknown"
+
+
+def lost_files(one: OpenSession, result: Loaded) -> tuple[Issue, ...]:
+    """Return an issue for each file that could be read before and now cannot, or not whole.
+
+    Files that were not asked for again, as when a session goes on with one of its files, are not
+    lost.
+    """
+    from inspector.files.mapped import is_rewritten
+
+    asked = set(result.target.paths)
+    every = asked.issuperset(one.paths)
+    now = {} if result.session is None else {file.path: file for file in result.session.files}
+    found: list[Issue] = []
+    for before in one.session.files:
+        if before.error or not (every or before.path in asked):
+            continue
+        reason = _loss(before, now.get(before.path), result.error)
+        if reason:
+            state = _TORN if is_rewritten(before.data) else _KEPT
+            found.append(Issue(Severity.ERROR, before.path, f"{reason}; {state}"))
+    return tuple(found)
+
+
+def rewritten_files(session: Session) -> tuple[Issue, ...]:
+    """Return an issue for each large file that was written to while it is open.
+
+    Large files are mapped, not copied: what was not looked at yet may be new bytes, or zeros where
+    the file has become shorter.
+    """
+    from inspector.files.mapped import is_rewritten
+
+    torn = [file.path for file in session.files if is_rewritten(file.data)]
+    return tuple(
+        Issue(Severity.ERROR, path, f"it was written to while it is open; {_TORN}") for path in torn
+    )
+
+
+def _loss(before: LoadedFile, now: LoadedFile | None, error: str) -> str:
+    """Return why a file is no longer what it was, empty when it is."""
+    if not os.path.exists(before.path):
+        return "it is no longer there"
+    if now is None or now.error:
+        about = (now.error if now is not None else error).removeprefix(before.path)
+        about = about.removeprefix(": ") or "its content is of no known format"
+        return f"it can no longer be read ({about})"
+    if now.kind != before.kind:
+        return f"it holds something else now ({_word(now.kind)} instead of {_word(before.kind)})"
+    errors = _errors(now)
+    if errors and not _errors(before):
+        return f"it can no longer be read whole ({errors[0].message})"
+    return ""
+
+
+def _errors(file: LoadedFile) -> list[Issue]:
+    issues: tuple[Issue, ...] = getattr(file.artifact, "issues", ())
+    return [issue for issue in issues if issue.severity is Severity.ERROR]
+
+
+def _word(kind: str) -> str:
+    return kind.replace("_", " ")
+
+
+def kept_session(session: Session, issues: Iterable[Issue]) -> Session:
+    """Return a session as it was, with these issues instead of those of an earlier attempt."""
+    others = (issue for issue in session.issues if not issue.message.endswith((_KEPT, _TORN)))
+    return replace(session, issues=(*issues, *others))

@@ -1,0 +1,386 @@
+"""What is open and what is remembered: sessions, recents, workspaces, preferences."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal
+
+from devtools_app.sessions.opening import Load, Loaded, Opener, Target, load_later
+from devtools_app.sessions.rereading import kept_session, lost_files, rewritten_files
+from devtools_app.sessions.restoring import Restoring, absent_part, restored_state, with_absent
+from devtools_app.sessions.watching import Watcher
+from devtools_app.state.json_file import DamagedFileError
+from devtools_app.state.settings import Settings, SettingsFile
+from devtools_app.state.state import State
+from devtools_app.state.store import Store
+from devtools_app.state.sweep_file import sweep_path
+from devtools_app.state.transitions import (
+    add_session,
+    close_session,
+    replace_session,
+    show_session,
+    with_options,
+)
+from devtools_app.state.workspace import (
+    Workspace,
+    is_workspace,
+    load_workspace,
+    save_workspace,
+    workspace_of,
+)
+from schema.errors import Issue
+from schema.identity_cache import clear as forget_derived
+
+if TYPE_CHECKING:
+    from inspector.files.session import SessionOptions
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the user should know, shown above the views.
+
+    Attributes:
+        text: one or two sentences
+        tone: info, warning or error
+        details: more to copy
+        alone: a file to offer opening without the ones found beside it, empty for no offer
+        rest: a session to offer reading again without its lost files, empty for no offer
+        reload: a session to offer reading again, empty for no offer
+    """
+
+    text: str
+    tone: str = "info"
+    details: str = ""
+    alone: str = ""
+    rest: str = ""
+    reload: str = ""
+
+
+class Desk(QObject):
+    """Opens and closes sessions, reads and writes what outlives the window.
+
+    Signals:
+        noticed(notice): a Notice to show
+        settings_changed(settings): the preferences are others now
+        layout_wanted(layout): a workspace brings a dock layout
+
+    Attributes:
+        opener: reads files; connect its progress
+        workspace_path: where Save writes, None while the workspace has no file
+    """
+
+    noticed = Signal(object)
+    settings_changed = Signal(object)
+    layout_wanted = Signal(str)
+
+    def __init__(
+        self,
+        store: Store,
+        settings_file: SettingsFile,
+        load: Load = load_later,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._file = settings_file
+        self._settings = settings_file.load()
+        self._restoring: Restoring | None = None
+        self._absent = Workspace()
+        self._watch_now = False
+        self._tick_now = ""
+        self._due: set[str] = set()
+        self._losses: dict[str, Notice] = {}
+        self.workspace_path: Path | None = None
+        self.opener = Opener(load, self)
+        self._watcher = Watcher(self)
+        self._watcher.set_on(self._settings.watch)
+        self._watcher.changed.connect(self._changed_on_disk)
+        self._watcher.rewritten.connect(self._rewritten_on_disk)
+        self.opener.loaded.connect(self._loaded)
+        # queued: the others that are told of the end come before the start of the next
+        self.opener.ended.connect(self._reload_due, Qt.ConnectionType.QueuedConnection)
+        store.changed.connect(self._state_changed)
+        store.update(units=self._settings.units, overlay=self._settings.overlay)
+
+    @property
+    def settings(self) -> Settings:
+        """Return the preferences."""
+        return self._settings
+
+    def put_settings(self, settings: Settings) -> None:
+        """Use other preferences and remember them."""
+        if settings == self._settings:
+            return
+        old, self._settings = self._settings, settings
+        self._file.save(settings)
+        if settings.watch != old.watch:
+            self._watcher.set_on(settings.watch)
+        state = replace(self._store.state, units=settings.units)
+        self._store.put(with_options(state, self._options()))
+        self.settings_changed.emit(settings)
+
+    @property
+    def watching(self) -> bool:
+        """Return whether changed files are read again by themselves."""
+        return self._settings.watch or self._watch_now
+
+    def set_watch(self, on: bool) -> None:
+        """Watch files or do not, and remember it."""
+        self._watch_now = False
+        self.put_settings(replace(self._settings, watch=on))
+        self._watcher.set_on(on)
+        self.settings_changed.emit(self._settings)
+
+    def watch_for_now(self) -> None:
+        """Watch files until the window closes, without remembering it."""
+        self._watch_now = True
+        self._watcher.set_on(True)
+        self.settings_changed.emit(self._settings)
+
+    def take_tick_for_now(self, tick: str) -> None:
+        """Take ticks of traces for this unit until the preferences say another one."""
+        self._tick_now = tick
+        if (
+            self._store.state.sessions
+        ):  # options import the readers, which a start need not wait for
+            self._store.put(with_options(self._store.state, self._options()))
+
+    @property
+    def preferences(self) -> Settings:
+        """Return the settings as they hold now, with what was said for this run only."""
+        return replace(self._settings, tick=self._tick_now or self._settings.tick)
+
+    def put_preferences(self, settings: Settings) -> None:
+        """Use what the dialog says; what was said for this run stays so unless it was changed."""
+        if self._tick_now and settings.tick == self._tick_now:
+            settings = replace(settings, tick=self._settings.tick)
+        else:
+            self._tick_now = ""
+        self.put_settings(settings)
+        self._store.put(with_options(self._store.state, self._options()))
+
+    def _options(self) -> SessionOptions:
+        return self.preferences.session_options()
+
+    def open(self, paths: tuple[str, ...], *, pair: bool = False) -> None:
+        """Open files and folders as one session or more; a workspace opens what it names.
+
+        Folders that each have a program or a record are a session each.
+
+        Args:
+            paths: files and folders
+            pair: take the files beside a single file that belong to it as well
+        """
+        workspaces = [path for path in paths if is_workspace(path)]
+        if workspaces:
+            self.open_workspace(Path(workspaces[0]))
+            others = [Path(path).name for path in paths if path != workspaces[0]]
+            if others:
+                text = f"A workspace is opened on its own: {', '.join(others)} stayed closed."
+                self.noticed.emit(Notice(text, "warning"))
+        elif len(paths) == 1 and (found := sweep_path(paths[0])):
+            self._store.update(sweep=os.path.abspath(found), view="sweep")
+        elif paths:
+            groups = _sessions_of(tuple(os.path.abspath(path) for path in paths))
+            self._start(tuple(Target(group, pair=pair) for group in groups))
+
+    def open_beside(self, paths: tuple[str, ...]) -> None:
+        """Read the session shown again, with more files."""
+        one = self._store.state.open_session
+        if one is None:
+            self.open(paths)
+            return
+        more = tuple(os.path.abspath(path) for path in paths)
+        self._start((Target(tuple(dict.fromkeys((*one.paths, *more))), one.id),))
+
+    def read_with(self, paths: tuple[str, ...], session: str) -> None:
+        """Read a session again, made of these files."""
+        self._start((Target(tuple(dict.fromkeys(paths)), session, partial=True),))
+
+    def open_alone(self, path: str) -> None:
+        """Read the session shown again, with this file only."""
+        self._start((Target((path,), self._store.state.current),))
+
+    def reload(self, ids: tuple[str, ...] = (), *, partial: bool = False) -> None:
+        """Read sessions again, by default the one shown.
+
+        Args:
+            ids: which sessions
+            partial: take what can be read; by default a session stays as it is when one of its
+                files can no longer be read
+        """
+        wanted = ids or (self._store.state.current,)
+        found = [one for one in self._store.state.sessions if one.id in wanted]
+        self._start(tuple(Target(one.paths, one.id, partial=partial) for one in found))
+
+    def _changed_on_disk(self, ids: tuple[str, ...]) -> None:
+        self._due.update(ids)
+        if not self.opener.busy:  # what the user asked for is not given up for a file that changed
+            self._reload_due()
+
+    def _rewritten_on_disk(self, ids: tuple[str, ...]) -> None:
+        for one in self._store.state.sessions:
+            issues = rewritten_files(one.session) if one.id in ids else ()
+            if issues:
+                kept = kept_session(one.session, issues)
+                self._store.put(replace_session(self._store.state, one.id, kept))
+                self.noticed.emit(replace(_loss(issues, ""), reload=one.id))
+
+    def _reload_due(self) -> None:
+        due, self._due = tuple(sorted(self._due)), set()
+        if due:
+            self.reload(due)
+
+    def close(self, session: str) -> None:
+        """Close a session and let go of its files."""
+        self._store.put(close_session(self._store.state, session))
+        forget_derived()
+
+    def folder(self) -> str:
+        """Return the folder of what is shown, else of what was open last; empty if it is gone."""
+        one = self._store.state.open_session
+        lately = self._settings.recents[0] if self._settings.recents else ()
+        for path in (one.paths if one is not None else lately)[:1]:
+            folder = path if os.path.isdir(path) else os.path.dirname(path)
+            return folder if os.path.isdir(folder) else ""
+        return ""
+
+    def show(self, session: str) -> None:
+        """Show another session."""
+        self._store.put(show_session(self._store.state, session))
+
+    def open_workspace(self, path: Path) -> None:
+        """Open the files of a workspace beside what is open."""
+        try:
+            workspace = load_workspace(path)
+        except DamagedFileError as error:
+            self.noticed.emit(Notice(f"The workspace cannot be opened. {error}", "error"))
+            return
+        except OSError as error:
+            text = f"The workspace {path} cannot be opened: {error.strerror or error}"
+            self.noticed.emit(Notice(text, "error"))
+            return
+        if not workspace.sessions:
+            self.noticed.emit(Notice(f"The workspace {path.name} names no files.", "warning"))
+            return
+        self._restoring = Restoring(workspace, path)
+        targets = tuple(Target(paths, label=name) for name, paths in workspace.sessions)
+        self.opener.open(targets, self._options())
+
+    def save_workspace(self, path: Path, layout: str) -> bool:
+        """Write the workspace; return whether that worked."""
+        try:
+            workspace = workspace_of(self._store.state, layout)
+            save_workspace(path, with_absent(workspace, self._absent))
+        except OSError as error:
+            text = f"The workspace cannot be saved in {path}: {error.strerror or error}"
+            self.noticed.emit(Notice(text, "error"))
+            return False
+        self.workspace_path = path
+        self.put_settings(self._settings.with_recent((str(path.absolute()),)))
+        return True
+
+    def shut_down(self) -> None:
+        """Stop reading and watching."""
+        self._watcher.set_on(False)
+        self.opener.shut_down()
+
+    def _start(self, targets: tuple[Target, ...]) -> None:
+        self._restoring = None
+        self.opener.open(targets, self._options())
+
+    def _state_changed(self, old: State, new: State) -> None:
+        if old.sessions != new.sessions:
+            self._watcher.show_state(new)
+
+    def _loaded(self, results: tuple[Loaded, ...]) -> None:
+        restoring, self._restoring = self._restoring, None
+        self._losses = {}
+        state = self._store.state
+        for result in results:
+            state = self._take(state, result, restoring)
+        if restoring is not None:
+            state = restored_state(state, restoring)
+            self._absent = absent_part(restoring)
+        self._store.put(state)
+        self._tell(results, restoring)
+
+    def _take(self, state: State, result: Loaded, restoring: Restoring | None) -> State:
+        if result.target.replaces:
+            return self._replace(state, result)
+        if result.session is None:
+            return state
+        state = add_session(state, result.session, result.paths)
+        if restoring is not None:
+            restoring.names[result.target.label] = state.current
+        return state
+
+    def _replace(self, state: State, result: Loaded) -> State:
+        one = next((one for one in state.sessions if one.id == result.target.replaces), None)
+        if one is None:  # closed in the meantime
+            return state
+        lost = () if result.target.partial else lost_files(one, result)
+        if lost:
+            self._losses[one.id] = _loss(lost, one.id if result.session is not None else "")
+            return replace_session(state, one.id, kept_session(one.session, lost))
+        if result.session is None:
+            return state
+        return replace_session(state, one.id, result.session, result.paths)
+
+    def _tell(self, results: tuple[Loaded, ...], restoring: Restoring | None) -> None:
+        failed = [
+            result
+            for result in results
+            if result.session is None and result.target.replaces not in self._losses
+        ]
+        settings = self._settings
+        if restoring is not None:
+            self.workspace_path = restoring.path
+            self.layout_wanted.emit(restoring.workspace.layout)
+            settings = settings.with_recent((str(restoring.path.absolute()),))
+        for result in results if restoring is None else ():
+            if result.session is not None:
+                settings = settings.with_recent(result.paths)
+            elif not any(os.path.exists(path) for path in result.target.paths):
+                settings = settings.without_recent(result.target.paths)
+        self.put_settings(settings)
+        for loss in self._losses.values():
+            self.noticed.emit(loss)
+        if failed:
+            sentences = "\n".join(result.error for result in failed)
+            self.noticed.emit(Notice(sentences, "error"))
+        elif len(results) == 1 and not self._losses:
+            self._tell_pairing(results[0])
+
+    def _tell_pairing(self, result: Loaded) -> None:
+        beside = [path for path in result.paths if path not in result.target.paths]
+        if not beside:
+            return
+        names = ", ".join(Path(path).name for path in beside)
+        chosen = result.target.paths[0]
+        text = f"Opened together with {names}, found beside {Path(chosen).name}."
+        self.noticed.emit(Notice(text, alone=chosen))
+
+
+def _sessions_of(paths: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    if len(paths) < 2:
+        return (paths,)
+    from inspector.files.load import split_sessions  # not before: it imports the readers
+
+    return split_sessions(paths)
+
+
+def _loss(lost: tuple[Issue, ...], rest: str) -> Notice:
+    """Return what to say about files that could not be read again."""
+    issue = lost[0]
+    more = f" The same holds for {len(lost) - 1} more." if len(lost) > 1 else ""
+    details = "\n".join(f"{one.where}: {one.message}" for one in lost)
+    text = f"{Path(issue.where).name}: {issue.message}.{more}"
+    return Notice(text, "warning", details, rest=rest)

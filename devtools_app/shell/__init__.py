@@ -1,0 +1,1 @@
+"""The window around the views: docks, menus, toolbar, status bar, theme."""

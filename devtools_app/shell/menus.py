@@ -1,0 +1,168 @@
+"""The menu bar, built from the table of actions and what is open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import PurePath
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtWidgets import QLabel, QMainWindow, QMenu
+
+from devtools_app.actions.table import ACTIONS, MENUS, Actions
+from devtools_app.shell.docks import Docks
+from devtools_app.shell.theme import FontSize, Mode, Theme
+from devtools_app.state.state import State
+from devtools_app.state.transitions import BOOKMARK_SLOTS, bookmark_at
+from devtools_app.views.spec import ViewSpec
+
+Recents = tuple[tuple[str, ...], ...]
+_THEME_WORDS = {Mode.SYSTEM: "As the system", Mode.LIGHT: "Light", Mode.DARK: "Dark"}
+
+
+class Menus(QObject):
+    """Owns the menus and the actions that are not in the table: views, recents, bookmarks."""
+
+    def __init__(self, window: QMainWindow, theme: Theme, actions: Actions) -> None:
+        super().__init__(window)
+        self._window = window
+        self._theme = theme
+        self.extra: list[QAction] = []
+        self._menus = {name: window.menuBar().addMenu(f"&{name}") for name in MENUS}
+        self._recent = QMenu("Open recent", window)
+        self._bookmarks = QMenu("Bookmarks", window)
+        self._add_name()
+        self._fill(actions)
+        self._theme_menu = self._themes()
+
+    def _add_name(self) -> None:
+        name = QLabel("ETScope")
+        name.setContentsMargins(14, 0, 6, 0)
+        bar = self._window.menuBar()
+
+        def restyle() -> None:
+            name.setFont(self._theme.sans(FontSize.NORMAL, strong=True))
+            name.adjustSize()
+            # a menu bar asks its corner for the size only when it gets one
+            bar.setCornerWidget(name, Qt.Corner.TopLeftCorner)
+            name.show()
+
+        self._theme.changed.connect(restyle)
+        restyle()
+
+    def _fill(self, actions: Actions) -> None:
+        for menu_name, menu in self._menus.items():
+            group = ""
+            for spec in ACTIONS:
+                if spec.menu != menu_name:
+                    continue
+                if group and spec.group != group:
+                    menu.addSeparator()
+                group = spec.group
+                menu.addAction(actions[spec.name])
+                if spec.name == "sample":
+                    menu.addMenu(self._recent)
+                if spec.name == "bookmark":
+                    menu.addMenu(self._bookmarks)
+
+    def add_views(self, specs: tuple[ViewSpec, ...], show: Callable[[str], object]) -> None:
+        """Add one entry a view of the middle, Alt+1 to Alt+9, before the rest of the menu."""
+        menu = self._menus["View"]
+        first = menu.actions()[0]
+        for number, spec in enumerate(specs, 1):
+            action = QAction(spec.title, self._window)
+            if number < 10:
+                action.setShortcut(QKeySequence(f"Alt+{number}"))
+            action.setData(spec.icon)
+            action.triggered.connect(partial(_call, show, spec.name))
+            menu.insertAction(first, action)
+            self._window.addAction(action)
+            self.extra.append(action)
+        if specs:
+            menu.insertSeparator(first)
+        self._theme.changed.connect(self._draw_icons)
+        self._draw_icons()
+
+    def _draw_icons(self) -> None:
+        for action in self.extra:
+            if isinstance(action.data(), str):
+                action.setIcon(self._theme.icon(action.data()))
+
+    def add_docks(self, docks: Docks) -> None:
+        """Add one entry a panel that shows or hides it."""
+        menu = QMenu("Panels", self._window)
+        for dock in docks.by_name.values():
+            action = dock.toggleViewAction()
+            menu.addAction(action)
+            show = QAction(f"Go to {dock.windowTitle()}", self._window)
+            show.triggered.connect(dock.bring_up)
+            self._window.addAction(show)
+            self.extra.append(show)
+        self._menus["View"].insertMenu(self._split_action(), menu)
+
+    def show_recents(
+        self, recents: Recents, open_recent: Callable[[tuple[str, ...]], object]
+    ) -> None:
+        """List recent sessions."""
+        self._recent.clear()
+        for paths in recents:
+            names = ", ".join(PurePath(path).name for path in paths[:3])
+            folder = PurePath(paths[0]).parent
+            action = self._recent.addAction(f"{names}    {folder}".replace("&", "&&"))
+            action.triggered.connect(partial(_call, open_recent, paths))
+        self._recent.menuAction().setVisible(bool(recents))
+
+    def add_bookmarks(self, go: Callable[[int], object]) -> None:
+        """Add Ctrl+1 to Ctrl+9 and Ctrl+0."""
+        for number in range(1, BOOKMARK_SLOTS + 1):
+            slot = number % BOOKMARK_SLOTS
+            action = QAction("", self._window)
+            action.setShortcut(QKeySequence(f"Ctrl+{slot}"))
+            action.setData(slot)
+            action.triggered.connect(partial(_call, go, slot))
+            self._bookmarks.addAction(action)
+            self._window.addAction(action)
+
+    def show_state(self, state: State) -> None:
+        """List the bookmarks."""
+        for action in self._bookmarks.actions():
+            found = bookmark_at(state, int(action.data()))
+            action.setVisible(found is not None)
+            action.setEnabled(found is not None)
+            if found is not None:
+                action.setText(found.label.replace("&", "&&"))
+        self._bookmarks.menuAction().setVisible(bool(state.bookmarks))
+
+    def _split_action(self) -> QAction:
+        return next(one for one in self._menus["View"].actions() if one.objectName() == "split")
+
+    def _themes(self) -> QMenu:
+        menu = QMenu("Theme", self._window)
+        group = QActionGroup(menu)
+        for mode, words in _THEME_WORDS.items():
+            action = menu.addAction(words)
+            action.setCheckable(True)
+            action.setChecked(mode is self._theme.mode)
+            action.setData(mode)
+            group.addAction(action)
+        self._menus["View"].insertMenu(
+            next(one for one in self._menus["View"].actions() if one.objectName() == "next_theme"),
+            menu,
+        )
+        self._theme.changed.connect(self._check_theme)
+        return menu
+
+    def _check_theme(self) -> None:
+        for action in self._theme_menu.actions():
+            action.setChecked(Mode(action.data()) is self._theme.mode)
+
+    def on_theme(self, chosen: Callable[[Mode], object]) -> None:
+        """Tell when the user chooses a theme."""
+        for action in self._theme_menu.actions():
+            action.triggered.connect(partial(_call, chosen, Mode(action.data())))
+
+
+def _call(handler: Callable[[Any], object], value: object, _checked: bool = False) -> None:
+    handler(value)

@@ -1,0 +1,182 @@
+"""What one sees first: how to open something, what was open lately, which file tells what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path, PurePath
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import (
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from devtools_app.shell.theme import FontSize, Theme, set_role
+
+SAMPLE = Path(__file__).parents[1] / "sample_data" / "keyword_net"
+_SHOWN_RECENTS = 6
+
+# file, what it tells, how to get it
+LESSONS = (
+    (
+        "program  .pte",
+        "what runs: operators, delegates, memory plan, size",
+        "program.write_to_file(open('model.pte', 'wb'))",
+    ),
+    (
+        "ETRecord  .etrecord",
+        "where it came from: graphs, modules, source lines",
+        "to_edge_transform_and_lower(…, generate_etrecord=True)",
+    ),
+    (
+        "trace  .etdp",
+        "where the time went: events of each run",
+        "load_program(…, enable_etdump=True).write_etdump_result_to_file(…)",
+    ),
+    (
+        "debug buffer",
+        "intermediate values of a traced run",
+        "opened together with its trace",
+    ),
+    (
+        "external data  .ptd",
+        "weights kept outside the program",
+        "opened together with its program",
+    ),
+    (
+        "bundled program  .bpte",
+        "a program with inputs and expected outputs",
+        "serialize_from_bundled_program_to_flatbuffer(…)",
+    ),
+)
+
+
+class StartPage(QScrollArea):
+    """Shown while nothing is open.
+
+    Args:
+        theme: look of the window
+        actions: what the buttons do: open, open_folder, compile, sample
+        open_recent: opens one of the recent sessions
+    """
+
+    def __init__(
+        self,
+        theme: Theme,
+        actions: dict[str, Callable[[], object]],
+        open_recent: Callable[[tuple[str, ...]], object],
+    ) -> None:
+        super().__init__()
+        self._theme = theme
+        self._actions = actions
+        self._open_recent = open_recent
+        self._recents: tuple[tuple[str, ...], ...] = ()
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setAccessibleName("Start page")
+        theme.changed.connect(self._rebuild)
+        self._rebuild()
+
+    def show_recents(self, recents: tuple[tuple[str, ...], ...]) -> None:
+        """Offer other recent sessions."""
+        if recents != self._recents:
+            self._recents = recents
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        page = QWidget()
+        page.setObjectName("canvasGround")
+        page.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        inner = QWidget()
+        inner.setMaximumWidth(760)
+        layout = QVBoxLayout(inner)
+        layout.setSpacing(8)
+        layout.addStretch(1)
+        layout.addWidget(self._words("ETScope", FontSize.LARGE, strong=True))
+        layout.addWidget(
+            self._quiet("Drop ExecuTorch files here, one or all of a run together. Any release.")
+        )
+        layout.addSpacing(4)
+        layout.addLayout(self._buttons())
+        if self._recents:
+            layout.addSpacing(16)
+            layout.addWidget(self._words("Recent", strong=True))
+            for paths in self._recents[:_SHOWN_RECENTS]:
+                layout.addWidget(self._recent(paths))
+        layout.addSpacing(16)
+        layout.addWidget(self._words("Which file tells what", strong=True))
+        layout.addLayout(self._lessons())
+        layout.addStretch(2)
+        outer = QHBoxLayout(page)
+        outer.addStretch(1)
+        outer.addWidget(inner, 10)
+        outer.addStretch(1)
+        self.setWidget(page)
+
+    def _buttons(self) -> QHBoxLayout:
+        line = QHBoxLayout()
+        offers = [
+            ("Open files…", "open"),
+            ("Open folder…", "open_folder"),
+            ("Compile…", "compile"),
+        ]
+        if SAMPLE.is_dir():
+            offers.append(("Open the sample", "sample"))
+        for text, name in offers:
+            button = QPushButton(text)
+            button.setAccessibleName(text)
+            set_role(button, "primary", "true" if name == "open" else None)
+            button.clicked.connect(lambda _on=False, name=name: self._actions[name]())
+            line.addWidget(button)
+        line.addStretch(1)
+        return line
+
+    def _recent(self, paths: tuple[str, ...]) -> QWidget:
+        names = ", ".join(PurePath(path).name for path in paths)
+        folder = str(PurePath(paths[0]).parent)
+        button = QPushButton(f"{names}   {folder}")
+        button.setAccessibleName(f"Open {names} in {folder}")
+        button.setToolTip("\n".join(paths))
+        button.setMaximumWidth(720)
+        set_role(button, "link", "true")
+        button.clicked.connect(lambda: self._open_recent(paths))
+        return button
+
+    def _lessons(self) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(20)
+        grid.setVerticalSpacing(8)
+        grid.setColumnStretch(1, 1)
+        for row, (file, tells, made) in enumerate(LESSONS):
+            name = self._words(file)
+            name.setWordWrap(False)
+            grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
+            cell = QVBoxLayout()
+            cell.setSpacing(1)
+            cell.addWidget(self._words(tells))
+            cell.addWidget(self._quiet(made, self._theme.mono(FontSize.SMALL)))
+            grid.addLayout(cell, row, 1)
+        return grid
+
+    def _words(
+        self, text: str, size: FontSize = FontSize.NORMAL, *, strong: bool = False
+    ) -> QLabel:
+        label = QLabel(text)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setFont(self._theme.sans(size, strong=strong))
+        label.setWordWrap(True)
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        return label
+
+    def _quiet(self, text: str, font: QFont | None = None) -> QLabel:
+        label = self._words(text)
+        if font is not None:
+            label.setFont(font)
+        set_role(label, "role", "muted")
+        return label

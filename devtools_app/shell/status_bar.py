@@ -1,0 +1,178 @@
+"""The status bar: a sum that adds up, the arena, and what is being done."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QStatusBar, QWidget
+
+from devtools_app.jobs.computed import Computed
+from devtools_app.shell.theme import FontSize, Theme
+from devtools_app.state.state import State
+from devtools_app.viewmodels.words import Words
+from devtools_app.widgets.badge import Badge
+from devtools_app.widgets.busy import Busy
+from devtools_app.widgets.elided_label import ElidedLabel
+
+if TYPE_CHECKING:  # the window is on the screen before anything of the readers is needed
+    from devtools_app.viewmodels.status import StatusFacts
+    from inspector.files.session import Session
+
+_SAY_MS = 6000
+
+
+class StatusLine(QStatusBar):
+    """Shows the method of the state; computes its numbers in a thread.
+
+    Attributes:
+        busy: progress of opening files
+        round: progress of a variant that is made
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._state = State()
+        self._computed: Computed[StatusFacts] = Computed("status", self)
+        self._time = _label("Time of the method")
+        self._arena = _label("Planned memory")
+        self._job = _label("Job")
+        self._unit = Badge(theme)
+        self.busy = Busy()
+        self.round = Busy()
+        self._said = ElidedLabel()
+        self._said.setAccessibleName("What was done")
+        # not what a status bar does by itself: it draws its words over parts that show themselves
+        self._left = QStackedWidget()
+        self._left.addWidget(_together(self._time, self._unit))
+        self._left.addWidget(_padded(self._said))
+        self._quiet = QTimer(self)
+        self._quiet.setSingleShot(True)
+        self._quiet.setInterval(_SAY_MS)
+        self._quiet.timeout.connect(self.say_nothing)
+        self.setSizeGripEnabled(False)
+        self.addWidget(self._left, 1)
+        for part in (self.busy, self.round, self._arena, self._job):
+            self.addPermanentWidget(part)
+        self._computed.ready.connect(self._known)
+        self._computed.failed.connect(self._failed)
+        theme.changed.connect(self._refresh)
+        self._refresh()
+
+    def show_state(self, state: State) -> None:
+        """Show the numbers of the method of a state."""
+        self._state = state
+        self._refresh()
+
+    def show_job(self, text: str) -> None:
+        """Say what is being done; an empty text means nothing is."""
+        self._job.setText(self._words([Words("", f"job: {text or 'idle'}")]))
+
+    def say(self, text: str) -> None:
+        """Show a sentence for a few seconds in the place of the numbers."""
+        self._said.setText(text)
+        self._left.setCurrentIndex(1)
+        self._quiet.start()
+
+    @property
+    def said(self) -> str:
+        """Return the sentence that is shown, empty when there is none."""
+        return self._said.text() if self._left.currentIndex() == 1 else ""
+
+    def say_nothing(self) -> None:
+        """Show the numbers again."""
+        self._left.setCurrentIndex(0)
+
+    def shut_down(self) -> None:
+        """Stop computing."""
+        self._computed.close()
+
+    def _refresh(self) -> None:
+        font = self._theme.sans(FontSize.SMALL)
+        for label in (self._time, self._arena, self._job, self._said):
+            label.setFont(font)
+        if not self._job.text():
+            self.show_job("")
+        one, method = self._state.open_session, self._state.method
+        if one is None:
+            self._time.clear()
+            self._arena.clear()
+            self._unit.set_badge("")
+            return
+        session = one.session
+        key = (one.id, one.revision, method)
+        facts = self._computed.ask(key, lambda _token: _facts(session, method))
+        if facts is not None:
+            self._show(facts)
+
+    def _known(self, _key: object) -> None:
+        self._refresh()
+
+    def _show(self, facts: StatusFacts) -> None:
+        from devtools_app.viewmodels.status import arena_words, time_words
+
+        self._time.setText(self._words(time_words(facts, self._state.units)))
+        arena = arena_words(facts, self._state.units)
+        self._arena.setText(self._words([arena] if arena else []))
+        reason = "Nobody has said what a tick of this trace is; choose it in Preferences."
+        self._unit.set_badge(
+            f"{facts.assumed_unit} assumed" if facts.assumed_unit else "", "", reason
+        )
+
+    def _failed(self, error: BaseException) -> None:
+        self._time.setText(self._words([Words("", f"times cannot be shown: {error}")]))
+        self._arena.setText("")
+
+    def _words(self, words: tuple[Words, ...] | list[Words]) -> str:
+        palette = self._theme.palette
+        mono = self._theme.mono(FontSize.SMALL).families()[0]
+        pieces: list[str] = []
+        for number, part in enumerate(words):
+            if number:
+                pieces.append("=" if number == 1 and words[0].strong else "+")
+            weight = "600" if part.strong else "400"
+            value = (
+                f'<span style=\'font-family:"{mono}";color:{palette.text};'
+                f"font-weight:{weight}'>{escape(part.value)}</span> "
+                if part.value
+                else ""
+            )
+            pieces.append(value + escape(part.word))
+        joined = "&nbsp;&nbsp; ".join(pieces)
+        return f"<span style='color:{palette.muted}'>{joined}</span>"
+
+
+def _facts(session: Session, method: str) -> StatusFacts:
+    from devtools_app.viewmodels.status import status_facts
+
+    return status_facts(session, method)
+
+
+def _together(*parts: QWidget) -> QWidget:
+    """Return one widget of several, from the left."""
+    whole = QWidget()
+    line = QHBoxLayout(whole)
+    line.setContentsMargins(0, 0, 0, 0)
+    for part in parts:
+        line.addWidget(part)
+    line.addStretch(1)
+    return whole
+
+
+def _padded(label: QLabel) -> QWidget:
+    whole = QWidget()
+    line = QHBoxLayout(whole)
+    line.setContentsMargins(8, 3, 8, 3)
+    line.addWidget(label)
+    return whole
+
+
+def _label(name: str) -> QLabel:
+    label = QLabel()
+    label.setAccessibleName(name)
+    label.setTextFormat(Qt.TextFormat.RichText)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    label.setContentsMargins(8, 3, 8, 3)
+    return label

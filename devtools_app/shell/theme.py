@@ -1,0 +1,256 @@
+"""Light or dark, fonts and icons; switches while the window is open."""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPalette
+from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
+
+from devtools_app.shell.icon_set import make_icon
+from devtools_app.shell.stylesheet import style_sheet
+from devtools_app.viewmodels.colours import DARK, LIGHT, Palette, mix
+
+if TYPE_CHECKING:  # brings numpy along, which no widget of the window itself needs
+    from devtools_app.widgets.paint_theme import CanvasColours
+
+_LOG = logging.getLogger(__name__)
+FONTS = Path(__file__).parents[1] / "fonts"
+BASE_SIZE = 13  # logical pixels; small is 11 and large 16 at this size
+SMALLEST, LARGEST = 9, 28
+_SANS = ("Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans", "JetBrains Mono")
+_OUTLINED = ("QCheckBox", "QAbstractSpinBox")  # by Fusion, not the style sheet
+_FUSION_OUTLINE = 140  # percent by which an outline is darker than the ground
+_MONO = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "DejaVu Sans Mono")
+
+
+class Mode(str, Enum):
+    """What decides between light and dark."""
+
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+class FontSize(str, Enum):
+    """The three sizes of text."""
+
+    SMALL = "small"
+    NORMAL = "normal"
+    LARGE = "large"
+
+
+_SCALE = {FontSize.SMALL: 11 / 13, FontSize.NORMAL: 1.0, FontSize.LARGE: 16 / 13}
+
+
+class Theme(QObject):
+    """The look of the application.
+
+    Signals:
+        changed(): another palette or font size is in use; pick colours and icons up again
+
+    Attributes:
+        palette: the colours in use
+    """
+
+    changed = Signal()
+
+    def __init__(self, app: QApplication, mode: Mode = Mode.SYSTEM, size: int = BASE_SIZE) -> None:
+        super().__init__(app)
+        self._app = app
+        self._mode = mode
+        self._size = _clamped(size)
+        self._icons: dict[tuple[str, str], QIcon] = {}
+        self._canvas: CanvasColours | None = None
+        self.palette: Palette = LIGHT
+        load_fonts()
+        app.setStyle(QStyleFactory.create("Fusion"))
+        self._apply()
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
+
+    @property
+    def mode(self) -> Mode:
+        """Return what decides between light and dark."""
+        return self._mode
+
+    @property
+    def size(self) -> int:
+        """Return the size of normal text in logical pixels."""
+        return self._size
+
+    @property
+    def canvas(self) -> CanvasColours:
+        """Return colours and fonts for the canvases."""
+        if self._canvas is None:
+            self._canvas = _canvas_colours(self.palette, self.sans(), self.mono())
+        return self._canvas
+
+    def set_mode(self, mode: Mode) -> None:
+        """Use the light palette, the dark one, or what the system says."""
+        if mode is not self._mode:
+            self._mode = mode
+            self._apply()
+            self.changed.emit()
+
+    def set_size(self, size: int) -> None:
+        """Use another size for normal text; small and large text follow."""
+        size = _clamped(size)
+        if size != self._size:
+            self._size = size
+            self._apply()
+            self.changed.emit()
+
+    def sans(self, size: FontSize = FontSize.NORMAL, *, strong: bool = False) -> QFont:
+        """Return the font of the interface."""
+        return _font(_SANS, self.pixels(size), strong, QFont.StyleHint.SansSerif)
+
+    def mono(self, size: FontSize = FontSize.NORMAL, *, strong: bool = False) -> QFont:
+        """Return the font for code, names and numbers; a trifle smaller, as it runs wide."""
+        pixels = max(SMALLEST, self.pixels(size) - 1)
+        return _font(_MONO, pixels, strong, QFont.StyleHint.Monospace)
+
+    def pixels(self, size: FontSize = FontSize.NORMAL) -> int:
+        """Return a text size in logical pixels."""
+        return round(self._size * _SCALE[size])
+
+    def icon(self, name: str, tone: str = "") -> QIcon:
+        """Return an icon in the colour of a tone, by default that of text."""
+        colour = self.palette.tone(tone)
+        key = (name, colour)
+        if key not in self._icons:
+            faint = mix(colour, self.palette.raised, 0.4)
+            self._icons[key] = make_icon(name, colour, faint, _ratios())
+        return self._icons[key]
+
+    def _system_changed(self) -> None:
+        if self._mode is Mode.SYSTEM:
+            self._apply()
+            self.changed.emit()
+
+    def _apply(self) -> None:
+        self.palette = DARK if self._is_dark() else LIGHT
+        self._canvas = None
+        self._app.setPalette(qt_palette(self.palette))
+        for name in _OUTLINED:
+            self._app.setPalette(_with_outlines(self.palette), name)  # pyright: ignore[reportArgumentType]  # the stub wants bytes, Qt takes str
+        self._app.setFont(self.sans())
+        self._app.setStyleSheet(style_sheet(self.palette))
+
+    def _is_dark(self) -> bool:
+        if self._mode is Mode.SYSTEM:
+            scheme = QGuiApplication.styleHints().colorScheme()
+            return scheme == Qt.ColorScheme.Dark
+        return self._mode is Mode.DARK
+
+
+def _with_outlines(palette: Palette) -> QPalette:
+    """Return the palette of fields that Fusion outlines in a darker tone of the ground.
+
+    Of a dark ground that tone cannot be seen.
+    """
+    found = qt_palette(palette)
+    found.setColor(QPalette.ColorRole.Window, QColor(palette.edge).lighter(_FUSION_OUTLINE))
+    return found
+
+
+def _clamped(size: int) -> int:
+    return min(LARGEST, max(SMALLEST, size))
+
+
+def _ratios() -> tuple[float, ...]:
+    screens = {screen.devicePixelRatio() for screen in QGuiApplication.screens()}
+    return tuple(sorted({1.0, 2.0, *screens}))
+
+
+def _font(families: tuple[str, ...], pixels: int, strong: bool, hint: QFont.StyleHint) -> QFont:
+    font = QFont()
+    font.setFamilies(list(families))
+    font.setStyleHint(hint)
+    font.setPixelSize(pixels)
+    for feature in ("calt", "liga"):  # in both fonts they make a multiplication sign of 0x
+        font.setFeature(QFont.Tag(feature), 0)
+    if strong:
+        font.setWeight(QFont.Weight.DemiBold)
+    return font
+
+
+def load_fonts() -> tuple[str, ...]:
+    """Make the bundled fonts known to Qt; return the families that were loaded."""
+    families: list[str] = []
+    for path in sorted(FONTS.glob("*.[ot]tf")):
+        number = QFontDatabase.addApplicationFont(str(path))
+        if number < 0:
+            _LOG.warning("the font %s cannot be used", path.name)
+            continue
+        families += QFontDatabase.applicationFontFamilies(number)
+    return tuple(dict.fromkeys(families))
+
+
+def qt_palette(palette: Palette) -> QPalette:
+    """Return our colours as Qt's roles, for everything the style sheet leaves to Fusion."""
+    result = QPalette()
+    role = QPalette.ColorRole
+    colours = {
+        role.Window: palette.raised,
+        role.WindowText: palette.text,
+        role.Base: palette.raised,
+        role.AlternateBase: palette.sunken,
+        role.Text: palette.text,
+        role.Button: palette.raised,
+        role.ButtonText: palette.text,
+        role.BrightText: palette.on_accent,
+        role.ToolTipBase: palette.raised,
+        role.ToolTipText: palette.text,
+        role.PlaceholderText: palette.muted,
+        role.Highlight: palette.accent,
+        role.HighlightedText: palette.on_accent,
+        role.Link: palette.accent,
+        role.LinkVisited: palette.accent,
+        role.Light: palette.hover,
+        role.Midlight: palette.line,
+        role.Mid: palette.edge,
+        role.Dark: palette.edge,
+        role.Shadow: palette.edge,
+        role.Accent: palette.accent,
+    }
+    for which, colour in colours.items():
+        result.setColor(which, QColor(colour))
+    faint = QColor(mix(palette.muted, palette.raised, 0.6))
+    for which in (role.WindowText, role.Text, role.ButtonText):
+        result.setColor(QPalette.ColorGroup.Disabled, which, faint)
+    return result
+
+
+def _canvas_colours(palette: Palette, font: QFont, mono: QFont) -> CanvasColours:
+    from devtools_app.widgets.paint_theme import CanvasColours
+
+    return CanvasColours(
+        surface=palette.surface,
+        raised=palette.raised,
+        line=palette.line,
+        text=palette.text,
+        muted=palette.muted,
+        accent=palette.accent,
+        good=palette.good,
+        warn=palette.warn,
+        bad=palette.bad,
+        not_delegated=palette.plain_edge,
+        backends=palette.backends,
+        sequential=palette.sequential,
+        diverging=palette.diverging,
+        font=font,
+        mono=mono,
+    )
+
+
+def set_role(widget: QWidget, name: str, value: object) -> None:
+    """Set a property that the style sheet looks at and let it look again."""
+    if widget.property(name) == value:
+        return
+    widget.setProperty(name, value)
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)

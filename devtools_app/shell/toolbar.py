@@ -1,0 +1,98 @@
+"""The toolbar: which session, method and meaning of colour; and the way to find anything."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolBar, QWidget
+from typing_extensions import override
+
+from devtools_app.shell.theme import Theme, set_role
+from devtools_app.state.state import OVERLAYS, State
+from devtools_app.widgets.badge import key_width, paint_key
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+
+_KEY = "Ctrl P"
+_ROOM = 28  # around the words
+
+
+class GotoButton(QPushButton):
+    """Looks like a field; opens the palette that goes to a place."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__("Find node, operator, module …")
+        self._theme = theme
+        self.setObjectName("goto")
+        self.setAccessibleName("Find node, operator or module")
+        theme.changed.connect(self._fit)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.setFont(self._theme.sans())
+        words = QFontMetrics(self._theme.sans()).horizontalAdvance(self.text())
+        self.setMinimumWidth(max(270, words + key_width(_KEY, self._theme) + _ROOM))
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        with QPainter(self) as painter:
+            paint_key(painter, self.rect().toRectF(), _KEY, self._theme)
+
+
+class TopBar(QToolBar):
+    """Shows the state and tells what the user chooses.
+
+    Signals:
+        session_chosen(id), method_chosen(name), overlay_chosen(name): from the three lists
+        find_pressed(): the user wants to go somewhere
+        recompile_pressed(): the user wants the program made by its recipe
+    """
+
+    session_chosen = Signal(str)
+    method_chosen = Signal(str)
+    overlay_chosen = Signal(str)
+    find_pressed = Signal()
+    recompile_pressed = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__("Session and method")
+        self.setObjectName("top_bar")
+        self.setMovable(False)
+        self.setFloatable(False)
+        self.toggleViewAction().setVisible(False)
+        self._session = ToolbarCombo(theme, "session", "Session")
+        self._method = ToolbarCombo(theme, "method", "Method")
+        self._overlay = ToolbarCombo(theme, "colour by", "Meaning of colour")
+        self._find = GotoButton(theme)
+        self._recompile = QPushButton("Recompile and run")
+        self._recompile.setAccessibleName("Recompile, run and compare")
+        self._recompile.setToolTip("Make and run the program by its recipe, and compare  (Ctrl+R)")
+        set_role(self._recompile, "primary", "true")
+        space = QWidget()
+        space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        for part in (self._session, self._method, self._overlay, space, self._find):
+            self.addWidget(part)
+        self._recompile_action = self.addWidget(self._recompile)
+        self._session.activated.connect(
+            lambda: self.session_chosen.emit(str(self._session.currentData()))
+        )
+        self._method.activated.connect(
+            lambda: self.method_chosen.emit(str(self._method.currentData()))
+        )
+        self._overlay.activated.connect(
+            lambda: self.overlay_chosen.emit(str(self._overlay.currentData()))
+        )
+        self._find.clicked.connect(self.find_pressed)
+        self._recompile.clicked.connect(self.recompile_pressed)
+
+    def show_state(self, state: State) -> None:
+        """Show what is open and chosen."""
+        sessions = [(f"{one.id}  {one.session.name}", one.id) for one in state.sessions]
+        self._session.show_choices(sessions, state.current)
+        session = state.session
+        methods = session.methods if session is not None else ()
+        self._method.show_choices([(name, name) for name in methods], state.method)
+        self._overlay.show_choices([(text, name) for name, text in OVERLAYS], state.overlay)
+        self._overlay.setEnabled(session is not None)
+        self._find.setEnabled(session is not None)
+        self._recompile_action.setVisible(state.history.of_session(state.current) is not None)

@@ -1,0 +1,134 @@
+"""Holds one view: makes it when first seen, refreshes it only while it can be seen."""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from devtools_app.state.state import State
+from devtools_app.views.spec import CanClose, View, ViewContext, ViewSpec
+from devtools_app.widgets.empty_state import EmptyState, Need
+
+_LOG = logging.getLogger(__name__)
+FRAME_SECONDS = 0.016
+_SMALLEST = (120, 60)
+_NO_SESSION = Need("Nothing is open", "Open a program, a record or a trace to fill this.")
+
+
+class ViewHost(QWidget):
+    """A place for a view, with its empty state and, if it fails, its error.
+
+    Attributes:
+        spec: which view it is
+    """
+
+    def __init__(self, spec: ViewSpec, context: ViewContext) -> None:
+        super().__init__()
+        self.spec = spec
+        self._context = context
+        self._view: QWidget | None = None
+        self._shown: State | None = None
+        self._failed_for: State | None = None
+        self._details = ""
+        self._empty = EmptyState(context.theme)
+        self._error = EmptyState(context.theme)
+        self._error.add_button("Copy details", self._copy_details)
+        self._error.add_button("Try again", self.retry)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(self._error)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._stack)
+        self.setObjectName("panel")
+        # a view with many tools is cut off in a narrow window rather than making it wide
+        self.setMinimumSize(*_SMALLEST)
+
+    @property
+    def view(self) -> QWidget | None:
+        """Return the view, None while it was never seen."""
+        return self._view
+
+    def refresh(self) -> None:
+        """Show the current state if it can be seen and is another one."""
+        state = self._context.store.state
+        if not self.isVisible() or state is self._shown or state is self._failed_for:
+            return
+        need = self._need(state)
+        if need is not None:
+            self._shown = state
+            self._empty.show_need(need)
+            self._stack.setCurrentWidget(self._empty)
+            return
+        try:
+            self._show(state)
+        except Exception as error:  # noqa: BLE001 - one view's bug must not take the window along
+            self._fail(state, error)
+
+    def retry(self) -> None:
+        """Show the state again after a failure."""
+        self._failed_for = self._shown = None
+        self.refresh()
+
+    def set_in_front(self, on: bool) -> None:
+        """Say whether the place can be seen; behind another tab it is no stop for the keyboard."""
+        self._stack.setVisible(on)
+
+    def give_focus(self) -> None:
+        """Give the keyboard to the view, or to what stands in for it."""
+        target = self._stack.currentWidget() or self
+        for child in (target, *target.findChildren(QWidget)):
+            if child.focusPolicy() & Qt.FocusPolicy.TabFocus and child.isVisibleTo(target):
+                child.setFocus(Qt.FocusReason.OtherFocusReason)
+                return
+
+    def shut_down(self) -> None:
+        """Stop the threads of the view."""
+        if isinstance(self._view, CanClose):
+            self._view.shut_down()
+
+    def _need(self, state: State) -> Need | None:
+        session = state.session
+        if session is None:
+            return None if self.spec.without_session else _NO_SESSION
+        return self.spec.needs(session)
+
+    def _show(self, state: State) -> None:
+        started = time.perf_counter()
+        made = self._view is None
+        view = self._made()
+        self._stack.setCurrentWidget(view)
+        if isinstance(view, View):
+            view.show_state(state)
+        self._shown = state
+        taken = time.perf_counter() - started
+        if taken > FRAME_SECONDS and not made:
+            _LOG.debug("%s took %.0f ms to show a state", self.spec.title, taken * 1e3)
+
+    def _made(self) -> QWidget:
+        if self._view is None:
+            self._view = self.spec.make(self._context)
+            self._stack.addWidget(self._view)
+        return self._view
+
+    def _fail(self, state: State, error: Exception) -> None:
+        _LOG.error("%s cannot show this", self.spec.title, exc_info=error)
+        self._failed_for = state
+        self._details = "".join(traceback.format_exception(error))
+        text = f"{type(error).__name__}: {error}. This is a bug in ETScope, not in your files."
+        self._error.show_need(Need(f"{self.spec.title} cannot be shown", text))
+        self._stack.setCurrentWidget(self._error)
+
+    def _copy_details(self) -> None:
+        QGuiApplication.clipboard().setText(self._details)
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()

@@ -1,0 +1,357 @@
+"""The main window: puts the parts together and passes the state on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QByteArray
+from PySide6.QtGui import QAction, QCloseEvent, QShowEvent
+from PySide6.QtWidgets import QApplication, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from devtools_app.actions.commands import Commands
+from devtools_app.actions.palettes import Palettes
+from devtools_app.actions.router import Router
+from devtools_app.actions.table import Actions
+from devtools_app.jobs.bisecting import Bisecting
+from devtools_app.jobs.compiling import Compiling
+from devtools_app.jobs.measuring import Measurer
+from devtools_app.jobs.numeric_gap import Gapping
+from devtools_app.jobs.previewing import Previews
+from devtools_app.jobs.recompiling import Recompiling
+from devtools_app.jobs.running import Running
+from devtools_app.jobs.stepping import Stepping
+from devtools_app.sessions.opening import Load, load_later
+from devtools_app.sessions.recipe_store import Workbench
+from devtools_app.sessions.selection_sync import Keeper
+from devtools_app.sessions.session_controller import Desk, Notice
+from devtools_app.shell.central_area import Centre
+from devtools_app.shell.docks import Docks
+from devtools_app.shell.file_drop import Dropping
+from devtools_app.shell.icon_set import app_icon
+from devtools_app.shell.job_line import JobLine
+from devtools_app.shell.menus import Menus
+from devtools_app.shell.start_page import SAMPLE, StartPage
+from devtools_app.shell.status_bar import StatusLine
+from devtools_app.shell.theme import Theme
+from devtools_app.shell.toolbar import TopBar
+from devtools_app.shell.view_host import ViewHost
+from devtools_app.state.settings import Settings, SettingsFile
+from devtools_app.state.state import State
+from devtools_app.state.store import Store
+from devtools_app.state.variant_steps import shown_variant
+from devtools_app.views import VIEWS
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.log_panel import LogStore
+from devtools_app.widgets.message_strip import MessageStrip, Offer
+
+_FIRST_SIZE = (1280, 800)
+
+
+class MainWindow(QMainWindow):
+    """One window with everything in it.
+
+    Attributes:
+        theme: the look
+        store: the state
+        desk: what is open and what is remembered
+        router: does what views ask for
+        compiling: runs compiles
+        running: runs programs
+        workbench: the recipes of what is open
+        rounds: makes variants by Ctrl+R
+        previews: what edits would do to the partitions
+        measurer: measures variants side by side
+        bisecting: looks for the nodes that a delegate should not have
+        stepping: steps through a delegate call
+        centre: the views in the middle
+        centre_specs: which views those are, in the order of their tabs
+        docks: the panels
+        status: the line at the bottom
+        strip: messages above the views
+        top_bar: session, method and meaning of colour
+        palettes: Ctrl+P and Ctrl+Shift+P
+        commands: what the actions do
+        bound: the actions of the table
+        menus: the menu bar
+    """
+
+    def __init__(
+        self,
+        theme: Theme,
+        settings_file: SettingsFile,
+        *,
+        load: Load = load_later,
+        views: tuple[ViewSpec, ...] = VIEWS,
+        log: LogStore | None = None,
+    ) -> None:
+        super().__init__()
+        self.theme = theme
+        self.store = Store(parent=self)
+        self.desk = Desk(self.store, settings_file, load, self)
+        self.router = Router(self)
+        self.compiling = Compiling(self)
+        self.running = Running(self)
+        self.workbench = Workbench(self.store, self, lambda: self.rounds.at_work)
+        self._keeper = Keeper(self.store, self)
+        self.previews = Previews(self)
+        self.rounds = Recompiling(lambda: self.previews.studio, self)
+        self.measurer = Measurer(self)
+        self.bisecting = Bisecting(self)
+        self.stepping = Stepping(self)
+        jobs = (self.compiling, self.running, self.measurer, self.previews, self.bisecting)
+        logged = log or LogStore()
+        gapping = Gapping(self)
+        context = ViewContext(self.store, theme, self.router, logged, *jobs, self.stepping, gapping)
+        self.centre_specs = tuple(view for view in views if view.area is Area.CENTRE)
+        self.strip = MessageStrip(theme)
+        self.centre = Centre(context, self.centre_specs)
+        self.status = StatusLine(theme)
+        self._jobs = JobLine(self.status.show_job, self)
+        for word, job in (
+            ("compiling", self.compiling),
+            ("running", self.running),
+            ("recompiling", self.rounds.compiling),
+            ("running", self.rounds.running),
+            ("measuring", self.measurer),
+            ("bisecting", self.bisecting),
+            ("comparing numbers", gapping),
+        ):
+            self._jobs.watch(word, job)
+        self.rounds.changed.connect(self._jobs.look)
+        self.top_bar = TopBar(theme)
+        self.palettes = Palettes(self, theme, self.store, self.router.select, self.all_actions)
+        self.commands = Commands(self)
+        self.bound = Actions(self, theme, self.commands.handlers())
+        self._start_wanted = False
+        self._build_middle()
+        around = [view for view in views if view.area is not Area.CENTRE]
+        self.docks = Docks(self, context, around, self.bound.by_name)
+        self.menus = self._build_menus()
+        self._wire()
+        self._wire_opening()
+        self._restore()
+        if settings_file.trouble:
+            self.notice(Notice(settings_file.trouble, "warning"))
+
+    def _build_middle(self) -> None:
+        self.setWindowIcon(app_icon())
+        self.setAcceptDrops(True)
+        self._dropping = Dropping(self, self.desk.open)
+        self.resize(*_FIRST_SIZE)
+        self.addToolBar(self.top_bar)
+        self.setStatusBar(self.status)
+        offers: dict[str, Callable[[], object]] = {
+            name: self.bound[name].trigger for name in ("open", "open_folder", "compile", "sample")
+        }
+        self._start_page = StartPage(self.theme, offers, self.desk.open)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self._start_page)
+        self._pages.addWidget(self.centre)
+        middle = QWidget()
+        layout = QVBoxLayout(middle)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.strip)
+        layout.addWidget(self._pages, 1)
+        self.setCentralWidget(middle)
+
+    def _build_menus(self) -> Menus:
+        menus = Menus(self, self.theme, self.bound)
+        menus.add_views(self.centre_specs, self.show_view)
+        menus.add_docks(self.docks)
+        menus.add_bookmarks(self.commands.go_to_bookmark)
+        menus.on_theme(self.commands.set_theme)
+        return menus
+
+    def _wire(self) -> None:
+        self.store.changed.connect(self._show_state)
+        self.desk.noticed.connect(self.notice)
+        self.desk.settings_changed.connect(self._take_settings)
+        self.desk.layout_wanted.connect(self.docks.restore)
+        self.centre.chosen.connect(self._view_chosen)
+        self.centre.split_chosen.connect(self._split_chosen)
+        self.top_bar.session_chosen.connect(self.desk.show)
+        self.top_bar.method_chosen.connect(self._method_chosen)
+        self.top_bar.overlay_chosen.connect(self._overlay_chosen)
+        self.top_bar.find_pressed.connect(self.palettes.go_to)
+        self.top_bar.recompile_pressed.connect(self.bound["recompile"].trigger)
+
+    def _wire_opening(self) -> None:
+        opener, busy = self.desk.opener, self.status.busy
+        opener.started.connect(busy.start)
+        opener.started.connect(self._jobs.opening)
+        opener.progressed.connect(busy.progress)
+        opener.ended.connect(busy.stop)
+        opener.ended.connect(lambda: self._jobs.opening(""))
+        busy.cancelled.connect(opener.cancel)
+
+    def _restore(self) -> None:
+        settings = self.desk.settings
+        if settings.geometry:
+            self.restoreGeometry(QByteArray.fromBase64(settings.geometry.encode("ascii", "ignore")))
+        self.docks.restore(settings.layout)
+        names = [spec.name for spec in self.centre_specs]
+        first = names[0] if names else ""
+        self.store.update(view=settings.view if settings.view in names else first)
+        self._take_settings(settings)
+        self._show_state(self.store.state, self.store.state)
+
+    @property
+    def hosts(self) -> tuple[ViewHost, ...]:
+        """Return all places for views."""
+        return (*self.centre.hosts, *self.docks.hosts)
+
+    def focused_host(self) -> ViewHost | None:
+        """Return the place of the view that has the keyboard, else the one in front."""
+        focus = QApplication.focusWidget()
+        for host in self.hosts:
+            if focus is not None and host.isAncestorOf(focus):
+                return host
+        return self.centre.current
+
+    def all_actions(self) -> tuple[QAction, ...]:
+        """Return every command for the palette, those of the table first."""
+        panels = (dock.toggleViewAction() for dock in self.docks.by_name.values())
+        return (*self.bound.by_name.values(), *self.menus.extra, *panels)
+
+    def show_view(self, name: str) -> None:
+        """Bring a view to the front and give it the keyboard."""
+        dock = self.docks.by_name.get(name)
+        if dock is not None:
+            dock.bring_up()
+        elif any(spec.name == name for spec in self.centre_specs):
+            self._start_wanted = False
+            self.store.update(view=name)
+            self._show_page()
+            if self.centre.current is not None:
+                self.centre.current.give_focus()
+
+    def show_start_page(self) -> None:
+        """Show the start page over the views until one is chosen or something is opened."""
+        self._start_wanted = True
+        self._show_page()
+
+    def reset_layout(self) -> None:
+        """Put every panel where it belongs."""
+        self.docks.reset()
+        self._show_page()
+
+    def notice(self, notice: Notice) -> None:
+        """Show a message above the views."""
+        offers: list[Offer] = []
+        if notice.alone:
+            offers.append(("Only this file", lambda: self.desk.open_alone(notice.alone)))
+        if notice.rest:
+            rest = (notice.rest,)
+            offers.append(("Show what is left", lambda: self.desk.reload(rest, partial=True)))
+        if notice.reload:
+            offers.append(("Reload", lambda: self.desk.reload((notice.reload,))))
+        self.strip.show_message(notice.text, notice.tone, notice.details, offers)
+
+    def sync_actions(self) -> None:
+        """Let the actions say what is on and what is possible."""
+        state = self.store.state
+        is_open = state.open_session is not None
+        for name in ("reload", "close_session", "add_files", "goto", "bookmark", "clear"):
+            self.bound[name].setEnabled(is_open)
+        self.bound["save_workspace"].setEnabled(bool(state.sessions))
+        self.bound["save_workspace_as"].setEnabled(bool(state.sessions))
+        self.bound["next_session"].setEnabled(len(state.sessions) > 1)
+        self.bound["back"].setEnabled(bool(state.past))
+        self.bound["forward"].setEnabled(bool(state.future))
+        one = shown_variant(state)
+        self.bound["recompile"].setEnabled(is_open)
+        self.bound["change"].setEnabled(one is not None)
+        self.bound["undo"].setEnabled(one is not None and bool(one.draft.past))
+        self.bound["redo"].setEnabled(one is not None and bool(one.draft.future))
+        for name in ("copy_python", "copy_command"):
+            self.bound[name].setEnabled(one is not None)
+        self.bound["split"].setEnabled(len(self.centre_specs) > 1)
+        self.bound["split"].setChecked(bool(state.split_view))
+        self.bound["watch"].setChecked(self.desk.watching)
+        self.bound["full_screen"].setChecked(self.isFullScreen())
+        self.bound["sample"].setVisible(SAMPLE.is_dir())
+
+    def _show_state(self, old: State, new: State) -> None:
+        if len(new.sessions) > len(old.sessions) or new.sweep != old.sweep:
+            self._start_wanted = False
+        self.top_bar.show_state(new)
+        self.status.show_state(new)
+        self.menus.show_state(new)
+        self.centre.show_views(new.view, new.split_view)
+        self._show_page()
+        if len(old.sessions) < 2 <= len(new.sessions):
+            self.docks.show_two_sessions()
+        for host in self.hosts:
+            host.refresh()
+        self.sync_actions()
+        self._jobs.look()
+        session = new.session
+        self.setWindowTitle(f"{session.name} – ETScope" if session is not None else "ETScope")
+
+    def _show_page(self) -> None:
+        shown = self.store.state.sessions or self.store.state.sweep
+        start = self._start_wanted or not shown or not self.centre_specs
+        self._pages.setCurrentIndex(0 if start else 1)
+        if self.store.state.sessions:
+            self.docks.unstow()
+            self.top_bar.show()
+        else:
+            self.docks.stow()
+            self.top_bar.hide()
+        self.docks.name_tab_rows()
+
+    def _take_settings(self, settings: Settings) -> None:
+        self.theme.set_mode(settings.theme)
+        self.theme.set_size(settings.font_size)
+        self._start_page.show_recents(settings.recents)
+        self.menus.show_recents(settings.recents, self.desk.open)
+        self.sync_actions()
+
+    def _view_chosen(self, name: str) -> None:
+        self.store.update(view=name)
+
+    def _split_chosen(self, name: str) -> None:
+        self.store.update(split_view=name)
+
+    def _method_chosen(self, name: str) -> None:
+        self.store.update(method=name)
+
+    def _overlay_chosen(self, name: str) -> None:
+        self.store.update(overlay=name)
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._dropping.watch(self.windowHandle())
+        for host in self.hosts:
+            host.refresh()
+
+    @override
+    def closeEvent(self, event: QCloseEvent) -> None:
+        geometry = bytes(self.saveGeometry().toBase64().data()).decode("ascii")
+        state = self.store.state
+        remembered = replace(
+            self.desk.settings,
+            geometry=geometry,
+            layout=self.docks.save(),
+            view=state.view,
+            overlay=state.overlay,
+        )
+        self.desk.put_settings(remembered)
+        for host in self.hosts:
+            host.shut_down()
+        self.compiling.shut_down()
+        self.running.shut_down()
+        self.rounds.shut_down()
+        self.measurer.shut_down()
+        self.previews.shut_down()
+        self.bisecting.shut_down()
+        self.stepping.shut_down()
+        self._keeper.shut_down()
+        self.status.shut_down()
+        self.palettes.shut_down()
+        self.desk.shut_down()
+        super().closeEvent(event)

@@ -1,0 +1,209 @@
+"""What the user prefers, kept in one JSON file; a damaged one costs the preferences only."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QStandardPaths
+
+from devtools_app.dialogs.compile_form import CompileForm, form_from
+from devtools_app.dialogs.run_form import RunForm, run_form_from
+from devtools_app.shell.theme import BASE_SIZE, LARGEST, SMALLEST, Mode
+from devtools_app.state.json_file import (
+    DamagedFileError,
+    as_object,
+    get_bool,
+    get_choice,
+    get_int,
+    get_list,
+    get_object,
+    get_text,
+    get_texts,
+    read_json,
+    write_json,
+)
+from devtools_app.state.state import Units
+
+if TYPE_CHECKING:
+    from inspector.files.session import SessionOptions
+
+_LOG = logging.getLogger(__name__)
+MAX_RECENTS = 12
+TIME_CHOICES = ("auto", "ns", "µs", "ms", "s")
+SIZE_CHOICES = ("auto", "B", "KiB", "MiB", "GiB")
+TICK_CHOICES = ("", "ns", "us", "ms", "s", "cycles")  # the empty one: ns, shown as assumed
+_STAYS = "The file stays as it is, and no preferences are saved."
+_VARIABLE = "ETSCOPE_SETTINGS"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Preferences and what the window remembers.
+
+    Attributes:
+        theme: system, light or dark
+        font_size: normal text in logical pixels
+        units: how numbers are shown
+        tick: unit of ETDump ticks as the user says, empty while nobody has
+        source_roots: folders in which source files are looked for
+        path_mapping: (recorded prefix, local folder) pairs
+        editor: command that opens a file; {file} and {line} are filled in
+        watch: whether files are reloaded when they change
+        recents: what was opened, newest first; each entry is one session
+        geometry: of the window, base64 of Qt's bytes
+        layout: of the docks, base64 of Qt's bytes
+        view: view in front
+        overlay: what colour means
+        last_compile: what was compiled last, and how
+        last_run: how a program was run last
+    """
+
+    theme: Mode = Mode.SYSTEM
+    font_size: int = BASE_SIZE
+    units: Units = field(default_factory=Units)
+    tick: str = ""
+    source_roots: tuple[str, ...] = ()
+    path_mapping: tuple[tuple[str, str], ...] = ()
+    editor: str = ""
+    watch: bool = False
+    recents: tuple[tuple[str, ...], ...] = ()
+    geometry: str = ""
+    layout: str = ""
+    view: str = ""
+    overlay: str = "time"
+    last_compile: CompileForm = field(default_factory=CompileForm)
+    last_run: RunForm = field(default_factory=RunForm)
+
+    def session_options(self) -> SessionOptions:
+        """Return how sessions are to be read."""
+        from inspector.files.session import SessionOptions
+
+        return SessionOptions(
+            source_time_scale=self.tick or "ns",
+            time_scale_assumed=not self.tick,
+            source_roots=self.source_roots,
+            path_mapping=dict(self.path_mapping),
+        )
+
+    def with_recent(self, paths: tuple[str, ...]) -> Settings:
+        """Return the settings with a session as the most recent one."""
+        others = tuple(entry for entry in self.recents if set(entry) != set(paths))
+        return replace(self, recents=(paths, *others)[:MAX_RECENTS])
+
+    def without_recent(self, paths: tuple[str, ...]) -> Settings:
+        """Return the settings without a recent session, as when its files are gone."""
+        return replace(self, recents=tuple(one for one in self.recents if one != paths))
+
+
+def settings_from(content: dict[str, object]) -> Settings:
+    """Return the settings in a JSON object; what is missing or odd becomes its default."""
+    units = get_object(content, "units")
+    size = get_int(content, "font_size", BASE_SIZE)
+    pairs = (as_object(item) for item in get_list(content, "path_mapping", 100))
+    mapping = ((get_text(pair, "from"), get_text(pair, "to")) for pair in pairs)
+    recents = (
+        get_texts({"paths": item}, "paths", 64)
+        for item in get_list(content, "recents", MAX_RECENTS)
+    )
+    return Settings(
+        theme=Mode(get_choice(content, "theme", [mode.value for mode in Mode], "system")),
+        font_size=min(LARGEST, max(SMALLEST, size)),
+        units=Units(
+            get_choice(units, "time", TIME_CHOICES, "auto"),
+            get_choice(units, "size", SIZE_CHOICES, "auto"),
+        ),
+        tick=get_choice(content, "tick", TICK_CHOICES, ""),
+        source_roots=get_texts(content, "source_roots", 100),
+        path_mapping=tuple(pair for pair in mapping if pair[0]),
+        editor=get_text(content, "editor"),
+        watch=get_bool(content, "watch", False),
+        recents=tuple(paths for paths in recents if paths),
+        geometry=get_text(content, "geometry"),
+        layout=get_text(content, "layout"),
+        view=get_text(content, "view"),
+        overlay=get_text(content, "overlay", "time"),
+        last_compile=form_from(get_object(content, "last_compile")),
+        last_run=run_form_from(get_object(content, "last_run")),
+    )
+
+
+def settings_content(settings: Settings) -> dict[str, object]:
+    """Return the settings as a JSON object."""
+    content = asdict(settings)
+    content["theme"] = settings.theme.value
+    content["path_mapping"] = [{"from": one, "to": two} for one, two in settings.path_mapping]
+    return content
+
+
+class SettingsFile:
+    """The file the settings live in.
+
+    Attributes:
+        path: where it is
+        trouble: what was wrong with the file when it was read and where it is kept now; empty
+            when nothing was
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = default_path() if path is None else path
+        self.trouble = ""
+        self._may_write = True
+
+    def load(self) -> Settings:
+        """Return the settings; defaults when there is no file or it is damaged.
+
+        A damaged file is moved aside, because the next save would be the end of it; one that
+        cannot even be read is left alone, and nothing is saved.
+        """
+        try:
+            return settings_from(read_json(self.path))
+        except FileNotFoundError:
+            return Settings()
+        except DamagedFileError as error:
+            self._refuse(str(error), self._set_aside())
+        except OSError as error:
+            self._may_write = False
+            self._refuse(f"{self.path} cannot be read: {error.strerror or error}", _STAYS)
+        return Settings()
+
+    def _set_aside(self) -> str:
+        kept = _free_name(self.path)
+        try:
+            self.path.rename(kept)
+        except OSError:
+            self._may_write = False
+            return _STAYS
+        return f"The file is kept as {kept.name}."
+
+    def _refuse(self, reason: str, outcome: str) -> None:
+        self.trouble = f"The preferences are not used: {reason}. {outcome}"
+        _LOG.warning("%s", self.trouble)
+
+    def save(self, settings: Settings) -> None:
+        """Write the settings; a failure is logged, as nothing else depends on it."""
+        if not self._may_write:
+            return
+        try:
+            write_json(self.path, settings_content(settings))
+        except OSError as error:
+            _LOG.warning("preferences are not saved: %s", error)
+
+
+def _free_name(path: Path) -> Path:
+    """Return a name beside a damaged file that no other damaged one has."""
+    names = [path.with_name(f"{path.name}.damaged")]
+    names += [path.with_name(f"{path.name}.damaged-{number}") for number in range(2, 10)]
+    return next((name for name in names if not name.exists()), names[-1])
+
+
+def default_path() -> Path:
+    """Return where settings are kept: as the system says, or where ETSCOPE_SETTINGS points."""
+    named = os.environ.get(_VARIABLE)
+    if named:
+        return Path(named)
+    where = QStandardPaths.StandardLocation.GenericConfigLocation
+    return Path(QStandardPaths.writableLocation(where)) / "etscope" / "settings.json"

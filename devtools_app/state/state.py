@@ -1,0 +1,236 @@
+"""What the window shows, as one frozen value: open sessions, selection, filter, overlay, units.
+
+Views never keep state of their own that another view would want to know: they are handed a State
+and ask the Store for a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from devtools_app.state.variants import History
+
+if TYPE_CHECKING:  # importing the readers takes longer than showing the window
+    from inspector.files.session import Session
+    from inspector.numerics.report import RunGap
+
+# what colour can mean in the views that draw; (name, words)
+OVERLAYS = (
+    ("time", "time"),
+    ("backend", "backend"),
+    ("bytes", "bytes"),
+    ("gap", "numeric gap"),
+    ("own gap", "own error"),
+    ("change", "what changed"),
+)
+
+
+class SelectionKind(str, Enum):
+    """What the user pointed at."""
+
+    NONE = "none"
+    NODE = "node"
+    INSTRUCTION = "instruction"
+    EVENT = "event"
+    VALUE = "value"
+    DELEGATE = "delegate"
+    PART = "part"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The one thing selected in all views.
+
+    ``kind`` says which key the user pointed at; other keys may be filled in by a view that knows
+    them. Views light up whatever the links of the session say belongs to it.
+
+    Attributes:
+        kind: what was pointed at
+        method: method it belongs to, empty for parts of a file
+        graph: name of the graph a node is in, as the session calls it
+        node: name of the node in that graph
+        instruction: instruction id in the chain of the method
+        event: row of the event in the event table of the session
+        value: index of the value in the plan
+        delegate: index of the delegate in the plan
+        part: path of a part of a file (size tree, structure tree)
+    """
+
+    kind: SelectionKind = SelectionKind.NONE
+    method: str = ""
+    graph: str = ""
+    node: str = ""
+    instruction: int | None = None
+    event: int | None = None
+    value: int | None = None
+    delegate: int | None = None
+    part: str = ""
+
+    def __bool__(self) -> bool:
+        """Return whether anything is selected."""
+        return self.kind is not SelectionKind.NONE
+
+
+NOTHING = Selection()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """A session in the window.
+
+    Attributes:
+        id: one letter or more, A, B, ..., Z, AA; never reused while the window lives
+        session: what was loaded; left out of comparisons because it may be huge
+        paths: what the user opened, to reload it
+        revision: counts reloads, so that a reloaded session differs from the old one
+    """
+
+    id: str
+    session: Session = field(compare=False)
+    paths: tuple[str, ...] = ()
+    revision: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gaps:
+    """What the comparison of a session with its recorded program found.
+
+    Attributes:
+        session: that was compared, as it was read then
+        runs: the one that is looked at first
+    """
+
+    session: OpenSession
+    runs: tuple[RunGap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stop of the selection history.
+
+    Attributes:
+        session: id of the session
+        method: its method
+        selection: what was selected there
+    """
+
+    session: str = ""
+    method: str = ""
+    selection: Selection = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """A place kept under a number key.
+
+    Attributes:
+        slot: 0 to 9, the digit of the shortcut
+        place: where it leads
+        label: what the user sees
+    """
+
+    slot: int
+    place: Place
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """How numbers are shown.
+
+    Attributes:
+        time: auto, ns, µs, ms or s
+        size: auto, B, KiB, MiB or GiB
+    """
+
+    time: str = "auto"
+    size: str = "auto"
+
+
+_NO_NOTES: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything the views depend on.
+
+    Attributes:
+        sessions: open sessions, in the order they were opened
+        current: id of the one shown, empty when none is
+        method: name of the method shown
+        selection: the one thing selected
+        filter_text: what the operators are filtered by, as typed
+        overlay: what colour means, a name of OVERLAYS
+        units: how numbers are shown
+        expanded: opened clusters of the graph view, each ``scope`` + its path
+        view: name of the view in front
+        split_view: name of the view beside it, empty when there is no split
+        opened: how many sessions were opened so far; numbers the next one
+        bookmarks: places kept under number keys
+        notes: text by session id
+        past: places to go back to, oldest first
+        future: places to go forward to, nearest last
+        history: variants of the programs, with their recipes
+        compared: ids of the sessions in the compare view, the former one first; none for those
+            that the history suggests
+        gaps: the last comparison of numbers, None before the first
+        all_gaps: the last one of each session that is open, for comparing sessions
+        sweep: results file or folder of the sweep shown, empty for none
+    """
+
+    sessions: tuple[OpenSession, ...] = ()
+    current: str = ""
+    method: str = ""
+    selection: Selection = NOTHING
+    filter_text: str = ""
+    overlay: str = "time"
+    units: Units = Units()
+    expanded: frozenset[str] = frozenset()
+    view: str = ""
+    split_view: str = ""
+    opened: int = 0
+    bookmarks: tuple[Bookmark, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=lambda: _NO_NOTES)
+    past: tuple[Place, ...] = ()
+    future: tuple[Place, ...] = ()
+    history: History = field(default_factory=History)
+    compared: tuple[str, ...] = ()
+    gaps: Gaps | None = None
+    all_gaps: tuple[Gaps, ...] = ()
+    sweep: str = ""
+
+    @property
+    def gap(self) -> RunGap | None:
+        """Return the comparison of a run of the method shown, None when there is none."""
+        if self.gaps is None or self.gaps.session is not self.open_session:
+            return None
+        return next((run for run in self.gaps.runs if run.method == self.method), None)
+
+    def gaps_of(self, session: OpenSession) -> Gaps | None:
+        """Return the last comparison of the numbers of a session, None when there is none."""
+        return next((one for one in self.all_gaps if one.session is session), None)
+
+    @property
+    def open_session(self) -> OpenSession | None:
+        """Return the session shown, None when there is none."""
+        return next((one for one in self.sessions if one.id == self.current), None)
+
+    @property
+    def session(self) -> Session | None:
+        """Return what was loaded for the session shown, None when there is none."""
+        found = self.open_session
+        return None if found is None else found.session
+
+    @property
+    def scope(self) -> str:
+        """Return what prefixes ids that are unique only within a method of a session."""
+        return f"{self.current}/{self.method}/"
+
+    @property
+    def place(self) -> Place:
+        """Return where the user is."""
+        return Place(self.current, self.method, self.selection)

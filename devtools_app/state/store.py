@@ -1,0 +1,86 @@
+"""The one holder of State; everything that changes goes through it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypedDict
+
+from PySide6.QtCore import QObject, Signal
+from typing_extensions import Unpack
+
+from devtools_app.state.state import Bookmark, Gaps, OpenSession, Place, Selection, State, Units
+from devtools_app.state.variants import History
+
+_MAX_ROUNDS = 50  # observers that keep changing the state for ever are a bug, not a feature
+
+
+class Changes(TypedDict, total=False):
+    """The fields of State that an update may name."""
+
+    sessions: tuple[OpenSession, ...]
+    current: str
+    method: str
+    selection: Selection
+    filter_text: str
+    overlay: str
+    units: Units
+    expanded: frozenset[str]
+    view: str
+    split_view: str
+    opened: int
+    bookmarks: tuple[Bookmark, ...]
+    notes: dict[str, str]
+    past: tuple[Place, ...]
+    future: tuple[Place, ...]
+    gaps: Gaps | None
+    all_gaps: tuple[Gaps, ...]
+    history: History
+    compared: tuple[str, ...]
+    sweep: str
+
+
+class Store(QObject):
+    """Holds the State and tells when it became another one.
+
+    Signals:
+        changed(old, new): the state differs from the one last told; an observer that updates the
+            store while it is being told causes another round after all have seen this one, so
+            every observer sees every state in the same order
+    """
+
+    changed = Signal(object, object)
+
+    def __init__(self, state: State | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._state = State() if state is None else state
+        self._told = self._state
+        self._telling = False
+
+    @property
+    def state(self) -> State:
+        """Return the current state."""
+        return self._state
+
+    def update(self, **changes: Unpack[Changes]) -> None:
+        """Replace the named fields; nobody is told when nothing differs."""
+        self.put(replace(self._state, **changes))
+
+    def put(self, state: State) -> None:
+        """Make this the state, as the functions of ``devtools_app.state.transitions`` return it."""
+        if state == self._state:
+            return  # the same object stays, so that "is" tells views whether they are up to date
+        self._state = state
+        if not self._telling:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._telling = True
+        try:
+            for _ in range(_MAX_ROUNDS):
+                if self._state == self._told:
+                    return
+                old, self._told = self._told, self._state
+                self.changed.emit(old, self._told)
+        finally:
+            self._telling = False
+        raise RuntimeError(f"the state did not settle after {_MAX_ROUNDS} rounds of changes")

@@ -1,0 +1,176 @@
+"""How one State follows from another: pure functions, so that each is a line in a test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devtools_app.state.state import NOTHING, Bookmark, OpenSession, Place, Selection, State
+
+if TYPE_CHECKING:
+    from inspector.files.session import Session, SessionOptions
+
+HISTORY_LIMIT = 200  # places remembered each way; beyond that nobody walks back
+BOOKMARK_SLOTS = 10  # Ctrl+1 ... Ctrl+9, Ctrl+0
+
+
+def select(state: State, selection: Selection) -> State:
+    """Return the state with another thing selected and the step remembered."""
+    if selection == state.selection:
+        return state
+    past = (*state.past, state.place)[-HISTORY_LIMIT:]
+    method = selection.method or state.method
+    return replace(state, selection=selection, method=method, past=past, future=())
+
+
+def go_to(state: State, place: Place) -> State:
+    """Return the state at another place, possibly of another session, with the step remembered."""
+    if place == state.place or not _is_open(state, place):
+        return state
+    past = (*state.past, state.place)[-HISTORY_LIMIT:]
+    return _at(replace(state, past=past, future=()), place)
+
+
+def back(state: State) -> State:
+    """Return the state one step back in the history, skipping places of closed sessions."""
+    past = _drop_closed(state, state.past)
+    if not past:
+        return replace(state, past=())
+    future = (*state.future, state.place)
+    return _at(replace(state, past=past[:-1], future=future), past[-1])
+
+
+def forward(state: State) -> State:
+    """Return the state one step forward in the history."""
+    future = _drop_closed(state, state.future)
+    if not future:
+        return replace(state, future=())
+    past = (*state.past, state.place)
+    return _at(replace(state, past=past, future=future[:-1]), future[-1])
+
+
+def set_bookmark(state: State, label: str, slot: int | None = None) -> State:
+    """Return the state with the current place under a slot, by default the first free one.
+
+    When all slots are taken the oldest bookmark gives way.
+    """
+    taken = [bookmark.slot for bookmark in state.bookmarks]
+    free = [(n + 1) % BOOKMARK_SLOTS for n in range(BOOKMARK_SLOTS)]
+    if slot is None:
+        slot = next((n for n in free if n not in taken), taken[0] if taken else 1)
+    kept = tuple(bookmark for bookmark in state.bookmarks if bookmark.slot != slot)
+    return replace(state, bookmarks=(*kept, Bookmark(slot, state.place, label)))
+
+
+def bookmark_at(state: State, slot: int) -> Bookmark | None:
+    """Return the bookmark of a slot, None when it is empty."""
+    return next((bookmark for bookmark in state.bookmarks if bookmark.slot == slot), None)
+
+
+def add_session(state: State, session: Session, paths: tuple[str, ...]) -> State:
+    """Return the state with one more session, shown at once."""
+    added = OpenSession(session_id(state.opened), session, paths)
+    more = replace(state, sessions=(*state.sessions, added), opened=state.opened + 1)
+    return _show(more, added)
+
+
+def replace_session(
+    state: State, key: str, session: Session, paths: tuple[str, ...] | None = None
+) -> State:
+    """Return the state with a session read again; what is selected stays selected.
+
+    The method falls back to the first one when the new program lacks it. With ``paths`` it is made
+    of other files than before.
+    """
+
+    def renewed(one: OpenSession) -> OpenSession:
+        kept = one.paths if paths is None else paths
+        return OpenSession(one.id, session, kept, one.revision + 1)
+
+    sessions = tuple(renewed(one) if one.id == key else one for one in state.sessions)
+    changed = replace(state, sessions=sessions)
+    if key == state.current and state.method not in session.methods:
+        return replace(changed, method=first_method(session), selection=NOTHING)
+    return changed
+
+
+def show_session(state: State, key: str) -> State:
+    """Return the state with another session shown."""
+    found = next((one for one in state.sessions if one.id == key), None)
+    if found is None or key == state.current:
+        return state
+    return _show(state, found)
+
+
+def close_session(state: State, key: str) -> State:
+    """Return the state without a session; its neighbour is shown, its bookmarks go with it."""
+    ids = [one.id for one in state.sessions]
+    if key not in ids:
+        return state
+    index = ids.index(key)
+    sessions = tuple(one for one in state.sessions if one.id != key)
+    changed = replace(
+        state,
+        sessions=sessions,
+        bookmarks=tuple(mark for mark in state.bookmarks if mark.place.session != key),
+        expanded=frozenset(one for one in state.expanded if not one.startswith(f"{key}/")),
+        notes={other: text for other, text in state.notes.items() if other != key},
+    )
+    if key != state.current:
+        return changed
+    if not sessions:
+        return replace(changed, current="", method="", selection=NOTHING, past=(), future=())
+    return _show(changed, sessions[min(index, len(sessions) - 1)])
+
+
+def with_options(state: State, options: SessionOptions) -> State:
+    """Return the state with every session read under other options."""
+    for one in state.sessions:
+        if one.session.options != options:
+            state = replace_session(state, one.id, replace(one.session, options=options))
+    return state
+
+
+def first_method(session: Session) -> str:
+    """Return the method to show first: ``forward`` when there is one."""
+    methods = session.methods
+    if "forward" in methods:
+        return "forward"
+    return methods[0] if methods else ""
+
+
+def session_id(number: int) -> str:
+    """Return the letters for the n-th session, counted from 0."""
+    letters = ""
+    number += 1
+    while number:
+        number, digit = divmod(number - 1, 26)
+        letters = chr(ord("A") + digit) + letters
+    return letters
+
+
+def _show(state: State, one: OpenSession) -> State:
+    past = (*state.past, state.place)[-HISTORY_LIMIT:] if state.current else state.past
+    return replace(
+        state,
+        current=one.id,
+        method=first_method(one.session),
+        selection=NOTHING,
+        past=past,
+        future=(),
+    )
+
+
+def _is_open(state: State, place: Place) -> bool:
+    return not place.session or any(one.id == place.session for one in state.sessions)
+
+
+def _drop_closed(state: State, places: tuple[Place, ...]) -> tuple[Place, ...]:
+    kept = [place for place in places if _is_open(state, place)]
+    while kept and kept[-1] == state.place:
+        kept.pop()
+    return tuple(kept)
+
+
+def _at(state: State, place: Place) -> State:
+    return replace(state, current=place.session, method=place.method, selection=place.selection)

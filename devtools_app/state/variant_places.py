@@ -1,0 +1,45 @@
+"""Where the variants of a program lie on the disk."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+RUN_FOLDER = "run"  # in that of a variant
+_ENDING = "_variants"
+_NUMBER = re.compile(r"_(?P<number>\d{1,6})$")
+
+
+def variant_folder(program: str, name: str) -> str:
+    """Return a folder for the next variant of a program: beside it, else where one may write.
+
+    Args:
+        program: path of a file of the variant it comes from
+        name: of that variant; a number at its end counts on
+    """
+    place = variants_place(program)
+    stem = _NUMBER.sub("", name) or Path(program).stem
+    try:
+        endings = (_NUMBER.search(name) for name in os.listdir(place))
+        taken = [int(found["number"]) for found in endings if found is not None]
+    except OSError:  # not there yet, or the compile says why it cannot be written
+        taken = []
+    return str(place / f"{stem}_{max(taken, default=0) + 1}")
+
+
+def variants_place(program: str) -> Path:
+    """Return the folder that holds what is made of a program.
+
+    Args:
+        program: path of a file of any of its variants
+    """
+    path = Path(os.path.abspath(program))
+    place = path.parent.parent
+    if place.name.endswith(_ENDING):
+        return place
+    place = path.with_name(f"{path.stem}{_ENDING}")
+    if os.access(path.parent, os.W_OK) and not path.is_relative_to(Path(__file__).parents[1]):
+        return place
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "etscope" / f"{path.parent.name}{_ENDING}"

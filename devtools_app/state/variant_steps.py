@@ -1,0 +1,148 @@
+"""How the state follows when a recipe is edited or undone, and when sessions come and go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from devtools_app.state.state import OpenSession, State
+from devtools_app.state.transitions import show_session
+from devtools_app.state.variants import (
+    Draft,
+    Variant,
+    found,
+    opened,
+    reopened,
+    with_open,
+    with_variant,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from devtools_app.state.leftover_variants import LeftVariant
+    from inspector.files.session import Session
+    from inspector.recipes.compile_job import CompileJob
+    from inspector.recipes.recipe_file import FoundRecipe
+
+
+def shown_variant(state: State) -> Variant | None:
+    """Return the variant of the session shown, None where nothing tells how it was made."""
+    return state.history.of_session(state.current)
+
+
+def compared_sessions(state: State) -> tuple[OpenSession, ...]:
+    """Return what is compared, the former one first; nothing without two sessions.
+
+    That is what was chosen, as long as it is open and shown; else the session shown with the
+    variant it was made from, or with another variant of its program, or with its neighbour.
+    """
+    by_id = {one.id: one for one in state.sessions}
+    chosen = tuple(by_id[key] for key in state.compared if key in by_id)
+    if len(chosen) > 1:
+        return chosen
+    shown = state.open_session
+    if shown is None or len(by_id) < 2:
+        return ()
+    other = _other(state, shown.id)
+    return (by_id[other], shown)
+
+
+def _other(state: State, shown: str) -> str:
+    """Return the session that the one shown is best held to."""
+    one = shown_variant(state)
+    ids = [each.id for each in state.sessions if each.id != shown]
+    if one is not None:
+        parent = state.history.find(one.parent)
+        if parent is not None and parent.session:
+            return parent.session
+        for each in state.history.variants:
+            if each.program == one.program and each.session in ids:
+                return each.session
+    return ids[-1]
+
+
+def edit_recipe(state: State, job: CompileJob) -> State:
+    """Return the state in which the recipe of the variant shown is another one."""
+    one = shown_variant(state)
+    return state if one is None else _at(state, one, one.draft.edited(job))
+
+
+def undo(state: State) -> State:
+    """Return the state before the last edit; the variant that was made so is shown again."""
+    one = shown_variant(state)
+    return state if one is None else _at(state, one, one.draft.undone())
+
+
+def redo(state: State) -> State:
+    """Return the state after the edit that was undone last."""
+    one = shown_variant(state)
+    return state if one is None else _at(state, one, one.draft.redone())
+
+
+def _at(state: State, one: Variant, draft: Draft) -> State:
+    """Return the state with a draft; it goes with the open variant that was made by its recipe."""
+    if draft == one.draft:
+        return state
+    made = state.history.like(one.program, draft.present)
+    if made is None or made.id == one.id or not made.session or draft.present == one.recipe.job:
+        return replace(state, history=with_variant(state.history, replace(one, draft=draft)))
+    history = with_variant(state.history, replace(made, draft=draft))
+    if one.changed:
+        history = with_variant(history, replace(one, draft=Draft(one.recipe.job)))
+    return show_session(replace(state, history=history), made.session)
+
+
+def with_left(
+    state: State, sessions: Iterable[str], left: Callable[[str], Sequence[LeftVariant]]
+) -> State:
+    """Return the state whose history has the variants that lie beside these sessions, closed.
+
+    Args:
+        state: whose history knows the sessions
+        sessions: that came
+        left: returns the variants beside a program, by the path of one of its files
+    """
+    history = state.history
+    for session in sessions:
+        one = history.of_session(session)
+        for each in left(_program(one.files)) if one is not None and one.files else ():
+            assert one is not None
+            history = found(
+                history, one, each.files, each.recipe, parent=not _beside(one.files, each.files)
+            )
+    return state if history == state.history else replace(state, history=history)
+
+
+def _program(files: tuple[str, ...]) -> str:
+    """Return the file that what is made of a variant is named after."""
+    return next((path for path in files if path.endswith((".pte", ".bpte"))), files[0])
+
+
+def _beside(files: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Return whether two variants lie in one folder of variants, so that none is the first."""
+    one, other = (PurePath(paths[0]).parent.parent for paths in (files, others))
+    return one == other
+
+
+def known_sessions(state: State, find: Callable[[Session], FoundRecipe | None]) -> State:
+    """Return the state whose history knows the sessions that are open, and no others.
+
+    A variant that the history has already is known by its files, whatever can be read of them.
+
+    Args:
+        state: after sessions came or went
+        find: returns the recipe of a session, None where nothing tells
+    """
+    history = with_open(state.history, frozenset(one.id for one in state.sessions))
+    for one in state.sessions:
+        if history.of_session(one.id) is None:
+            files = tuple(file.path for file in one.session.files)
+            again = reopened(history, one.id, files)
+            told = find(one.session) if again is None else None
+            if again is not None:
+                history = again
+            elif told is not None:
+                history = opened(history, one.id, told.recipe, files, told.unknown)
+    return state if history == state.history else replace(state, history=history)

@@ -1,0 +1,1 @@
+"""Whether files belong together: compared pair by pair."""

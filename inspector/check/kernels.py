@@ -1,0 +1,154 @@
+"""Events inside XNNPACK delegates against the payload: how many products there are, of which type.
+
+Convolutions and matrix products are never merged or dropped by the runtime, and their kernels name
+the types they work on: ``Convolution (NHWC, F32) IGEMM #1``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from inspector.check.facts import Finding
+from inspector.files.payloads import delegate_payload
+from inspector.join.node_index import base_operator
+from inspector.trace.blocks import Block
+from schema.graph import Graph, GraphNode
+from schema.payloads import Payload
+from schema.payloads.xnnpack.identity import named_node
+from schema.program import Program, instructions
+from schema.program import model as m
+
+_BACKEND = "XnnpackBackend"
+_NODES = frozenset(("Conv2d", "DepthwiseConv2d", "FullyConnected", "BatchMatrixMultiply"))
+_EVENT = re.compile(
+    r"(?:Convolution|(?:Dynamic )?Fully Connected|Batch Matrix Multiply) \((?P<types>[^)]*)\)"
+)
+_PRODUCTS = frozenset(("convolution", "conv1d", "conv2d", "linear", "mm"))
+_QUANTISED = re.compile(r"\bQ[A-Z0-9]+\b")
+
+
+def kernels_against(program: Program, plan: m.ExecutionPlan, block: Block) -> Finding:
+    """Return how many delegate calls agree with their payload, and the first that does not."""
+    agree = 0
+    steps = instructions(plan)
+    for number, names in inner_events(block).items():
+        args = steps[number][2].instr_args if number < len(steps) else None
+        if not isinstance(args, m.DelegateCall):
+            continue
+        if not 0 <= args.delegate_index < len(plan.delegates):
+            continue
+        against = foreign_kernels(plan.delegates[args.delegate_index].id, names)
+        if not against:
+            payload = delegate_payload(program, plan, args.delegate_index)
+            against = _against(payload, names)
+        if against:
+            return 0, f"instruction {number}: {against}"
+        agree += against is not None
+    return agree, ""
+
+
+def foreign_kernels(backend: str, names: list[str]) -> str:
+    """Return why kernels cannot have run in a delegate of this backend, empty when they can."""
+    first = next(filter(_EVENT.match, names), "")
+    if first and backend != _BACKEND:
+        return f"the trace has {first!r} in a delegate of {backend}"
+    return ""
+
+
+def is_quantised_kernel(name: str) -> bool:
+    """Return whether an event is a product of quantised numbers."""
+    match = _EVENT.match(name)
+    return match is not None and _QUANTISED.search(match["types"]) is not None
+
+
+def is_product(name: str) -> bool:
+    """Return whether an event is a convolution or matrix product."""
+    return _EVENT.match(name) is not None
+
+
+def quantised_product(nodes: Sequence[GraphNode]) -> str:
+    """Return the operator of the first product whose left side is dequantised among these nodes."""
+    made = {name: node for node in nodes for name in node.outputs}
+    for node in nodes:
+        if base_operator(node.target).split("::")[-1] not in _PRODUCTS:
+            continue
+        makers = [made.get(name) for name in node.inputs]
+        if len(makers) > 1 and all(_dequantises(maker) for maker in makers[:2]):
+            return base_operator(node.target)
+    return ""
+
+
+def _dequantises(node: GraphNode | None) -> bool:
+    return node is not None and "dequantize" in node.target
+
+
+def logs_every_node(program: Program, plan: m.ExecutionPlan, block: Block) -> bool:
+    """Return whether delegates that log by node logged each node of their payload, and no other."""
+    steps = instructions(plan)
+    logged = _logged_nodes(block)
+    for number, nodes in logged.items():
+        args = steps[number][2].instr_args if number < len(steps) else None
+        if not isinstance(args, m.DelegateCall):
+            return False
+        if not 0 <= args.delegate_index < len(plan.delegates):
+            return False
+        payload = delegate_payload(program, plan, args.delegate_index)
+        if payload.backend_id != _BACKEND or payload.graph is None:
+            continue
+        if nodes != set(range(len(payload.graph.calls()))):
+            return False
+    return bool(logged)
+
+
+def _logged_nodes(block: Block) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for event in range(len(block)):
+        identifier, number = block.delegate_id(event), block.instruction(event)
+        node = None if identifier is None else named_node(identifier)
+        if node is not None and number is not None and number >= 0:
+            found.setdefault(number, set()).add(node)
+    return found
+
+
+def inner_events(block: Block) -> dict[int, list[str]]:
+    """Return the names a delegate logged, by the instruction that called it."""
+    found: dict[int, list[str]] = {}
+    for event in range(len(block)):
+        identifier, number = block.delegate_id(event), block.instruction(event)
+        if not isinstance(identifier, str) or named_node(identifier) is not None:
+            continue
+        if number is not None and number >= 0:
+            found.setdefault(number, []).append(identifier)
+    return found
+
+
+def _against(payload: Payload, names: list[str]) -> str | None:
+    """Return a contradiction, empty text for agreement, None when there is nothing to compare."""
+    if payload.backend_id != _BACKEND or payload.graph is None:
+        return None
+    events = [match for match in map(_EVENT.match, names) if match is not None]
+    nodes = _products(payload.graph)
+    if len(events) != len(nodes):
+        return (
+            f"the trace has {len(events)} convolutions and matrix products in the delegate,"
+            f" its payload {len(nodes)}"
+        )
+    quantised = sum(_QUANTISED.search(match["types"]) is not None for match in events)
+    stored = sum(_is_quantised(payload.graph, node) for node in nodes)
+    if quantised != stored:
+        return (
+            f"{quantised} convolutions and matrix products of the trace are quantised,"
+            f" {stored} of the payload"
+        )
+    return "" if nodes else None
+
+
+def _products(graph: Graph) -> list[GraphNode]:
+    return [node for node in graph.calls() if node.target in _NODES]
+
+
+def _is_quantised(graph: Graph, node: GraphNode) -> bool:
+    """Return whether a node reads something quantised: an input or its weights."""
+    tensors = [graph.values[name].tensor for name in node.inputs if name in graph.values]
+    return any(tensor is not None and tensor.quantisation is not None for tensor in tensors)

@@ -1,0 +1,297 @@
+"""The comparisons of two files: what must agree when they come from one build or one run."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from inspector.check.facts import Evidence, Finding, Nodes, stem
+from inspector.check.tensors import differs, saved_tensors, tensors_against
+from inspector.files.payloads import delegate_payload
+from inspector.join import record_maps
+from inspector.join.node_index import base_operator, nodes_by_handle
+from schema.bundled import BundledProgram
+from schema.etrecord import ETRecord
+from schema.flat_tensor import FlatTensor
+from schema.graph import Graph
+from schema.program import Program, backend_id, instructions, operator_name
+from schema.program import model as m
+from schema.scalar_type import scalar_type
+
+_EXTERNAL = 1
+_HANDLES_ARE_OURS = "XnnpackBackend"  # other payloads number their nodes themselves
+_NAMESPACES = ("aten", "dim_order_ops", "quantized_decomposed")
+
+
+def program_and_program(first: Program, second: Program) -> Evidence:
+    """Two programs belong together only when they are the same."""
+    what = "content"
+    if first == second:
+        return Evidence(what, 1)
+    return Evidence(what, 0, "they are two different programs")
+
+
+def program_and_record(program: Program, record: ETRecord) -> Evidence:
+    """The record's instruction maps, operators, shapes and weights must be the program's."""
+    what = "methods, mapped instructions, delegates, operators, inputs, shapes and weights"
+    matched = 0
+    for plan in program.plans:
+        if not instructions(plan):
+            # A method that answers with a constant is in no record; one without work may be.
+            count, mismatch = _inputs(plan, record)
+            if mismatch:
+                return Evidence(what, 0, f"method {plan.name}: {mismatch}")
+            matched += count
+            continue
+        if record.debug_handle_map and plan.name not in (record.debug_handle_map or {}):
+            names = ", ".join(record.debug_handle_map or ())
+            return Evidence(what, 0, f"the program has method {plan.name}, the record has {names}")
+        inside = (partial(_payloads, program), partial(tensors_against, program))
+        for compare in (_maps, _delegates, _operators, _inputs, *inside):
+            count, mismatch = compare(plan, record)
+            if mismatch:
+                return Evidence(what, 0, f"method {plan.name}: {mismatch}")
+            matched += count
+    extra = [name for name in record.debug_handle_map or () if name not in _names(program)]
+    if extra:
+        return Evidence(what, 0, f"the record has method {extra[0]}, the program does not")
+    return Evidence(what, matched)
+
+
+def _names(program: Program) -> set[str]:
+    return {plan.name for plan in program.plans}
+
+
+def _maps(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+    mapped = record_maps.handles(record, plan.name)
+    if not mapped:
+        return 0, ""
+    steps = instructions(plan)
+    called: set[int] = set()
+    expected: set[int] = set()
+    jumps = False
+    for step, (_, _, instruction) in enumerate(steps):
+        args = instruction.instr_args
+        jumps = jumps or isinstance(args, m.JumpFalseCall)
+        if isinstance(args, (m.KernelCall, m.DelegateCall)):
+            called.add(step)
+        if isinstance(args, m.DelegateCall) or (
+            isinstance(args, m.KernelCall) and _is_recorded(operator_name(plan, args))
+        ):
+            expected.add(step)
+    for number in sorted(mapped):
+        if number not in called:
+            return 0, (
+                f"the record maps instruction {number}, the program has {len(steps)} instructions"
+                " and no operator there"
+            )
+    missing = sorted(expected - mapped.keys())
+    if missing and not jumps:
+        return 0, f"the program calls instruction {missing[0]}, the record does not map it"
+    return len(mapped), ""
+
+
+def _is_recorded(operator: str) -> bool:
+    # The write-back of state and the runtime's own kernels come after the record's numbering.
+    return operator.split("::")[0] in _NAMESPACES and operator != "aten::copy_"
+
+
+def _delegates(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+    if plan.name not in (record.delegate_map or {}) and not record.debug_handle_map:
+        return 0, ""
+    recorded = record_maps.delegates(record, plan.name)
+    called = {
+        step: backend_id(plan, row[2].instr_args)
+        for step, row in enumerate(instructions(plan))
+        if isinstance(row[2].instr_args, m.DelegateCall)
+    }
+    jumps = any(isinstance(row[2].instr_args, m.JumpFalseCall) for row in instructions(plan))
+    for number in sorted(called.keys() | recorded.keys()):
+        here, there = called.get(number), recorded.get(number)
+        if there is not None and here != there.name:
+            found = f"calls {here}" if here else "calls no delegate"
+            return 0, f"instruction {number}: the record says {there.name}, the program {found}"
+        if there is None and not jumps:
+            return 0, f"instruction {number}: the program calls {here}, the record no delegate"
+    return len(called), ""
+
+
+def _payloads(program: Program, plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+    """Handles inside a delegate's payload must be among those the record lists for its call."""
+    handles = record_maps.handles(record, plan.name)
+    agree = 0
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        args = instruction.instr_args
+        listed = set(handles.get(step, ()))
+        if not isinstance(args, m.DelegateCall) or not listed:
+            continue
+        if not 0 <= args.delegate_index < len(plan.delegates):
+            continue
+        if plan.delegates[args.delegate_index].id != _HANDLES_ARE_OURS:
+            continue
+        payload = delegate_payload(program, plan, args.delegate_index)
+        inside = {handle for node in payload.debug_handles.values() for handle in node}
+        stray = sorted(inside - listed - {0})
+        if stray:
+            return 0, f"instruction {step}: its payload has handle {stray[0]}, the record does not"
+        agree += bool(inside)
+    return agree, ""
+
+
+def _operators(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+    graph = record_maps.edge_graph(record, plan.name)
+    if graph is None:
+        return 0, ""
+    handles = record_maps.handles(record, plan.name)
+    nodes = nodes_by_handle(graph)
+    agree = 0
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        args = instruction.instr_args
+        if not isinstance(args, m.KernelCall):
+            continue
+        against = _operator_against(operator_name(plan, args), handles.get(step, ()), nodes)
+        if against is None:
+            continue
+        if against:
+            return 0, f"instruction {step}: {against}"
+        agree += 1
+    return agree, ""
+
+
+def _operator_against(operator: str, handles: tuple[int, ...], nodes: Nodes) -> str | None:
+    """Return a contradiction, empty text for agreement, None when there is nothing to compare."""
+    known = [node for handle in handles for node in nodes.get(handle, ())]
+    if not handles or operator.split("::")[0] not in _NAMESPACES:
+        return None
+    if not known:
+        return f"the program calls {operator}, the record has no node with handle {handles[0]}"
+    recorded = {stem(base_operator(node.target)) for node in known}
+    if stem(base_operator(operator)) in recorded:
+        return ""
+    foreign = not any(name.split("::")[0] in _NAMESPACES for name in recorded)
+    if foreign:
+        return None
+    return f"the program calls {operator}, the record has {', '.join(sorted(recorded))}"
+
+
+def _inputs(plan: m.ExecutionPlan, record: ETRecord) -> Finding:
+    graph = record_maps.edge_graph(record, plan.name)
+    if graph is None or not graph.inputs:
+        return 0, ""
+    if len(graph.inputs) != len(plan.inputs):
+        return 0, (
+            f"the program takes {len(plan.inputs)} inputs, the record's graph {len(graph.inputs)}"
+        )
+    agree = 0
+    for position, (name, index) in enumerate(zip(graph.inputs, plan.inputs, strict=True)):
+        against = _input_against(graph, name, plan, index)
+        if against:
+            return 0, f"input {position}: {against}"
+        agree += 1
+    return agree, ""
+
+
+def _input_against(graph: Graph, name: str, plan: m.ExecutionPlan, index: int) -> str:
+    value = graph.values.get(name)
+    here = plan.values[index].val if 0 <= index < len(plan.values) else None
+    if value is None or value.tensor is None or not isinstance(here, m.Tensor):
+        return ""
+    there = value.tensor
+    if there.scalar_type >= 0 and there.scalar_type != here.scalar_type:
+        return (
+            f"the program takes {scalar_type(here.scalar_type).name},"
+            f" the record's graph {there.dtype}"
+        )
+    if len(there.sizes) != len(here.sizes) or any(
+        isinstance(size, int) and size != bound
+        for size, bound in zip(there.sizes, here.sizes, strict=True)
+    ):
+        return f"the program takes {here.sizes}, the record's graph {there.sizes}"
+    return ""
+
+
+def program_and_data(program: Program, data: FlatTensor) -> Evidence:
+    """What the data has must be laid out as the program asks; delegates look up blobs by key.
+
+    A program's tensors may be in several files, and several programs may share one file. Tensors
+    that are not in this one therefore speak against it only when it also has what nobody asks for.
+    """
+    what = "keys and layouts of external tensors and of delegates' constants"
+    entries = {entry.key: entry for entry in data.entries}
+    inside = program.named_data_map()
+    agreed: set[str] = set()
+    absent = ""
+    for tensor, key in _external_tensors(program):
+        entry = entries.get(key)
+        if entry is None:
+            absent = absent or ("" if key in inside else key)
+            continue
+        layout = entry.layout
+        if layout is not None and (
+            layout.scalar_type != tensor.scalar_type or layout.sizes != tensor.sizes
+        ):
+            return Evidence(what, 0, f"{key!r} has another type or shape in the data")
+        agreed.add(key)
+    agreed |= _delegate_keys(program) & entries.keys()
+    if entries and not agreed:
+        return Evidence(what, 0, f"the program asks for none of the {len(entries)} keys")
+    if absent and entries.keys() - agreed:
+        return Evidence(what, 0, f"the program needs {absent!r}, the data has no such key")
+    return Evidence(what, len(agreed))
+
+
+def record_and_data(record: ETRecord, data: FlatTensor) -> Evidence:
+    """A tensor that both have by name must be the same one."""
+    what = "names, shapes and numbers of the weights"
+    saved = {
+        key: tensor
+        for name in record.roles.edge.values()
+        for key, tensor in saved_tensors(record, name).items()
+    }
+    agree = 0
+    for entry in data.entries:
+        tensor, layout = saved.get(entry.key), entry.layout
+        if tensor is None or layout is None:
+            continue
+        if layout.scalar_type != tensor.scalar_type or layout.sizes != tensor.sizes:
+            return Evidence(what, 0, f"{entry.key!r} has another type or shape in the data")
+        standard = layout.dim_order == tuple(range(len(layout.sizes)))
+        other = differs(tensor, entry.data) if standard else None
+        if other:
+            return Evidence(what, 0, f"{entry.key!r} has other numbers in the data")
+        agree += other is False
+    return Evidence(what, agree)
+
+
+def _external_tensors(program: Program) -> list[tuple[m.Tensor, str]]:
+    found: list[tuple[m.Tensor, str]] = []
+    for plan in program.plans:
+        for value in plan.values:
+            tensor = value.val
+            extra = tensor.extra_tensor_info if isinstance(tensor, m.Tensor) else None
+            if isinstance(tensor, m.Tensor) and extra is not None and extra.location == _EXTERNAL:
+                found.append((tensor, extra.fully_qualified_name))
+    return found
+
+
+def _delegate_keys(program: Program) -> set[str]:
+    return {
+        constant.name
+        for plan in program.plans
+        for index in range(len(plan.delegates))
+        for constant in delegate_payload(program, plan, index).constants
+        if constant.location == "named"
+    }
+
+
+def program_and_bundle(program: Program, bundled: BundledProgram) -> Evidence:
+    """The bundle carries the very program, and its suites name the program's methods."""
+    from inspector.files.bundled import inner_program
+
+    what = "the program inside the bundle and the methods its cases name"
+    inner = inner_program(bundled)
+    if inner is not None and inner != program:
+        return Evidence(what, 0, "the bundle carries another program")
+    for suite in bundled.method_test_suites:
+        if suite.method_name not in _names(program):
+            return Evidence(what, 0, f"the bundle tests method {suite.method_name!r}")
+    return Evidence(what, 1)

@@ -1,0 +1,166 @@
+"""Do these files belong together? Each pair is compared by facts; the first mismatch is named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from inspector.check.facts import Evidence
+from inspector.files.bundled import inner_program
+from inspector.files.session import LoadedFile, Session
+from schema.bundled import BundledProgram
+from schema.debug_buffer import DebugBuffer
+from schema.etdump import ETDump
+from schema.etrecord import ETRecord
+from schema.flat_tensor import FlatTensor
+from schema.identity_cache import identity_cache
+from schema.program import Program
+
+BELONG, DO_NOT_BELONG, CANNOT_TELL = "belong", "do_not_belong", "cannot_tell"
+
+
+@dataclass(frozen=True, slots=True)
+class FileLink:
+    """The comparison of two files.
+
+    Attributes:
+        first: path
+        second: path
+        verdict: belong, do_not_belong or cannot_tell
+        matched: number of facts that agree
+        what: the facts compared, in words
+        mismatch: first contradiction, empty when there is none
+    """
+
+    first: str
+    second: str
+    verdict: str
+    matched: int
+    what: str
+    mismatch: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The verdict on a set of files.
+
+    Attributes:
+        verdict: do_not_belong if any pair contradicts, belong if the pairs that could be compared
+            connect all files, else cannot_tell
+        mismatch: first contradiction, with both files named
+        odd_one_out: the file that contradicts the most others, empty when there is no such one
+        links: one a pair of files that can be compared
+    """
+
+    verdict: str
+    mismatch: str
+    odd_one_out: str
+    links: tuple[FileLink, ...]
+
+
+Comparison = Callable[..., Evidence]
+# What two files have in common, and the function that compares it; loaded when there are two such
+# files, so that a program alone does not wait for it.
+PAIRS: tuple[tuple[type, type, str], ...] = (
+    (Program, Program, "check_pairs:program_and_program"),
+    (Program, ETRecord, "check_pairs:program_and_record"),
+    (Program, ETDump, "check_traces:program_and_trace"),
+    (Program, FlatTensor, "check_pairs:program_and_data"),
+    (Program, BundledProgram, "check_pairs:program_and_bundle"),
+    (ETRecord, ETDump, "check_traces:record_and_trace"),
+    (ETRecord, FlatTensor, "check_pairs:record_and_data"),
+    (ETDump, DebugBuffer, "check_traces:trace_and_buffer"),
+    (ETDump, ETDump, "check_runs:trace_and_trace"),
+)
+
+
+@identity_cache
+def check_session(session: Session) -> Check:
+    """Compare every pair of files that has something in common."""
+    has_judge = any(map(_judges_traces, session.files))
+    links = tuple(
+        link
+        for index, first in enumerate(session.files)
+        for second in session.files[index + 1 :]
+        if not (has_judge and _is_trace(first) and _is_trace(second))
+        for link in _compare(first, second)
+    )
+    bad = [link for link in links if link.verdict == DO_NOT_BELONG]
+    if bad:
+        return Check(DO_NOT_BELONG, _sentence(bad[0]), _odd_one_out(session, bad), links)
+    good = [link for link in links if link.verdict == BELONG]
+    verdict = BELONG if good and _connected(session, good) else CANNOT_TELL
+    return Check(verdict, "", "", links)
+
+
+def _is_trace(file: LoadedFile) -> bool:
+    return isinstance(file.artifact, ETDump)
+
+
+def _judges_traces(file: LoadedFile) -> bool:
+    """Return whether a file can judge each trace alone; two of them may run different methods."""
+    return isinstance(file.artifact, (Program, ETRecord)) or _inside(file) is not None
+
+
+def _compare(first: LoadedFile, second: LoadedFile) -> list[FileLink]:
+    for one, other in ((first, second), (second, first)):
+        for left, right in ((one.artifact, other.artifact), (_inside(one), other.artifact)):
+            comparison = _comparison(left, right)
+            if comparison is None:
+                continue
+            evidence = comparison(left, right)
+            return [_link(one, other, evidence)]
+    return []
+
+
+def _inside(file: LoadedFile) -> object | None:
+    artifact = file.artifact
+    return inner_program(artifact) if isinstance(artifact, BundledProgram) else None
+
+
+def _comparison(left: object, right: object) -> Comparison | None:
+    for first, second, place in PAIRS:
+        if isinstance(left, first) and isinstance(right, second):
+            module, _, name = place.partition(":")
+            return cast(Comparison, getattr(import_module(f"inspector.{module}"), name))
+    return None
+
+
+def _link(one: LoadedFile, other: LoadedFile, evidence: Evidence) -> FileLink:
+    verdict = CANNOT_TELL
+    if evidence.mismatch:
+        verdict = DO_NOT_BELONG
+    elif evidence.matched:
+        verdict = BELONG
+    return FileLink(
+        one.path, other.path, verdict, evidence.matched, evidence.what, evidence.mismatch
+    )
+
+
+def _sentence(link: FileLink) -> str:
+    return f"{link.first} and {link.second}: {link.mismatch}"
+
+
+def _odd_one_out(session: Session, bad: list[FileLink]) -> str:
+    """Return the file that contradicts more others than any other file does."""
+    counts = Counter(path for link in bad for path in (link.first, link.second))
+    ranked = counts.most_common(2)
+    if len(session.files) < 3 or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+        return ""
+    return ranked[0][0]
+
+
+def _connected(session: Session, good: list[FileLink]) -> bool:
+    reached = {session.files[0].path}
+    grown = True
+    while grown:
+        grown = False
+        for link in good:
+            ends = {link.first, link.second}
+            if ends & reached and not ends <= reached:
+                reached |= ends
+                grown = True
+    return all(file.path in reached for file in session.files)

@@ -1,0 +1,96 @@
+"""Errors of several sessions side by side, output by output; each is held to its own reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inspector.compare.alignment import GraphAlignment
+from inspector.compare.model import LESS, Delta, GapRow, Place
+from inspector.numerics.report import GapReport, Row
+
+Reports = Sequence[GapReport | None]
+
+
+def gap_rows(
+    method: str, reports: Reports, alignments: Sequence[GraphAlignment | None]
+) -> tuple[GapRow, ...]:
+    """Return the outputs that are compared somewhere, largest difference of errors first."""
+    count = len(reports)
+    found: dict[tuple[str, int, int], list[Row | None]] = {}
+    for number, report in enumerate(reports):
+        alignment = alignments[number - 1] if number else None
+        for row in _rows(report, method):
+            if row.node:
+                key = _key(row, number, alignment)
+                found.setdefault(key, [None] * count)[number] = row
+    rows = [_row(method, key, each) for key, each in found.items()]
+    return tuple(sorted(rows, key=_change))
+
+
+def _rows(report: GapReport | None, method: str) -> list[Row]:
+    runs = report.first_of_each() if report is not None else ()
+    return [row for run in runs if run.method == method for row in run.rows]
+
+
+def _key(row: Row, number: int, alignment: GraphAlignment | None) -> tuple[str, int, int]:
+    """Return the node of the first session that a row is of, else its own with its session."""
+    if number == 0:
+        return row.node, row.slot, 0
+    if alignment is not None:
+        there = alignment.new.by_name.get(row.node)
+        here = alignment.to_old.get(there) if there is not None else None
+        if here is not None:
+            return alignment.old.nodes[here].name, row.slot, 0
+    return row.node, row.slot, number
+
+
+def _row(method: str, key: tuple[str, int, int], rows: Sequence[Row | None]) -> GapRow:
+    operator = next(row.operator for row in rows if row is not None)
+    return GapRow(
+        method,
+        key[0],
+        key[1],
+        operator,
+        tuple(None if row is None or row.total is None else row.total.max_abs for row in rows),
+        tuple(None if row is None or row.own is None else row.own.max_abs for row in rows),
+        tuple("not there" if row is None else row.reason for row in rows),
+    )
+
+
+def _change(row: GapRow) -> float:
+    old = row.max_abs[0]
+    gaps = [abs(new - old) for new in row.max_abs[1:] if new is not None and old is not None]
+    return -max(gaps, default=-1.0)
+
+
+def gap_summary(method: str, reports: Reports) -> tuple[Delta, ...]:
+    """Return the largest error, and how many outputs leave the tolerance by themselves."""
+    if all(not _rows(report, method) for report in reports):
+        return ()
+    largest: list[float | None] = []
+    diverging: list[int | None] = []
+    where: list[Place | None] = []
+    words: list[str] = []
+    for number, report in enumerate(reports):
+        rows = _rows(report, method)
+        compared = [row for row in rows if row.total is not None and not row.doubtful]
+        largest.append(max((r.total.max_abs for r in compared if r.total), default=None))
+        diverging.append(sum(row.diverges for row in compared) if compared else None)
+        first = next((row for row in rows if row.diverges), None)
+        where.append(Place(number, "gap", method, first.node if first else "") if rows else None)
+        words.append(first.node if first is not None else "none" if compared else "unknown")
+    note = f"first divergence: {', '.join(words)}"
+    return (
+        Delta("gap", "largest error", "", tuple(largest), LESS, method, (), note, tuple(where)),
+        Delta(
+            "gap",
+            "outputs out of tolerance",
+            "",
+            tuple(diverging),
+            LESS,
+            method,
+            (),
+            "",
+            tuple(where),
+        ),
+    )

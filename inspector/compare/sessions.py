@@ -1,0 +1,366 @@
+"""Two sessions or more side by side: what moved, and what that gained in time, memory and error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from inspector.compare.alignment import GraphAlignment, align_graphs
+from inspector.compare.event_times import MethodTimes, logs_tensors, method_times
+from inspector.compare.gaps import gap_rows, gap_summary
+from inspector.compare.model import (
+    LESS,
+    Comparison,
+    Delta,
+    GapRow,
+    MethodGraphs,
+    OwnerChange,
+    PartitionChange,
+    Place,
+    TimeRow,
+    WeightChange,
+)
+from inspector.compare.numbers import (
+    delegation_summary,
+    memory_deltas,
+    memory_summary,
+    places,
+    size_deltas,
+)
+from inspector.compare.ownership import owner_changes, partition_changes
+from inspector.compare.recipes import recipe_changes
+from inspector.compare.statistics import judge
+from inspector.compare.times import module_rows, node_rows, operator_rows
+from inspector.compare.weights import recorded_weights, weight_changes
+from inspector.diff.sessions import Change, diff_sessions
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, ModelGraph, model_graph
+from inspector.jobs.measure import Measurement
+from inspector.join.record_maps import edge_graph
+from inspector.numerics.report import GapReport
+from inspector.trace.timing import is_time
+
+_IN_ALL = " in all"
+
+
+def compare_sessions(
+    sessions: Sequence[Session],
+    measured: Measurement | None = None,
+    gaps: Sequence[GapReport | None] = (),
+    method: str = "",
+) -> Comparison:
+    """Return how sessions differ from the first one.
+
+    Args:
+        sessions: two or more
+        measured: times of their programs, measured side by side, in the same order
+        gaps: errors of each, None where there is none; empty for none at all
+        method: only this one; empty for all that the first shares with another
+
+    Raises: ValueError for fewer than two sessions, or as many programs or errors as do not fit
+    """
+    if len(sessions) < 2:
+        raise ValueError(f"expected two sessions or more, found {len(sessions)}")
+    for what, given in (("programs", measured.programs if measured else ()), ("errors", gaps)):
+        if given and len(given) != len(sessions):
+            raise ValueError(f"expected {what} of {len(sessions)} sessions, found {len(given)}")
+    return _Comparing(sessions, measured, gaps or [None] * len(sessions), method).result()
+
+
+class _Comparing:
+    """One comparison at work."""
+
+    def __init__(
+        self,
+        sessions: Sequence[Session],
+        measured: Measurement | None,
+        gaps: Sequence[GapReport | None],
+        method: str,
+    ) -> None:
+        self._sessions = sessions
+        self._measured = measured
+        self._gaps = gaps
+        self._names = _names(sessions)
+        others = {name for session in sessions[1:] for name in session.methods}
+        common = [name for name in sessions[0].methods if name in others]
+        self._methods = tuple(name for name in common if method in ("", name))
+        self._notes = _missing(sessions, self._names)
+        self._summary: list[Delta] = []
+        self._graphs: list[MethodGraphs] = []
+        self._owners: list[OwnerChange] = []
+        self._partitions: list[PartitionChange] = []
+        self._operators: list[TimeRow] = []
+        self._modules: list[TimeRow] = []
+        self._nodes: list[TimeRow] = []
+        self._memory: list[Delta] = []
+        self._rows: list[GapRow] = []
+        self._weights: list[WeightChange] = []
+
+    def result(self) -> Comparison:
+        """Return what was found."""
+        changes = tuple(diff_sessions(self._sessions[0], each) for each in self._sessions[1:])
+        self._measured_times()
+        for method in self._methods:
+            self._method(method)
+        sizes = size_deltas(self._sessions)
+        self._summary += [delta for delta in sizes if delta.what.endswith(_IN_ALL)]
+        self._tensor_summary(changes)
+        return Comparison(
+            self._names,
+            self._methods,
+            tuple(self._summary),
+            recipe_changes(self._sessions),
+            tuple(self._graphs),
+            tuple(self._owners),
+            tuple(self._partitions),
+            tuple(self._operators),
+            tuple(self._modules),
+            tuple(self._nodes),
+            tuple(self._memory),
+            sizes,
+            tuple(self._rows),
+            tuple(self._weights),
+            changes,
+            tuple(dict.fromkeys(self._notes)),
+        )
+
+    def _method(self, method: str) -> None:
+        sessions = self._sessions
+        graphs, note = _graphs(sessions, method)
+        alignments = tuple(_aligned(graphs[0], each) for each in graphs[1:])
+        self._graphs.append(MethodGraphs(method, alignments, note))
+        self._notes += [f"{method}: {note}"] if note else []
+        for number, alignment in enumerate(alignments, 1):
+            if alignment is not None:
+                self._owners += owner_changes(alignment, sessions[number], method, number)
+                self._partitions += partition_changes(alignment, method, number)
+        self._times(method, graphs, alignments)
+        self._summary += delegation_summary(sessions, method)
+        self._summary += self._graph_summary(method, alignments)
+        self._summary += memory_summary(sessions, method)
+        self._memory += memory_deltas(sessions, method)
+        self._summary += gap_summary(method, self._gaps)
+        self._rows += gap_rows(method, self._gaps, alignments)
+        self._method_weights(method)
+
+    # ---- weights
+    def _method_weights(self, method: str) -> None:
+        saved = [recorded_weights(session, method) for session in self._sessions]
+        first = saved[0]
+        values: list[int | None] = [None if first is None else 0]
+        for number, each in enumerate(saved[1:], 1):
+            if first is None or each is None:
+                values.append(None)
+                continue
+            found = weight_changes(first, each, method, number)
+            self._weights += found
+            values.append(len(found))
+        if any(value is not None for value in values[1:]):
+            what = "recorded weights that differ"
+            where = places(self._sessions, "structure", method)
+            delta = Delta("tensors", what, "", tuple(values), "", method, places=where)
+            self._summary.append(delta)
+
+    def _tensor_summary(self, changes: Sequence[Sequence[Change]]) -> None:
+        """Count constants of the programs that are in both and differ, and those on one side."""
+        if any(session.program is None for session in self._sessions):
+            return
+        where = places(self._sessions, "structure")
+        for what, gone in (("constants with other values", False), ("constants on one side", True)):
+            counts = [sum(_is_tensor(one, gone=gone) for one in each) for each in changes]
+            note = "weights in delegates are part of their payloads" if gone else ""
+            delta = Delta("tensors", what, "", (0, *counts), note=note, places=where)
+            self._summary.append(delta)
+
+    # ---- time
+    def _measured_times(self) -> None:
+        """Put measured times first, each with the verdict on it."""
+        found = self._measured
+        if found is None:
+            return
+        for name, program in zip(self._names, found.programs, strict=True):
+            if program.failure:
+                self._notes.append(f"{name} could not be measured: {program.failure}")
+        verdicts = [judge(*found.common(0, number)) for number in range(1, len(found.programs))]
+        values = [program.median_ms for program in found.programs]
+        method = next((str(one.facts["method"]) for one in found.programs if one.facts), "")
+        clocks = {str(one.facts["clock"]) for one in found.programs if one.facts}
+        count = max(len(one.blocks) for one in found.programs)
+        note = f"{count} blocks of warm runs side by side, {' and '.join(sorted(clocks))}"
+        self._notes += _other_engines(found, self._names)
+        self._summary.append(
+            Delta(
+                "time",
+                "latency, measured here",
+                "ms",
+                tuple(values),
+                LESS,
+                method,
+                (None, *verdicts),
+                note,
+                places(self._sessions, "timeline", method),
+            )
+        )
+
+    def _times(
+        self,
+        method: str,
+        graphs: Sequence[ModelGraph | None],
+        alignments: Sequence[GraphAlignment | None],
+    ) -> None:
+        pairs = zip(self._sessions, graphs, strict=True)
+        times = [method_times(session, method, graph) for session, graph in pairs]
+        if all(each is None for each in times):
+            return
+        self._time_notes(method, times)
+        runs = ", ".join("none" if each is None else f"{each.runs:,}" for each in times)
+        values = tuple(None if each is None else each.whole_ms for each in times)
+        note = f"median of the recorded runs ({runs}); not measured together, so nothing is claimed"
+        slowed = self._slowed(times)
+        where = places(self._sessions, "timeline", method)
+        delta = Delta(
+            *("time", "recorded runs", "ms", values, LESS, method),
+            note=slowed or note,
+            places=where,
+            alike=not slowed,
+        )
+        self._summary.append(delta)
+        self._operators += operator_rows(method, times)
+        self._modules += module_rows(method, times, graphs)
+        self._nodes += node_rows(method, times, graphs, alignments)
+
+    def _slowed(self, times: Sequence[MethodTimes | None]) -> str:
+        """Return why recorded times are not to be compared, empty if they are."""
+        ran = [
+            (name, logs_tensors(session))
+            for session, name, each in zip(self._sessions, self._names, times, strict=True)
+            if each is not None
+        ]
+        slow = [name for name, logged in ran if logged]
+        if len(slow) in (0, len(ran)):
+            return ""
+        which = " and ".join(slow)
+        return (
+            f"not comparable: the runs of {which} logged tensors, which takes time, and the others"
+            " did not; --measure runs both alike"
+        )
+
+    def _time_notes(self, method: str, times: Sequence[MethodTimes | None]) -> None:
+        for session, name, each in zip(self._sessions, self._names, times, strict=True):
+            if each is None:
+                continue
+            self._notes += [f"{name}, {method}: {note}" for note in each.notes]
+            if each.whole_ms > 0 and each.unattributed_ms > 0.05 * each.whole_ms:
+                share = each.unattributed_ms / each.whole_ms
+                self._notes.append(f"{name}, {method}: {share:.0%} of the time is unattributed")
+            if session.options.time_scale_assumed:
+                unit = session.options.source_time_scale
+                self._notes.append(f"{name}: ticks are taken for {unit} (assumed)")
+
+    # ---- graph
+    def _graph_summary(
+        self, method: str, alignments: Sequence[GraphAlignment | None]
+    ) -> list[Delta]:
+        if all(each is None for each in alignments):
+            return []
+        mine = [one for one in self._owners if one.method == method]
+        moved = Counter(one.session for one in mine if one.other)
+        within = Counter(one.session for one in mine if not one.other)
+        known = [0, *(None if each is None else 0 for each in alignments)]
+        owners = [None if one is None else moved[number] for number, one in enumerate(known)]
+        others = [None if one is None else within[number] for number, one in enumerate(known)]
+        gone = [0, *(None if one is None else len(one.removed) for one in alignments)]
+        come = [0, *(None if one is None else len(one.added) for one in alignments)]
+        found: list[Delta] = []
+        for what, values, view in (
+            ("nodes that changed owner", owners, "partitions"),
+            ("nodes in another partition", others, "partitions"),
+            ("nodes only in the first", gone, "graph"),
+            ("nodes not in the first", come, "graph"),
+        ):
+            where = self._first_places(method, view)
+            area = "delegation" if view == "partitions" else "graph"
+            found.append(Delta(area, what, "", tuple(values), method=method, places=where))
+        return found
+
+    def _first_places(self, method: str, view: str) -> tuple[Place | None, ...]:
+        """Return where the first change of each session is."""
+        found: list[Place | None] = [Place(0, view, method)]
+        for number in range(1, len(self._sessions)):
+            mine = [one for one in self._owners if (one.session, one.method) == (number, method)]
+            changed = [*(one for one in mine if one.other), *mine]
+            first = changed[0] if changed and view == "partitions" else None
+            found.append(Place(number, view, method, first.new_node if first is not None else ""))
+        return tuple(found)
+
+
+def _is_tensor(change: Change, *, gone: bool) -> bool:
+    return change.area == "tensors" and (None in (change.old, change.new)) == gone
+
+
+def _graphs(sessions: Sequence[Session], method: str) -> tuple[list[ModelGraph | None], str]:
+    """Return graphs of one kind: the recorded ones where all have one, else those of programs."""
+    recorded = [
+        session.record is not None and edge_graph(session.record, method) is not None
+        for session in sessions
+    ]
+    if all(recorded):
+        return [model_graph(session, method, COMPILED) for session in sessions], ""
+    note = "not all have a recorded graph: the instructions of the programs are compared"
+    graphs = [
+        model_graph(session, method, "instructions") if session.program is not None else None
+        for session in sessions
+    ]
+    if sum(graph is not None for graph in graphs) < 2:
+        note = "graphs are missing: neither all records nor two programs have one"
+    return graphs, note
+
+
+def _aligned(old: ModelGraph | None, new: ModelGraph | None) -> GraphAlignment | None:
+    return None if old is None or new is None else align_graphs(old, new)
+
+
+def _names(sessions: Sequence[Session]) -> tuple[str, ...]:
+    """Return names that tell the sessions apart: as short as they can be."""
+    names = [session.name for session in sessions]
+    if len(set(names)) == len(names):
+        return tuple(names)
+    folders = [
+        str(Path(session.files[0].path).parent) if session.files else "" for session in sessions
+    ]
+    longer = [f"{name} in {folder}" for name, folder in zip(names, folders, strict=True)]
+    if len(set(longer)) == len(longer):
+        return tuple(longer)
+    return tuple(f"{name} ({number})" for number, name in enumerate(names, 1))
+
+
+def _missing(sessions: Sequence[Session], names: Sequence[str]) -> list[str]:
+    """Return what a session has not and the first has, or the other way round."""
+    found: list[str] = []
+    for what, has in (
+        ("no program", [session.program is not None for session in sessions]),
+        ("no ETRecord", [session.record is not None for session in sessions]),
+        ("no trace: no recorded times", [bool(session.dumps) for session in sessions]),
+        (
+            "no debug buffer: its numbers are not compared",
+            [s.debug_buffer is not None for s in sessions],
+        ),
+    ):
+        if any(has):
+            found += [
+                f"{name}: {what}" for name, there in zip(names, has, strict=True) if not there
+            ]
+    for session, name in zip(sessions, names, strict=True):
+        if session.dumps and not is_time(session.options.source_time_scale):
+            found.append(f"{name}: its trace counts cycles, which are no time")
+    return found
+
+
+def _other_engines(measured: Measurement, names: Sequence[str]) -> list[str]:
+    """Return what ran the partitions where that is not the same for all."""
+    engines = [", ".join(program.engines) for program in measured.programs]
+    if len({each for each in engines if each}) < 2:
+        return []
+    pairs = zip(names, engines, strict=True)
+    return [f"{name}: partitions ran by {engine}" for name, engine in pairs if engine]

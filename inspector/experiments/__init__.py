@@ -1,0 +1,1 @@
+"""Many runs of one question: gates, sweeps, bisections."""

@@ -1,0 +1,80 @@
+"""What a bisection wants: that a program loads, or that one of its metrics is within a bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inspector.experiments.gates.quantities import shown
+from inspector.experiments.gates.requirement import (
+    GAP,
+    Kind,
+    Requirement,
+    RequirementError,
+    parse_requirement,
+)
+
+LOADS, OUTPUT = "loads", "output."
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What is wanted of a program.
+
+    Attributes:
+        text: as the user wrote it
+        requirement: on a metric; None when the program is to load
+        outputs: whether a metric of the gap is that of the program's outputs alone
+    """
+
+    text: str
+    requirement: Requirement | None = None
+    outputs: bool = False
+
+    @property
+    def metric(self) -> str:
+        """Return what is looked at, as the user calls it."""
+        if self.requirement is None:
+            return LOADS
+        name = self.requirement.metric
+        return f"{OUTPUT}{name.removeprefix(GAP)}" if self.outputs else name
+
+    @property
+    def kind(self) -> Kind | None:
+        """Return what has to be done to know it; None for loading."""
+        return None if self.requirement is None else self.requirement.kind
+
+    def holds(self, value: float | None) -> bool:
+        """Return whether a value is within the bound; refusals are counted for ``loads``."""
+        if value is None:
+            return False
+        return value == 0 if self.requirement is None else self.requirement.holds(value)
+
+    def shown(self, value: float | None) -> str:
+        """Return a value in words."""
+        if value is None:
+            return "unknown"
+        if self.requirement is None:
+            return "loads" if value == 0 else f"{value:.0f} refused"
+        return f"{self.metric} {shown(self.requirement.quantity, value)}"
+
+
+def parse_bound(text: str) -> Bound:
+    """Return what a text such as ``gap.max_abs<=1e-3``, ``output.snr_db>=40`` or ``loads`` wants.
+
+    Raises: RequirementError
+    """
+    plain = text.strip()
+    if plain == LOADS:
+        return Bound(plain)
+    outputs = plain.startswith(OUTPUT)
+    try:
+        found = parse_requirement(f"{GAP}{plain.removeprefix(OUTPUT)}" if outputs else plain)
+    except RequirementError as error:
+        more = f", or {LOADS}, or {OUTPUT}max_abs and the like for the outputs alone"
+        told = str(error).replace(GAP, OUTPUT) if outputs else str(error)
+        raise RequirementError(f"{told}{more}") from None
+    if found.relative:
+        raise RequirementError(f"{text!r}: expected a number; a bisection has no baseline")
+    if outputs and (found.metric.count(".") != 1 or found.metric == "gap.coverage"):
+        raise RequirementError(f"{text!r}: outputs have no metric {plain.split('<')[0]!r}")
+    return Bound(plain, found, outputs)

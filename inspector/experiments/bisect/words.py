@@ -1,0 +1,73 @@
+"""What a bisection found, in words and as a recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from inspector.experiments.bisect.bound import Bound
+from inspector.experiments.bisect.search import Result
+from inspector.experiments.bisect.trials import Node, Trial, trial_from
+from inspector.recipes.compile_job import CompileJob
+
+_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How a bisection ended.
+
+    Attributes:
+        result: what it came to
+        nodes: to take out, none unless they were found
+        before: with everything delegated
+        after: without those nodes; without any when they were not found
+        candidates: how many nodes there were to choose from
+    """
+
+    result: Result
+    nodes: tuple[Node, ...]
+    before: Trial
+    after: Trial
+    candidates: int
+
+
+def finding_from(content: Mapping[str, Any]) -> Finding:
+    """Return what the worker of a bisection answered."""
+    return Finding(
+        Result(content["result"]),
+        tuple(Node(**one) for one in content["nodes"]),
+        trial_from(content["before"]),
+        trial_from(content["after"]),
+        content["candidates"],
+    )
+
+
+def sentence_of(found: Finding, bound: Bound) -> str:
+    """Return what was found as one sentence."""
+    before, after = value_of(found.before, bound), value_of(found.after, bound)
+    if found.result is Result.FINE:
+        return f"nothing has to be taken out: {before}"
+    if found.result is Result.ELSEWHERE:
+        return f"it is not due to delegation: {before}, and with nothing delegated {after}"
+    nodes = found.nodes
+    names = [f"{one.name} ({one.operator})" for one in nodes[:_SHOWN]]
+    more = f" and {len(nodes) - _SHOWN:,} more" if len(nodes) > _SHOWN else ""
+    count = f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}"
+    verb = "has" if len(nodes) == 1 else "have"
+    return (
+        f"{count} {verb} to be taken out of the delegate: {', '.join(names)}{more}; that takes"
+        f" {before} to {after}"
+    )
+
+
+def value_of(trial: Trial, bound: Bound) -> str:
+    """Return the value of a trial in words, or why there is none."""
+    return bound.shown(trial.value) if trial.value is not None else trial.words
+
+
+def kept_out(job: CompileJob, nodes: Sequence[Node]) -> CompileJob:
+    """Return a recipe that keeps nodes off the delegates."""
+    names = tuple(dict.fromkeys((*job.rules.deny_nodes, *(node.name for node in nodes))))
+    return replace(job, rules=replace(job.rules, deny_nodes=names))

@@ -1,0 +1,164 @@
+"""What the metrics of requirements are computed from, and what each of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from inspector.files.session import Session
+from inspector.graph.delegation import MethodDelegation, analyse_delegation
+from inspector.memory.plan import analyse_memory
+from inspector.numerics.report import GapReport
+from schema.program import Program
+
+MEASURED = ("pte", "ptd", "bpte")
+Blocks = Sequence[Sequence[float]]
+
+
+class MissingError(Exception):
+    """A metric for which a file is missing; one sentence that names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a program.
+
+    Units: times in ms
+
+    Attributes:
+        session: its files
+        what: how the sentences call them
+        method: only this one is judged; empty for all
+        times: of each method, blocks of runs that were measured here; None for those of the trace
+        gap: the numeric gap, None while it is not asked for
+    """
+
+    session: Session
+    what: str
+    method: str = ""
+    times: Mapping[str, Blocks] | None = None
+    gap: GapReport | None = None
+
+    def methods(self) -> tuple[str, ...]:
+        """Return the methods that are judged."""
+        return tuple(name for name in self.session.methods if self.method in ("", name))
+
+    def judged(self) -> str:
+        """Return in words which methods are judged."""
+        names = self.methods()
+        if len(names) > 1:
+            return f"all methods: {', '.join(names)}"
+        return f"method {names[0]}" if names else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The value of a metric.
+
+    Attributes:
+        value: in the base unit of the metric; None where there is none, which meets nothing
+        words: what it is made of
+        judged: which methods or files it is of
+        least: the true value is this or more, because something could not be read; why, in words
+        refused: why no bound on it is met, whatever the number says; empty otherwise
+    """
+
+    value: float | None
+    words: str
+    judged: str = ""
+    least: str = ""
+    refused: str = ""
+
+
+def static_value(metric: str, evidence: Evidence) -> Found:
+    """Return a metric of the files alone.
+
+    Raises: MissingError
+    """
+    return _STATIC[metric](evidence)
+
+
+def _delegation(metric: str, evidence: Evidence) -> list[MethodDelegation]:
+    found = [
+        entry
+        for entry in analyse_delegation(evidence.session)
+        if evidence.method in ("", entry.method)
+    ]
+    session = evidence.session
+    if session.program is None and session.record is None:
+        raise MissingError(f"{metric} needs a program (.pte) or its ETRecord; {_has(evidence)}")
+    return found
+
+
+def _delegated(evidence: Evidence) -> Found:
+    entries = _delegation("delegated", evidence)
+    inside = sum(entry.compute_delegated for entry in entries)
+    total = inside + sum(entry.compute_non_delegated for entry in entries)
+    judged = evidence.judged()
+    if not total:
+        return Found(None, "no node of it computes", judged)
+    ways = ", ".join(sorted({entry.counting for entry in entries}))
+    words = f"{inside:,} of {total:,} nodes that compute, counted by {ways}"
+    return Found(100 * inside / total, words, judged, _unread(entries))
+
+
+def _unread(entries: Sequence[MethodDelegation]) -> str:
+    """Return which payloads nobody can count the nodes of, empty when there are none."""
+    unread = {
+        delegate.backend_id
+        for entry in entries
+        if entry.counting == "payload"
+        for delegate in entry.delegates
+        if delegate.payload is not None and delegate.payload.graph is None
+    }
+    if not unread:
+        return ""
+    return f"the nodes in payloads of {', '.join(sorted(unread))} are known from the ETRecord only"
+
+
+def _delegates(evidence: Evidence) -> Found:
+    entries = _delegation("delegates", evidence)
+    total = sum(entry.num_delegated_subgraphs for entry in entries)
+    parts = [f"{entry.num_delegated_subgraphs:,} in {entry.method}" for entry in entries]
+    words = ", ".join(parts) if len(parts) > 1 else ""
+    return Found(float(total), words, evidence.judged())
+
+
+def _program(metric: str, evidence: Evidence) -> Program:
+    program = evidence.session.program
+    if program is None:
+        raise MissingError(f"{metric} needs the program (.pte); {_has(evidence)}")
+    return program
+
+
+def _arena(evidence: Evidence) -> Found:
+    program = _program("arena", evidence)
+    planned = {
+        method: [arena.planned_bytes for arena in analyse_memory(program, method).arenas]
+        for method in evidence.methods()
+    }
+    count = sum(map(len, planned.values()))
+    total = sum(map(sum, planned.values()))
+    words = f"{count:,} arena{'' if count == 1 else 's'}"
+    return Found(float(total), words, evidence.judged())
+
+
+def _size(evidence: Evidence) -> Found:
+    files = [file for file in evidence.session.files if file.kind in MEASURED]
+    if not any(file.kind != "ptd" for file in files):
+        raise MissingError(f"size needs the program (.pte); {_has(evidence)}")
+    total = sum(file.size for file in files)
+    return Found(float(total), "", ", ".join(file.path for file in files))
+
+
+def _has(evidence: Evidence) -> str:
+    kinds = [f"{file.path} ({file.kind})" for file in evidence.session.files]
+    return f"there is {', '.join(kinds)}"
+
+
+_STATIC = {
+    "delegated": _delegated,
+    "arena": _arena,
+    "size": _size,
+    "delegates": _delegates,
+}

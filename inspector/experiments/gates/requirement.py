@@ -1,0 +1,149 @@
+"""A requirement as a user writes it: a metric, a comparison, and a bound with its unit."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from inspector.experiments.gates.quantities import Quantity, in_base, unit_words
+from inspector.numerics.metrics import Metrics
+
+OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+LEAST, MOST = (">=", ">"), ("<=", "<")
+GAP = "gap."
+OWN, INHERITED, COVERAGE = "gap.own.", "gap.inherited.", "gap.coverage"
+_PARTS = re.compile(r"\s*(?P<metric>[A-Za-z_][\w.]*)\s*(?P<sign>[<>=!~]+)\s*(?P<bound>.*?)\s*")
+_NUMBER = r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
+_RELATIVE = re.compile(rf"(?:{_NUMBER}\s*(?:x|×|\*)?\s*)?baseline", re.IGNORECASE)
+_ABSOLUTE = re.compile(rf"{_NUMBER}\s*(?P<unit>%|[A-Za-zµμ]*)")
+
+
+class RequirementError(ValueError):
+    """A text that is no requirement; one sentence with what was expected and found."""
+
+
+class Kind(str, Enum):
+    """What a metric needs to be known."""
+
+    PROGRAM = "program"
+    TIME = "time"
+    GAP = "gap"
+
+
+_STATIC = {
+    "delegated": Quantity.PERCENT,
+    "arena": Quantity.BYTES,
+    "size": Quantity.BYTES,
+    "delegates": Quantity.COUNT,
+}
+_GAP_QUANTITIES = {
+    "out_of_tolerance": Quantity.SHARE,
+    "snr_db": Quantity.DECIBELS,
+    **dict.fromkeys(("elements", "nan", "nan_reference", "inf", "inf_reference"), Quantity.COUNT),
+}
+
+
+def _gap_metrics() -> dict[str, Quantity]:
+    found = {COVERAGE: Quantity.PERCENT}
+    for prefix in (GAP, OWN, INHERITED):
+        for name in Metrics.__dataclass_fields__:
+            found[f"{prefix}{name}"] = _GAP_QUANTITIES.get(name, Quantity.NUMBER)
+    return found
+
+
+# metric -> what it is measured in
+METRICS: Mapping[str, Quantity] = {**_STATIC, "latency": Quantity.TIME, **_gap_metrics()}
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What is asked of one metric.
+
+    Units: bound in the base unit of the metric (%, bytes, ms), or a factor when it is relative
+
+    Attributes:
+        text: as the user wrote it
+        metric: one of ``METRICS``
+        sign: one of ``OPERATORS``
+        bound: what the value is compared with
+        relative: whether the bound is a multiple of the baseline's value
+    """
+
+    text: str
+    metric: str
+    sign: str
+    bound: float
+    relative: bool = False
+
+    @property
+    def quantity(self) -> Quantity:
+        """Return what the metric is measured in."""
+        return METRICS[self.metric]
+
+    @property
+    def kind(self) -> Kind:
+        """Return what has to be there to know it."""
+        if self.metric.startswith(GAP):
+            return Kind.GAP
+        return Kind.TIME if self.metric == "latency" else Kind.PROGRAM
+
+    def holds(self, value: float) -> bool:
+        """Return whether a value, or its ratio to the baseline's, meets the requirement."""
+        return OPERATORS[self.sign](value, self.bound)
+
+
+def parse_requirement(text: str) -> Requirement:
+    """Return the requirement in a text such as ``arena<=4MiB``.
+
+    Raises: RequirementError
+    """
+    parts = _PARTS.fullmatch(text)
+    if parts is None or parts["sign"] not in OPERATORS:
+        signs = ", ".join(OPERATORS)
+        raise RequirementError(
+            f"{text!r}: expected a metric, one of {signs}, and a bound, as in arena<=4MiB"
+        )
+    metric, sign, bound = parts["metric"], parts["sign"], parts["bound"]
+    if metric not in METRICS:
+        raise RequirementError(f"{text!r}: no metric {metric!r}; {_known_metrics(metric)}")
+    found = _RELATIVE.fullmatch(bound)
+    if found is not None:
+        factor = float(found["number"] or 1)
+        if not 0 < factor < math.inf:
+            raise RequirementError(f"{text!r}: expected a positive factor, found {bound!r}")
+        return Requirement(text, metric, sign, factor, relative=True)
+    return Requirement(text, metric, sign, _absolute(text, metric, bound))
+
+
+def _absolute(text: str, metric: str, bound: str) -> float:
+    quantity = METRICS[metric]
+    found = _ABSOLUTE.fullmatch(bound)
+    value = in_base(quantity, float(found["number"]), found["unit"]) if found else None
+    if value is None or not math.isfinite(value):
+        words = unit_words(quantity)
+        raise RequirementError(
+            f"{text!r}: {metric} is compared with {words}, or as in 1.1x baseline; found {bound!r}"
+        )
+    if quantity is Quantity.COUNT and value != int(value):
+        raise RequirementError(f"{text!r}: {metric} is a whole number; found {bound!r}")
+    return value
+
+
+def _known_metrics(asked: str) -> str:
+    if asked == "gap" or asked.startswith(GAP):
+        names = ", ".join(Metrics.__dataclass_fields__)
+        return f"there is gap. and one of {names}, the same behind gap.own. and gap.inherited.," + (
+            f" and {COVERAGE}"
+        )
+    return f"there is {', '.join(_STATIC)}, latency and gap.max_abs and the like"

@@ -1,0 +1,139 @@
+"""Latency: medians of runs from a trace or measured here, and their ratio to a baseline's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.compare.statistics import ALIKE, TimeVerdict, judge
+from inspector.experiments.gates.evidence import Blocks, Evidence, Found, MissingError
+from inspector.files.session import Session
+from inspector.join.links import link_block
+from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.profile_rows import EXECUTE
+from inspector.trace.timing import is_time, scale_factor
+
+UNKNOWN = "run"  # a method that no file names
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """The latency of a program beside that of its baseline.
+
+    Attributes:
+        value: what is compared with the bound; 1 where the two are not distinguishable
+        words: medians and verdict
+        method: the method it is of
+        verdict: the statistics behind it
+    """
+
+    value: float
+    words: str
+    method: str
+    verdict: TimeVerdict
+
+
+def trace_times(session: Session) -> dict[str, list[list[float]]]:
+    """Return the times of the runs of each method, one block for each trace.
+
+    Units: ms
+    """
+    unit = session.options.source_time_scale
+    if not is_time(unit):
+        return {}
+    scale = scale_factor(unit, "ms")
+    found: dict[str, dict[int, list[float]]] = {}
+    for block in trace_blocks(session.dumps).blocks:
+        times = _whole(block) / scale
+        if times.size:
+            method = link_block(session, block).method or UNKNOWN
+            runs = found.setdefault(method, {}).setdefault(block.dump, [])
+            runs += [float(time) for time in times if math.isfinite(time) and time > 0]
+    return {method: list(blocks.values()) for method, blocks in found.items()}
+
+
+def _whole(block: Block) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    numbers = [number for number, text in enumerate(block.strings) if text in EXECUTE]
+    inner = (block.layout.delegate_int != -1) | (block.layout.delegate_str >= 0)
+    chosen = np.isin(block.layout.name, numbers) & ~inner
+    return block.total[:, chosen].sum(axis=1) if chosen.any() else np.zeros(0)
+
+
+def latency(evidence: Evidence) -> Found:
+    """Return the median time of a run, of the slowest method where there are several.
+
+    Raises: MissingError
+    """
+    times = _times(evidence)
+    medians = {name: _median(blocks) for name, blocks in times.items()}
+    worst = max(medians, key=lambda name: medians[name])
+    runs = sum(map(len, times[worst]))
+    how = "measured here" if evidence.times is not None else "of the trace"
+    unit = ""
+    if evidence.times is None and evidence.session.options.time_scale_assumed:
+        unit = ", a tick taken for a nanosecond"
+    words = f"median of {runs:,} run{'' if runs == 1 else 's'} {how}{unit}"
+    return Found(medians[worst], words, _judged(worst, medians))
+
+
+def latency_ratio(evidence: Evidence, baseline: Evidence) -> Ratio:
+    """Return the latency as a multiple of the baseline's, the worst of the methods of both.
+
+    Raises: MissingError
+    """
+    new, old = _times(evidence), _times(baseline)
+    shared = [name for name in new if name in old]
+    if not shared and len(new) == len(old) == 1:  # a lone trace does not name its method
+        return _ratio(next(iter(new)), next(iter(new.values())), next(iter(old.values())))
+    if not shared:
+        raise MissingError(
+            f"latency: {evidence.what} ran {', '.join(new)}, {baseline.what} ran {', '.join(old)}"
+        )
+    found = [_ratio(name, new[name], old[name]) for name in shared]
+    worst = max(found, key=lambda one: one.value)
+    others = [name for name in shared if name != worst.method]
+    if not others:
+        return worst
+    words = f"{worst.words}; the slowest beside its baseline of {', '.join(shared)}"
+    return Ratio(worst.value, words, worst.method, worst.verdict)
+
+
+def _ratio(method: str, new: Blocks, old: Blocks) -> Ratio:
+    """Return the ratio; with one block of each there is no spread, and medians are all there is."""
+    verdict = judge(old, new)
+    told = math.isfinite(verdict.high)
+    value = 1.0 if told and verdict.word == ALIKE else verdict.ratio
+    words = f"{verdict.new:.4g} ms beside {verdict.old:.4g} ms, "
+    if told:
+        words += verdict.words()
+    else:
+        words += "medians only: whether the difference is real cannot be told from one block"
+    return Ratio(value, words, method, verdict)
+
+
+def _times(evidence: Evidence) -> Mapping[str, Blocks]:
+    found = evidence.times if evidence.times is not None else trace_times(evidence.session)
+    chosen = {
+        name: blocks
+        for name, blocks in found.items()
+        if evidence.method in ("", name) and any(blocks)
+    }
+    if not chosen:
+        of = f" of {evidence.method}" if evidence.method else ""
+        raise MissingError(
+            f"latency needs the ETDump of runs{of}, or --measure N to run here;"
+            f" there is none among {evidence.what}"
+        )
+    return chosen
+
+
+def _median(blocks: Blocks) -> float:
+    return float(np.median([time for block in blocks for time in block]))
+
+
+def _judged(worst: str, medians: Mapping[str, float]) -> str:
+    name = "the method is not named" if worst == UNKNOWN else f"method {worst}"
+    return name if len(medians) == 1 else f"{name}, the slowest of {', '.join(medians)}"

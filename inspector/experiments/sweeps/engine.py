@@ -1,0 +1,307 @@
+"""A sweep at work: points handed to workers, results kept as they come, nothing done twice."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from inspector.experiments.sweeps.grid import Point
+from inspector.experiments.sweeps.results import (
+    POINT,
+    POINTS,
+    RESULTS,
+    PointResult,
+    Results,
+    Status,
+    point_from,
+    results_text,
+)
+from inspector.experiments.sweeps.task import THREADS, PointTask, Running, Settings
+from inspector.jobs.output_file import MADE, prepare_file
+from inspector.jobs.output_folder import HIDDEN, FolderError, refused
+from inspector.jobs.studio import Studio
+from inspector.recipes.compile_job import CompileJob
+from schema.errors import FormatError
+
+MOST_ATTEMPTS = 2  # of a point whose process is lost
+_SAVE_SECONDS = 1.0  # the results are written this often while points come in
+_POLL_SECONDS = 0.05
+
+
+class Runner(Protocol):
+    """What works on points."""
+
+    def room(self) -> int:
+        """Return how many more points can be begun."""
+        ...
+
+    def start(self, point: Point, known: PointResult | None) -> None:
+        """Begin a point.
+
+        Args:
+            point: which
+            known: what an earlier try has found
+        """
+        ...
+
+    def finished(self) -> list[tuple[PointResult, bool]]:
+        """Return what has ended since the last call, each with whether a process was lost."""
+        ...
+
+    def at_work(self) -> list[str]:
+        """Return in words what is being done."""
+        ...
+
+    def close(self) -> None:
+        """End what runs."""
+        ...
+
+
+class LocalRunner:
+    """Points in worker processes on this machine."""
+
+    def __init__(self, folder: Path, settings: Settings, workers: int) -> None:
+        """Begin; processes are started with the points.
+
+        Args:
+            folder: of the sweep
+            settings: what is done with each point
+            workers: how many points are worked on at once
+        """
+        self._folder, self._settings = folder, settings
+        self._free = [Studio(threads=THREADS) for _ in range(workers)]
+        self._tasks: dict[PointTask, Studio] = {}
+
+    def room(self) -> int:
+        """Return how many more points can be begun."""
+        return len(self._free)
+
+    def start(self, point: Point, known: PointResult | None) -> None:
+        """Begin a point; what its worker has exported for another one is not exported again."""
+        studio = self._free[
+            -1
+        ]  # it stays there until the point has begun: Ctrl+C may come meanwhile
+
+        def compiling(job: CompileJob, folder: Path) -> Running:
+            return studio.start_compile(job, folder, force=True)
+
+        folder = self._folder / POINTS / point.key
+        task = PointTask(point, folder, self._settings, known, compiling)
+        self._tasks[task] = studio
+        self._free.remove(studio)
+
+    def finished(self) -> list[tuple[PointResult, bool]]:
+        """Return what has ended since the last call, waiting for news a little."""
+        found: list[tuple[PointResult, bool]] = []
+        for task in list(self._tasks):
+            result = task.poll(_POLL_SECONDS / max(len(self._tasks), 1))
+            if result is not None:
+                self._free.append(self._tasks.pop(task))
+                found.append((result, task.crashed))
+        return found
+
+    def at_work(self) -> list[str]:
+        """Return in words what is being done."""
+        return [f"{task.point.label}: {task.stage}" for task in self._tasks]
+
+    def close(self) -> None:
+        """End all processes."""
+        for task in self._tasks:
+            task.close()
+        for studio in (*self._tasks.values(), *self._free):
+            studio.close()
+        self._tasks.clear()
+        self._free.clear()
+        for left in (self._folder / POINTS).glob(f"{HIDDEN}*"):  # of a point that had just begun
+            shutil.rmtree(left, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a sweep is to do.
+
+    Attributes:
+        recipe: file of the recipe
+        fields: that are varied
+        points: all of them
+        objectives: metrics of the Pareto front
+        settings: what is done with each point
+    """
+
+    recipe: str
+    fields: tuple[str, ...]
+    points: tuple[Point, ...]
+    objectives: tuple[str, ...]
+    settings: Settings
+
+
+class Sweep:
+    """A sweep; ask it from one thread, and close it.
+
+    Attributes:
+        plan: what it does
+        folder: for its files
+    """
+
+    def __init__(self, plan: Plan, folder: Path, runner: Runner, *, redo: bool = False) -> None:
+        """Begin, or go on where an earlier one has stopped.
+
+        Args:
+            plan: what to do
+            folder: for its files
+            runner: what works on points
+            redo: whether finished points are done again
+
+        Raises: FolderError if the folder cannot be written into
+        """
+        self.plan, self.folder = plan, folder
+        self._runner = runner
+        self._results = {one.key: _waiting(one) for one in plan.points}
+        self._queue: deque[Point] = deque()
+        self._saved = 0.0
+        for point in plan.points:
+            known = None if redo else kept_result(folder, point)
+            if known is not None:
+                self._results[point.key] = known
+            if known is None or not plan.settings.met_by(known):
+                self._queue.append(point)
+        self._redo = redo
+        self.save()
+
+    @property
+    def done(self) -> bool:
+        """Return whether every point has ended."""
+        return not self._queue and not self._runner.at_work()
+
+    @property
+    def left(self) -> int:
+        """Return how many points have not ended."""
+        return len(self._queue) + len(self._runner.at_work())
+
+    @property
+    def results(self) -> Results:
+        """Return the results so far."""
+        points = tuple(self._results[one.key] for one in self.plan.points)
+        return Results(self.plan.recipe, self.plan.fields, points, self.plan.objectives)
+
+    def at_work(self) -> list[str]:
+        """Return in words what is being done."""
+        return self._runner.at_work()
+
+    def step(self) -> list[PointResult]:
+        """Begin what there is room for and return what has ended since the last call.
+
+        Raises: FolderError if the results cannot be written; what was made is kept
+        """
+        while self._queue and self._runner.room() > 0:
+            self._start(self._queue.popleft())
+        ended = [self._note(result, crashed) for result, crashed in self._runner.finished()]
+        found = [one for one in ended if one is not None]
+        if found and (self.done or time.monotonic() - self._saved > _SAVE_SECONDS):
+            self.save()
+        return found
+
+    def save(self) -> None:
+        """Write the results.
+
+        Raises: FolderError if the disk refuses; the former file stays
+        """
+        self._saved = time.monotonic()
+        write_whole(self.folder / RESULTS, results_text(self.results))
+
+    def close(self) -> None:
+        """End what runs; what is finished stays."""
+        self._runner.close()
+
+    def _start(self, point: Point) -> None:
+        known = self._results[point.key]
+        attempts = known.attempts + 1
+        self._results[point.key] = replace(known, attempts=attempts)
+        if self._redo and attempts == 1:
+            discard(self.folder, point)
+        self._runner.start(point, known if known.metrics else None)
+
+    def _note(self, result: PointResult, crashed: bool) -> PointResult | None:
+        """Keep a result; a point whose process was lost is begun once more."""
+        point = self.plan.points[result.number]
+        attempts = self._results[point.key].attempts
+        if crashed and attempts < MOST_ATTEMPTS:
+            self._queue.appendleft(point)
+            return None
+        result = replace(result, attempts=attempts)
+        if result.status is Status.DONE:
+            try:
+                text = json.dumps(result.content(), ensure_ascii=False) + "\n"
+                write_whole(self.folder / POINTS / point.key / POINT, text)
+            except FolderError as error:
+                result = replace(result, status=Status.FAILED, sentence=str(error))
+        self._results[point.key] = result
+        return result
+
+
+def _waiting(point: Point) -> PointResult:
+    return PointResult(point.number, point.key, dict(point.changes))
+
+
+def kept_result(folder: Path, point: Point) -> PointResult | None:
+    """Return what an earlier sweep has made of a point, None where there is nothing whole."""
+    place = folder / POINTS / point.key / POINT
+    try:
+        found = point_from(json.loads(place.read_bytes()), str(place))
+    except (OSError, ValueError, RecursionError, FormatError):
+        return None
+    there = all((place.parent / name).is_file() for name in found.files)
+    if found.key != point.key or found.status is not Status.DONE or not there:
+        return None
+    return replace(found, number=point.number, changes=dict(point.changes), attempts=0)
+
+
+def discard(folder: Path, point: Point) -> None:
+    """Forget that a point was compiled; its files are replaced one by one."""
+    from inspector.recipes.compile_job import REPORT
+
+    for name in (POINT, REPORT):
+        (folder / POINTS / point.key / name).unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all.
+
+    Raises: FolderError if the disk refuses; the former file stays
+    """
+    place = prepare_file(path, force=True)
+    try:
+        (place.working / MADE).write_text(text, "utf-8")
+    except OSError as error:
+        place.discard()
+        raise refused(path, error) from error
+    place.commit()
+
+
+def run_to_end(sweep: Sweep, told: Callable[[Sweep, Sequence[PointResult]], None]) -> Results:
+    """Work until every point has ended; what is made stays, however this ends.
+
+    Args:
+        sweep: the sweep
+        told: called after each step with what has ended
+
+    Raises: FolderError if the results cannot be written
+    """
+    try:
+        while not sweep.done:
+            told(sweep, sweep.step())
+    except BaseException:  # Ctrl+C among them
+        sweep.close()
+        with contextlib.suppress(FolderError):
+            sweep.save()
+        raise
+    sweep.close()
+    sweep.save()
+    return sweep.results

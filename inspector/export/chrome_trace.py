@@ -1,0 +1,184 @@
+"""The runs of a session as a Chrome trace: methods, operators, insides of delegates, nested.
+
+Slices of one thread must nest. The inner events of a delegate nest in their call where their times
+lie inside it; where a backend reports times that do not, they have a thread of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from inspector.files.session import Session
+from inspector.graph.source import user_frame
+from inspector.join.links import BlockLinks, Grade, link_block
+from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.timing import is_time, scale_factor
+from schema.etdump import EventTable
+
+DELEGATE_CALL = "DELEGATE_CALL"
+_METHOD = 0
+
+
+def chrome_trace(session: Session) -> dict[str, Any]:
+    """Return the trace; one process a run, thread 0 the method.
+
+    Units: microseconds from the earliest event of each trace file, as the format asks for; a trace
+        that counts cycles keeps them and says so
+    """
+    unit = session.options.source_time_scale
+    scale = scale_factor(unit, "us") if is_time(unit) else 1.0
+    blocks = trace_blocks(session.dumps).blocks
+    starts = _starts(blocks)
+    events: list[dict[str, Any]] = []
+    process = 0
+    for block in blocks:
+        links = link_block(session, block)
+        facts = [_facts(links, block, event) for event in range(len(block))]
+        for run in range(len(block.runs)):
+            title = f"{links.method or block.name} run {run}"
+            events.append(_name("process_name", process, _METHOD, title))
+            events.append(_name("thread_name", process, _METHOD, "method"))
+            lanes = _Lanes(block, run, process)
+            events += _slices(block, run, lanes, facts, (starts[block.dump], scale))
+            events += lanes.names()
+            process += 1
+    # A slice that contains others comes first when both start together.
+    events.sort(key=lambda event: (event.get("ts", -1.0), -event.get("dur", 0.0)))
+    return {
+        "traceEvents": events,
+        "displayTimeUnit": "ns",
+        "otherData": {
+            "session": session.name,
+            "unit": unit,
+            "unit_assumed": session.options.time_scale_assumed,
+            "inner_start_times": "as reported by the backend; XNNPACK makes them up",
+        },
+    }
+
+
+def _starts(blocks: tuple[Block, ...]) -> dict[int, int]:
+    """Return the earliest tick of each trace file; clocks of several files are unrelated."""
+    found: dict[int, int] = {}
+    for block in blocks:
+        for run, layout in zip(block.runs, block.layouts, strict=True):
+            if len(layout.rows):
+                first = int(run.start_time[layout.rows].min())
+                found[block.dump] = min(found.get(block.dump, first), first)
+    return {block.dump: found.get(block.dump, 0) for block in blocks}
+
+
+def _name(kind: str, process: int, thread: int, text: str) -> dict[str, Any]:
+    return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": text}}
+
+
+def _facts(links: BlockLinks, block: Block, event: int) -> dict[str, Any]:
+    """Return what is known of an event in every run."""
+    link = links.link(event)
+    found: dict[str, Any] = {}
+    if block.layout.chain[event] >= 0:
+        found["instruction"] = block.instruction(event)
+    if link.grade is not Grade.NONE:
+        found["join"] = link.grade.value
+    nodes = [node for handle in link.handles for node in links.nodes.get(handle, ())]
+    if nodes:
+        found["op_types"] = ", ".join(dict.fromkeys(node.target for node in nodes))
+        found["module"] = nodes[0].module_path
+        frame = user_frame(nodes[0].stack_trace)
+        found |= {"source": frame.label} if frame is not None else {}
+    if link.backend:
+        found["backend"] = link.backend
+    return found
+
+
+class _Lanes:
+    """Chooses the thread of each inner event of one run."""
+
+    def __init__(self, block: Block, run: int, process: int) -> None:
+        self.process = process
+        self._strayed: dict[int, int] = {}
+        self._nests = _nesting(block, run)
+
+    def of(self, instruction: int) -> int:
+        if self._nests.get(instruction, False):
+            return _METHOD
+        return self._strayed.setdefault(instruction, 1 + len(self._strayed))
+
+    def names(self) -> list[dict[str, Any]]:
+        return [
+            _name("thread_name", self.process, lane, f"inside the call of instruction {number}")
+            for number, lane in self._strayed.items()
+        ]
+
+
+def _nesting(block: Block, run: int) -> dict[int, bool]:
+    """Return for each instruction with inner events whether all of them nest in its calls."""
+    table, layout = block.runs[run], block.layouts[run]
+    calls: dict[int, list[tuple[int, int]]] = {}
+    inner: dict[int, list[tuple[int, int]]] = {}
+    for row, event in zip(layout.rows.tolist(), layout.row_event.tolist(), strict=True):
+        number = int(table.instruction_id[row])
+        span = (int(table.start_time[row]), int(table.end_time[row]))
+        if block.delegate_id(event) is not None:
+            inner.setdefault(number, []).append(span)
+        elif block.event_name(event) == DELEGATE_CALL:
+            calls.setdefault(number, []).append(span)
+    return {number: _fits(spans, calls.get(number, [])) for number, spans in inner.items()}
+
+
+def _fits(spans: list[tuple[int, int]], calls: list[tuple[int, int]]) -> bool:
+    """Return whether spans lie in calls and no two of them overlap in part."""
+    order = [(*span, False) for span in spans] + [(*call, True) for call in calls]
+    order.sort(key=lambda span: (span[0], -span[1], not span[2]))
+    open_ends: list[int] = []
+    for start, end, is_call in order:
+        while open_ends and open_ends[-1] <= start:
+            # An event without duration may stand at the very end of its call.
+            if start == end == open_ends[-1] and len(open_ends) == 1:
+                break
+            open_ends.pop()
+        outside = not open_ends and not is_call
+        if end < start or outside or (open_ends and end > open_ends[-1]):
+            return False
+        open_ends.append(end)
+    return True
+
+
+def _slices(
+    block: Block,
+    run: int,
+    lanes: _Lanes,
+    facts: list[dict[str, Any]],
+    clock: tuple[int, float],
+) -> list[dict[str, Any]]:
+    table, layout = block.runs[run], block.layouts[run]
+    begin, scale = clock
+    start = (table.start_time[layout.rows] - np.uint64(begin)).astype(np.float64) / scale
+    found: list[dict[str, Any]] = []
+    pairs = zip(layout.rows.tolist(), layout.row_event.tolist(), start.tolist(), strict=True)
+    for row, event, at in pairs:
+        is_inner = block.delegate_id(event) is not None
+        thread = lanes.of(int(table.instruction_id[row])) if is_inner else _METHOD
+        found.append(
+            {
+                "ph": "X",
+                "name": block.event_name(event) or "unnamed",
+                "cat": "delegate" if is_inner else "runtime",
+                "pid": lanes.process,
+                "tid": thread,
+                "ts": at,
+                **_duration(table, row, scale),
+                "args": {**facts[event], **_ticks(table, row)},
+            }
+        )
+    return found
+
+
+def _duration(table: EventTable, row: int, scale: float) -> dict[str, float]:
+    ticks = int(table.end_time[row]) - int(table.start_time[row])
+    return {"dur": max(ticks, 0) / scale}
+
+
+def _ticks(table: EventTable, row: int) -> dict[str, int]:
+    return {"start_ticks": int(table.start_time[row]), "end_ticks": int(table.end_time[row])}

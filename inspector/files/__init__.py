@@ -1,0 +1,1 @@
+"""Files of a session: mapped, recognised by content, decoded, paired."""

@@ -1,0 +1,71 @@
+"""The few facts that say what a file is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from inspector.files.session import Session
+from schema.bundled import BundledProgram
+from schema.debug_buffer import DebugBuffer, tensor_extents
+from schema.etdump import ETDump
+from schema.etrecord import ETRecord
+from schema.flat_tensor import FlatTensor
+from schema.program import Program
+
+Facts = Mapping[str, int | str]
+_KINDS = {
+    "pte": "a program (.pte)",
+    "ptd": "external data (.ptd)",
+    "bpte": "a bundled program (.bpte)",
+    "etrecord": "an ETRecord",
+    "etdump": "an ETDump",
+    "debug_buffer": "a debug buffer",
+}
+
+
+def kind_text(kind: str) -> str:
+    """Return a kind of file in words, with its article."""
+    return _KINDS.get(kind, "an unknown file")
+
+
+def facts_text(facts: Facts) -> str:
+    """Return facts as one line, empty ones left out."""
+    return ", ".join(f"{name} {value}" for name, value in facts.items() if value != "")
+
+
+def file_facts(session: Session, artifact: object) -> Facts:
+    """Return name -> fact of an artifact of a session; empty for a file that was not read."""
+    if isinstance(artifact, Program):
+        return _program(artifact)
+    if isinstance(artifact, FlatTensor):
+        layout = "0.6" if artifact.old_layout else ""
+        return {"keys": len(artifact.entries), "layout": layout}
+    if isinstance(artifact, BundledProgram):
+        cases = sum(len(suite.test_cases) for suite in artifact.method_test_suites)
+        return {"suites": len(artifact.method_test_suites), "cases": cases}
+    if isinstance(artifact, ETRecord):
+        return {
+            "programs": ", ".join(artifact.program_names),
+            "methods": ", ".join(artifact.methods),
+            "members": len(artifact.members),
+        }
+    if isinstance(artifact, ETDump):
+        events = sum(len(run.events) for run in artifact.run_data)
+        return {"runs": len(artifact.run_data), "events": events}
+    if isinstance(artifact, DebugBuffer):
+        logged = sum(len(tensor_extents(dump)[0]) for dump in session.dumps)
+        return {"logged tensors": logged if session.dumps else "unknown without its ETDump"}
+    return {}
+
+
+def _program(program: Program) -> Facts:
+    backends = Counter(one.id for plan in program.plans for one in plan.delegates)
+    return {
+        "methods": len(program.plans),
+        "operators": len({op.full_name for plan in program.plans for op in plan.operators}),
+        "delegates": sum(backends.values()),
+        "backends": ", ".join(backends),
+        "segments": len(program.segments),
+        "identifier": program.identifier,
+    }

@@ -1,0 +1,309 @@
+"""Opens files and folders as one session: mapped, recognised by content, decoded, paired."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from inspector.files.mapped import map_file
+from inspector.files.session import LoadedFile, Session, SessionOptions
+from schema import etdump, formats
+from schema.debug_buffer import DebugBuffer, tensor_extents
+from schema.errors import FormatError, Issue, Severity
+
+# Small files are read: a mapped file that is rewritten in place kills the process (SIGBUS).
+MAP_FROM_BYTES = 32 << 20
+# Tensors saved beside a model are archives; no runtime writes one as its debug buffer.
+_ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
+_TRACES = (".etdp", ".etdump")
+_TRACE, _BUFFER = "run.etdp", Path("run.debug")  # as `etscope run` names them
+_POINT_BYTES = 1 << 16  # more than what is written about a point of a sweep
+_ALIGNMENT = 64  # of tensors in a debug buffer: as much may follow the last
+Progress = Callable[[str, float], None]
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error
+    """Raised when the caller's cancel token was set."""
+
+
+def load_session(
+    paths: Sequence[str | os.PathLike[str]],
+    options: SessionOptions | None = None,
+    *,
+    strict: bool = False,
+    cancel: threading.Event | None = None,
+    progress: Progress | None = None,
+) -> Session:
+    """Open files and folders together.
+
+    Args:
+        paths: files, or folders of which every recognised file is taken
+        options: how to read what the files leave open
+        strict: raise for a file that cannot be read, instead of keeping the others
+        cancel: checked between files
+        progress: called with the file at hand and the share done, 0 to 1
+
+    Raises: FormatError, OSError in strict mode or if nothing at all could be read; Cancelled
+    """
+    names = expand(paths)
+    if not names:
+        raise FormatError("at least one ExecuTorch file", "none", file=", ".join(map(str, paths)))
+    files: list[LoadedFile] = []
+    errors: dict[str, FormatError | OSError] = {}
+    for index, path in enumerate(names):
+        if cancel is not None and cancel.is_set():
+            raise Cancelled
+        if progress is not None:
+            progress(path, index / len(names))
+        try:
+            files.append(load_file(path))
+        except (FormatError, OSError) as error:
+            errors[path] = error
+            nothing = memoryview(b"")
+            files.append(LoadedFile(path, "unknown", _size(path), nothing, None, str(error)))
+    files = _debug_buffers(files)
+    failed = _failed(files)
+    if failed and (strict or len(failed) == len(files)):
+        raise errors[failed[0].path]
+    issues = tuple(Issue(Severity.ERROR, file.path, file.error) for file in failed)
+    return Session(session_name(names), tuple(files), options or SessionOptions(), issues)
+
+
+def _failed(files: Iterable[LoadedFile]) -> list[LoadedFile]:
+    return [file for file in files if file.error]
+
+
+def expand(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return the files meant by these paths: a folder stands for its recognised files."""
+    names: list[str] = []
+    for path in paths:
+        if Path(path).is_dir():
+            names += siblings(Path(path))
+        else:
+            names.append(os.fspath(path))
+    return list(dict.fromkeys(names))
+
+
+def split_sessions(paths: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the sessions that some paths name together.
+
+    A folder with a program or a record begins a session where the one at hand has such a folder
+    already; other folders and files belong to the session before them.
+    """
+    groups: list[list[str]] = [[]]
+    begun = False
+    several = sum(Path(path).is_dir() for path in paths) > 1
+    for path in paths:
+        begins = several and _is_session_folder(Path(path))
+        if begins and begun:
+            groups.append([])
+        begun = begun or begins
+        groups[-1].append(path)
+    return tuple(map(tuple, groups))
+
+
+def _is_session_folder(path: Path) -> bool:
+    kinds = ("pte", "bpte", "etrecord")
+    try:
+        entries = [entry for entry in path.iterdir() if entry.is_file()]
+    except OSError:  # a file, or a folder that may not be read, as opening it will say
+        return False
+    return any(sniff_file(entry) in kinds for entry in entries)
+
+
+def siblings(folder: Path) -> list[str]:
+    """Return the files of a folder that are or may be ExecuTorch files, programs first."""
+    found: list[tuple[int, str]] = []
+    unknown: list[str] = []
+    empty: list[str] = []
+    kinds = [entry.kind for entry in formats.FORMATS]
+    for path in sorted(folder.iterdir()):
+        if not path.is_file():
+            continue
+        if _is_named_trace(path) and not _size(str(path)):
+            empty.append(str(path))
+        kind = sniff_file(path)
+        if kind in kinds:
+            found.append((kinds.index(kind), str(path)))
+        elif kind == formats.DEBUG_BUFFER or (not kind and _is_blank(path)):
+            unknown.append(str(path))
+    dumps = [name for kind, name in found if kind == kinds.index("etdump")]
+    if len(dumps) == 1 and not unknown:
+        unknown += _filled_buffers(dumps[0], folder)
+    return [name for _, name in sorted(found)] + (unknown if dumps else []) + empty
+
+
+def _filled_buffers(dump: str, folder: Path) -> list[str]:
+    """Return the one file of a folder that ends where the last logged tensor of its trace does.
+
+    A buffer that is exactly filled has no zeros at its end to be known by.
+    """
+    try:
+        _, ends = tensor_extents(etdump.decode(open_bytes(dump), file=dump))
+    except (OSError, FormatError):
+        return []
+    last = int(ends.max()) if len(ends) else 0
+    if not last:
+        return []
+    fits = [
+        str(path)
+        for path in sorted(folder.iterdir())
+        if path.is_file() and last <= _size(str(path)) < last + _ALIGNMENT and not sniff_file(path)
+    ]
+    return fits if len(fits) == 1 else []
+
+
+def _is_blank(path: Path) -> bool:
+    """Return whether a file is all zeros, as a debug buffer without its tensors is."""
+    try:
+        data = open_bytes(str(path))
+    except (OSError, FormatError):
+        return False
+    step = 1 << 20
+    return not any(any(data[at : at + step]) for at in range(0, len(data), step))
+
+
+def sniff_file(path: Path) -> str:
+    """Return the kind of a file by its content; empty when nothing matches or it is unreadable."""
+    try:
+        data = open_bytes(str(path))
+    except (OSError, FormatError):
+        return ""
+    entry = formats.recognise(data)
+    if entry is not None:
+        return entry.kind
+    return formats.DEBUG_BUFFER if formats.looks_like_debug_buffer(data) else ""
+
+
+def pair(path: str) -> tuple[str, ...]:
+    """Return the file and those beside it that belong to the same run or model.
+
+    A folder with one program is a session; in a folder with several, files of one stem belong.
+    """
+    chosen = Path(path)
+    others = siblings(chosen.parent)
+    programs = [name for name in others if sniff_file(Path(name)) == "pte"]
+    if len(programs) <= 1:
+        return (path, *(name for name in others if Path(name) != chosen))
+    stem = chosen.name.split(".")[0]
+    same = [name for name in others if Path(name).name.split(".")[0] == stem]
+    return (path, *(name for name in same if Path(name) != chosen))
+
+
+def open_bytes(path: str) -> memoryview:
+    """Return the bytes of a file, mapped when it is large.
+
+    Raises: OSError; FormatError for an empty file and for what is no regular file: opening a pipe
+        would wait for its writer
+    """
+    if not stat.S_ISREG(Path(path).stat().st_mode) and not Path(path).is_dir():
+        raise FormatError("an ExecuTorch file", "a pipe or device", file=path)
+    with Path(path).open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size == 0:
+            raise _empty(path)
+        if size < MAP_FROM_BYTES:
+            return memoryview(stream.read())
+        return map_file(stream, path)
+
+
+def _empty(path: str) -> FormatError:
+    if not _is_named_trace(path):
+        return FormatError("an ExecuTorch file", "an empty file", file=path, offset=0)
+    found = (
+        "an empty file; the runner writes one when event tracing was off. Build it with"
+        " EXECUTORCH_BUILD_DEVTOOLS=ON and EXECUTORCH_ENABLE_EVENT_TRACER=ON, and let it write its"
+        " ETDump after the run"
+    )
+    return FormatError("an ETDump", found, file=path, offset=0)
+
+
+def _is_named_trace(path: str | os.PathLike[str]) -> bool:
+    return Path(path).suffix in _TRACES
+
+
+def logged_nothing(path: str) -> bool:
+    """Return whether a file is the debug buffer of a run that logged no values.
+
+    Other runtimes leave an empty file, `etscope run` leaves none beside its trace.
+    """
+    file = Path(path)
+    if file.suffix != _BUFFER.suffix:
+        return False
+    if not file.exists():
+        return file.name == _BUFFER.name and file.with_name(_TRACE).is_file()
+    return file.is_file() and not file.stat().st_size
+
+
+def load_file(path: str) -> LoadedFile:
+    """Open one file by its content.
+
+    Raises: FormatError if no format matches or it cannot be read; OSError
+    """
+    if logged_nothing(path):
+        nothing = memoryview(b"")
+        return LoadedFile(path, formats.DEBUG_BUFFER, 0, nothing, DebugBuffer(nothing, path))
+    data = open_bytes(path)
+    entry = formats.recognise(data)
+    if entry is None:
+        if formats.looks_like_debug_buffer(data):
+            artifact = DebugBuffer(data, path)
+            return LoadedFile(path, formats.DEBUG_BUFFER, len(data), data, artifact)
+        raise formats.unrecognised(data, path)
+    artifact = entry.decode(data, file=path)
+    size = len(data)
+    if isinstance(artifact, etdump.ETDump) and etdump.is_json(bytes(data[: formats.HEAD_BYTES])):
+        data = memoryview(etdump.encode(artifact))  # what bytes are looked at in
+    return LoadedFile(path, entry.kind, size, data, artifact)
+
+
+def _debug_buffers(files: list[LoadedFile]) -> list[LoadedFile]:
+    """Take one unrecognised file beside an ETDump as its debug buffer."""
+    kinds = [file.kind for file in files]
+    if "etdump" not in kinds or formats.DEBUG_BUFFER in kinds or kinds.count("unknown") != 1:
+        return files
+    index = kinds.index("unknown")
+    try:
+        data = open_bytes(files[index].path)
+    except (OSError, FormatError):
+        return files
+    if formats.recognise(data) is not None or bytes(data[:4]) in _ARCHIVES:
+        return files
+    artifact = DebugBuffer(data, files[index].path)
+    name = formats.DEBUG_BUFFER
+    files[index] = LoadedFile(files[index].path, name, len(data), data, artifact)
+    return files
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def session_name(paths: Sequence[str]) -> str:
+    """Return a short name: the folder of a standard file name, else the file's stem."""
+    first = Path(paths[0])
+    if first.stem in ("model", "run") and first.resolve().parent.name:
+        folder = first.resolve().parent
+        return _point_name(folder) or folder.name
+    return first.stem
+
+
+def _point_name(folder: Path) -> str:
+    """Return what a point of a sweep is called, whose folder says nothing; empty for others."""
+    from inspector.experiments.sweeps.results import POINT, POINTS
+
+    if folder.parent.name != POINTS:
+        return ""
+    try:
+        with open(folder / POINT, encoding="utf-8") as stream:
+            number = int(json.loads(stream.read(_POINT_BYTES))["number"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return f"{folder.parent.parent.name} point {number}"

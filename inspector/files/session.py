@@ -1,0 +1,139 @@
+"""A session: the artifacts of one program, opened together and never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from schema.bundled import BundledProgram
+from schema.debug_buffer import DebugBuffer
+from schema.errors import Issue
+from schema.etdump import ETDump
+from schema.etrecord import ETRecord
+from schema.flat_tensor import FlatTensor
+from schema.program import Program
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LoadedFile:
+    """One file of a session.
+
+    Attributes:
+        path: as it was given
+        kind: pte, ptd, bpte, etrecord, etdump, debug_buffer or unknown
+        size: bytes
+        data: the bytes, a view into the mapped file
+        artifact: what they decode to, None when they could not be read
+        error: why they could not be read, empty when they could
+    """
+
+    path: str
+    kind: str
+    size: int
+    data: memoryview
+    artifact: object | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """Choices that change what is shown, not what is in the files.
+
+    Attributes:
+        source_time_scale: unit of ETDump ticks: ns, us, ms, s or cycles
+        time_scale_assumed: True while nobody has said what the unit is
+        source_roots: folders in which source files of stack traces are looked for
+        path_mapping: prefix in a stack trace -> folder on this machine
+    """
+
+    source_time_scale: str = "ns"
+    time_scale_assumed: bool = True
+    source_roots: tuple[str, ...] = ()
+    path_mapping: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Session:
+    """The files of one program and what they decode to.
+
+    Attributes:
+        name: shown to the user
+        files: in the order in which they were given
+        options: how to read what the files leave open
+        issues: about the set as a whole; each artifact has its own as well
+    """
+
+    name: str
+    files: tuple[LoadedFile, ...]
+    options: SessionOptions = SessionOptions()
+    issues: tuple[Issue, ...] = ()
+
+    def _all(self, kind: type[T]) -> tuple[T, ...]:
+        found = (file.artifact for file in self.files)
+        return tuple(artifact for artifact in found if isinstance(artifact, kind))
+
+    @property
+    def program(self) -> Program | None:
+        """Return the program: a ``.pte``, else the one inside a bundled program."""
+        programs = self._all(Program)
+        if programs:
+            return programs[0]
+        return self.bundled_program_table
+
+    @property
+    def bundled_program_table(self) -> Program | None:
+        """Return the program inside the bundled program, None without a readable one."""
+        from inspector.files.bundled import inner_program
+
+        return inner_program(self.bundled) if self.bundled is not None else None
+
+    @property
+    def bundled(self) -> BundledProgram | None:
+        """Return the bundled program."""
+        return next(iter(self._all(BundledProgram)), None)
+
+    @property
+    def record(self) -> ETRecord | None:
+        """Return the ETRecord."""
+        return next(iter(self._all(ETRecord)), None)
+
+    @property
+    def dumps(self) -> tuple[ETDump, ...]:
+        """Return the ETDumps, in the order given."""
+        return self._all(ETDump)
+
+    @property
+    def debug_buffer(self) -> DebugBuffer | None:
+        """Return the debug buffer."""
+        return next(iter(self._all(DebugBuffer)), None)
+
+    @property
+    def external(self) -> tuple[FlatTensor, ...]:
+        """Return the external data files."""
+        return self._all(FlatTensor)
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """Return all programs; more than one is a set that does not belong together."""
+        return self._all(Program)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Return the method names of the program, else of the record."""
+        if self.program is not None:
+            return tuple(plan.name for plan in self.program.plans)
+        return self.record.methods if self.record is not None else ()
+
+    def file_of(self, artifact: object) -> LoadedFile | None:
+        """Return the file an artifact came from, None for one that is inside another."""
+        return next((file for file in self.files if file.artifact is artifact), None)
+
+    def all_issues(self) -> tuple[Issue, ...]:
+        """Return the issues of the set and of every artifact in it."""
+        found = list(self.issues)
+        for file in self.files:
+            found.extend(getattr(file.artifact, "issues", ()))
+        return tuple(found)

@@ -1,0 +1,51 @@
+"""The stages of the compile that made the program of a session."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from inspector.files.session import LoadedFile, Session
+from inspector.files.stage_log import STAGES, StageLog, read_stages
+from schema.errors import FormatError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundStages:
+    """What was found beside a program.
+
+    Attributes:
+        path: of the file, empty when there is none
+        log: the stages, None when there are none for this program
+        why: why there are none, one sentence; empty when there are
+    """
+
+    path: str = ""
+    log: StageLog | None = None
+    why: str = ""
+
+
+def session_stages(session: Session) -> FoundStages:
+    """Return the stages in the folder of a session's program, or else of its record.
+
+    They are those of another compile when the program has changed since; then they are not used.
+    """
+    file = _home(session)
+    if file is None:
+        return FoundStages(why="stages are beside a program, and there is none")
+    path = Path(file.path).parent / STAGES
+    if not path.is_file():
+        return FoundStages(why=f"there is no {STAGES} beside {Path(file.path).name}")
+    try:
+        log = read_stages(path)
+    except (FormatError, OSError) as error:
+        return FoundStages(str(path), why=str(error))
+    if file.kind == "pte" and log.program_sha256 != hashlib.sha256(file.data).hexdigest():
+        return FoundStages(str(path), why=f"{path} is of another compile than {file.path}")
+    return FoundStages(str(path), log)
+
+
+def _home(session: Session) -> LoadedFile | None:
+    files = [file for kind in ("pte", "etrecord") for file in session.files if file.kind == kind]
+    return next(iter(files), None)

@@ -1,0 +1,1 @@
+"""What stands out in a session, in sentences."""

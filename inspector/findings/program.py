@@ -1,0 +1,227 @@
+"""Findings about a program: delegation, memory and size."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from inspector.files.payloads import unread_payloads
+from inspector.files.session import Session
+from inspector.findings.finding import Finding, Tone, nbytes_text, percent_text, plural
+from inspector.graph.delegation import MethodDelegation, analyse_delegation
+from inspector.join import record_maps
+from inspector.memory.plan import Arena, analyse_memory
+from inspector.size.files import SizedFile, session_sizes
+from inspector.size.owners import Part, mark_duplicates
+from inspector.size.users import stored_users, users_of, users_text
+from schema.program import Program, instructions
+from schema.program import model as m
+from schema.scalar_type import known_nbytes
+
+_MEASURED = ("pte", "ptd")
+_HASHED_BYTES = 64 << 20  # duplicates are looked for where hashing takes no noticeable time
+# Equal tables of two delegates are no waste; equal weights are.
+_CONTENT = ("constant", "mutable data", "named data", "payload constant")
+_SMALL_FILE = 4096  # in smaller files the tables are most of it, which is no news
+_FEW_NODES = 3
+
+
+def delegation_findings(session: Session) -> list[Finding]:
+    """Return what was delegated, the methods with most nodes first."""
+    entries = [entry for entry in analyse_delegation(session) if _nodes(entry)]
+    entries.sort(key=lambda entry: -_nodes(entry))
+    found = [finding for entry in entries[:2] for finding in _delegation(session, entry)]
+    return [*refusal_findings(session), *_unread(session.program), *found]
+
+
+def refusal_findings(session: Session) -> list[Finding]:
+    """Return the partitions that their engine refused when the program was compiled."""
+    refusals = record_maps.refusals(session.record) if session.record is not None else ()
+    if not refusals:
+        return []
+    first = refusals[0]
+    what = f"{first.node} ({first.operator})" if first.node else f"a node of kind {first.kind}"
+    more = f" and {len(refusals) - 1} more" if len(refusals) > 1 else ""
+    text = f"Partition {first.delegate} of {first.method} does not load because of {what}{more}"
+    rule = f"; {first.rule} accepted it" if first.rule else ""
+    detail = f"{first.engine}: {first.reason}{rule}"
+    method, delegate = first.method, first.delegate
+    return [Finding(Tone.BAD, text, detail, "partitions", method, delegate=delegate, weight=95)]
+
+
+def _unread(program: Program | None) -> list[Finding]:
+    """Return that payloads are damaged, or of a format nobody here knows."""
+    issues = unread_payloads(program) if program is not None else ()
+    if not issues:
+        return []
+    text = f"{plural(len(issues), 'delegate payload')} cannot be read"
+    detail = f"{issues[0].where}: {issues[0].message}"
+    return [Finding(Tone.BAD, text, detail, "issues", weight=60)]
+
+
+def _nodes(entry: MethodDelegation) -> int:
+    return entry.num_delegated_nodes + entry.num_non_delegated_nodes
+
+
+def _delegation(session: Session, entry: MethodDelegation) -> list[Finding]:
+    if not entry.num_delegated_subgraphs:
+        count = entry.compute_non_delegated
+        runs = "runs as a kernel" if count == 1 else "run as kernels"
+        detail = f"{plural(count, 'computing node')} {runs}"
+        text = f"Nothing in {entry.method} is delegated"
+        return [Finding(Tone.NEUTRAL, text, detail, "partitions", entry.method, weight=4)]
+    return [_partly(session, entry), *_scattered(entry)]
+
+
+def _partly(session: Session, entry: MethodDelegation) -> Finding:
+    computing = entry.compute_delegated + entry.compute_non_delegated
+    share = entry.compute_delegated / computing if computing else 0.0
+    whose = f" of {entry.method}" if len(session.methods) > 1 else ""
+    text = (
+        f"{entry.compute_delegated:,} of {plural(computing, 'computing node')}{whose} are in"
+        f" {plural(entry.num_delegated_subgraphs, 'delegate')}"
+    )
+    backends = Counter(one.backend_id for one in entry.delegates)
+    names = [f"{name} ×{count}" if count > 1 else name for name, count in backends.most_common()]
+    crossing = _crossing(session.program, entry.method)
+    if crossing:
+        names.append(crossing)
+    opaque = not entry.compute_delegated and entry.counting == "payload"
+    if opaque:
+        text = f"{plural(entry.num_delegated_subgraphs, 'delegate')} whose inside cannot be read"
+    tone = Tone.GOOD if share >= 0.95 else Tone.NEUTRAL if opaque else Tone.WARN
+    weight = 25 + 20 * (1 - share)
+    return Finding(tone, text, ", ".join(names), "partitions", entry.method, weight=weight)
+
+
+def _crossing(program: Program | None, method: str) -> str:
+    """Return how many tensors enter and leave delegates in one run, and their bytes."""
+    if program is None:
+        return ""
+    plan = program.plan(method)
+    count = nbytes = unknown = 0
+    for _, _, instruction in instructions(plan):
+        args = instruction.instr_args
+        if not isinstance(args, m.DelegateCall):
+            continue
+        for index in args.args:
+            value = plan.values[index].val if 0 <= index < len(plan.values) else None
+            if isinstance(value, m.Tensor):
+                count += 1
+                size = known_nbytes(value.scalar_type, value.sizes)
+                nbytes += size or 0
+                unknown += size is None
+    least = "at least " if unknown else ""
+    text = f"{plural(count, 'tensor')} ({least}{nbytes_text(nbytes)}) cross their borders"
+    return text if count else ""
+
+
+def _scattered(entry: MethodDelegation) -> list[Finding]:
+    count = entry.num_delegated_subgraphs
+    if count < 4 or not entry.compute_delegated or entry.compute_delegated > _FEW_NODES * count:
+        return []
+    text = (
+        f"{count} delegates hold {entry.compute_delegated / count:.1f} computing nodes each"
+        " on average"
+    )
+    detail = "every border costs a call, and often a copy"
+    return [Finding(Tone.WARN, text, detail, "partitions", entry.method, weight=22)]
+
+
+def memory_findings(session: Session) -> list[Finding]:
+    """Return the peak of the method that plans the most memory."""
+    program = session.program
+    if program is None:
+        return []
+    arenas = [
+        (plan.name, arena)
+        for plan in program.plans
+        for arena in analyse_memory(program, plan.name).arenas
+        if arena.peak_bytes
+    ]
+    if not arenas:
+        return []
+    method, arena = max(arenas, key=lambda pair: pair[1].planned_bytes)
+    several = len(program.plans) > 1
+    some = analyse_memory(program, method).instruction_count > 0
+    where = f" at instruction {arena.peak_instruction}" if some else ""
+    return [_peak(method if several else "", arena, method, where)]
+
+
+def _peak(prefix: str, arena: Arena, method: str, where: str) -> Finding:
+    head = f"{prefix}: peak" if prefix else "Peak"
+    text = (
+        f"{head} {nbytes_text(arena.peak_bytes)}{where}, {nbytes_text(arena.planned_bytes)} planned"
+    )
+    culprits = arena.at_peak()[:2]
+    detail = " and ".join(value.operator or value.role for value in culprits)
+    waste = arena.planned_bytes - arena.lower_bound_bytes
+    wasteful = waste > 0.2 * arena.planned_bytes
+    if wasteful:
+        detail += f"; {nbytes_text(waste)} more is planned than these lifetimes need"
+    return Finding(
+        Tone.WARN if wasteful else Tone.NEUTRAL,
+        text,
+        detail,
+        "memory",
+        method,
+        instruction=arena.peak_instruction,
+        weight=15,
+    )
+
+
+def size_findings(session: Session) -> list[Finding]:
+    """Return what makes the program files big, and what is in them twice."""
+    sized = [
+        one for one in session_sizes(session) if one.file.kind in _MEASURED and one.size is not None
+    ]
+    total = sum(one.file.size for one in sized)
+    parts = [part for one in sized if one.size is not None for part in one.size.parts]
+    if not parts:
+        return []
+    return [*_largest(session, parts, total), *_duplicates(sized, total)]
+
+
+def _largest(session: Session, parts: list[Part], total: int) -> list[Finding]:
+    kinds: Counter[str] = Counter()
+    for part in parts:
+        kinds[part.kind] += part.nbytes
+    kind, nbytes = max(kinds.items(), key=lambda item: (item[1], item[0]))
+    largest = max((part for part in parts if part.kind == kind), key=lambda part: part.nbytes)
+    count = sum(part.kind == kind for part in parts)
+    plurals = {"table": "tables", "constant": "constants", "vtable": "vtables", "header": "headers"}
+    words = plurals.get(kind, kind)
+    text = f"{percent_text(nbytes / total)} of the {nbytes_text(total)} is {words}"
+    text += f", {count:,} parts" if count > 1 else ""
+    detail = f"largest: {short(largest.name)}, {nbytes_text(largest.nbytes)}"
+    users = users_of(largest, stored_users(session))
+    detail += f", used by {users_text(users)}" if users else ""
+    weight = 10 + nbytes / total if total >= _SMALL_FILE else 0.9
+    return [Finding(Tone.NEUTRAL, text, detail, "size", part=largest.name, weight=weight)]
+
+
+def _duplicates(sized: list[SizedFile], total: int) -> list[Finding]:
+    if total > _HASHED_BYTES:
+        return []
+    copies = [
+        part
+        for one in sized
+        if one.size is not None
+        for part in mark_duplicates(one.size.parts, one.file.data)
+        if part.duplicate_of and part.kind in _CONTENT
+    ]
+    nbytes = sum(part.nbytes for part in copies)
+    if nbytes < 256 or nbytes < 0.005 * total:
+        return []
+    copied = "a copy of another part" if len(copies) == 1 else "copies of other parts"
+    text = f"{nbytes_text(nbytes)} in {plural(len(copies), 'part')} is {copied}"
+    largest = max(copies, key=lambda part: part.nbytes)
+    detail = f"{short(largest.name)} equals {short(largest.duplicate_of)}"
+    share = nbytes / total
+    tone = Tone.WARN if share > 0.05 else Tone.NEUTRAL
+    weight = 12 + 20 * share
+    return [Finding(tone, text, detail, "size", part=largest.name, weight=weight)]
+
+
+def short(name: str) -> str:
+    """Return a long name with its middle left out."""
+    return name if len(name) <= 40 else f"{name[:18]}…{name[-18:]}"

@@ -1,0 +1,99 @@
+"""Three to seven sentences about a session: what stands out, each leading somewhere.
+
+A finding states a fact of the files, never a guess. They are ranked by how much they matter.
+"""
+
+from __future__ import annotations
+
+from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
+from inspector.files.facts import facts_text, file_facts, kind_text
+from inspector.files.session import Session
+from inspector.findings.finding import Finding, Tone, nbytes_text
+from inspector.findings.program import delegation_findings, memory_findings, size_findings
+from inspector.findings.time import time_findings
+from schema.errors import Severity
+from schema.identity_cache import identity_cache
+
+__all__ = ["FEWEST", "MOST", "Finding", "Tone", "findings", "nbytes_text"]
+
+FEWEST, MOST = 3, 7
+
+
+@identity_cache
+def findings(session: Session) -> tuple[Finding, ...]:
+    """Return the findings of a session, most important first, three to seven.
+
+    Whether the files belong together is always among them.
+    """
+    always = _belonging(session)
+    found = [
+        *_problems(session),
+        *time_findings(session),
+        *delegation_findings(session),
+        *memory_findings(session),
+        *size_findings(session),
+        *_missing(session),
+    ]
+    if len(found) + len(always) < FEWEST:
+        found += _what_it_is(session)[: FEWEST - len(found) - len(always)]
+    found.sort(key=_weight, reverse=True)
+    return tuple(sorted([*always, *found[: MOST - len(always)]], key=_weight, reverse=True))
+
+
+def _weight(finding: Finding) -> float:
+    return finding.weight
+
+
+def _belonging(session: Session) -> list[Finding]:
+    if len(session.files) < 2:
+        return []
+    check = check_session(session)
+    if check.verdict == DO_NOT_BELONG:
+        odd = f"{check.odd_one_out} is the odd one out" if check.odd_one_out else ""
+        text = f"The files do not belong together: {check.mismatch}"
+        return [Finding(Tone.BAD, text, odd, weight=100)]
+    count = len(session.files)
+    if check.verdict == BELONG:
+        words = "Both files belong" if count == 2 else f"All {count} files belong"
+        facts = sum(link.matched for link in check.links)
+        return [Finding(Tone.GOOD, f"{words} together", f"{facts:,} facts agree", weight=5)]
+    text = "Nothing in the files tells whether all belong together"
+    return [Finding(Tone.NEUTRAL, text, weight=6)]
+
+
+def _problems(session: Session) -> list[Finding]:
+    issues = session.all_issues()
+    errors = [issue for issue in issues if issue.severity is Severity.ERROR]
+    warnings = [issue for issue in issues if issue.severity is Severity.WARNING]
+    if errors:
+        more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
+        text = f"{errors[0].message}{more}"
+        return [Finding(Tone.BAD, text, errors[0].where, "issues", weight=90)]
+    if warnings:
+        more = f" and {len(warnings) - 1} more" if len(warnings) > 1 else ""
+        text = f"{warnings[0].message}{more}"
+        return [Finding(Tone.WARN, text, warnings[0].where, "issues", weight=40)]
+    return []
+
+
+def _missing(session: Session) -> list[Finding]:
+    wanted = (
+        (session.program is None, "program (.pte): no memory plan, sizes or instructions"),
+        (session.record is None, "ETRecord: no source lines, modules or graph names"),
+        (not session.dumps, "ETDump: no times"),
+    )
+    absent = [words for missing, words in wanted if missing]
+    return [
+        Finding(Tone.NEUTRAL, f"There is no {words}", weight=1.5 - 0.1 * place)
+        for place, words in enumerate(absent)
+    ]
+
+
+def _what_it_is(session: Session) -> list[Finding]:
+    found: list[Finding] = []
+    for file in session.files:
+        if file.artifact is not None:
+            facts = facts_text(file_facts(session, file.artifact))
+            text = f"{session.name} has {kind_text(file.kind)} of {nbytes_text(file.size)}"
+            found.append(Finding(Tone.NEUTRAL, text, facts, weight=0.5))
+    return found

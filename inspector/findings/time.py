@@ -1,0 +1,303 @@
+"""Findings about time: what is slow, what nothing accounts for, what the trace cannot say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inspector.files.session import Session
+from inspector.findings.finding import Finding, Tone, percent_text, plural
+from inspector.jobs.executing import REPORT
+from inspector.join.links import Grade
+from inspector.memory.plan import instruction_label
+from inspector.trace.profile import EMULATION, MethodTime, Profile, analyse_profile
+from inspector.trace.profile_rows import EXECUTE, BlockSamples
+from schema.program import instructions
+
+_LARGEST_REPORT = 1 << 24  # bytes
+_NATIVE = "native_call_"
+_TOP = 3
+_WORTH_SAYING = 0.01  # operators with less of the time than this are not worth a line
+_MANY_ROWS = 20_000  # links are made one by one; beyond this they would delay the overview
+
+
+@dataclass(frozen=True, slots=True)
+class _Main:
+    """The block that says most about a method: the one with the most time in it.
+
+    Attributes:
+        time: means over the method's runs
+        source: samples of the block
+        first_row: profile row of its first event
+    """
+
+    time: MethodTime
+    source: BlockSamples
+    first_row: int
+
+
+def time_findings(session: Session) -> list[Finding]:
+    """Return the findings about the traces of a session; none without one."""
+    if not session.dumps:
+        return []
+    profile = analyse_profile(session)
+    if len(profile.rows) == 0:
+        text = "The trace holds no events: the runtime was built or run without tracing"
+        return [Finding(Tone.WARN, text, view="timeline", weight=60)]
+    if not profile.unit_is_time:
+        text = "The trace counts cycles; no time is shown"
+        return [Finding(Tone.NEUTRAL, text, view="operators", weight=20)]
+    found: list[Finding] = []
+    for main in _main_blocks(profile)[:2]:
+        found += [_placed(finding, main.time.label) for finding in _method(main)]
+    found += [*_unmatched(profile), *_several_unknown(profile), *_warned_of(session)]
+    if profile.unit_assumed and profile.methods:
+        text = f"Ticks are taken for {profile.unit}; the file does not say its unit"
+        found.append(Finding(Tone.NEUTRAL, text, view="operators", weight=2))
+    return found
+
+
+def _warned_of(session: Session) -> list[Finding]:
+    """Return what the runs that wrote the traces warned of, from the reports beside them."""
+    texts = dict.fromkeys(text for one in session.dumps for text in _report_warnings(one.file))
+    return [Finding(Tone.WARN, text, view="timeline", weight=44) for text in texts]
+
+
+def _report_warnings(trace: str) -> list[str]:
+    """Return the warnings in the report of a run, none unless it is the report of this trace."""
+    path = Path(trace)
+    try:
+        if not trace or path.with_name(REPORT).stat().st_size > _LARGEST_REPORT:
+            return []
+        report: dict[str, Any] = json.loads(path.with_name(REPORT).read_text("utf-8"))
+        written = {one["path"]: one["bytes"] for one in report["files"]}
+        same = written.get(path.name) == path.stat().st_size
+        return [str(text) for text in report.get("warnings", ())] if same else []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def _placed(finding: Finding, label: str) -> Finding:
+    """Return a finding that says which trace it is about, where that is not clear."""
+    detail = "; ".join(filter(None, (label, finding.detail)))
+    return replace(finding, detail=detail) if label else finding
+
+
+def _several_unknown(profile: Profile) -> list[Finding]:
+    unknown = [time.label for time in profile.methods if not time.method]
+    if len(unknown) < 2:
+        return []
+    text = f"The traces are of {len(unknown)} different methods or programs"
+    detail = f"their times are kept apart: {'; '.join(unknown[:4])}"
+    return [Finding(Tone.WARN, text, detail, "operators", weight=45)]
+
+
+def _main_blocks(profile: Profile) -> list[_Main]:
+    """Return the main block of each method, the method with the most time first."""
+    sources = profile.rows.sources
+    starts = np.cumsum([0, *map(len, sources)]).tolist()
+    found: list[_Main] = []
+    for time in profile.methods:
+        best = max(time.blocks, key=lambda number: _spent(sources[number]))
+        if time.method_ms > 0:
+            found.append(_Main(time, sources[best], starts[best]))
+    return sorted(found, key=lambda main: -main.time.method_ms)
+
+
+def _spent(source: BlockSamples) -> float:
+    return float(np.nansum(source.block.total[:, _indices(source, EXECUTE)]))
+
+
+def _indices(source: BlockSamples, names: tuple[str, ...]) -> list[int]:
+    strings, layout = source.block.strings, source.block.layout
+    numbers = [number for number, text in enumerate(strings) if text in names]
+    return np.flatnonzero(np.isin(layout.name, numbers) & ~source.inner).tolist()
+
+
+def _method(main: _Main) -> list[Finding]:
+    operators = _indices(main.source, ("OPERATOR_CALL",))
+    delegates = _indices(main.source, ("DELEGATE_CALL",))
+    name = main.time.method
+    if not operators and not delegates:
+        text = f"The trace times {name or 'the run'} as a whole and none of its operators"
+        return [Finding(Tone.WARN, text, view="operators", method=name, weight=50)]
+    return [
+        *_emulated(main),
+        *_outside(main, operators, has_delegates=bool(delegates)),
+        *_slowest_call(main, delegates),
+        *_unattributed(main),
+        *_framework(main),
+        *_warm_up(main),
+    ]
+
+
+def _emulated(main: _Main) -> list[Finding]:
+    if not main.time.emulated:
+        return []
+    text = f"Delegates are {EMULATION}"
+    detail = "times and values of the backend itself are not in this trace"
+    name = main.time.method
+    return [Finding(Tone.WARN, text, detail, "timeline", method=name, weight=58)]
+
+
+def _outside(main: _Main, operators: list[int], *, has_delegates: bool) -> list[Finding]:
+    """The operators that run as kernels: all of them beside delegates, else those with the most."""
+    shares = np.nan_to_num(main.source.shares)
+    spent = _by_name(main.source, operators)
+    ranked = sorted(spent, key=lambda name: -float(shares[spent[name]].sum()))[:_TOP]
+    named = [n for n in ranked if n == ranked[0] or shares[spent[n]].sum() >= _WORTH_SAYING]
+    counted = operators if has_delegates else [e for name in named for e in spent[name]]
+    share = float(shares[counted].sum()) if counted else 0.0
+    if share < _WORTH_SAYING:
+        return []
+    what = plural(len(named), "operator")
+    if has_delegates:
+        calls = len(operators)
+        what = (
+            f"{plural(calls, 'operator call')} that {'is' if calls == 1 else 'are'} not delegated"
+        )
+    tone = Tone.BAD if has_delegates and share > 0.25 else Tone.NEUTRAL
+    text = f"{percent_text(share)} of {_time_of(main)} is in {what}"
+    detail = ", ".join(_operator_text(name, spent[name], shares) for name in named)
+    slowest = counted[int(np.argmax(shares[counted]))]
+    weight = 30 + 40 * share
+    row = main.first_row + slowest
+    return [Finding(tone, text, detail, "operators", main.time.method, event=row, weight=weight)]
+
+
+def _operator_text(name: str, events: list[int], shares: NDArray[np.float64]) -> str:
+    calls = f" in {len(events):,} calls" if len(events) > 1 else ""
+    return f"{name} {percent_text(float(shares[events].sum()))}{calls}"
+
+
+def _by_name(source: BlockSamples, operators: list[int]) -> dict[str, list[int]]:
+    """Return operator -> its events, by the kernel event that has the same instruction."""
+    layout, strings = source.block.layout, source.block.strings
+    kernels = [number for number, text in enumerate(strings) if text.startswith(_NATIVE)]
+    called = np.flatnonzero(np.isin(layout.name, kernels) & (layout.instruction >= 0))
+    numbers, first = np.unique(layout.instruction[called], return_index=True)
+    events = np.array(operators, np.int64)
+    steps = layout.instruction[events]
+    place = np.minimum(np.searchsorted(numbers, steps), max(len(numbers) - 1, 0))
+    known = numbers[place] == steps if len(numbers) else np.zeros(len(events), np.bool_)
+    names = layout.name[called[first[place[known]]]]
+    found: dict[str, list[int]] = {}
+    order = np.argsort(names, kind="stable")
+    ends = np.flatnonzero(np.diff(names[order])) + 1
+    for group in np.split(order, ends) if len(order) else ():
+        name = strings[int(names[group[0]])].removeprefix(_NATIVE) or "kernel without a name"
+        found.setdefault(name, []).extend(events[known][group].tolist())
+    for event in events[~known].tolist():
+        found.setdefault(_operator(source, event), []).append(event)
+    return found
+
+
+def _time_of(main: _Main) -> str:
+    return f"the time of {main.time.method}" if main.time.method else "the time"
+
+
+def _operator(source: BlockSamples, event: int) -> str:
+    number = source.block.instruction(event)
+    plan = source.links.plan
+    if plan is not None and number is not None:
+        steps = instructions(plan)
+        if number < len(steps):
+            return instruction_label(plan, steps[number][2].instr_args).split("::")[-1]
+    return f"instruction {number}"
+
+
+def _slowest_call(main: _Main, delegates: list[int]) -> list[Finding]:
+    """The delegate call that takes most of the time."""
+    shares = main.source.shares
+    ranked = sorted(delegates, key=lambda event: -float(np.nan_to_num(shares[event])))
+    if len(ranked) < 2 or not shares[ranked[0]] > 0.25:
+        return []
+    event = ranked[0]
+    number = main.source.block.instruction(event)
+    text = (
+        f"{percent_text(float(shares[event]))} of {_time_of(main)} is in one of"
+        f" {len(ranked)} delegate calls, instruction {number}"
+    )
+    label = _operator(main.source, event)
+    row = main.first_row + event
+    return [
+        Finding(
+            Tone.NEUTRAL,
+            text,
+            label,
+            "timeline",
+            main.time.method,
+            event=row,
+            instruction=number,
+            weight=12,
+        )
+    ]
+
+
+def _unattributed(main: _Main) -> list[Finding]:
+    share = main.time.unattributed_ms / main.time.method_ms
+    if share <= 0.1:
+        return []
+    text = f"{percent_text(share)} of {_time_of(main)} is in no instruction"
+    return [
+        Finding(
+            Tone.WARN,
+            text,
+            "unattributed time",
+            "timeline",
+            main.time.method,
+            weight=20 + share,
+        )
+    ]
+
+
+def _framework(main: _Main) -> list[Finding]:
+    """What calling kernels costs beside the kernels."""
+    if main.time.kernels_ms <= 0:
+        return []
+    share = (main.time.operators_ms - main.time.kernels_ms) / main.time.method_ms
+    if share <= 0.2:
+        return []
+    text = f"{percent_text(share)} of {_time_of(main)} goes into calling kernels, not into them"
+    detail = "the kernels are small"
+    return [
+        Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=18 + share),
+    ]
+
+
+def _warm_up(main: _Main) -> list[Finding]:
+    """A first run that is much slower than the others."""
+    whole = _indices(main.source, EXECUTE)
+    runs = main.source.block.total[:, whole].sum(axis=1)
+    if len(runs) < 3 or not np.isfinite(runs).all():
+        return []
+    usual = float(np.median(runs[1:]))
+    if usual <= 0 or runs[0] < 1.5 * usual:
+        return []
+    text = f"The first run took {runs[0] / usual:.1f} times the median of the other {len(runs) - 1}"
+    detail = "means include it, medians do not"
+    return [
+        Finding(Tone.NEUTRAL, text, detail, "timeline", main.time.method, weight=11),
+    ]
+
+
+def _unmatched(profile: Profile) -> list[Finding]:
+    """Events inside delegates that only their call is known of."""
+    if len(profile.rows) > _MANY_ROWS:
+        return []
+    inner = lost = 0
+    for source in profile.rows.sources:
+        for event in np.flatnonzero(source.inner).tolist():
+            inner += 1
+            grade = source.links.link(event).grade
+            lost += grade in (Grade.DELEGATE_CALL_ONLY, Grade.NONE)
+    if not lost:
+        return []
+    text = f"{lost} of {plural(inner, 'event')} inside delegates match no node"
+    detail = "only the call they happened in is known"
+    return [Finding(Tone.NEUTRAL, text, detail, "operators", weight=8)]

@@ -1,0 +1,1 @@
+"""Graphs of a session: instructions, recorded nodes, their source and their delegation."""

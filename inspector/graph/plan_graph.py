@@ -1,0 +1,205 @@
+"""A method as a graph: one node an instruction, the insides of its delegates as subgraphs."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from inspector.files.payloads import delegate_payload
+from inspector.join.operands import Operands, delegate_output_counts, members, plan_operands
+from inspector.memory.plan import value_name
+from schema.flatbuf.spec import UnknownMember
+from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
+from schema.identity_cache import identity_cache
+from schema.program import Program, backend_id, instructions, operator_name
+from schema.program import model as m
+from schema.scalar_type import known_nbytes
+
+_CONTROL = {
+    m.MoveCall: "move",
+    m.JumpFalseCall: "jump_false",
+    m.FreeCall: "free",
+}
+
+
+@identity_cache
+def plan_graph(program: Program, method: str) -> Graph:
+    """Return the instruction graph of a method.
+
+    Nodes are named ``<operator>_<instruction>``; values keep the names of the memory analysis.
+
+    Raises: KeyError if there is no such method
+    """
+    plan = program.plan(method)
+    names = _value_names(plan)
+    operands = plan_operands(plan, delegate_output_counts(program, plan))
+    nodes = [_input_node(names[index], index) for index in plan.inputs if index in names]
+    rows = zip(instructions(plan), operands, strict=True)
+    for step, ((chain, _, instruction), touched) in enumerate(rows):
+        nodes.append(_instruction_node(plan, step, chain, instruction.instr_args, touched, names))
+    outputs = tuple(names[index] for index in plan.outputs if index in names)
+    nodes.append(GraphNode("output", NodeKind.OUTPUT, "output", (Argument("", outputs),)))
+    return Graph(
+        name=method,
+        nodes=tuple(nodes),
+        values=_values(program, plan, names),
+        inputs=tuple(names[index] for index in plan.inputs if index in names),
+        outputs=outputs,
+        subgraphs=_delegate_graphs(program, plan),
+    )
+
+
+def _value_names(plan: m.ExecutionPlan) -> dict[int, str]:
+    names: dict[int, str] = {}
+    used: set[str] = set()
+    for index in range(len(plan.values)):
+        name = value_name(plan, index)
+        names[index] = name if name not in used else f"{name} (v{index})"
+        used.add(name)
+    return names
+
+
+def _input_node(name: str, index: int) -> GraphNode:
+    facts = MappingProxyType({"value": index})
+    return GraphNode(
+        f"input {name}", NodeKind.PLACEHOLDER, "input", outputs=(name,), attributes=facts
+    )
+
+
+def node_name(plan: m.ExecutionPlan, step: int, args: m.InstructionArgs) -> str:
+    """Return the name of an instruction's node."""
+    target = _target(plan, args)
+    stem = target.split("::")[-1].split(".")[0] if isinstance(args, m.KernelCall) else target
+    return f"{stem}_{step}"
+
+
+def _target(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:
+    if isinstance(args, m.KernelCall):
+        return operator_name(plan, args)
+    if isinstance(args, m.DelegateCall):
+        return backend_id(plan, args)
+    if args is None or isinstance(args, UnknownMember):
+        return "unknown_instruction"
+    return _CONTROL[type(args)]
+
+
+def _instruction_node(
+    plan: m.ExecutionPlan,
+    step: int,
+    chain: int,
+    args: m.InstructionArgs,
+    touched: Operands,
+    names: dict[int, str],
+) -> GraphNode:
+    kind = NodeKind.CONTROL
+    subgraphs: tuple[str, ...] = ()
+    facts: dict[str, object] = {"instruction": step, "chain": chain}
+    if isinstance(args, m.KernelCall):
+        kind = NodeKind.CALL
+    elif isinstance(args, m.DelegateCall):
+        kind = NodeKind.DELEGATE
+        facts["delegate"] = args.delegate_index
+        if 0 <= args.delegate_index < len(plan.delegates):
+            subgraphs = (delegate_graph_name(args.delegate_index),)
+    elif isinstance(args, m.JumpFalseCall):
+        facts["destination"] = args.destination_instruction
+    return GraphNode(
+        name=node_name(plan, step, args),
+        kind=kind,
+        target=_target(plan, args),
+        args=_arguments(plan, args, touched, names),
+        outputs=tuple(names[index] for index in touched.writes if _is_flow(plan, index)),
+        attributes=MappingProxyType(facts),
+        subgraphs=subgraphs,
+    )
+
+
+def _is_flow(plan: m.ExecutionPlan, index: int) -> bool:
+    # Lists only name other values; edges run along their members.
+    return not isinstance(plan.values[index].val, (m.TensorList, m.OptionalTensorList, m.IntList))
+
+
+def _arguments(
+    plan: m.ExecutionPlan, args: m.InstructionArgs, touched: Operands, names: dict[int, str]
+) -> tuple[Argument, ...]:
+    if not isinstance(args, (m.KernelCall, m.DelegateCall)):
+        return tuple(Argument("", (names[index],)) for index in touched.reads)
+    reads = set(touched.reads)
+    found: list[Argument] = []
+    for index in args.args:
+        inside = [item for item in members(plan, index) if _is_flow(plan, item)]
+        if not any(item in reads for item in (index, *inside)):
+            continue
+        tensors = tuple(names[item] for item in inside if _carries(plan, item))
+        found.append(Argument("", tensors) if tensors else Argument("", (), literal(plan, index)))
+    return tuple(found)
+
+
+def _carries(plan: m.ExecutionPlan, index: int) -> bool:
+    return isinstance(plan.values[index].val, m.Tensor) or index in _computed(plan)
+
+
+@identity_cache
+def _computed(plan: m.ExecutionPlan) -> frozenset[int]:
+    return frozenset(value for touched in plan_operands(plan) for value in touched.writes)
+
+
+def literal(plan: m.ExecutionPlan, index: int) -> object:
+    """Return the constant a value holds, lists resolved; None for tensors and null."""
+    if not 0 <= index < len(plan.values):
+        return None
+    value = plan.values[index].val
+    if isinstance(value, m.Int):
+        return value.int_val
+    if isinstance(value, m.Bool):
+        return value.bool_val
+    if isinstance(value, m.Double):
+        return value.double_val
+    if isinstance(value, m.String):
+        return value.string_val
+    if isinstance(value, m.IntList):
+        items = value.items
+        return tuple(plan_int(plan, item) for item in items)
+    if isinstance(value, (m.DoubleList, m.BoolList)):
+        return value.items
+    return None
+
+
+def plan_int(plan: m.ExecutionPlan, index: int) -> object:
+    """Return the integer of a boxed list member, None when it is not an Int."""
+    value = plan.values[index].val if 0 <= index < len(plan.values) else None
+    return value.int_val if isinstance(value, m.Int) else None
+
+
+def _values(
+    program: Program, plan: m.ExecutionPlan, names: dict[int, str]
+) -> MappingProxyType[str, GraphValue]:
+    return MappingProxyType({name: _value(plan, index, name) for index, name in names.items()})
+
+
+def _value(plan: m.ExecutionPlan, index: int, name: str) -> GraphValue:
+    value = plan.values[index].val
+    if isinstance(value, m.Tensor):
+        meta = TensorMeta(value.scalar_type, value.sizes, value.dim_order)
+        constant = value.data_buffer_idx > 0 or _is_external(value)
+        nbytes = known_nbytes(value.scalar_type, value.sizes) if constant else None
+        return GraphValue(name, meta, constant=name if constant else "", constant_bytes=nbytes)
+    kind = "none" if value is None else type(value).__name__.lower()
+    return GraphValue(name, None, kind, literal(plan, index))
+
+
+def _is_external(tensor: m.Tensor) -> bool:
+    return tensor.extra_tensor_info is not None and tensor.extra_tensor_info.location == 1
+
+
+def delegate_graph_name(index: int) -> str:
+    """Return the subgraph name of a delegate."""
+    return f"delegate {index}"
+
+
+def _delegate_graphs(program: Program, plan: m.ExecutionPlan) -> MappingProxyType[str, Graph]:
+    found: dict[str, Graph] = {}
+    for index in range(len(plan.delegates)):
+        graph = delegate_payload(program, plan, index).graph
+        if graph is not None:
+            found[delegate_graph_name(index)] = graph
+    return MappingProxyType(found)

@@ -1,0 +1,1 @@
+"""What belongs together: events, instructions, graph nodes, delegates, values."""

@@ -1,0 +1,151 @@
+"""What a delegate made of the nodes it took: payload nodes, their values, constants and layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from inspector.files.payloads import delegate_payload
+from inspector.files.session import Session
+from inspector.graph.model_graph import ModelNode
+from schema.graph import GraphNode, GraphValue, Quantisation
+from schema.identity_cache import identity_cache
+from schema.payloads import Payload
+from schema.payloads.model import Constant
+
+_FACTS = 4  # scales that are listed; of more the range is told
+
+
+@dataclass(frozen=True, slots=True)
+class InsideValue:
+    """A value that a payload node reads or makes.
+
+    Attributes:
+        role: what it is to the node, as in ``filter`` or ``output``
+        value: type, shape and quantisation
+        constant: its bytes, None for what is computed
+    """
+
+    role: str
+    value: GraphValue
+    constant: Constant | None
+
+
+@dataclass(frozen=True, slots=True)
+class InsideNode:
+    """A node of a payload.
+
+    Attributes:
+        delegate: index in the method's delegates
+        node: the node
+        values: what it reads, then what it makes
+        activation: that is fused into it, empty for none
+        inserted: whether the compiler added it and no operator of the user's stands for it
+    """
+
+    delegate: int
+    node: GraphNode
+    values: tuple[InsideValue, ...]
+    activation: str
+    inserted: bool
+
+    @property
+    def output_bytes(self) -> int | None:
+        """Return the bytes it writes, None where a shape or type leaves them unknown."""
+        made = [one.value.tensor for one in self.values if one.role.startswith("output")]
+        sizes = [None if tensor is None else tensor.nbytes for tensor in made]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inside:
+    """The payload of a delegate, node by node.
+
+    Attributes:
+        nodes: in their order
+        by_name: name in the payload -> node
+        by_handle: debug handle -> nodes
+    """
+
+    nodes: tuple[InsideNode, ...]
+    by_name: Mapping[str, InsideNode]
+    by_handle: Mapping[int, tuple[InsideNode, ...]]
+
+
+@identity_cache
+def inside_delegate(session: Session, method: str, delegate: int) -> Inside:
+    """Return what is inside a delegate; nothing where its payload cannot be read as a graph."""
+    program = session.program
+    if program is None or method not in session.methods:
+        return Inside((), {}, {})
+    plan = program.plan(method)
+    if not 0 <= delegate < len(plan.delegates):
+        return Inside((), {}, {})
+    payload = delegate_payload(program, plan, delegate, tuple(session.external))
+    nodes = tuple(_nodes(payload, delegate))
+    by_handle: dict[int, list[InsideNode]] = {}
+    for one in nodes:
+        for handle in payload.debug_handles.get(one.node.name, ()):
+            by_handle.setdefault(handle, []).append(one)
+    return Inside(
+        nodes,
+        {one.node.name: one for one in nodes},
+        {handle: tuple(found) for handle, found in by_handle.items()},
+    )
+
+
+def inside_of(session: Session, method: str, node: ModelNode) -> tuple[InsideNode, ...]:
+    """Return the payload nodes that stand for a node of the model graph, or that it is itself."""
+    if node.delegate is None:
+        return ()
+    inside = inside_delegate(session, method, node.delegate)
+    own = inside.by_name.get(node.name.rsplit("/", 1)[-1]) if "/" in node.name else None
+    if own is not None:
+        return (own,)
+    handle = node.node.debug_handle
+    return inside.by_handle.get(handle, ()) if handle is not None else ()
+
+
+def _nodes(payload: Payload, delegate: int) -> Iterable[InsideNode]:
+    graph = payload.graph
+    constants = {constant.name: constant for constant in payload.constants}
+    for node in graph.nodes if graph is not None else ():
+        values: list[InsideValue] = []
+        for argument in node.args:
+            for name in argument.values:
+                values.append(_value(argument.name or "input", name, graph, constants))
+        for name in node.outputs:
+            values.append(_value("output", name, graph, constants))
+        facts = node.attributes
+        activation = str(facts.get("fused_activation", ""))
+        yield InsideNode(
+            delegate, node, tuple(values), activation, inserted=bool(facts.get("inserted"))
+        )
+
+
+def _value(role: str, name: str, graph: object, constants: Mapping[str, Constant]) -> InsideValue:
+    values: Mapping[str, GraphValue] = getattr(graph, "values", {})
+    value = values.get(name, GraphValue(name))
+    return InsideValue(role, value, constants.get(value.constant or ""))
+
+
+def quantisation_text(given: Quantisation) -> str:
+    """Return quantisation parameters in words: scheme, scales, zero points."""
+    scales = given.scale
+    if not scales:
+        words = "scales chosen at run time" if given.scheme == "per_token" else "scales elsewhere"
+    elif len(scales) <= _FACTS:
+        words = "scale " + ", ".join(f"{scale:.6g}" for scale in scales)
+    else:
+        words = f"{len(scales):,} scales from {min(scales):.4g} to {max(scales):.4g}"
+    parts = [given.scheme.replace("_", " "), words]
+    if given.zero_point:
+        zeros = sorted(set(given.zero_point))
+        shown = ", ".join(map(str, zeros[:_FACTS]))
+        parts.append(f"zero point {shown}{'…' if len(zeros) > _FACTS else ''}")
+    if given.group_size:
+        parts.append(f"groups of {given.group_size}")
+    if given.axis is not None:
+        parts.append(f"axis {given.axis}")
+    return ", ".join(parts)

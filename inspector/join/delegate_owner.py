@@ -1,0 +1,191 @@
+"""Which delegate took which node of a graph that was recorded before delegation.
+
+The record lists, for each delegate call, one handle for each node it took. Nodes of one operator
+of the user's share a handle, and a delegate may take only some of them: then the instructions
+that are left in the program say which ones it left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from inspector.files.session import Session
+from inspector.graph.operator_names import is_compute
+from inspector.join import record_maps
+from inspector.join.node_index import base_operator
+from schema.etrecord import ETRecord, ListedNode, node_list
+from schema.etrecord.verdicts import Outcome
+from schema.graph import Graph
+from schema.identity_cache import identity_cache
+from schema.program import Program, instructions, operator_name
+from schema.program import model as m
+
+_CALL_DELEGATE = "executorch_call_delegate"
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """The owner of each listed call node.
+
+    Attributes:
+        nodes: call nodes as the stock tool lists them, in order; unused results left out
+        owners: index into calls, one a node; None for what no delegate took
+        calls: instructions that call a delegate, in order
+        delegates: delegate of each call
+        backends: backend id of each call
+    """
+
+    nodes: tuple[ListedNode, ...]
+    owners: tuple[int | None, ...]
+    calls: tuple[int, ...]
+    delegates: tuple[int, ...]
+    backends: tuple[str, ...]
+
+
+def call_nodes(graph: Graph) -> tuple[ListedNode, ...]:
+    """Return the call nodes of the stock tool's graph, without results nobody uses."""
+    return tuple(
+        node
+        for node in node_list(graph)
+        if node.op == "call_function"
+        and not node.name.startswith(_CALL_DELEGATE)
+        and "_unused_" not in node.name
+    )
+
+
+@identity_cache
+def ownership(session: Session, graph: Graph, method: str) -> Ownership:
+    """Return who took which node of a method's recorded graph."""
+    record, nodes = session.record, call_nodes(graph)
+    if record is None:
+        return Ownership(nodes, (None,) * len(nodes), (), (), ())
+    entries = record_maps.delegates(record, method)
+    handles = record_maps.handles(record, method)
+    calls = tuple(sorted(entries))
+    taken = [Counter(handles.get(number, ())) for number in calls]
+    delegates = _delegate_indices(session.program, method, calls)
+    backends = tuple(entries[number].name for number in calls)
+    told = _told_owners(record, method, nodes, dict(zip(calls, taken, strict=True)))
+    if told is not None:
+        return Ownership(nodes, told, calls, delegates, backends)
+    left = _operators_left(session.program, method, handles)
+    owners: list[int | None] = [None] * len(nodes)
+    for handle, places in _by_handle(nodes).items():
+        wanted = [index for index, counts in enumerate(taken) for _ in range(counts[handle])]
+        chosen = choose(nodes, places, left.get(handle, Counter()), len(wanted))
+        for place, call in zip(chosen, wanted, strict=False):
+            owners[place] = call
+    return Ownership(nodes, tuple(owners), calls, delegates, backends)
+
+
+def _told_owners(
+    record: ETRecord, method: str, nodes: Sequence[ListedNode], taken: Mapping[int, Counter[int]]
+) -> tuple[int | None, ...] | None:
+    """Return the owners as the record's verdicts tell them; None where they do not say it all.
+
+    A partition is the call that lists its nodes, or else its handles; of several alike, in order.
+    """
+    partitions = {
+        verdict.node: verdict.partition
+        for verdict in record_maps.verdicts(record, method)
+        if verdict.outcome is Outcome.DELEGATED
+    }
+    members: dict[str, list[int]] = {}
+    for place, node in enumerate(nodes):
+        if partitions.get(node.source):
+            members.setdefault(partitions[node.source], []).append(place)
+    if not members or len(members) != len(taken):
+        return None
+    listed = record_maps.taken(record, method)
+    named = listed.keys() == taken.keys()
+    known = {node.source.rpartition("/")[2] for node in nodes}  # results of a node are its own
+    waiting: dict[frozenset[object], list[int]] = {}
+    for call, (number, counts) in enumerate(taken.items()):
+        key = frozenset(known.intersection(listed[number]) if named else counts.items())
+        waiting.setdefault(key, []).append(call)
+    owners: list[int | None] = [None] * len(nodes)
+    for places in members.values():  # in the order of their first nodes
+        own = [nodes[place] for place in places]
+        counts = Counter(node.debug_handle or 0 for node in own)
+        names = (node.source.rpartition("/")[2] for node in own)
+        calls = waiting.get(frozenset(names) if named else frozenset(counts.items()))
+        if not calls:
+            return None
+        call = calls.pop(0)
+        for place in places:
+            owners[place] = call
+    return tuple(owners)
+
+
+def _by_handle(nodes: Sequence[ListedNode]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for place, node in enumerate(nodes):
+        if node.debug_handle:
+            found.setdefault(node.debug_handle, []).append(place)
+    return found
+
+
+def choose(
+    nodes: Sequence[ListedNode], places: Iterable[int], left: Counter[str], count: int
+) -> list[int]:
+    """Return the places of the nodes a delegate took, in order."""
+    still = Counter(left)
+    free: list[int] = []
+    kept: list[int] = []
+    for place in places:
+        operator = base_operator(nodes[place].target)
+        if still[operator] > 0:
+            still[operator] -= 1
+            kept.append(place)
+        else:
+            free.append(place)
+    outside = {nodes[place].source for place in kept}
+    # A view may have left no instruction: operators that compute are the likelier ones inside.
+    # A getitem leaves none either; it is never on the other side than what it reads from.
+    ranked = sorted(
+        free, key=lambda place: (nodes[place].source in outside, not is_compute(nodes[place].name))
+    )
+    return sorted([*ranked, *kept][:count])
+
+
+def _operators_left(
+    program: Program | None, method: str, handles: record_maps.Handles
+) -> dict[int, Counter[str]]:
+    """Return the operators of the kernel calls by handle."""
+    found: dict[int, Counter[str]] = {}
+    if program is None:
+        return found
+    plan = program.plan(method)
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        args = instruction.instr_args
+        if isinstance(args, m.KernelCall):
+            for handle in handles.get(step, ()):
+                counts = found.setdefault(handle, Counter())
+                counts[base_operator(operator_name(plan, args))] += 1
+    return found
+
+
+def _delegate_indices(
+    program: Program | None, method: str, calls: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return the delegate each call is of; its place among the calls without a program."""
+    if program is None:
+        return tuple(range(len(calls)))
+    steps = instructions(program.plan(method))
+    found: list[int] = []
+    for place, number in enumerate(calls):
+        args = steps[number][2].instr_args if number < len(steps) else None
+        found.append(args.delegate_index if isinstance(args, m.DelegateCall) else place)
+    return tuple(found)
+
+
+def node_owners(session: Session, graph: Graph, method: str) -> dict[str, tuple[int, str]]:
+    """Return source node name -> (delegate, backend id) of the nodes a delegate took."""
+    own = ownership(session, graph, method)
+    return {
+        node.source: (own.delegates[call], own.backends[call])
+        for node, call in zip(own.nodes, own.owners, strict=True)
+        if call is not None
+    }

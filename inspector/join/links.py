@@ -1,0 +1,317 @@
+"""How each event was matched to an instruction and to graph nodes, graded, never guessed.
+
+Grades, strongest first: INSTRUCTION (the program's own number), DEBUG_HANDLE and DELEGATE_ID
+(numbers of the record), ORDER (no number of its own: same operator, equal counts, matched by
+position; inferred), DELEGATE_CALL_ONLY (only the call it happened in is known), NONE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+
+from inspector.files.payloads import delegate_payload
+from inspector.files.session import Session
+from inspector.join import record_maps
+from inspector.join.equal_methods import alike_method
+from inspector.join.kernel_order import PayloadMatch, match_payload_events
+from inspector.join.methods import FRAMEWORK
+from inspector.join.node_index import base_operator, nodes_by_handle, walk_nodes
+from inspector.join.record_method import method_of
+from inspector.trace.blocks import Block
+from schema.etrecord import DelegateMap
+from schema.graph import Graph, GraphNode
+from schema.identity_cache import identity_cache
+from schema.payloads.xnnpack.identity import named_node
+from schema.program import Program, backend_id, instructions, operator_name
+from schema.program import model as m
+
+
+class Grade(str, Enum):
+    """How an event was matched."""
+
+    INSTRUCTION = "INSTRUCTION"
+    DEBUG_HANDLE = "DEBUG_HANDLE"
+    DELEGATE_ID = "DELEGATE_ID"
+    ORDER = "ORDER"
+    DELEGATE_CALL_ONLY = "DELEGATE_CALL_ONLY"
+    NONE = "NONE"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One event's matches.
+
+    Attributes:
+        grade: the weakest step of the way from the event to the nodes
+        instruction: index over all chains of the method, None outside of instructions
+        handles: debug handles of the record
+        nodes: recorded graph nodes of those handles, in graph order
+        node: the one node it is known to be, by its own handle or by ORDER; empty when several
+        payload_nodes: nodes of the delegate's payload the event covers, fused ones included
+        inserted: the payload nodes have no counterpart in the recorded graph (layout copies)
+        backend: backend the event belongs to, empty outside of delegates
+        delegate: index in the method's delegates, None outside
+    """
+
+    grade: Grade
+    instruction: int | None = None
+    handles: tuple[int, ...] = ()
+    nodes: tuple[str, ...] = ()
+    node: str = ""
+    payload_nodes: tuple[str, ...] = ()
+    inserted: bool = False
+    backend: str = ""
+    delegate: int | None = None
+
+
+NO_LINK = Link(Grade.NONE)
+
+
+def inner_label(link: Link, name: str) -> str:
+    """Return what to call an event inside a delegate: its payload node where it is a number."""
+    return link.payload_nodes[0] if link.payload_nodes and named_node(name) is not None else name
+
+
+@identity_cache
+def link_block(session: Session, block: Block) -> BlockLinks:
+    """Return the links of a block; each is made when it is asked for."""
+    program = session.program
+    return BlockLinks(session, program, method_of(block, session.record, program), block)
+
+
+class BlockLinks:
+    """The links of the events of a block.
+
+    Attributes:
+        method: method the block ran, None when it is unknown; of methods that do the same, the
+            rest is of the first
+        graph: recorded graph the nodes are of, None without a record
+        nodes: its nodes by debug handle
+    """
+
+    def __init__(
+        self, session: Session, program: Program | None, method: str | None, block: Block
+    ) -> None:
+        record = session.record
+        self.method = method
+        self.block = block
+        if method is None and program is not None:
+            method = alike_method(program, record, block)  # for all but its name
+        self.plan = program.plan(method) if program is not None and method is not None else None
+        self.graph = record_maps.edge_graph(record, method) if record and method else None
+        self.handles: Mapping[int, tuple[int, ...]] = {}
+        self.delegates: Mapping[int, DelegateMap] = {}
+        if record is not None and method is not None:
+            self.handles = record_maps.handles(record, method)
+            self.delegates = record_maps.delegates(record, method)
+        self.nodes: Mapping[int, tuple[GraphNode, ...]] = {}
+        if self.graph is not None:
+            self.nodes = nodes_by_handle(self.graph)
+        self.single = _order_matches(self.plan, self.handles, self.nodes)
+        self.unmapped = unmapped_matches(self.plan, self.handles, self.graph)
+        self.payloads = self._payload_matches(session, program)
+
+    def named(self, name: str) -> tuple[GraphNode, ...]:
+        """Return the recorded node of a name, in nested graphs too; empty when there is none."""
+        nodes = walk_nodes(self.graph) if self.graph is not None else []
+        return tuple(node for node in nodes if node.name == name)
+
+    @cached_property
+    def _inner(self) -> Mapping[str, GraphNode]:
+        """Return recorded nodes by name: what a delegate that its record stands for logs by."""
+        nodes = walk_nodes(self.graph) if self.graph is not None else []
+        return {node.name: node for node in nodes if node.debug_handle is not None}
+
+    def link(self, event: int) -> Link:
+        """Return the link of one event."""
+        chain = int(self.block.layout.chain[event])
+        number = self.block.instruction(event)
+        name = self.block.event_name(event)
+        if chain < 0 or number is None or name in FRAMEWORK:
+            return NO_LINK
+        identifier = self.block.delegate_id(event)
+        if identifier is None:
+            return self._operator(number)
+        return self._delegated(event, number, identifier)
+
+    def _operator(self, number: int) -> Link:
+        instruction = number if self.plan is not None else None
+        backend, delegate = self._backend(number)
+        handles = self.handles.get(number, ())
+        nodes = self._names(handles)
+        if not nodes and number in self.unmapped:
+            name = self.unmapped[number]
+            return Link(Grade.ORDER, instruction, handles, (name,), name)
+        if not nodes:
+            grade = Grade.INSTRUCTION if self.plan is not None else Grade.NONE
+            return Link(grade, instruction, handles, backend=backend, delegate=delegate)
+        node, inferred = self.single.get(number, (nodes[0] if len(nodes) == 1 else "", False))
+        grade = Grade.ORDER if inferred else Grade.DEBUG_HANDLE
+        return Link(grade, instruction, handles, nodes, node, backend=backend, delegate=delegate)
+
+    def _names(self, handles: Sequence[int]) -> tuple[str, ...]:
+        found = (node.name for handle in handles for node in self.nodes.get(handle, ()))
+        return tuple(dict.fromkeys(found))
+
+    def _backend(self, number: int) -> tuple[str, int | None]:
+        if self.plan is not None:
+            steps = instructions(self.plan)
+            args = steps[number][2].instr_args if 0 <= number < len(steps) else None
+            if isinstance(args, m.DelegateCall):
+                return backend_id(self.plan, args), args.delegate_index
+            return "", None
+        entry = self.delegates.get(number)
+        return (entry.name, None) if entry is not None else ("", None)
+
+    def _delegated(self, event: int, number: int, identifier: int | str) -> Link:
+        instruction = number if self.plan is not None else None
+        backend, delegate = self._backend(number)
+        entry = self.delegates.get(number)
+        handles = entry.handles.get(str(identifier)) if entry is not None else None
+        if handles:
+            nodes = self._names(handles)
+            node = nodes[0] if len(nodes) == 1 else ""
+            match = self.payloads.get(event)
+            return Link(
+                Grade.DELEGATE_ID,
+                instruction,
+                tuple(handles),
+                nodes,
+                node,
+                match.nodes if match is not None and match.exact else (),
+                backend=backend,
+                delegate=delegate,
+            )
+        node = self._inner.get(str(identifier))
+        if node is not None and node.debug_handle in self.handles.get(number, ()):
+            return Link(
+                Grade.DELEGATE_ID,
+                instruction,
+                (node.debug_handle,),
+                (node.name,),
+                node.name,
+                backend=backend,
+                delegate=delegate,
+            )
+        return self._by_order(event, instruction, backend, delegate)
+
+    def _by_order(
+        self, event: int, instruction: int | None, backend: str, delegate: int | None
+    ) -> Link:
+        match = self.payloads.get(event)
+        if match is None:
+            known = bool(backend) or instruction is not None
+            grade = Grade.DELEGATE_CALL_ONLY if known else Grade.NONE
+            return Link(grade, instruction, backend=backend, delegate=delegate)
+        nodes = self._names(match.handles)
+        return Link(
+            Grade.DELEGATE_ID if match.exact else Grade.ORDER,
+            instruction,
+            match.handles,
+            nodes,
+            nodes[0] if len(nodes) == 1 else "",
+            match.nodes,
+            match.inserted,
+            backend,
+            delegate,
+        )
+
+    def _payload_matches(
+        self, session: Session, program: Program | None
+    ) -> dict[int, PayloadMatch]:
+        if self.plan is None or program is None:
+            return {}
+        found: dict[int, PayloadMatch] = {}
+        steps = instructions(self.plan)
+        for number, events in _delegate_events(self.block).items():
+            if not 0 <= number < len(steps):  # of another program, or damaged
+                continue
+            args = steps[number][2].instr_args
+            if not isinstance(args, m.DelegateCall):
+                continue
+            if not 0 <= args.delegate_index < len(self.plan.delegates):
+                continue
+            payload = delegate_payload(program, self.plan, args.delegate_index, session.external)
+            names = [str(self.block.delegate_id(event)) for event in events]
+            matches = match_payload_events(payload, names)
+            found.update(
+                (event, match)
+                for event, match in zip(events, matches, strict=True)
+                if match is not None
+            )
+        return found
+
+
+def _delegate_events(block: Block) -> dict[int, list[int]]:
+    layout = block.layout
+    inner = (layout.delegate_int != -1) | (layout.delegate_str >= 0)
+    events: dict[int, list[int]] = {}
+    for event in np.flatnonzero(inner & (layout.instruction != -1)).tolist():
+        events.setdefault(int(layout.instruction[event]), []).append(event)
+    return events
+
+
+def _order_matches(
+    plan: m.ExecutionPlan | None,
+    handles: Mapping[int, tuple[int, ...]],
+    nodes: Mapping[int, tuple[GraphNode, ...]],
+) -> dict[int, tuple[str, bool]]:
+    """Return (node, inferred) of kernel calls that can be told to be one node.
+
+    Of the nodes of a shared handle, those of one operator are matched to the instructions of that
+    operator by position, where there are equally many of both.
+    """
+    if plan is None:
+        return {}
+    by_key: dict[tuple[int, str], list[int]] = {}
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        args = instruction.instr_args
+        own = handles.get(step, ())
+        if (
+            isinstance(args, m.KernelCall)
+            and len(own) == 1
+            and 0 <= args.op_index < len(plan.operators)
+        ):
+            key = (own[0], base_operator(plan.operators[args.op_index].full_name))
+            by_key.setdefault(key, []).append(step)
+    found: dict[int, tuple[str, bool]] = {}
+    for (handle, operator), steps in by_key.items():
+        same = [node for node in nodes.get(handle, ()) if base_operator(node.target) == operator]
+        if len(same) == len(steps):
+            inferred = len(same) > 1
+            found.update(
+                (step, (node.name, inferred)) for step, node in zip(steps, same, strict=True)
+            )
+    return found
+
+
+def unmapped_matches(
+    plan: m.ExecutionPlan | None, handles: Mapping[int, tuple[int, ...]], graph: Graph | None
+) -> dict[int, str]:
+    """Return the node of kernel calls the record does not map, as those inside branches and loops.
+
+    Per operator, all or nothing: as many unmapped calls as recorded nodes no call is mapped to.
+    """
+    if plan is None or graph is None:
+        return {}
+    mapped = {handle for own in handles.values() for handle in own}
+    calls: dict[str, list[int]] = {}
+    for step, (_, _, instruction) in enumerate(instructions(plan)):
+        args = instruction.instr_args
+        if isinstance(args, m.KernelCall) and step not in handles:
+            calls.setdefault(base_operator(operator_name(plan, args)), []).append(step)
+    nodes: dict[str, list[str]] = {}
+    for node in walk_nodes(graph):
+        if node.debug_handle not in mapped:
+            nodes.setdefault(base_operator(node.target), []).append(node.name)
+    return {
+        step: name
+        for operator, steps in calls.items()
+        if len(steps) == len(nodes.get(operator, ()))
+        for step, name in zip(steps, nodes[operator], strict=True)
+    }

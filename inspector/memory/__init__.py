@@ -1,0 +1,1 @@
+"""The memory plan: who occupies which bytes, and when."""

@@ -1,0 +1,336 @@
+"""The memory plan as it is in a program file: who occupies which addresses, and when.
+
+All bytes are exact, without alignment, and each address counts once, however many values share it
+(views that became aliases): what is alive at once is never more than what is planned. Lifetimes
+come from the instructions, so a lone ``.pte`` is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inspector.join.operands import plan_operands
+from inspector.memory.lifetimes import Overwrite, Place, lifetimes, planned_place
+from inspector.memory.shared_bytes import Box, counted_once, live_bytes, storages
+from schema.errors import Issue, Severity
+from schema.identity_cache import identity_cache
+from schema.program import Program, instructions, operator_name
+from schema.program import model as m
+from schema.scalar_type import known_nbytes, scalar_type
+
+_MOST_NAMED = 8  # values that one shares its bytes with, and issues of one kind
+_MOST_COMPARED = 64  # the largest of those on the same bytes
+_LARGEST = 1 << 48  # more than any address space; sums of such sizes still fit int64
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedValue:
+    """A tensor with a place in an arena.
+
+    Attributes:
+        value: index in the plan's value table
+        name: fully qualified name when the file has one, else ``v<index>``
+        nbytes: bytes of its upper-bound shape
+        offset: byte offset in the arena
+        first: first instruction that needs its bytes, -1 when none does
+        last: last instruction that needs them, inclusive
+        scalar_type: element type name
+        sizes: upper-bound shape
+        made_by: instruction that first writes it, or its bytes if it is a view; None for inputs and
+            state
+        operator: what that instruction calls
+        role: input, output, state, activation, or unused when no instruction needs it
+        storage: number shared by all values on the same bytes at the same time
+        peak_bytes: those of its bytes that count at the peak: none if it is not alive then, or
+            for bytes that a larger value counts already
+        shares_with: values alive at the peak that have bytes in common with it
+    """
+
+    value: int
+    name: str
+    nbytes: int
+    offset: int
+    first: int
+    last: int
+    scalar_type: str
+    sizes: tuple[int, ...]
+    made_by: int | None
+    operator: str
+    role: str
+    storage: int
+    peak_bytes: int = 0
+    shares_with: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """One planned buffer.
+
+    Shapes: live_bytes int64[instructions], of one moment where there are none
+
+    Attributes:
+        mem_id: 1-based number used by AllocationDetails
+        planned_bytes: size the file asks for
+        peak_bytes: most bytes in use at once, each address once
+        peak_instruction: first instruction of that peak, None when nothing is planned here
+        values: everything placed here, by offset and then lifetime
+        live_bytes: bytes in use at each instruction
+    """
+
+    mem_id: int
+    planned_bytes: int
+    peak_bytes: int
+    peak_instruction: int | None
+    values: tuple[PlannedValue, ...]
+    live_bytes: NDArray[np.int64]
+
+    @property
+    def lower_bound_bytes(self) -> int:
+        """Return the bytes that any plan of these lifetimes needs, alignment left out.
+
+        Values that are alive together need room together, so this is the peak.
+        """
+        return self.peak_bytes
+
+    @property
+    def hole_bytes(self) -> int:
+        """Return the planned bytes that are free at the peak."""
+        return self.planned_bytes - self.peak_bytes
+
+    def at_peak(self) -> tuple[PlannedValue, ...]:
+        """Return the values alive at the peak, whose ``peak_bytes`` add up to it.
+
+        Largest first; what shares bytes with a larger value stands behind it.
+        """
+        step = self.peak_instruction
+        if step is None:
+            return ()
+        alive = [value for value in self.values if 0 <= value.first <= step <= value.last]
+        largest: dict[int, int] = {}
+        for value in alive:
+            largest[value.storage] = max(value.nbytes, largest.get(value.storage, 0))
+        return tuple(
+            sorted(alive, key=lambda v: (-largest[v.storage], v.storage, -v.peak_bytes, v.value))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """All arenas of one method.
+
+    A method without instructions is one moment, number 0.
+    """
+
+    method: str
+    arenas: tuple[Arena, ...]
+    instruction_count: int
+    issues: tuple[Issue, ...]
+
+    @property
+    def planned_bytes(self) -> int:
+        """Return what all arenas ask for."""
+        return sum(arena.planned_bytes for arena in self.arenas)
+
+    @property
+    def peak_bytes(self) -> int:
+        """Return the peaks of all arenas together, which may be at different instructions."""
+        return sum(arena.peak_bytes for arena in self.arenas)
+
+    @property
+    def lower_bound_bytes(self) -> int:
+        """Return what any plan with these arenas needs."""
+        return sum(arena.lower_bound_bytes for arena in self.arenas)
+
+
+@identity_cache
+def analyse_memory(program: Program, method: str) -> MemoryPlan:
+    """Return the memory plan of a method.
+
+    Raises: KeyError if there is no such method
+    """
+    plan = program.plan(method)
+    return plan_memory(plan, tuple(other for other in program.plans if other is not plan))
+
+
+def plan_memory(plan: m.ExecutionPlan, others: Sequence[m.ExecutionPlan] = ()) -> MemoryPlan:
+    """Return the memory plan of a method, not cached.
+
+    Args:
+        plan: the method
+        others: the other methods of the program, for the state they share
+    """
+    steps = len(instructions(plan))
+    values, issues = _planned_values(plan, _state_places(others))
+    issues += _impossible_arenas(plan)
+    moments = max(steps, 1)  # what only hands its inputs on holds them all the same
+    arenas = tuple(
+        _arena(mem_id, planned, values.get(mem_id, []), moments)
+        for mem_id, planned in _arena_sizes(plan, values)
+    )
+    return MemoryPlan(plan.name, arenas, steps, tuple(issues))
+
+
+def _arena_sizes(
+    plan: m.ExecutionPlan, values: Mapping[int, list[PlannedValue]]
+) -> list[tuple[int, int]]:
+    planned = enumerate(plan.non_const_buffer_sizes)
+    sizes = {index: max(size, 0) for index, size in planned if index > 0}
+    for mem_id in values:
+        sizes.setdefault(mem_id, 0)
+    return sorted(sizes.items())
+
+
+def _impossible_arenas(plan: m.ExecutionPlan) -> list[Issue]:
+    return [
+        Issue(Severity.ERROR, plan.name, f"arena {index} has {size:,} bytes and is taken as empty")
+        for index, size in enumerate(plan.non_const_buffer_sizes)
+        if size < 0
+    ]
+
+
+def _state_places(plans: Sequence[m.ExecutionPlan]) -> frozenset[Place | None]:
+    """Return where other methods keep state."""
+    return frozenset(
+        planned_place(plan.values[value]) for plan in plans for value in lifetimes(plan).state
+    )
+
+
+def _planned_values(
+    plan: m.ExecutionPlan, kept: frozenset[Place | None]
+) -> tuple[dict[int, list[PlannedValue]], list[Issue]]:
+    lives = lifetimes(plan)
+    makers = _makers(plan, lives.views)
+    whole = (0, max(len(instructions(plan)) - 1, 0))
+    found: dict[int, list[PlannedValue]] = {}
+    issues: list[Issue] = []
+    for index, entry in enumerate(plan.values):
+        tensor = entry.val
+        if not isinstance(tensor, m.Tensor) or tensor.allocation_info is None:
+            continue
+        place = tensor.allocation_info
+        nbytes = known_nbytes(tensor.scalar_type, tensor.sizes)
+        if nbytes is None or nbytes > _LARGEST or place.offset > _LARGEST:
+            message = f"value {index} has an impossible size or place and is left out"
+            issues.append(Issue(Severity.ERROR, plan.name, message))
+            continue
+        arena = plan.non_const_buffer_sizes
+        if place.memory_id >= len(arena) or place.offset + nbytes > arena[place.memory_id]:
+            message = f"value {index} ends outside arena {place.memory_id}"
+            issues.append(Issue(Severity.ERROR, plan.name, message))
+        maker = makers.get(index)
+        role = _role(plan, index, int(lives.first[index]), index in lives.state)
+        if role == "unused" and planned_place(entry) in kept:
+            role = "state"  # of another method, which it has to outlive
+        first, last = int(lives.first[index]), int(lives.last[index])
+        value = PlannedValue(
+            value=index,
+            name=value_name(plan, index),
+            nbytes=nbytes,
+            offset=place.offset,
+            first=whole[0] if role == "state" else first,
+            last=whole[1] if role == "state" else last,
+            scalar_type=scalar_type(tensor.scalar_type).name,
+            sizes=tensor.sizes,
+            made_by=maker[0] if maker else None,
+            operator=maker[1] if maker else "",
+            role=role,
+            storage=-1,
+        )
+        found.setdefault(place.memory_id, []).append(value)
+    lost = [_overwritten(plan, one) for one in lives.overwrites[:_MOST_NAMED]]
+    if len(lives.overwrites) > len(lost):
+        more = f"{len(lives.overwrites) - len(lost):,} more values are written over like this"
+        lost.append(Issue(Severity.WARNING, plan.name, more))
+    return found, [*issues, *lost]
+
+
+def _overwritten(plan: m.ExecutionPlan, one: Overwrite) -> Issue:
+    lost, writer = value_name(plan, one.lost), value_name(plan, one.writer)
+    steps = len(instructions(plan))
+    how = f"instruction {one.step} writes {writer} over it" if one.step >= 0 else "both are inputs"
+    needed = f"instruction {one.needed} still reads it" if one.needed < steps else "it is an output"
+    message = f"the plan puts {lost} and {writer} on the same bytes at the same time: {how}, and"
+    return Issue(Severity.WARNING, plan.name, f"{message} {needed}; results may be wrong")
+
+
+def value_name(plan: m.ExecutionPlan, index: int) -> str:
+    """Return the fully qualified name of a value when the file has it, else ``v<index>``."""
+    value = plan.values[index].val if 0 <= index < len(plan.values) else None
+    if isinstance(value, m.Tensor) and value.extra_tensor_info is not None:
+        return value.extra_tensor_info.fully_qualified_name or f"v{index}"
+    return f"v{index}"
+
+
+def _role(plan: m.ExecutionPlan, index: int, first: int, is_state: bool) -> str:
+    if is_state:
+        return "state"
+    if index in plan.inputs:
+        return "input"
+    if index in plan.outputs:
+        return "output"
+    return "activation" if first >= 0 else "unused"
+
+
+def _makers(plan: m.ExecutionPlan, views: Mapping[int, int]) -> dict[int, tuple[int, str]]:
+    labels = [instruction_label(plan, row.instr_args) for _, _, row in instructions(plan)]
+    makers: dict[int, tuple[int, str]] = {}
+    for step, operands in enumerate(plan_operands(plan)):
+        for value in operands.writes:
+            makers.setdefault(value, (step, labels[step]))
+    return makers | {value: (step, labels[step]) for value, step in views.items() if step >= 0}
+
+
+def instruction_label(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:
+    """Return what an instruction does: operator name, backend id or control kind."""
+    if isinstance(args, m.KernelCall):
+        return operator_name(plan, args)
+    if isinstance(args, m.DelegateCall):
+        known = 0 <= args.delegate_index < len(plan.delegates)
+        backend = plan.delegates[args.delegate_index].id if known else "missing"
+        return f"{backend} (delegate {args.delegate_index})"
+    return type(args).__name__
+
+
+def _arena(mem_id: int, planned: int, values: Sequence[PlannedValue], steps: int) -> Arena:
+    ordered = sorted(values, key=lambda value: (value.offset, value.first))
+    boxes = [_box(value, planned) for value in ordered]
+    numbers = storages(boxes)
+    live = live_bytes(boxes, numbers, steps)
+    live.setflags(write=False)
+    peak = int(live.max(initial=0))
+    step = int(np.argmax(live)) if peak else None
+    placed = [replace(v, storage=number) for v, number in zip(ordered, numbers, strict=True)]
+    if step is not None:
+        _count_at_peak(placed, boxes, step)
+    return Arena(mem_id, planned, peak, step, tuple(placed), live)
+
+
+def _box(value: PlannedValue, planned: int) -> Box:
+    """Return what a value holds of an arena; what lies outside is an issue and not counted."""
+    low = min(value.offset, planned)
+    return low, min(value.offset + value.nbytes, planned), value.first, value.last
+
+
+def _count_at_peak(placed: list[PlannedValue], boxes: Sequence[Box], step: int) -> None:
+    """Give each value its share of the peak, the largest first."""
+    alive = [i for i, (_, _, first, last) in enumerate(boxes) if 0 <= first <= step <= last]
+    alive.sort(key=lambda i: (-placed[i].nbytes, placed[i].first, placed[i].value))
+    shares = counted_once([boxes[i][:2] for i in alive])
+    for i, nbytes in zip(alive, shares, strict=True):
+        placed[i] = replace(placed[i], peak_bytes=nbytes)
+    by_storage: dict[int, list[int]] = {}
+    for i in alive:
+        by_storage.setdefault(placed[i].storage, []).append(i)
+    for group in by_storage.values():
+        for i in group if len(group) > 1 else ():
+            largest = group[:_MOST_COMPARED]
+            with_it = [j for j in largest if j != i and _touch(boxes[i], boxes[j])][:_MOST_NAMED]
+            placed[i] = replace(placed[i], shares_with=tuple(placed[j].value for j in with_it))
+
+
+def _touch(one: Box, other: Box) -> bool:
+    return max(one[0], other[0]) < min(one[1], other[1])

@@ -1,0 +1,1 @@
+"""Recipes: how a program was made, read, changed, and written again."""

@@ -1,0 +1,73 @@
+"""Files that a job names, so that it means the same from whichever folder it is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.emission import file_of, in_file
+
+_Moved = Callable[[str], str]
+
+
+def placed(job: CompileJob) -> CompileJob:
+    """Return a job whose files are named from the root, not from the folder we are in."""
+    return _with_files(job, lambda path: str(Path(path).absolute()))
+
+
+def found_beside(job: CompileJob, folder: Path) -> CompileJob:
+    """Return the job of a recipe that lies in a folder, with its files where they are.
+
+    A relative path counts from that folder, then from the one we are in. What is not where it
+    was, on this machine or another one, is taken from the folder when it is there by that name.
+
+    Args:
+        job: as the recipe has it
+        folder: where the recipe lies
+    """
+    return _with_files(job, lambda path: _there(path, folder.absolute()))
+
+
+def _there(path: str, folder: Path) -> str:
+    name = Path(path.replace("\\", "/")).name
+    tries = (folder / path, Path(path).absolute(), folder / name)
+    return next((str(one) for one in tries if name and _exists(one)), path)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # no path at all, for example with a zero in it
+        return False
+
+
+def _with_files(job: CompileJob, moved: _Moved) -> CompileJob:
+    how = job.quantising
+    inputs = how.calibration
+    return replace(
+        job,
+        source=Source(moved(job.source.path), job.source.function),
+        python=_interpreter(job.python, moved),
+        partitioners=tuple(_named(one, moved) for one in job.partitioners),
+        passes=tuple(_named(one, moved) for one in job.passes),
+        memory_planner=_named(job.memory_planner, moved),
+        libraries=tuple(moved(path) for path in job.libraries),
+        quantising=replace(
+            how,
+            calibration=moved(inputs) if inputs else "",
+            quantizer=_named(how.quantizer, moved),
+        ),
+    )
+
+
+def _interpreter(path: str, moved: _Moved) -> str:
+    """Leave a name without a folder alone: it is looked for on the path of programs."""
+    return moved(path) if path and os.path.dirname(path) else path
+
+
+def _named(text: str, moved: _Moved) -> str:
+    file = file_of(text)
+    return moved(file) + text[len(file) :] if in_file(text) else text

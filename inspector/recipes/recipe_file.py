@@ -1,0 +1,82 @@
+"""Recipes from files: a recipe as text, or the one in an ETRecord, as far as it is known."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from inspector.recipes.compile_job import CompileJob, Source
+from inspector.recipes.paths import found_beside
+from inspector.recipes.recipe import LARGEST, Recipe, RecipeError, parse_recipe
+from schema import etrecord
+from schema.etrecord.recipe import MEMBER
+
+_ZIP = b"PK"
+# Backends that a partitioner of ours has the name of.
+_PARTITIONERS = {"XnnpackBackend": "xnnpack"}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRecipe:
+    """A recipe and what it leaves open.
+
+    Attributes:
+        recipe: what was found
+        unknown: in words, what the file does not tell; empty when it holds a recipe
+    """
+
+    recipe: Recipe
+    unknown: str = ""
+
+
+def read_recipe(path: str) -> FoundRecipe:
+    """Return the recipe in a file.
+
+    A record without one, such as the stock tool writes, is a source itself; its partitioners are
+    those that the backends of its delegates tell.
+
+    Args:
+        path: of a recipe or an ETRecord
+
+    Raises: RecipeError, FormatError if there is none in it; OSError
+    """
+    with open(path, "rb") as stream:
+        head = stream.read(len(_ZIP))
+        if head != _ZIP:
+            return FoundRecipe(_beside(parse_recipe(head + stream.read(LARGEST), path), path))
+        data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)  # the record keeps it
+    return recipe_of_record(etrecord.decode(memoryview(data), file=path), path)
+
+
+def recipe_of_record(record: etrecord.ETRecord, path: str) -> FoundRecipe:
+    """Return the recipe in a record, or as much of one as the record tells.
+
+    Args:
+        record: that was read
+        path: of its file
+
+    Raises: RecipeError, FormatError if there is none in it
+    """
+    if MEMBER in record.archive:
+        return FoundRecipe(_beside(parse_recipe(bytes(record.read(MEMBER)), path), path))
+    return _rebuilt(record, path)
+
+
+def _beside(recipe: Recipe, path: str) -> Recipe:
+    """Find the files of a recipe, from the folder it lies in."""
+    return replace(recipe, job=found_beside(recipe.job, Path(path).absolute().parent))
+
+
+def _rebuilt(record: etrecord.ETRecord, path: str) -> FoundRecipe:
+    if not record.program_names:
+        raise RecipeError(f"{path}: expected a recipe or a recorded program, found neither")
+    backends = {
+        entry.name for method in (record.delegate_map or {}).values() for entry in method.values()
+    }
+    known = tuple(_PARTITIONERS[name] for name in sorted(backends & _PARTITIONERS.keys()))
+    job = CompileJob(Source(str(Path(path).absolute())), partitioners=known)
+    foreign = ", ".join(sorted(backends - _PARTITIONERS.keys()))
+    words = "its passes, rules and memory planner are not recorded"
+    more = f"; it was delegated to {foreign}, which has no partitioner here" if foreign else ""
+    return FoundRecipe(Recipe(job), f"no recipe in it: {words}{more}")

@@ -1,0 +1,207 @@
+"""A recipe as a Python script that makes the same program with the documented names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import cast
+
+from inspector.recipes.compile_job import (
+    EXECUTORCH,
+    PROGRAM,
+    CompileJob,
+    Precision,
+    Quantising,
+    Rules,
+    Source,
+    SourceKind,
+)
+from inspector.recipes.emission import config_of, edge_config_of, in_file
+from inspector.toolchain.script import stock_script
+
+_HEAD = '''"""Compiles a program as its recipe says: the same one, byte for byte.
+
+Run it in an environment that has ETScope installed; files are written where it is started.
+"""
+'''
+_SOURCES = {
+    SourceKind.PYTHON: (
+        "from inspector.worker.exporter import exported",
+        "# runs the function and exports what it returns",
+        "source = exported({path!r}, {function!r}, {methods!r}, lambda *_, **__: None)",
+        "programs, constants = source.programs, source.constants",
+    ),
+    SourceKind.EXPORTED: (
+        "import torch",
+        "programs, constants = {{'forward': torch.export.load({path!r})}}, {{}}",
+    ),
+    SourceKind.RECORD: (
+        "from inspector.worker.recorded import recorded_programs",
+        "programs, constants = recorded_programs({path!r}, {methods!r}), {{}}",
+    ),
+}
+
+
+def python_script(job: CompileJob) -> str:
+    """Return a script that compiles as a job does.
+
+    What the job leaves at its default is left out, ``python`` too: whoever runs the script chooses
+    the interpreter.
+    """
+    if job.toolchain == EXECUTORCH:
+        return stock_script(job)
+    source = _source(job)
+    imported, loading = source[0], source[1:]
+    libraries = [f"load_libraries({job.libraries!r})"] if job.libraries else []
+    lines = [_HEAD, *_imports(job, imported), "", *libraries, *loading]
+    lines += _quantising(job.quantising)
+    lines += _precision(job.precision)
+    lines += _delegation(job)
+    lines += list(_emission(job))
+    return "\n".join(lines) + "\n"
+
+
+def _source(job: CompileJob) -> list[str]:
+    source: Source = job.source
+    words = {"path": source.path, "function": source.function, "methods": job.methods}
+    return [line.format(**words) for line in _SOURCES[source.kind]]
+
+
+def _imports(job: CompileJob, source: str) -> Iterator[str]:
+    names = {"ExecutorchBackendConfig", *(["EdgeCompileConfig"] if job.edge_config else [])}
+    table: list[str] = []
+    if _planning(job) == "named_planning":
+        table.append("from compiler.memory.options import named_planning")
+    else:
+        names.add("MemoryPlanningPass")
+    lower = _lower(job)
+    table += ["from compiler.passes.table import named_pass"] if job.passes else []
+    if job.libraries:
+        table.append("from inspector.worker.libraries import load_libraries")
+    if not job.partitioners:
+        yield f"from compiler import {', '.join(sorted({*names, lower}))}"
+        yield from (*table, source)
+        return
+    names |= {"PartitionRules", "SteeredPartitioner", lower}
+    names |= {"TensorRule"} if job.rules.deny_dtypes else set()
+    names |= {"Granularity"} if job.rules.granularity != Rules().granularity else set()
+    yield from ("from compiler import (", *(f"    {name}," for name in sorted(names)), ")")
+    yield "from compiler.partitioners import make_partitioner, parse_partitioner"
+    yield from (*table, source)
+
+
+def _planning(job: CompileJob) -> str:
+    return "named_planning" if in_file(job.memory_planner) else "MemoryPlanningPass"
+
+
+def _lower(job: CompileJob) -> str:
+    plain = not job.partitioners and job.precision == Precision() and not job.passes
+    return "to_edge" if plain else "to_edge_transform_and_lower"
+
+
+def _quantising(how: Quantising) -> Iterator[str]:
+    if not how.wanted:
+        return
+    yield from (
+        ("", "from compiler.calibration import inputs_from_file") if how.calibration else ("",)
+    )
+    calls = f"inputs_from_file({how.calibration!r}, method)" if how.calibration else "None"
+    if how.quantizer:
+        yield "from compiler.quantise import named_quantizer, quantise"
+        yield "programs = {"
+        yield f"    method: quantise(program, named_quantizer({how.quantizer!r}), {calls})"
+        yield from ("    for method, program in programs.items()", "}")
+        return
+    yield "from compiler.quantise import Quantisation, quantise"
+    yield "how = Quantisation("
+    yield f"    {how.mode!r},"
+    if how.per_tensor:
+        yield "    per_tensor=True,"
+    parts = (("modules", how.modules), ("operators", how.operators), ("nodes", how.nodes))
+    for name, words in parts:
+        if words:
+            yield f"    {name}={dict(_pair(text) for text in words)!r},"
+    yield from (")", "programs = {")
+    yield f"    method: quantise(program, how, {calls})"
+    yield from ("    for method, program in programs.items()", "}")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, _, mode = text.rpartition("=")
+    return name, mode
+
+
+def _precision(how: Precision) -> Iterator[str]:
+    if how == Precision():
+        return
+    yield from ("", "from compiler.precision import Precisions", "types = Precisions(")
+    parts = (("modules", how.modules), ("operators", how.operators), ("nodes", how.nodes))
+    for name, words in parts:
+        if words:
+            yield f"    {name}={dict(_pair(text) for text in words)!r},"
+    yield ")"
+
+
+def _delegation(job: CompileJob) -> Iterator[str]:
+    yield from _edge_config(job)
+    given = "compile_config=EdgeCompileConfig(**edge_config)" if job.edge_config else ""
+    if _lower(job) == "to_edge":
+        yield f"edge = to_edge(programs, constants{', ' if given else ''}{given})"
+        return
+    options = ["constant_methods=constants", *([given] if given else [])]
+    passes = [f"named_pass({name!r})" for name in job.passes]
+    passes += ["*types.passes()"] if job.precision != Precision() else []
+    if passes:
+        options.insert(0, f"transform_passes=[{', '.join(passes)}]")
+    if job.partitioners:
+        options.insert(0, "partitioner=partitioner")
+        rules = [f"    {name}={value}," for name, value in _rules(job.rules)]
+        begin, end = ("rules = PartitionRules(", ")") if rules else ("rules = PartitionRules()", "")
+        yield from ("", begin, *rules, end, "partitioner = [")
+        for text in job.partitioners:
+            yield f"    SteeredPartitioner(make_partitioner(parse_partitioner({text!r})), rules),"
+        yield "]"
+    yield "edge = to_edge_transform_and_lower("
+    yield f"    programs, {', '.join(options)}"
+    yield ")"
+
+
+def _edge_config(job: CompileJob) -> Iterator[str]:
+    if not job.edge_config:
+        return
+    yield from ("", "import torch", "edge_config = {")
+    for name, value in edge_config_of(job.edge_config).items():
+        if isinstance(value, tuple):
+            names = cast("tuple[str, ...]", value)
+            value = f"[{', '.join(f'torch.ops.{one}' for one in names)}]"
+        yield f"    {name!r}: {value},"
+    yield "}"
+
+
+def _rules(rules: Rules) -> Iterator[tuple[str, str]]:
+    for one in fields(rules):
+        value = getattr(rules, one.name)
+        if value == one.default:
+            continue
+        if one.name == "deny_dtypes":
+            yield "deny_tensors", f"(TensorRule(dtypes={value!r}),)"
+        elif one.name == "granularity":
+            yield one.name, f"Granularity({value!r})"
+        else:
+            yield one.name, repr(value)
+
+
+def _emission(job: CompileJob) -> Iterator[str]:
+    config, planning = config_of(job.backend_config)
+    given = [repr(job.memory_planner)] if job.memory_planner else []
+    given += [f"{name}={value!r}" for name, value in planning.items()]
+    planner = _planning(job)
+    yield from ("", "config = ExecutorchBackendConfig(")
+    yield f"    memory_planning_pass={planner}({', '.join(given)}),"
+    yield from (f"    {name}={value!r}," for name, value in config.items())
+    if job.external_constants:
+        yield "    external_constants=True,"
+    yield from (")", "program = edge.to_executorch(config)")
+    yield f"program.save({PROGRAM!r})"
+    if job.external_constants:
+        yield "program.write_tensor_data_to_file('.')"

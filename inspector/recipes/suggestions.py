@@ -1,0 +1,191 @@
+"""Changes that would make boundaries fewer, each tried before it is told; no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from inspector.jobs.preview import MethodPreview, NodePreview, Preview
+from inspector.recipes.compile_job import CompileJob, job_content, job_from
+from inspector.recipes.edits import Target, TargetKind, edit_named
+from schema.etrecord.verdicts import Outcome, Verdict
+
+_MOST_NODES = 8  # that are taken in together
+_SMALL = 2  # nodes of a partition that may be not worth its boundaries
+_MOST_TRIED = 12
+_DROPPED = (Outcome.TOO_SMALL, Outcome.CYCLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A change that makes boundaries fewer.
+
+    Attributes:
+        text: in words, with what it is good for
+        method: where
+        edits: names of edits and what they are made on, in order
+        job: with all of them
+        boundaries: how many fewer
+        saved_bytes: how many fewer go over boundaries; None where a size is not known
+    """
+
+    text: str
+    method: str
+    edits: tuple[tuple[str, Target], ...]
+    job: CompileJob
+    boundaries: int
+    saved_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    words: str
+    edits: tuple[tuple[str, Target], ...]
+
+
+def suggestions_of(
+    job: CompileJob, preview: Callable[[CompileJob], Preview]
+) -> tuple[Suggestion, ...]:
+    """Return changes that make boundaries fewer, the best first.
+
+    Args:
+        job: to be changed
+        preview: says what a job would delegate
+    """
+    base = preview(job)
+    found: list[Suggestion] = []
+    for method, shown in base.methods.items():
+        for candidate in list(_candidates(job, shown))[:_MOST_TRIED]:
+            changed = job
+            for name, target in candidate.edits:
+                changed = edit_named(name).apply(changed, target)
+            tried = _tried(candidate, method, changed, base, preview) if changed != job else None
+            if tried is not None:
+                found.append(tried)
+    return tuple(sorted(found, key=lambda one: (-(one.saved_bytes or 0), -one.boundaries)))
+
+
+def _tried(
+    candidate: _Candidate,
+    method: str,
+    changed: CompileJob,
+    base: Preview,
+    preview: Callable[[CompileJob], Preview],
+) -> Suggestion | None:
+    found = preview(changed).against(base)[method]
+    saved = None if found.copied_bytes is None else -found.copied_bytes
+    if found.boundaries >= 0 or (saved is not None and saved < 0):
+        return None
+    good = [f"{-found.boundaries:,} {'boundary' if found.boundaries == -1 else 'boundaries'}"]
+    good += [f"{_size(saved)} of copies"] if saved else []
+    text = f"{candidate.words} removes {' and '.join(good)}"
+    return Suggestion(text, method, candidate.edits, changed, -found.boundaries, saved)
+
+
+def _candidates(job: CompileJob, shown: MethodPreview) -> Iterator[_Candidate]:
+    yield from _taken_in(shown)
+    yield from _joined(job)
+    for partition in shown.partitions:
+        if len(partition.nodes) <= _SMALL and len(shown.partitions) > 1:
+            target = Target(TargetKind.PARTITION, partition.name, partition.nodes)
+            words = f"keeping {_counted(len(partition.nodes), 'node')} of {partition.name} off"
+            yield _Candidate(words, (("keep-off", target),))
+
+
+def _taken_in(shown: MethodPreview) -> Iterator[_Candidate]:
+    """Yield what lies between partitions and could be taken in."""
+    verdicts: dict[str, Verdict] = {}
+    for verdict in shown.verdicts:
+        verdicts.setdefault(verdict.node, verdict)
+    for group in _groups_outside(shown.nodes):
+        edits = [_edit_that_takes(node, verdicts.get(node.name)) for node in group]
+        if len(group) <= _MOST_NODES and all(edits):
+            made = tuple(edit for edit in edits if edit is not None)
+            which = "this node" if len(group) == 1 else f"these {len(group)} nodes"
+            names = ", ".join(node.name for node in group)
+            yield _Candidate(f"taking {which} in ({names})", made)
+
+
+def _edit_that_takes(node: NodePreview, verdict: Verdict | None) -> tuple[str, Target] | None:
+    if verdict is None:
+        return None
+    forced = Target(TargetKind.NODE, node.name, exported=node.exported)
+    if verdict.outcome in _DROPPED or verdict.rule in _OF_USERS:
+        return "force", forced
+    if verdict.outcome is Outcome.VETOED:
+        return "rule-on", Target(TargetKind.RULE, verdict.rule)
+    return None
+
+
+_OF_USERS = frozenset(
+    f"{way}_{kind}"
+    for way in ("deny", "allow")
+    for kind in ("ops", "nodes", "modules", "tensors", "handles")
+) | {"max_partitions", "min_nodes"}
+
+
+def _groups_outside(nodes: tuple[NodePreview, ...]) -> list[list[NodePreview]]:
+    """Return nodes outside of partitions that read each other, in groups."""
+    outside = {node.name: node for node in nodes if node.partition is None}
+    group_of: dict[str, list[NodePreview]] = {}
+    for node in outside.values():
+        mine = [node]
+        for name in node.reads:
+            other = group_of.get(name)
+            if other is not None and other is not mine:
+                other += mine
+                mine = other
+        for each in mine:
+            group_of[each.name] = mine
+    return list({id(group): group for group in group_of.values()}.values())
+
+
+def _joined(job: CompileJob) -> Iterator[_Candidate]:
+    """Yield cuts of the user that could be left out."""
+    rules = job.rules
+    cut = dict.fromkeys((*rules.cut_before, *rules.cut_after, *rules.alone_nodes))
+    for name in cut:
+        yield _Candidate(f"not cutting at {name}", (("join", Target(TargetKind.NODE, name)),))
+    for name in rules.alone_ops:
+        target = Target(TargetKind.OPERATOR, name)
+        yield _Candidate(f"not cutting around each {name}", (("join", target),))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _size(count: int) -> str:
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count:,} bytes"
+
+
+def suggestion_content(suggestion: Suggestion) -> dict[str, Any]:
+    """Return a suggestion as a JSON object."""
+    return {**asdict(suggestion), "job": job_content(suggestion.job)}
+
+
+def suggestion_from(content: Mapping[str, Any]) -> Suggestion:
+    """Return the suggestion in a JSON object that ``suggestion_content`` made."""
+    edits = tuple((name, _target(target)) for name, target in content["edits"])
+    return Suggestion(
+        content["text"],
+        content["method"],
+        edits,
+        job_from(content["job"]),
+        content["boundaries"],
+        content["saved_bytes"],
+    )
+
+
+def _target(content: Mapping[str, Any]) -> Target:
+    return Target(
+        TargetKind(content["kind"]),
+        content["name"],
+        tuple(content["nodes"]),
+        content["exported"],
+        content["partitioner"],
+    )

@@ -1,0 +1,1 @@
+"""Bytes of files and who owns them."""

@@ -1,0 +1,314 @@
+"""Every byte of a file has an owner: tables, constants, payload nodes, named blobs, gaps.
+
+The parts of a file never overlap and sum to its size. Bytes no field refers to are gaps: zeros
+are ``alignment``, anything else is ``slack``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from inspector.files.payloads import delegate_payload
+from inspector.memory.plan import value_name
+from schema.errors import FormatError
+from schema.flatbuf.reader import Reader
+from schema.flatbuf.walk import Extent, extents
+from schema.identity_cache import identity_cache
+from schema.program import Program
+from schema.program import model as m
+from schema.program.tables import PROGRAM
+from schema.scalar_type import known_nbytes
+
+_HEADER_END = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A run of bytes with one owner.
+
+    Attributes:
+        name: what it is, unique enough to find it again
+        kind: header, table, vtable, constant, mutable data, payload …, named data, test case,
+            member, alignment or slack
+        offset: first byte in the file
+        nbytes: length
+        group: path for the treemap, outermost first
+        duplicate_of: name of an earlier part with the same bytes, empty when there is none
+    """
+
+    name: str
+    kind: str
+    offset: int
+    nbytes: int
+    group: tuple[str, ...] = ()
+    duplicate_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSize:
+    """The parts of one file, in file order; they sum to total_bytes."""
+
+    total_bytes: int
+    parts: tuple[Part, ...]
+
+
+def cover(parts: Iterable[Part], data: memoryview, start: int = 0) -> tuple[Part, ...]:
+    """Return the parts in file order with every gap made a part and every overlap cut.
+
+    Args:
+        parts: in any order; offsets count from the beginning of the file
+        data: the bytes from ``start`` on
+        start: file offset of the first byte of data
+    """
+    done: list[Part] = []
+    at = start
+    end = start + len(data)
+    for part in sorted(parts, key=lambda part: (part.offset, -part.nbytes)):
+        low, high = max(part.offset, at), min(part.offset + part.nbytes, end)
+        if high <= low:
+            continue
+        if low > at:
+            done.append(_gap(data[at - start : low - start], at))
+        done.append(replace(part, offset=low, nbytes=high - low))
+        at = high
+    if at < end:
+        done.append(_gap(data[at - start :], at))
+    return tuple(done)
+
+
+def _gap(data: memoryview, offset: int) -> Part:
+    kind = "slack" if _has_content(data) else "alignment"
+    return Part(f"{kind} at {offset:#x}", kind, offset, len(data), ("gaps",))
+
+
+def _has_content(data: memoryview) -> bool:
+    chunk = 1 << 20
+    zeros = bytes(min(chunk, len(data)))
+    return any(
+        bytes(data[at : at + chunk]) != zeros[: min(chunk, len(data) - at)]
+        for at in range(0, len(data), chunk)
+    )
+
+
+@identity_cache
+def program_size(program: Program, data: memoryview, external: tuple[object, ...] = ()) -> FileSize:
+    """Return the parts of a ``.pte`` whose bytes are ``data``."""
+    return FileSize(len(data), cover(program_parts(program, data, external), data))
+
+
+def program_parts(
+    program: Program, data: memoryview, external: tuple[object, ...] = ()
+) -> list[Part]:
+    """Return the owned runs of a program; gaps are left to `cover`."""
+    header = program.header
+    limit = header.program_size if header else len(data)
+    parts = [Part("root offset and identifier", "header", 0, _HEADER_END, ("program",))]
+    if header is not None:
+        parts.append(Part("extended header", "header", 8, header.length, ("program",)))
+    parts += _table_parts(data, limit)
+    for index, place in enumerate(program.table.segments or ()):
+        if place.size and header is not None:
+            parts += _segment_parts(
+                program, index, header.segment_base_offset + place.offset, external
+            )
+    parts += _inline_delegate_parts(program, data, external)
+    return _named_once(parts)
+
+
+def _named_once(parts: list[Part]) -> list[Part]:
+    """Return the parts with the keys of blobs at the constants whose bytes they are, too."""
+    constants = {(each.offset, each.nbytes): each for each in parts if each.kind == "constant"}
+    keys: dict[int, list[str]] = {}
+    for each in parts:
+        home = constants.get((each.offset, each.nbytes))
+        if home is not None and each.kind == "named data":
+            keys.setdefault(home.offset, []).append(each.name)
+    if not keys:
+        return parts
+    return [
+        replace(each, name=" = ".join((each.name, *keys[each.offset])))
+        if each.kind == "constant" and each.offset in keys and each.nbytes
+        else each
+        for each in parts
+        if each.kind != "named data" or (each.offset, each.nbytes) not in constants
+    ]
+
+
+# Down to here a table is a part of its own; what hangs below it belongs to it.
+_LEVEL = re.compile(
+    r"^Program(?:\.execution_plan\[\d+\](?:\.(?:values|operators|delegates|inputs|outputs"
+    r"|chains\[\d+\]\.(?:instructions|stacktrace)|chains)(?:\[\d+\])?|\.\w+)?"
+    r"|\.\w+(?:\[\d+\])?)?"
+)
+
+
+def _table_parts(data: memoryview, limit: int) -> list[Part]:
+    parts: list[Part] = []
+    for extent in extents(Reader(data, limit), PROGRAM):
+        if extent.path == "root offset":
+            continue
+        match = _LEVEL.match(extent.path)
+        owner = match.group() if match else extent.path
+        kind = _table_kind(extent)
+        name = "vtables" if kind == "vtable" else owner.removeprefix("Program.") or owner
+        inline = extent.path.startswith("Program.backend_delegate_data[") and extent.kind == "blob"
+        # An inline blob belongs to its payload; only the length in front is the table's.
+        nbytes = 4 if inline else extent.nbytes
+        parts.append(Part(name, kind, extent.offset, nbytes, ("program", *_path(name))))
+    return _joined(parts)
+
+
+def _table_kind(extent: Extent) -> str:
+    if extent.kind == "blob" and extent.path.startswith("Program.constant_buffer["):
+        return "constant"
+    return "vtable" if extent.kind == "vtable" else "table"
+
+
+def _path(name: str) -> tuple[str, ...]:
+    return tuple(name.replace("execution_plan", "plan").split("."))
+
+
+def _joined(parts: list[Part]) -> list[Part]:
+    """Merge neighbouring runs of one owner, so that a table and its strings are one part."""
+    joined: list[Part] = []
+    for part in sorted(parts, key=lambda part: part.offset):
+        last = joined[-1] if joined else None
+        same = last is not None and (last.name, last.kind) == (part.name, part.kind)
+        if last is not None and same and last.offset + last.nbytes == part.offset:
+            joined[-1] = replace(last, nbytes=last.nbytes + part.nbytes)
+        else:
+            joined.append(part)
+    return joined
+
+
+def _segment_parts(
+    program: Program, index: int, start: int, external: tuple[object, ...]
+) -> list[Part]:
+    table = program.table
+    if table.constant_segment is not None and table.constant_segment.segment_index == index:
+        parts = _constant_parts(program, table.constant_segment, start, "constant")
+        if parts:
+            return parts
+    for entry in table.mutable_data_segments or ():
+        if entry.segment_index == index:
+            return _constant_parts(program, entry, start, "mutable data")
+    for plan in program.plans:
+        for number, delegate in enumerate(plan.delegates):
+            ref = delegate.processed
+            if ref is not None and ref.location == 1 and ref.index == index:
+                return _payload_parts(program, plan, number, start, external)
+    return _named_parts(program, index, start)
+
+
+def _constant_parts(
+    program: Program, starts: m.SubsegmentOffsets, base: int, kind: str
+) -> list[Part]:
+    owners = _constant_owners(program, kind)
+    parts: list[Part] = []
+    for buffer, (names, nbytes) in sorted(owners.items()):
+        if buffer < len(starts.offsets):
+            offset = base + starts.offsets[buffer]
+            parts.append(Part(" = ".join(names), kind, offset, nbytes, (f"{kind}s", names[0])))
+    return parts
+
+
+def _constant_owners(program: Program, kind: str) -> dict[int, tuple[list[str], int]]:
+    owners: dict[int, tuple[list[str], int]] = {}
+    several = len(program.plans) > 1
+    for plan in program.plans:
+        for index, entry in enumerate(plan.values):
+            tensor = entry.val
+            if not isinstance(tensor, m.Tensor) or tensor.data_buffer_idx == 0:
+                continue
+            if (tensor.allocation_info is not None) != (kind == "mutable data"):
+                continue
+            name = value_name(plan, index)
+            label = f"{plan.name} {name}" if several else name
+            names, nbytes = owners.get(tensor.data_buffer_idx, ([], 0))
+            nbytes = max(nbytes, known_nbytes(tensor.scalar_type, tensor.sizes) or 0)
+            owners[tensor.data_buffer_idx] = ([*names, label], nbytes)
+    return owners
+
+
+def _payload_parts(
+    program: Program,
+    plan: m.ExecutionPlan,
+    number: int,
+    start: int,
+    external: tuple[object, ...],
+) -> list[Part]:
+    payload = delegate_payload(program, plan, number, external)
+    label = f"{plan.name} delegate {number} ({payload.backend_id})"
+    return [
+        Part(
+            f"{label}: {part.name}",
+            f"payload {part.kind}",
+            start + part.offset,
+            part.nbytes,
+            ("delegates", label, part.name),
+        )
+        for part in payload.parts
+    ]
+
+
+def _named_parts(program: Program, index: int, start: int) -> list[Part]:
+    keys = [entry.key for entry in program.table.named_data or () if entry.segment_index == index]
+    nbytes = len(program.segments[index])
+    if not keys:
+        return [Part(f"segment {index}", "unreferenced segment", start, nbytes, ("segments",))]
+    return [Part(" = ".join(keys), "named data", start, nbytes, ("named data", keys[0]))]
+
+
+def _inline_delegate_parts(
+    program: Program, data: memoryview, external: tuple[object, ...]
+) -> list[Part]:
+    """Return payload parts for blobs inside the flatbuffer; they replace the table's own run."""
+    parts: list[Part] = []
+    for plan in program.plans:
+        for number, delegate in enumerate(plan.delegates):
+            ref = delegate.processed
+            inline = program.table.backend_delegate_data or ()
+            if ref is not None and ref.location == 0 and ref.index < len(inline):
+                start = position(data, inline[ref.index].data)
+                if start is not None:
+                    parts += _payload_parts(program, plan, number, start, external)
+    return parts
+
+
+def position(data: memoryview, view: memoryview) -> int | None:
+    """Return where a view taken from data begins, None when it is not a part of it."""
+    import numpy as np
+
+    if not len(view) or not len(data):
+        return None
+    base = np.frombuffer(data, dtype=np.uint8).ctypes.data
+    start = np.frombuffer(view, dtype=np.uint8).ctypes.data - base
+    return start if 0 <= start <= len(data) - len(view) else None
+
+
+def mark_duplicates(parts: Sequence[Part], data: memoryview) -> tuple[Part, ...]:
+    """Return the parts with each content met before named; reads every byte once.
+
+    Only parts of 16 bytes and more count, and gaps and tables do not.
+    """
+    seen: dict[tuple[int, bytes], str] = {}
+    marked: list[Part] = []
+    for part in parts:
+        kind = part.kind.removeprefix("payload ")
+        if part.nbytes < 16 or kind in ("alignment", "slack", "table", "vtable", "header"):
+            marked.append(part)
+            continue
+        digest = hashlib.sha256(data[part.offset : part.offset + part.nbytes]).digest()
+        first = seen.setdefault((part.nbytes, digest), part.name)
+        marked.append(part if first == part.name else replace(part, duplicate_of=first))
+    return tuple(marked)
+
+
+def check_sum(size: FileSize) -> None:
+    """Raise FormatError unless the parts add up to the file; guards every report of sizes."""
+    total = sum(part.nbytes for part in size.parts)
+    if total != size.total_bytes:
+        raise FormatError(f"parts of {size.total_bytes} bytes", f"{total} bytes", field="size")

@@ -1,0 +1,129 @@
+"""Who uses each stored blob: the nodes of delegates by key, the instructions by operand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from inspector.files.payloads import delegate_payload
+from inspector.files.session import Session
+from inspector.join import record_maps
+from inspector.join.node_index import nodes_by_handle
+from inspector.join.operands import plan_operands
+from inspector.memory.plan import value_name
+from inspector.size.owners import Part
+from schema.graph import Graph, GraphNode
+from schema.identity_cache import identity_cache
+from schema.program import Program, instructions, operator_name
+from schema.program import model as m
+
+Users = Mapping[str, tuple[str, ...]]
+_SHOWN = 2
+
+
+@identity_cache
+def stored_users(session: Session) -> Users:
+    """Return name of a stored blob or constant -> who uses it, in the order of the program.
+
+    A key of named data is used by the payload node that refers to it, a constant by the
+    instructions that read it. Modules are those the record has for their debug handles.
+    """
+    program = session.program
+    found: dict[str, dict[str, None]] = {}
+    for plan in program.plans if program is not None else ():
+        assert program is not None
+        several = len(program.plans) > 1
+        modules = _Modules(session, plan.name)
+        front = f"{plan.name} " if several else ""
+        for name, user in _payload_users(session, program, plan, modules):
+            found.setdefault(name, {})[front + user] = None
+        for value, user in _instruction_users(plan, modules):
+            for name in (f"{front}{value_name(plan, value)}", _key(plan, value)):
+                found.setdefault(name, {})[front + user] = None
+    return {name: tuple(users) for name, users in found.items() if name}
+
+
+def users_of(part: Part, users: Users) -> tuple[str, ...]:
+    """Return who uses a part of a file; empty when nothing says so."""
+    names = part.name.split(" = ")
+    return tuple(dict.fromkeys(user for name in names for user in users.get(name, ())))
+
+
+def users_text(users: Sequence[str]) -> str:
+    """Return the first users in words, and how many more there are."""
+    more = f" and {len(users) - _SHOWN} more" if len(users) > _SHOWN else ""
+    return ", ".join(users[:_SHOWN]) + more
+
+
+class _Modules:
+    """Module paths the record has for debug handles and instructions of one method."""
+
+    def __init__(self, session: Session, method: str) -> None:
+        record = session.record
+        graph: Graph | None = None
+        self._handles: Mapping[int, tuple[int, ...]] = {}
+        if record is not None:
+            graph = record_maps.edge_graph(record, method)
+            self._handles = record_maps.handles(record, method)
+        self._nodes: Mapping[int, tuple[GraphNode, ...]] = (
+            nodes_by_handle(graph) if graph is not None else {}
+        )
+
+    def of_handles(self, handles: Sequence[int]) -> str:
+        """Return `` in PATH`` when all nodes of these handles are in one module, else nothing."""
+        nodes = [node for handle in handles for node in self._nodes.get(handle, ())]
+        paths = {node.module_path for node in nodes}
+        path = paths.pop() if len(paths) == 1 else ""
+        return f" in {path}" if path else ""
+
+    def of_instruction(self, number: int) -> str:
+        """Return the same for an instruction."""
+        return self.of_handles(self._handles.get(number, ()))
+
+
+def _payload_users(
+    session: Session, program: Program, plan: m.ExecutionPlan, modules: _Modules
+) -> Iterator[tuple[str, str]]:
+    for number in range(len(plan.delegates)):
+        payload = delegate_payload(program, plan, number, session.external)
+        graph = payload.graph
+        named = {constant.name for constant in payload.constants if constant.location == "named"}
+        used: set[str] = set()
+        for node in graph.nodes if graph is not None else ():
+            assert graph is not None
+            place = modules.of_handles(payload.debug_handles.get(node.name, ()))
+            for argument in node.args:
+                for value in argument.values:
+                    key = graph.values[value].constant if value in graph.values else ""
+                    if key in named:
+                        used.add(key)
+                        role = f" {argument.name}" if argument.name else ""
+                        yield key, f"delegate {number} {node.name}{role}{place}"
+        for key in sorted(named - used):
+            yield key, f"delegate {number} ({payload.backend_id})"
+
+
+def _instruction_users(plan: m.ExecutionPlan, modules: _Modules) -> Iterator[tuple[int, str]]:
+    operands = plan_operands(plan)
+    for number, (_, _, instruction) in enumerate(instructions(plan)):
+        args = instruction.instr_args
+        if isinstance(args, m.KernelCall):
+            user = f"instruction {number} {operator_name(plan, args)}"
+        elif isinstance(args, m.DelegateCall):
+            user = f"instruction {number} delegate {args.delegate_index}"
+        else:
+            continue
+        for value in operands[number].reads:
+            tensor = plan.values[value].val
+            if isinstance(tensor, m.Tensor) and _is_stored(tensor):
+                yield value, user + modules.of_instruction(number)
+
+
+def _is_stored(tensor: m.Tensor) -> bool:
+    return tensor.data_buffer_idx > 0 or tensor.extra_tensor_info is not None
+
+
+def _key(plan: m.ExecutionPlan, value: int) -> str:
+    """Return the key of a constant that is kept in a data file, empty for others."""
+    tensor = plan.values[value].val
+    info = tensor.extra_tensor_info if isinstance(tensor, m.Tensor) else None
+    return info.fully_qualified_name or "" if info is not None else ""

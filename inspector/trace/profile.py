@@ -1,0 +1,188 @@
+"""Where the time went: one row an event, and totals that add up.
+
+Time of a method = delegate calls + operators + control + unattributed. An OPERATOR_CALL contains
+its kernel's own event; sums use the outer one only, and show what it adds as framework time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inspector.files.session import Session
+from inspector.join.links import BlockLinks, link_block
+from inspector.trace import timing
+from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.profile_rows import EXECUTE, TARGET, BlockSamples, ProfileRows
+from inspector.trace.run_kinds import kind_labels, run_kinds
+from schema.etdump import EMULATED
+from schema.identity_cache import identity_cache
+
+EMULATION = "emulated: torch ran the recorded graph, not what the payload computes"
+CONTROL = ("JF_CALL", "MOVE_CALL", "FREE_CALL")
+
+
+@dataclass(frozen=True, slots=True)
+class MethodTime:
+    """Mean time of one method over its runs, in ms; the parts add up to method_ms.
+
+    Attributes:
+        method: name, empty when the trace does not say which method ran
+        runs: number of executions
+        method_ms: time of the whole execution
+        delegates_ms: inside delegate calls
+        operators_ms: kernels with the framework time of calling them
+        control_ms: jumps, moves and frees
+        unattributed_ms: the rest
+        kernels_ms: the kernels' own events, part of operators_ms
+        blocks: which blocks of the profile it is the mean of
+        label: where the runs are, when several methods are unknown; else empty
+        emulated: whether torch ran recorded graphs in place of delegates
+    """
+
+    method: str
+    runs: int
+    method_ms: float
+    delegates_ms: float
+    operators_ms: float
+    control_ms: float
+    unattributed_ms: float
+    kernels_ms: float
+    blocks: tuple[int, ...] = ()
+    label: str = ""
+    emulated: bool = False
+
+    @property
+    def title(self) -> str:
+        """Return the method in words, with where the runs are if only that tells them apart."""
+        return self.method or (f"method unknown, {self.label}" if self.label else "method unknown")
+
+    @property
+    def attributed_ms(self) -> float:
+        """Return what is accounted for by instructions."""
+        return self.delegates_ms + self.operators_ms + self.control_ms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """The events of all blocks and the time of each method.
+
+    Attributes:
+        rows: one an event; a row object is made when it is asked for
+        methods: mean times
+        unit: unit of the ticks
+        unit_assumed: nobody said what the unit is
+        unit_is_time: False when the trace counts cycles; every ms is then None
+    """
+
+    rows: ProfileRows
+    methods: tuple[MethodTime, ...]
+    unit: str
+    unit_assumed: bool
+    unit_is_time: bool
+
+
+@identity_cache
+def analyse_profile(session: Session) -> Profile:
+    """Return the profile of the traces of a session; empty without one."""
+    options = session.options
+    sources: list[BlockSamples] = []
+    times: list[MethodTime] = []
+    for number, block in enumerate(trace_blocks(session.dumps).blocks):
+        links = link_block(session, block)
+        time = _method_time(block, links, options.source_time_scale)
+        if time is not None:
+            times.append(replace(time, blocks=(number,)))
+        method_ms = time.method_ms if time is not None else None
+        sources.append(BlockSamples(block, links, options.source_time_scale, method_ms))
+    methods = _methods(session, times, sources)
+    is_time = timing.is_time(options.source_time_scale)
+    return Profile(
+        ProfileRows(tuple(sources)),
+        methods,
+        options.source_time_scale,
+        options.time_scale_assumed,
+        is_time,
+    )
+
+
+def _methods(
+    session: Session, times: list[MethodTime], sources: list[BlockSamples]
+) -> tuple[MethodTime, ...]:
+    """Return one mean a method; runs that contradict each other are not one unknown method."""
+    blocks = [sources[time.blocks[0]].block for time in times if not time.method]
+    kinds = iter(run_kinds(blocks))
+    groups: dict[tuple[str, int], list[MethodTime]] = {}
+    for time in times:
+        key = (time.method, 0 if time.method else next(kinds))
+        groups.setdefault(key, []).append(time)
+    unknown = [parts[0] for (method, _), parts in groups.items() if not method]
+    files = [session.dumps[sources[time.blocks[0]].block.dump].file for time in unknown]
+    labels = iter(kind_labels(files) if len(files) > 1 else [""] * len(files))
+    return tuple(
+        replace(_mean(method, parts), label="" if method else next(labels))
+        for (method, _), parts in groups.items()
+    )
+
+
+def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | None:
+    if not timing.is_time(source):
+        return None
+    layout = block.layout
+    whole = _named(block, EXECUTE)
+    if not whole.any():
+        return None
+    means = block.total.mean(axis=0) / timing.scale_factor(source, TARGET)
+    means = np.where(np.isnan(means), 0.0, means)
+    inner = (layout.delegate_int != -1) | (layout.delegate_str >= 0)
+    outer = (layout.chain >= 0) & ~inner
+    delegates = float(means[outer & _named(block, ("DELEGATE_CALL",))].sum())
+    operators = float(means[outer & _named(block, ("OPERATOR_CALL",))].sum())
+    control = float(means[outer & _named(block, CONTROL)].sum())
+    known = _named(block, ("DELEGATE_CALL", "OPERATOR_CALL", *CONTROL))
+    total = float(means[whole].sum())
+    return MethodTime(
+        method=links.method or "",
+        runs=len(block.runs),
+        method_ms=total,
+        delegates_ms=delegates,
+        operators_ms=operators,
+        control_ms=control,
+        unattributed_ms=total - (delegates + operators + control),
+        kernels_ms=float(means[outer & ~known].sum()),
+        emulated=_is_emulated(block),
+    )
+
+
+def _is_emulated(block: Block) -> bool:
+    for table in block.runs[:1]:
+        places: list[int] = np.unique(table.metadata[table.metadata >= 0]).tolist()
+        return any(bytes(table.blobs[place]) == EMULATED for place in places)
+    return False
+
+
+def _named(block: Block, names: tuple[str, ...]) -> NDArray[np.bool_]:
+    numbers = [number for number, text in enumerate(block.strings) if text in names]
+    return np.isin(block.layout.name, numbers)
+
+
+def _mean(name: str, parts: list[MethodTime]) -> MethodTime:
+    runs = sum(part.runs for part in parts)
+
+    def mean(field: str) -> float:
+        return sum(part.runs * float(getattr(part, field)) for part in parts) / runs
+
+    return MethodTime(
+        name,
+        runs,
+        mean("method_ms"),
+        mean("delegates_ms"),
+        mean("operators_ms"),
+        mean("control_ms"),
+        mean("unattributed_ms"),
+        mean("kernels_ms"),
+        tuple(block for part in parts for block in part.blocks),
+        emulated=any(part.emulated for part in parts),
+    )
