@@ -65,15 +65,15 @@ Comparison = Callable[..., Evidence]
 # What two files have in common, and the function that compares it; loaded when there are two such
 # files, so that a program alone does not wait for it.
 PAIRS: tuple[tuple[type, type, str], ...] = (
-    (Program, Program, "check_pairs:program_and_program"),
-    (Program, ETRecord, "check_pairs:program_and_record"),
-    (Program, ETDump, "check_traces:program_and_trace"),
-    (Program, FlatTensor, "check_pairs:program_and_data"),
-    (Program, BundledProgram, "check_pairs:program_and_bundle"),
-    (ETRecord, ETDump, "check_traces:record_and_trace"),
-    (ETRecord, FlatTensor, "check_pairs:record_and_data"),
-    (ETDump, DebugBuffer, "check_traces:trace_and_buffer"),
-    (ETDump, ETDump, "check_runs:trace_and_trace"),
+    (Program, Program, "pairs:program_and_program"),
+    (Program, ETRecord, "pairs:program_and_record"),
+    (Program, ETDump, "traces:program_and_trace"),
+    (Program, FlatTensor, "pairs:program_and_data"),
+    (Program, BundledProgram, "pairs:program_and_bundle"),
+    (ETRecord, ETDump, "traces:record_and_trace"),
+    (ETRecord, FlatTensor, "pairs:record_and_data"),
+    (ETDump, DebugBuffer, "traces:trace_and_buffer"),
+    (ETDump, ETDump, "runs:trace_and_trace"),
 )
 
 
@@ -125,7 +125,7 @@ def _comparison(left: object, right: object) -> Comparison | None:
     for first, second, place in PAIRS:
         if isinstance(left, first) and isinstance(right, second):
             module, _, name = place.partition(":")
-            return cast(Comparison, getattr(import_module(f"inspector.{module}"), name))
+            return cast(Comparison, getattr(import_module(f"inspector.check.{module}"), name))
     return None
 
 

@@ -10,7 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QLabel
 from shiboken6 import isValid
 
-from devtools_app.actions.table import ACTIONS, requests
+from devtools_app.actions import requests
+from devtools_app.actions.table import ACTIONS
 from devtools_app.dialogs.key_sheet import sheet_sections
 from devtools_app.screenshots.image import save_picture
 from devtools_app.shell.start_page import SAMPLE

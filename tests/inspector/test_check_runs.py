@@ -107,4 +107,4 @@ def test_traces_of_two_methods_belong_to_the_program_that_has_both() -> None:
 @pytest.mark.parametrize("place", sorted({row[2] for row in PAIRS}))
 def test_table_of_comparisons_names_functions_that_exist(place: str) -> None:
     module, _, name = place.partition(":")
-    assert callable(getattr(import_module(f"inspector.{module}"), name))
+    assert callable(getattr(import_module(f"inspector.check.{module}"), name))
