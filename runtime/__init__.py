@@ -10,28 +10,28 @@ import importlib
 from typing import Any
 
 _HOME = {
-    "BackendInterface": "delegates.BackendInterface",
-    "BackendRegistry": "delegates.BackendRegistry",
-    "BufferDataLoader": "loaders.BufferDataLoader",
-    "DataLoader": "loaders.DataLoader",
-    "DebugFilter": "tracer.DebugFilter",
-    "DebugLevel": "tracer.DebugLevel",
-    "DelegateSteps": "stepping.DelegateSteps",
+    "BackendInterface": "delegates.interface.BackendInterface",
+    "BackendRegistry": "delegates.interface.BackendRegistry",
+    "BufferDataLoader": "program.loaders.BufferDataLoader",
+    "DataLoader": "program.loaders.DataLoader",
+    "DebugFilter": "tracing.tracer.DebugFilter",
+    "DebugLevel": "tracing.tracer.DebugLevel",
+    "DelegateSteps": "delegates.stepping.DelegateSteps",
     "ErrorCode": "errors.ErrorCode",
-    "EventTracer": "tracer.EventTracer",
+    "EventTracer": "tracing.tracer.EventTracer",
     "ExecutionError": "errors.ExecutionError",
-    "FileDataLoader": "loaders.FileDataLoader",
-    "InnerNode": "stepping.InnerNode",
-    "LoadMode": "loaders.LoadMode",
-    "Measurement": "delegates.Measurement",
-    "Method": "method.Method",
-    "MethodMeta": "meta.MethodMeta",
-    "MmapDataLoader": "loaders.MmapDataLoader",
-    "OperatorRegistry": "registry.KernelRegistry",
-    "ProfilingLevel": "tracer.ProfilingLevel",
-    "Program": "program.Program",
+    "FileDataLoader": "program.loaders.FileDataLoader",
+    "InnerNode": "delegates.stepping.InnerNode",
+    "LoadMode": "program.loaders.LoadMode",
+    "Measurement": "delegates.interface.Measurement",
+    "Method": "execution.method.Method",
+    "MethodMeta": "program.meta.MethodMeta",
+    "MmapDataLoader": "program.loaders.MmapDataLoader",
+    "OperatorRegistry": "kernels.registry.KernelRegistry",
+    "ProfilingLevel": "tracing.tracer.ProfilingLevel",
+    "Program": "execution.program.Program",
     "Runtime": "api.Runtime",
-    "TensorInfo": "meta.TensorInfo",
+    "TensorInfo": "program.meta.TensorInfo",
     "Verification": "api.Verification",
 }
 
@@ -41,7 +41,7 @@ __all__ = [*_HOME]  # pyright: ignore[reportUnsupportedDunderAll] - for scripts 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, own = _HOME[name].partition(".")
+    module, _, own = _HOME[name].rpartition(".")
     return getattr(importlib.import_module(f"runtime.{module}"), own)
 
 

@@ -1,19 +1,19 @@
 from runtime.api import Runtime, Verification
-from runtime.delegates import BackendInterface, BackendRegistry, Measurement
+from runtime.delegates.interface import BackendInterface, BackendRegistry, Measurement
+from runtime.delegates.stepping import DelegateSteps, InnerNode
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.loaders import (
+from runtime.execution.method import Method
+from runtime.execution.program import Program
+from runtime.kernels.registry import KernelRegistry as OperatorRegistry
+from runtime.program.loaders import (
     BufferDataLoader,
     DataLoader,
     FileDataLoader,
     LoadMode,
     MmapDataLoader,
 )
-from runtime.meta import MethodMeta, TensorInfo
-from runtime.method import Method
-from runtime.program import Program
-from runtime.registry import KernelRegistry as OperatorRegistry
-from runtime.stepping import DelegateSteps, InnerNode
-from runtime.tracer import (
+from runtime.program.meta import MethodMeta, TensorInfo
+from runtime.tracing.tracer import (
     DebugFilter,
     DebugLevel,
     EventTracer,

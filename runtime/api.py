@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import cast
 
 from runtime.backends import BACKENDS
-from runtime.delegates import BackendRegistry
-from runtime.loaders import LoadMode
-from runtime.loading import Data, decode_program, load_data_files, read
-from runtime.program import Program
-from runtime.registry import MOST_KERNELS, KernelRegistry
-from runtime.tracer import DebugLevel, EventTracer
+from runtime.delegates.interface import BackendRegistry
+from runtime.execution.program import Program
+from runtime.kernels.registry import MOST_KERNELS, KernelRegistry
+from runtime.program.loaders import LoadMode
+from runtime.program.loading import Data, decode_program, load_data_files, read
+from runtime.tracing.tracer import DebugLevel, EventTracer
 
 
 class Verification(Enum):

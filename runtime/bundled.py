@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 import torch
 from torch.utils import _pytree as _untyped_pytree
 
-from runtime.tensors import CODE_OF, as_bytes, dim_order_of, dtype_of
+from runtime.memory.slots import CODE_OF, as_bytes, dim_order_of, dtype_of
 from schema import bundled as file
 from schema import program as pte
 from schema.program import model as m

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument, invalid_program
-from runtime.loading import Data, read
-from runtime.method import Method
-from runtime.tensors import dtype_of, strides_of
+from runtime.execution.method import Method
+from runtime.memory.slots import dtype_of, strides_of
+from runtime.program.loading import Data, read
 from runtime.untyped import from_buffer
 from schema import bundled, program
 from schema.errors import FormatError

@@ -460,7 +460,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "executorch.extension.pybindings._portable_lib",
-        "runtime.portable_lib",
+        "runtime.compat.portable_lib",
         "BundledModule ExecuTorchMethod ExecuTorchModule ExecuTorchProgram MethodMeta "
         "TensorInfo Verification _create_profile_block _dump_profile_results "
         "_get_operator_names _get_registered_backend_names "
@@ -471,7 +471,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "executorch.extension.pybindings.portable_lib",
-        "runtime.portable_lib",
+        "runtime.compat.portable_lib",
         "BundledModule ExecuTorchMethod ExecuTorchModule ExecuTorchProgram MethodMeta "
         "TensorInfo Verification _create_profile_block _dump_profile_results "
         "_get_operator_names _get_registered_backend_names "
@@ -480,10 +480,10 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "_load_for_executorch_from_data_loader _load_program _load_program_from_buffer "
         "_reset_profile_results _threadpool_get_thread_count _unsafe_reset_threadpool",
     ),
-    ("executorch.extension.pybindings.data_loader", "runtime.portable_lib", "PyDataLoader"),
+    ("executorch.extension.pybindings.data_loader", "runtime.compat.portable_lib", "PyDataLoader"),
     (
         "executorch.extension.training",
-        "runtime.training",
+        "runtime.compat.training",
         "TrainingModule _load_for_executorch_for_training "
         "_load_for_executorch_for_training_from_buffer get_sgd_optimizer",
     ),

@@ -10,7 +10,7 @@ from inspector.join import record_maps
 from inspector.numerics.flat_graph import flat_graph
 from runtime import ExecutionError
 from runtime.backends.xnnpack.errors import PartitionError
-from runtime.loading import read
+from runtime.program.loading import read
 from schema import etrecord
 from schema.errors import FormatError
 

@@ -23,8 +23,8 @@ from runtime.bundled import (
     MethodTestSuite,
     serialize_from_bundled_program_to_flatbuffer,
 )
-from runtime.loading import decode_program, read
-from runtime.tensors import dtype_of
+from runtime.memory.slots import dtype_of
+from runtime.program.loading import decode_program, read
 from schema import bundled
 from schema.program import Program as ProgramFile
 from schema.program import model as m

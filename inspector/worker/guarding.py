@@ -15,12 +15,12 @@ from compiler.program_manager import ExecutorchProgramManager
 from inspector.jobs.guard import LOADS, REFUSED, UNCHECKED, Guarded, GuardReport
 from inspector.recipes.compile_job import PROGRAM
 from runtime.backends.xnnpack.errors import PartitionError
-from runtime.backends.xnnpack.native.available import availability
-from runtime.backends.xnnpack.reading import Names, read_plan
-from runtime.backends.xnnpack.trial import LOADING, Refused, try_native, try_torch
+from runtime.backends.xnnpack.native.detect import availability
+from runtime.backends.xnnpack.plan_reader import Names, read_plan
+from runtime.backends.xnnpack.trial_load import LOADING, Refused, try_native, try_torch
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.external import NamedDataMap
-from runtime.loading import decode_program, read
+from runtime.program.loading import decode_program, read
+from runtime.program.named_data import NamedDataMap
 from schema import flat_tensor
 from schema.errors import FormatError
 from schema.etrecord.guard import Refusal

@@ -10,7 +10,7 @@ import torch
 
 from inspector.jobs.executing import PRINTED
 from inspector.worker.exporter import AnswerError
-from runtime.tensors import dtype_of
+from runtime.memory.slots import dtype_of
 from schema.program import Program as ProgramFile
 from schema.program import model as m
 

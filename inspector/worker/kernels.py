@@ -8,8 +8,8 @@ from compiler.program_manager import ExecutorchProgramManager
 from inspector.worker.libraries import load_libraries
 from runtime import Runtime
 from runtime.kernels import BEYOND_STOCK
-from runtime.registry import KernelRegistry
-from runtime.torch_operators import adopt, of_libraries, operator_names
+from runtime.kernels.registry import KernelRegistry
+from runtime.kernels.torch_operators import adopt, of_libraries, operator_names
 
 
 def kernels_missing(program: ExecutorchProgramManager) -> str:

@@ -17,7 +17,7 @@ from inspector.worker.exporter import Say, told
 from inspector.worker.inputs import chosen_method
 from inspector.worker.run_job import inputs_of, record_of
 from runtime import Method, Runtime
-from runtime.backends.xnnpack.engines import run_kernels_here
+from runtime.backends.xnnpack.engine_choice import run_kernels_here
 from schema.etrecord import ETRecord
 from schema.version import __version__
 

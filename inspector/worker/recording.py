@@ -13,7 +13,7 @@ import torch
 
 from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, INPUTS, OUTPUTS, TRACE
 from runtime import DebugFilter, DebugLevel, EventTracer
-from runtime.sinks import ALIGNMENT, FileSink
+from runtime.tracing.sinks import ALIGNMENT, FileSink
 from schema import etdump
 from schema.etdump import DebugEvent
 from schema.scalar_type import tensor_nbytes

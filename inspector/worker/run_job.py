@@ -23,8 +23,8 @@ from inspector.worker.inputs import chosen_method, described, made_inputs, print
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
 from runtime import DebugFilter, Method, Program, Runtime
-from runtime.backends.xnnpack.engines import run_kernels_here
-from runtime.loading import read
+from runtime.backends.xnnpack.engine_choice import run_kernels_here
+from runtime.program.loading import read
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etrecord
 from schema.version import __version__

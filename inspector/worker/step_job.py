@@ -15,9 +15,9 @@ from inspector.worker.blaming import told_lines
 from inspector.worker.exporter import AnswerError, Say, told
 from inspector.worker.inputs import ValuesError, chosen_method, described, made_inputs, read_values
 from runtime import DelegateSteps, ErrorCode, ExecutionError, Program, Runtime
-from runtime.backends.xnnpack.engines import run_kernels_here
-from runtime.loading import read
-from runtime.stepping import InnerNode
+from runtime.backends.xnnpack.engine_choice import run_kernels_here
+from runtime.delegates.stepping import InnerNode
+from runtime.program.loading import read
 from runtime.verify import bundled_values, find_case
 from schema import bundled
 from schema.program import instructions

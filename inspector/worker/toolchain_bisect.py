@@ -35,7 +35,7 @@ from inspector.worker.probing import ProbeError, gap_of, value_told, worst_dista
 from inspector.worker.toolchain_compile import Compiled, asked_of, compiled_elsewhere
 from inspector.worker.toolchain_run import run_with_executorch
 from runtime.errors import ExecutionError
-from runtime.loading import decode_program
+from runtime.program.loading import decode_program
 from schema.errors import FormatError
 
 _WARM_RUNS = 3

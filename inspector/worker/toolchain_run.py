@@ -20,8 +20,8 @@ from inspector.worker.exporter import AnswerError
 from inspector.worker.inputs import chosen_method, described, made_inputs, printed, read_values
 from inspector.worker.run_job import options_of, statistics_of
 from inspector.worker.toolchain_trace import cut_buffer, measured_only
-from runtime.loading import read
-from runtime.sinks import ALIGNMENT
+from runtime.program.loading import read
+from runtime.tracing.sinks import ALIGNMENT
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etdump, program
 from schema.program import model as m

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from runtime.sinks import ALIGNMENT
+from runtime.tracing.sinks import ALIGNMENT
 from schema import etdump
 from schema.etdump import AnyEvent, DebugEvent, ETDump, RunData
 from schema.etdump.values import DebugTensor

@@ -11,7 +11,7 @@ import torch
 from inspector.jobs.executing import VerifyJob
 from inspector.worker.exporter import AnswerError, Say, told
 from runtime import ErrorCode, ExecutionError, Method, Program, Runtime
-from runtime.loading import read
+from runtime.program.loading import read
 from runtime.verify import CaseResult, load_bundled_input, verify_method_outputs
 from schema import bundled, etrecord
 from schema.version import __version__

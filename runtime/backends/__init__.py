@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from runtime.backends.demo import BackendWithCompilerDemo, ExecutorBackend
 from runtime.backends.xnnpack import XnnpackBackend
-from runtime.delegates import BackendInterface
+from runtime.delegates.interface import BackendInterface
 
 BACKENDS: dict[str, Callable[[], BackendInterface]] = {
     "BackendWithCompilerDemo": BackendWithCompilerDemo,

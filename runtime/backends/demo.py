@@ -9,7 +9,11 @@ from typing import Any
 import torch
 from typing_extensions import override
 
-from runtime.delegates import BackendExecutionContext, BackendInitContext, BackendInterface
+from runtime.delegates.interface import (
+    BackendExecutionContext,
+    BackendInitContext,
+    BackendInterface,
+)
 from runtime.errors import (
     OF_PAYLOAD,
     ErrorCode,
@@ -17,9 +21,9 @@ from runtime.errors import (
     UnknownMethodError,
     invalid_argument,
 )
-from runtime.loading import decode_program
-from runtime.method import Method
-from runtime.program import Program
+from runtime.execution.method import Method
+from runtime.execution.program import Program
+from runtime.program.loading import decode_program
 
 _OPERATION = re.compile(
     r"op:(?:demo::)?([^,]+), numel:[^,]+, dtype:[^<]+(?:<debug_handle>(-?\d+))?"

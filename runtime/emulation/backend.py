@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import torch
 
-from runtime.delegates import (
+from runtime.delegates.interface import (
     BackendExecutionContext,
     BackendInitContext,
     BackendInterface,

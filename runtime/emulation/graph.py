@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.tensors import dtype_of
+from runtime.memory.slots import dtype_of
 from runtime.untyped import dtype_named, from_buffer
 from schema.etrecord import TensorData
 from schema.graph import Argument, GraphNode, NodeKind

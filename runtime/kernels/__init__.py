@@ -5,32 +5,32 @@ from __future__ import annotations
 from functools import cache
 
 from runtime.kernels import (
+    checked,
     elementwise,
     factories,
-    guarded,
     indexing,
-    networks,
+    matmul,
+    nn,
     prims,
-    products,
     quantized,
     reductions,
     shapes,
-    wider,
+    upcast,
 )
 from runtime.kernels.rule import Kernel, Rule, made_kernel
 
 FAMILIES = (
     elementwise,
     factories,
-    guarded,
+    checked,
     indexing,
-    networks,
+    nn,
     prims,
-    products,
+    matmul,
     quantized,
     reductions,
     shapes,
-    wider,
+    upcast,
 )
 # What the kernel libraries of ExecuTorch 1.5.1 (portable, optimized, quantized) do not have.
 BEYOND_STOCK = frozenset(

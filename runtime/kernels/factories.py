@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 
 from runtime.kernels.rule import Rule, fills, in_place
-from runtime.tensors import Slot
+from runtime.memory.slots import Slot
 from runtime.untyped import aten
 
 Scalar = int | float | bool

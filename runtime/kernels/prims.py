@@ -13,7 +13,7 @@ import torch
 
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.kernels.rule import Rule, Style, number
-from runtime.tensors import Slot, strides_of
+from runtime.memory.slots import Slot, strides_of
 
 Number = int | float
 _SPAN, _HALF = 1 << 64, 1 << 63

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.tensors import dtype_of
+from runtime.memory.slots import dtype_of
 from runtime.untyped import parse_schema
 
 _torch_ops: Any = torch.ops

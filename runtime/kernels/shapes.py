@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from runtime.kernels.rule import Rule, fills, result
-from runtime.tensors import Slot
+from runtime.memory.slots import Slot
 from runtime.untyped import aten
 
 

@@ -57,7 +57,7 @@ def _sides(path: Path) -> dict[str, Callable[[list[Any]], Any]]:
     from executorch.extension.pybindings import portable_lib
 
     from runtime import EventTracer, Runtime
-    from runtime.backends.xnnpack.engines import run_kernels_here
+    from runtime.backends.xnnpack.engine_choice import run_kernels_here
 
     def ours(engine: str, tracer: EventTracer | None = None) -> Callable[[list[Any]], Any]:
         program = Runtime.get().load_program(path, tracer=tracer)

@@ -19,7 +19,7 @@ from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.worker import exporter, guarding
 from inspector.worker.compile_job import compile_into
 from runtime import ExecutionError, Runtime
-from runtime.backends.xnnpack.native.available import Availability
+from runtime.backends.xnnpack.native.detect import Availability
 from schema.payloads.xnnpack.nodes import StaticReshape
 from tests.compiler import guard_sources
 from tests.compiler.guard_sources import IMAGE

@@ -14,7 +14,7 @@ from torch.export import export
 from torch.export.experimental import _export_forward_backward
 
 from compiler import to_edge
-from runtime.training import _load_for_executorch_for_training_from_buffer, get_sgd_optimizer
+from runtime.compat.training import _load_for_executorch_for_training_from_buffer, get_sgd_optimizer
 from schema import program as pte
 
 pytestmark = [

@@ -14,7 +14,7 @@ from torch.export.experimental import _export_forward_backward
 
 from compiler import ExecutorchBackendConfig, to_edge
 from runtime.api import Runtime
-from runtime.training import (
+from runtime.compat.training import (
     TrainingModule,
     _load_for_executorch_for_training_from_buffer,
     get_sgd_optimizer,

@@ -27,7 +27,7 @@ from runtime import (
     MethodMeta,
     Runtime,
 )
-from runtime.tensors import dtype_of
+from runtime.memory.slots import dtype_of
 from schema import program as pte
 from schema.errors import FormatError
 from tests.fuzz.plan_fields import mutated

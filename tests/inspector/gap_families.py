@@ -30,8 +30,8 @@ from inspector.join.operands import plan_operands
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import RunGap
 from runtime import Runtime
-from runtime.backends.xnnpack.host import HostEngine
-from runtime.running import Runner
+from runtime.backends.xnnpack.torch_engine import HostEngine
+from runtime.execution.runner import Runner
 from schema import program as pte
 from schema.payloads.xnnpack.identity import node_identity
 from schema.program import instructions

@@ -30,7 +30,7 @@ from inspector.jobs.messages import Log
 from inspector.jobs.process import EXECUTES
 from inspector.worker import executing
 from runtime import Runtime
-from runtime.delegates import BackendRegistry
+from runtime.delegates.interface import BackendRegistry
 from schema import etdump
 from schema.program import model
 from tests.inspector.cli_runs import run, valid

@@ -15,9 +15,9 @@ from inspector import Inspector
 from inspector.files.load import load_session
 from inspector.numerics.analysis import Options, analyse_gap
 from runtime import DebugLevel, EventTracer, Program
-from runtime.delegates import BackendRegistry
-from runtime.loading import decode_program
-from runtime.registry import KernelRegistry
+from runtime.delegates.interface import BackendRegistry
+from runtime.kernels.registry import KernelRegistry
+from runtime.program.loading import decode_program
 from tests.compiler.control_flow import SAMPLES
 from tests.inspector.gap_sessions import made, run
 from tests.inspector.sessions import DATA

@@ -18,9 +18,9 @@ from inspector.files.load import load_session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import GapReport, Row
 from runtime import DebugLevel, EventTracer, Program, Runtime
-from runtime.delegates import BackendRegistry
-from runtime.loading import decode_program
-from runtime.registry import KernelRegistry
+from runtime.delegates.interface import BackendRegistry
+from runtime.kernels.registry import KernelRegistry
+from runtime.program.loading import decode_program
 from schema import etrecord
 from schema import program as pte
 from tests.inspector.sessions import DATA

@@ -21,7 +21,7 @@ from inspector.files.session import Session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.join import join_method
 from inspector.numerics.report import Row
-from runtime.backends.xnnpack.host import HostEngine
+from runtime.backends.xnnpack.torch_engine import HostEngine
 from schema import program as pte
 from schema.payloads.xnnpack import codec
 from schema.payloads.xnnpack import model as x

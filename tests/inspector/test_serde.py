@@ -20,7 +20,7 @@ from compiler.compat.emission import emit_program
 from compiler.managers import EdgeProgramManager
 from inspector.api.serde_rewrite import RebuildError
 from inspector.compat import serde
-from runtime.portable_lib import _load_for_executorch_from_buffer
+from runtime.compat.portable_lib import _load_for_executorch_from_buffer
 from schema.errors import FormatError
 
 

@@ -10,7 +10,7 @@ import torch
 
 from runtime.kernels import built_in
 from runtime.kernels.rule import Style
-from runtime.tensors import CODE_OF, dim_order_of
+from runtime.memory.slots import CODE_OF, dim_order_of
 from schema.program import Program, encode
 from schema.program import model as m
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from runtime import MethodMeta, Program, Runtime
-from runtime.tensors import dtype_of
+from runtime.memory.slots import dtype_of
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 PORTABLE = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from runtime import ErrorCode, ExecutionError, Runtime, portable_lib
+from runtime import ErrorCode, ExecutionError, Runtime
 from runtime.bundled import (
     BundledProgram,
     MethodTestCase,
@@ -17,6 +17,7 @@ from runtime.bundled import (
     deserialize_from_flatbuffer_to_bundled_program,
     serialize_from_bundled_program_to_flatbuffer,
 )
+from runtime.compat import portable_lib
 from runtime.verify import (
     compare_outputs,
     get_program_data,

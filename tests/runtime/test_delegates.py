@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from runtime import BackendInterface, ErrorCode, ExecutionError, Program, Runtime
-from runtime.delegates import BackendExecutionContext, BackendInitContext
+from runtime.delegates.interface import BackendExecutionContext, BackendInitContext
 from schema import etdump
 from schema.etdump import DebugEvent, ProfileEvent
 from schema.program import encode

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from runtime import DebugLevel, ErrorCode, EventTracer, ExecutionError, Program, Runtime
-from runtime.delegates import BackendRegistry
-from runtime.loading import decode_program, load_data_files, read
-from runtime.registry import KernelRegistry
+from runtime.delegates.interface import BackendRegistry
+from runtime.kernels.registry import KernelRegistry
+from runtime.program.loading import decode_program, load_data_files, read
 from schema import etdump, etrecord
 from schema.etrecord import lowered_modules
 from tests.runtime.samples import assert_close, folder, inputs_of

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from runtime import ErrorCode, ExecutionError, Runtime
-from runtime.kernel_yaml import read_kernel_yaml
+from runtime.compat.kernel_yaml import read_kernel_yaml
 from runtime.kernels import TABLE
-from runtime.registry import KernelRegistry
+from runtime.kernels.registry import KernelRegistry
 from schema.program import model as m
 from tests.runtime.one_op import Builder, encoded, one_operator
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from runtime import ErrorCode, ExecutionError, Runtime
-from runtime.kernel_yaml import read_kernel_yaml
-from runtime.selection import selected
+from runtime.compat.kernel_yaml import read_kernel_yaml
+from runtime.compat.selection import selected
 
 pytestmark = pytest.mark.slow
 

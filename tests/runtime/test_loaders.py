@@ -20,11 +20,11 @@ from runtime import (
     LoadMode,
     MmapDataLoader,
     Runtime,
-    loaders,
     platform,
-    portable_lib,
 )
-from runtime.module import Module
+from runtime.compat import portable_lib
+from runtime.compat.module import Module
+from runtime.program import loaders
 from schema import etdump
 from tests.runtime.one_op import one_operator
 from tests.runtime.samples import DATA

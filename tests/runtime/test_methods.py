@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from runtime import ErrorCode, ExecutionError, Method, Runtime
-from runtime.module import Module
-from runtime.tensors import Slot
+from runtime.compat.module import Module
+from runtime.memory.slots import Slot
 from schema import flat_tensor
 from schema.program import encode
 from schema.program import model as m

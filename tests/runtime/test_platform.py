@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from runtime import ErrorCode, EventTracer, ExecutionError, Runtime, platform
+from runtime.compat.selection import selected
 from runtime.platform import LogLevel, LogMessage
-from runtime.selection import selected
 from schema import etdump
 from tests.runtime.samples import folder, inputs_of, load
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from runtime import BackendInterface, ErrorCode, EventTracer, ExecutionError, Runtime
-from runtime.module import Module
-from runtime.portable_lib import _load_for_executorch_from_buffer
+from runtime.compat.module import Module
+from runtime.compat.portable_lib import _load_for_executorch_from_buffer
 from runtime.verify import compare_outputs
 from schema.program import encode
 from schema.program import model as m

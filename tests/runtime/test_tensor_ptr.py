@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from runtime import ErrorCode, ExecutionError, Runtime
-from runtime import tensor_ptr as tp
-from runtime.tensors import TensorShapeDynamism
+from runtime.compat import tensor_ptr as tp
+from runtime.memory.slots import TensorShapeDynamism
 from tests.runtime.one_op import one_operator
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from runtime import ErrorCode, ExecutionError, Runtime
-from runtime.registry import KernelRegistry
-from runtime.torch_operators import adopt, operator_names
+from runtime.kernels.registry import KernelRegistry
+from runtime.kernels.torch_operators import adopt, operator_names
 from schema.program import encode
 from schema.program import model as m
 from tests.runtime.one_op import Builder, program_of

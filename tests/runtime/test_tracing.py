@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from runtime import DebugFilter, DebugLevel, EventTracer, ProfilingLevel, Runtime
-from runtime.sinks import FileSink
+from runtime.tracing.sinks import FileSink
 from schema import debug_buffer, etdump
 from schema.etdump import DebugEvent, ProfileEvent
 from schema.program import model as m

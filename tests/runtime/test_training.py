@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from runtime import ErrorCode, ExecutionError, Runtime
-from runtime.training import (
+from runtime.compat.training import (
     SGD,
     TrainingModule,
     _load_for_executorch_for_training,

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from typing_extensions import override
 
-from runtime.backends.xnnpack.carriers import STORED
 from runtime.backends.xnnpack.engine import Engine, Measured
-from runtime.backends.xnnpack.engines import NATIVE, TORCH, engine_of
+from runtime.backends.xnnpack.engine_choice import NATIVE, TORCH, engine_of
 from runtime.backends.xnnpack.model import Plan, Value
-from runtime.backends.xnnpack.reading import Names, read_plan
+from runtime.backends.xnnpack.plan_reader import Names, read_plan
+from runtime.backends.xnnpack.representation import STORED
 from runtime.backends.xnnpack.stepping import PartitionSteps
-from runtime.delegates import (
+from runtime.delegates.interface import (
     BackendExecutionContext,
     BackendInitContext,
     BackendInterface,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import torch
 
-from runtime.backends.xnnpack.bound import Bound, Values, alike, chain
-from runtime.backends.xnnpack.carriers import Change, Tensor, settle, to_real
 from runtime.backends.xnnpack.checks import TRANSPOSED
 from runtime.backends.xnnpack.model import Node
+from runtime.backends.xnnpack.node_calls import Bound, Values, alike, chain
+from runtime.backends.xnnpack.representation import Change, Tensor, settle, to_real
 from runtime.untyped import aten
 from schema.payloads.xnnpack import nodes as n
 

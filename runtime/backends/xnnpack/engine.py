@@ -10,7 +10,7 @@ import torch
 
 from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.model import Node, Plan, Value
-from runtime.delegates import HOST_EMULATION, DelegateTracer
+from runtime.delegates.interface import HOST_EMULATION, DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 
 

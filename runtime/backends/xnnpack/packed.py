@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from runtime.backends.xnnpack.windows import Margins, widened
+from runtime.backends.xnnpack.pooling import Margins, widened
 from runtime.untyped import aten
 
 Tensor = torch.Tensor

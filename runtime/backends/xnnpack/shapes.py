@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import torch
 
-from runtime.backends.xnnpack.bound import Bound, Values, alike, chain, check_size, moved
-from runtime.backends.xnnpack.carriers import Change, Tensor, settle, steps_of, to_real
 from runtime.backends.xnnpack.model import Node
+from runtime.backends.xnnpack.node_calls import Bound, Values, alike, chain, check_size, moved
+from runtime.backends.xnnpack.representation import Change, Tensor, settle, steps_of, to_real
 from runtime.errors import invalid_argument
 from runtime.untyped import aten
 from schema.payloads.xnnpack import nodes as n

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 import torch
 from typing_extensions import override
 
-from runtime.backends.xnnpack import carriers
-from runtime.backends.xnnpack.carriers import STORED
+from runtime.backends.xnnpack import representation
 from runtime.backends.xnnpack.engine import Engine
 from runtime.backends.xnnpack.errors import PartitionError
+from runtime.backends.xnnpack.representation import STORED
+from runtime.delegates.stepping import DelegateSteps, InnerNode
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.stepping import DelegateSteps, InnerNode
 
 
 class PartitionSteps(DelegateSteps):
@@ -68,8 +68,8 @@ class PartitionSteps(DelegateSteps):
         if value.scaling is None or value.scaling.row_dims:
             return None  # rows in steps of their own are seen as real numbers
         if value.data is not None:
-            return carriers.weight(value)
-        return carriers.real(value, carriers.held(value, self._engine.value(ident)))
+            return representation.weight(value)
+        return representation.real(value, representation.held(value, self._engine.value(ident)))
 
     @override
     def replace(self, ident: int, tensor: torch.Tensor) -> None:

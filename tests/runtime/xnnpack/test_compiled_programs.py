@@ -12,7 +12,7 @@ import torch
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from runtime import DebugLevel, EventTracer, Runtime
-from runtime.sinks import MemorySink
+from runtime.tracing.sinks import MemorySink
 from schema import flat_tensor
 from schema import program as pte
 from schema.etdump import DebugEvent

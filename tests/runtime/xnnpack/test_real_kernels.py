@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from runtime import ErrorCode, ExecutionError, Runtime
-from runtime.backends.xnnpack import engines
+from runtime.backends.xnnpack import engine_choice
 from runtime.backends.xnnpack.errors import PartitionError
-from runtime.backends.xnnpack.host import HostEngine
-from runtime.backends.xnnpack.native import available, child
-from runtime.backends.xnnpack.native.available import Availability, availability, examine
-from runtime.backends.xnnpack.native.probe import probe, probe_plan
+from runtime.backends.xnnpack.native import child, detect
+from runtime.backends.xnnpack.native.detect import Availability, availability, examine
 from runtime.backends.xnnpack.native.process import KernelProcess, library_folder
+from runtime.backends.xnnpack.native.self_test import probe, probe_plan
+from runtime.backends.xnnpack.torch_engine import HostEngine
 from schema.payloads.xnnpack import model as x
 from tests.runtime.samples import inputs_of
 from tests.runtime.xnnpack.payloads import Q8, Case, Payload
@@ -33,8 +33,8 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin with the engines as a process finds them."""
-    monkeypatch.setattr(engines.Shared, "kernels", None)
-    monkeypatch.setattr(engines.Shared, "here", False)
+    monkeypatch.setattr(engine_choice.Shared, "kernels", None)
+    monkeypatch.setattr(engine_choice.Shared, "here", False)
 
 
 def test_missing_library_is_refused_with_a_sentence() -> None:
@@ -57,7 +57,7 @@ def test_library_that_is_none_is_refused_with_a_sentence(tmp_path: Path) -> None
 def test_engine_without_library_is_refused_and_auto_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engines, "availability", lambda: Availability(None, "There is none."))
+    monkeypatch.setattr(engine_choice, "availability", lambda: Availability(None, "There is none."))
     with pytest.raises(ExecutionError, match="There is none"):
         Runtime().load_program(NET).load_method("forward", engine="native")
     found = Runtime().load_program(NET).load_method("forward").measurements
@@ -86,7 +86,7 @@ def test_installed_library_passes_its_self_test() -> None:
 
 @pytest.mark.interop
 def test_build_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(available, "KNOWN_BUILDS", {"0" * 64: "another release"})
+    monkeypatch.setattr(detect, "KNOWN_BUILDS", {"0" * 64: "another release"})
     found = examine(library_folder())
     assert found.folder is None
     assert "a build that is not known (78e8776e742a…)" in found.reason
@@ -115,7 +115,7 @@ def test_kernels_that_end_are_one_error_and_new_ones_come_up() -> None:
     method = Runtime().load_program(NET).load_method("forward", engine="native")
     given = inputs_of(method.metadata)
     wanted = method.execute(given)
-    process = engines.kernels()
+    process = engine_choice.kernels()
     assert isinstance(process, KernelProcess)
     os.kill(process._process.pid, signal.SIGKILL)
     with pytest.raises(ExecutionError) as raised:
@@ -154,7 +154,7 @@ def test_payload_that_the_kernels_refuse_names_the_node_and_auto_takes_torch() -
 WORKER = """
 import sys, torch
 from runtime import Runtime
-from runtime.backends.xnnpack.engines import run_kernels_here
+from runtime.backends.xnnpack.engine_choice import run_kernels_here
 from runtime.backends.xnnpack.native import engine
 mapped = lambda: any("xnnpack" in line for line in open("/proc/self/maps"))
 Runtime().load_program(sys.argv[1]).load_method("forward", engine="native")

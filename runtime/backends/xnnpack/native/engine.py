@@ -8,17 +8,17 @@ from typing import Any
 
 import torch
 
-from runtime.backends.xnnpack.carriers import STORED
 from runtime.backends.xnnpack.engine import Engine, Measured
 from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.model import Plan
+from runtime.backends.xnnpack.native.constants import ConstantStore
 from runtime.backends.xnnpack.native.process import SPARE, Kernels, RefusedError
-from runtime.backends.xnnpack.native.shared import INPUT, OUTPUT, KernelRuntime, SharedValues
+from runtime.backends.xnnpack.native.shared_values import INPUT, OUTPUT, KernelRuntime, SharedValues
 from runtime.backends.xnnpack.native.stepwise import StepEngine, blamed
-from runtime.backends.xnnpack.native.store import ConstantStore
-from runtime.delegates import DelegateTracer
-from runtime.giving_back import may_be_read
-from runtime.tensors import fill
+from runtime.backends.xnnpack.representation import STORED
+from runtime.delegates.interface import DelegateTracer
+from runtime.memory.release import may_be_read
+from runtime.memory.slots import fill
 
 Tensor = torch.Tensor
 

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import torch
 
-from runtime.backends.xnnpack import carriers
+from runtime.backends.xnnpack import representation
 from runtime.backends.xnnpack.engine import Engine, Measured, at_node
 from runtime.backends.xnnpack.errors import PartitionError
+from runtime.backends.xnnpack.layouts import Orders
 from runtime.backends.xnnpack.model import Datatype, Node, Plan, Value
+from runtime.backends.xnnpack.native.constants import ConstantStore
 from runtime.backends.xnnpack.native.process import Kernels, RefusedError
-from runtime.backends.xnnpack.native.shared import INPUT, OUTPUT, KernelRuntime, SharedValues
-from runtime.backends.xnnpack.native.store import ConstantStore
-from runtime.backends.xnnpack.orders import Orders
-from runtime.delegates import DelegateTracer
+from runtime.backends.xnnpack.native.shared_values import INPUT, OUTPUT, KernelRuntime, SharedValues
+from runtime.delegates.interface import DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.tensors import fill
+from runtime.memory.slots import fill
 from schema.payloads.xnnpack.identity import node_identity
 
 Tensor = torch.Tensor
@@ -127,7 +127,7 @@ class StepEngine(Engine):
         """Return what a value holds; hidden rows are quantised anew."""
         value = self.plan.values[ident]
         if value.data is not None:
-            return carriers.stored_constant(value)
+            return representation.stored_constant(value)
         if ident not in self._made:
             raise self._missing(value)
         if self._is_hidden(ident):
@@ -136,9 +136,11 @@ class StepEngine(Engine):
 
     def _rows(self, value: Value) -> Tensor:
         source = self.plan.values[self._makers[value.ident].inputs[0]]
-        settled = carriers.settle(value)
+        settled = representation.settle(value)
         assert settled is not None
-        return settled(carriers.real(source, carriers.held(source, self.value(source.ident))))
+        return settled(
+            representation.real(source, representation.held(source, self.value(source.ident)))
+        )
 
     def replace(self, ident: int, tensor: Tensor) -> None:
         """Let a value hold something else.

@@ -1,0 +1,279 @@
+"""Linear layers and convolutions: weights are unpacked once, when a payload is loaded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from runtime.backends.xnnpack import representation
+from runtime.backends.xnnpack.checks import TRANSPOSED
+from runtime.backends.xnnpack.model import REAL, STEPPED, Datatype, Node, Value
+from runtime.backends.xnnpack.node_calls import Bound, Values, chain, check_size
+from runtime.backends.xnnpack.packed import Activation, Window, convolve, multiply
+from runtime.backends.xnnpack.pooling import (
+    SAME_PADDING,
+    margins_of,
+    same_margins,
+    to_held,
+    to_image,
+    widened,
+)
+from runtime.backends.xnnpack.representation import Change, Tensor
+from runtime.errors import invalid_argument
+from runtime.untyped import aten
+from schema.payloads.xnnpack import nodes as n
+from schema.payloads.xnnpack.model import NO_VALUE
+
+_SCALED_LAST = frozenset({Datatype.QCINT8, Datatype.QCINT4})
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What a node multiplies with and adds, and what is done to the sums.
+
+    Attributes:
+        filters: as in the file, real or in steps
+        bias: one number a channel, None for none
+        activation: bounds to be applied to the sums, None where `settle` does it
+        settle: turns sums, whose channels are last, into the held result; None for nothing
+    """
+
+    filters: Tensor
+    bias: Tensor | None
+    activation: Activation | None
+    settle: Change | None
+
+
+def weights_of(node: Node, values: Values) -> Weights:
+    """Return the weights of a node whose filter is a constant."""
+    given, filters = values[node.inputs[0]], values[node.inputs[1]]
+    target = values[node.outputs[0]]
+    bias = None if node.inputs[2] == NO_VALUE else values[node.inputs[2]]
+    if given.datatype in STEPPED and filters.scaling is not None:
+        return _in_steps(node, given, filters, bias, target)
+    real_bias = (
+        None if bias is None or bias.data is None else representation.weight(bias).reshape(-1)
+    )
+    whole = given.datatype in REAL and not given.dynamic
+    if real_bias is not None and whole and filters.datatype in _SCALED_LAST:
+        # These kernels scale the sum, in which the bias is already.
+        assert filters.scaling is not None
+        real_bias = real_bias * representation.channel_scales(filters.scaling)
+    if target.datatype.name == "FLOAT32":
+        return Weights(representation.weight(filters), real_bias, node.bounds, None)
+    return Weights(
+        representation.weight(filters), real_bias, None, representation.settle(target, node.bounds)
+    )
+
+
+def _in_steps(
+    node: Node, given: Value, filters: Value, bias: Value | None, target: Value
+) -> Weights:
+    steps = representation.steps_of(given)
+    assert steps is not None
+    assert filters.scaling is not None
+    unit = torch.tensor(steps.scale) * representation.channel_scales(filters.scaling)
+    added = None
+    if bias is not None:
+        added = (
+            representation.weight(bias).reshape(-1) / unit
+            if bias.datatype in REAL
+            else representation.weight_steps(bias).reshape(-1)
+        )
+    made = representation.steps_of(target)
+    if made is None:
+        done = representation.settle(target, node.bounds)
+        return Weights(representation.weight_steps(filters), added, None, _scaled(unit, done))
+    factor = unit / torch.tensor(made.scale)
+    low, high = representation.step_bounds(made, node.bounds)
+    return Weights(
+        representation.weight_steps(filters),
+        added,
+        None,
+        lambda sums: sums.mul_(factor).round_().clamp_(low, high),
+    )
+
+
+def _scaled(unit: Tensor, done: Change | None) -> Change:
+    def scale(sums: Tensor) -> Tensor:
+        return sums * unit
+
+    return chain(scale, done) or scale
+
+
+def linear(node: Node, values: Values) -> Bound:
+    """Bind FullyConnected."""
+    assert isinstance(node.form, n.FullyConnected)
+    if _is_given(node, values):
+        return _given_linear(node, values)
+    weights = weights_of(node, values)
+    turned = bool(node.form.flags & TRANSPOSED)
+    filters = weights.filters.t().contiguous() if turned else weights.filters
+    rows = _rows(values[node.inputs[0]])
+    call = multiply(filters, weights.bias, weights.activation, rows)
+    done, channels = weights.settle, filters.shape[1]
+
+    def run(held: Tensor) -> Tensor:
+        if not held.dim() or held.shape[-1] != channels:
+            raise invalid_argument(
+                f"the shape {list(held.shape)} does not go with {channels} channels"
+            )
+        found = call(held)
+        return found if done is None else done(found)
+
+    return Bound(run, node.inputs[:1])
+
+
+def _rows(value: Value) -> int:
+    return math.prod(value.dims[:-1])
+
+
+def _is_given(node: Node, values: Values) -> bool:
+    return any(values[ident].data is None for ident in node.read[1:])
+
+
+def _given_linear(node: Node, values: Values) -> Bound:
+    """Bind a linear layer whose weights are computed or arguments; all are real numbers then."""
+    assert isinstance(node.form, n.FullyConnected)
+    turned = bool(node.form.flags & TRANSPOSED)
+    given = values[node.inputs[0]]
+    change = representation.to_real(given)
+    others = [values[ident] for ident in node.read[1:]]
+    ready = [representation.weight(one) if one.data is not None else None for one in others]
+    reals = [representation.to_real(one) for one in others]
+    done = representation.settle(values[node.outputs[0]], node.bounds)
+
+    def run(held: Tensor, *rest: Tensor) -> Tensor:
+        held = held if change is None else change(held)
+        later = iter(rest)
+        parts: list[Tensor | None] = []
+        for fixed, real in zip(ready, reals, strict=True):
+            part = next(later) if fixed is None else fixed
+            parts.append(real(part) if fixed is None and real is not None else part)
+        filters, bias = parts[0], parts[1] if len(parts) > 1 else None
+        assert filters is not None
+        filters = filters.transpose(-1, -2) if turned else filters
+        found = aten.linear.default(held, filters, None if bias is None else bias.reshape(-1))
+        return found if done is None else done(found)
+
+    reads = [ident for ident in node.read[1:] if values[ident].data is None]
+    return Bound(run, (node.inputs[0], *reads))
+
+
+def convolution(node: Node, values: Values) -> Bound:
+    """Bind Conv2d and DepthwiseConv2d."""
+    assert isinstance(node.form, n.Convolution)
+    form = node.form
+    weights = weights_of(node, values)
+    depthwise = node.kind == "DepthwiseConv2d"
+    order = (3, 0, 1, 2) if depthwise else (0, 3, 1, 2)
+    filters = weights.filters.permute(order).contiguous()
+    window = Window(
+        (form.subsampling_height, form.subsampling_width),
+        (form.dilation_height, form.dilation_width),
+        form.groups,
+        margins_of(form),
+    )
+    same = bool(form.flags & SAME_PADDING)
+    if (
+        filters.shape[2:] == (1, 1)
+        and window.stride == (1, 1)
+        and form.groups == 1
+        and (same or not any(window.margins))
+    ):
+        rows = _rows(values[node.inputs[0]])
+        one = multiply(filters[:, :, 0, 0], weights.bias, weights.activation, rows)
+        return Bound(_pointwise_call(one, filters.shape[1], weights.settle), node.inputs[:1])
+    call = convolve(filters, weights.bias, window, weights.activation, movable=same)
+    return Bound(_conv_call(call, filters, window, same, weights.settle), node.inputs[:1])
+
+
+def _pointwise_call(call: Callable[[Tensor], Tensor], channels: int, done: Change | None) -> Change:
+    """Return a convolution with one tap a channel: a product of the channels, which are last."""
+
+    def run(held: Tensor) -> Tensor:
+        if held.dim() != 4 or held.shape[3] != channels:
+            shape = list(held.shape)
+            raise invalid_argument(f"an image of shape {shape} in place of {channels} channels")
+        found = call(held)
+        return found if done is None else done(found)
+
+    return run
+
+
+def _conv_call(
+    call: Callable[[Tensor], Tensor],
+    filters: Tensor,
+    window: Window,
+    same: bool,
+    done: Change | None,
+) -> Change:
+    channels = filters.shape[1] * window.groups
+    reach = (filters.shape[2], filters.shape[3])
+
+    def run(held: Tensor) -> Tensor:
+        image = to_image(held)
+        if image.shape[1] != channels:
+            raise invalid_argument(f"an image has {image.shape[1]} channels in place of {channels}")
+        if same:
+            around = same_margins(image, reach, window.stride, window.dilation)
+            image = widened(image, around, 0.0)
+        found = to_held(call(image))
+        return found if done is None else done(found)
+
+    return run
+
+
+def transposed(node: Node, values: Values) -> Bound:
+    """Bind ConvTranspose2d."""
+    assert isinstance(node.form, n.Convolution)
+    form = node.form
+    weights = weights_of(node, values)
+    filters = _turned(weights.filters, form.groups)
+    stride = [form.subsampling_height, form.subsampling_width]
+    dilation = [form.dilation_height, form.dilation_width]
+    left, right, top, bottom = margins_of(form)
+    more = (form.adjustment_height, form.adjustment_width)
+    bias, channels = weights.bias, form.groups * form.group_output_channels
+    done = weights.settle or representation.clamping(weights.activation)
+
+    def run(held: Tensor) -> Tensor:
+        image = to_image(held)
+        if image.shape[1] != filters.shape[0]:
+            raise invalid_argument(
+                f"an image has {image.shape[1]} channels in place of {filters.shape[0]}"
+            )
+        sizes = [
+            (image.shape[2 + dim] - 1) * stride[dim]
+            + dilation[dim] * (filters.shape[2 + dim] - 1)
+            + 1
+            for dim in (0, 1)
+        ]
+        check_size(
+            image.shape[0] * channels * (sizes[0] + more[0]) * (sizes[1] + more[1]), image.numel()
+        )
+        whole = aten.convolution.default(
+            image, filters, None, stride, [0, 0], dilation, True, [0, 0], form.groups
+        )
+        # A margin is cut off, an adjustment put on; both may meet at the lower end.
+        whole = aten.constant_pad_nd.default(
+            whole, [-left, more[1] - right, -top, more[0] - bottom], 0.0
+        )
+        found = to_held(whole)
+        found = found if bias is None else found.add_(bias)
+        return found if done is None else done(found)
+
+    return Bound(run, node.inputs[:1])
+
+
+def _turned(filters: Tensor, groups: int) -> Tensor:
+    """Return a filter as torch stores those of transposed convolutions.
+
+    Shapes: (G * O, H, W, I) -> (G * I, O, H, W)
+    """
+    whole, height, width, channels = filters.shape
+    parts = filters.reshape(groups, whole // groups, height, width, channels)
+    return parts.permute(0, 4, 1, 2, 3).reshape(groups * channels, -1, height, width).contiguous()

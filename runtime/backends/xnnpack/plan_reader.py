@@ -1,0 +1,261 @@
+"""Reads a payload into a plan, and refuses what cannot be run with the place of the fault."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable
+
+from runtime.backends.xnnpack.checks import check_node
+from runtime.backends.xnnpack.errors import PartitionError
+from runtime.backends.xnnpack.model import (
+    BITS,
+    WEIGHT_ONLY,
+    Datatype,
+    Node,
+    Plan,
+    Value,
+)
+from runtime.backends.xnnpack.quant_params import scaling_of
+from runtime.errors import ErrorCode, ExecutionError
+from runtime.program.named_data import NamedDataMap
+from schema.errors import FormatError
+from schema.flatbuf.spec import UnknownMember
+from schema.payloads.xnnpack import model as m
+from schema.payloads.xnnpack.codec import constant_data, decode
+from schema.payloads.xnnpack.graph import node_kind
+from schema.payloads.xnnpack.kernels import input_ids, output_ids
+from schema.scalar_type import numel
+
+MOST_DIMS = 6
+_MOST_EXTERNS = 4096
+_HASH = re.compile(r"(?:scale_)?([0-9a-f]{64})")
+
+
+class Names(dict[str, memoryview]):
+    """Named data as a mapping that is filled as it is asked; blobs are checked once."""
+
+    def __init__(self, data: NamedDataMap) -> None:
+        super().__init__()
+        self._data = data
+
+    def get(self, key: str, default: memoryview | None = None) -> memoryview | None:  # pyright: ignore[reportIncompatibleMethodOverride] - the mapping is asked by text alone
+        """Return the bytes of a key, None where there are none.
+
+        Raises: FormatError for bytes that are not those the key was made of
+        """
+        if key not in self and key in self._data:
+            found = self._data.data(key)
+            named = _HASH.fullmatch(key)
+            if named is not None and hashlib.sha256(found).hexdigest() != named[1]:
+                raise FormatError(
+                    f"the bytes with the hash {named[1][:12]}…", "other bytes", field=key[:18]
+                )
+            self[key] = found
+        return super().get(key, default)
+
+
+def read_plan(processed: memoryview, names: Names, partition: int) -> Plan:
+    """Return the plan of a payload.
+
+    Raises: PartitionError for the first thing that cannot be run
+    """
+    try:
+        graph = decode(processed)
+    except FormatError as error:
+        raise PartitionError(
+            ErrorCode.DelegateInvalidCompatibility, str(error), partition=partition
+        ) from None
+    return _Reader(graph, names, partition).plan()
+
+
+class _Reader:
+    def __init__(self, graph: m.XNNGraph, names: Names, partition: int) -> None:
+        self._graph = graph
+        self._names = names
+        self._partition = partition
+        self._values: dict[int, Value] = {}
+
+    def plan(self) -> Plan:
+        table = self._graph.table
+        if table.num_externs > _MOST_EXTERNS:
+            raise self._bad(f"{table.num_externs} arguments, at most {_MOST_EXTERNS} can be")
+        users = self._users()
+        for place, value in enumerate(table.xvalues):
+            self._add(place, value, users)
+        nodes = self._nodes()
+        ends = sorted(
+            (value for value in self._values.values() if value.argument is not None),
+            key=lambda value: value.argument or 0,
+        )
+        self._check_ends(ends)
+        return Plan(
+            self._partition,
+            self._values,
+            nodes,
+            table.num_externs,
+            tuple(value for value in ends if value.is_input),
+            tuple(value for value in ends if value.is_output),
+        )
+
+    def _check_ends(self, ends: list[Value]) -> None:
+        taken: dict[int | None, int] = {}
+        for value in ends:
+            if value.argument in taken:
+                raise self._bad(
+                    f"values {taken[value.argument]} and {value.ident} are both argument "
+                    f"{value.argument}"
+                )
+            taken[value.argument] = value.ident
+
+    def _users(self) -> dict[int, m.XNode]:
+        found: dict[int, m.XNode] = {}
+        for node in self._graph.table.xnodes:
+            form = node.xnode_union
+            if form is None or isinstance(form, UnknownMember):
+                continue
+            for ident in (*(ident for _, ident in input_ids(form)), *output_ids(form)):
+                found.setdefault(ident, node)
+        return found
+
+    def _bad(self, reason: str, node: m.XNode | None = None) -> PartitionError:
+        if node is None:
+            code = ErrorCode.DelegateInvalidCompatibility
+            return PartitionError(code, reason, partition=self._partition)
+        nodes = self._graph.table.xnodes
+        place = next(index for index, entry in enumerate(nodes) if entry is node)
+        return PartitionError(
+            ErrorCode.DelegateInvalidCompatibility,
+            reason,
+            partition=self._partition,
+            node=place,
+            kind=node_kind(node),
+            debug_handle=_handle(node),
+        )
+
+    def _add(self, place: int, value: m.XValue, users: dict[int, m.XNode]) -> None:
+        tensor = value.tensor
+        if tensor is None:
+            raise self._bad(f"value {place} is of a kind that is not known")
+        user = users.get(tensor.id_out)
+
+        def bad(reason: str) -> PartitionError:
+            return self._bad(f"value {tensor.id_out} {reason}", user)
+
+        if tensor.id_out in self._values or tensor.id_out == m.NO_VALUE:
+            raise bad("is there twice")
+        try:
+            self._values[tensor.id_out] = self._value(tensor, value.quantisation, bad)
+        except FormatError as error:
+            raise bad(f"cannot be read: {error}") from None
+        except ExecutionError as error:
+            raise error if isinstance(error, PartitionError) else bad(error.reason) from None
+
+    def _value(
+        self,
+        tensor: m.TensorValue,
+        params: m.QuantParams | None,
+        bad: Callable[[str], PartitionError],
+    ) -> Value:
+        if tensor.datatype not in BITS:
+            raise bad(f"has the element type {tensor.datatype}, which cannot be run")
+        datatype = Datatype(tensor.datatype)
+        dims = self._dims(tensor, bad)
+        data = self._data(tensor, dims, datatype, bad)
+        if datatype in WEIGHT_ONLY and data is None:
+            raise bad(f"is {datatype.name.lower()} but no constant")
+        scaling = scaling_of(datatype, dims, params, lambda index: self._constant(index, bad), bad)
+        dynamic = tensor.dq_datatype == Datatype.QINT8 and datatype == Datatype.FLOAT32
+        given = bool(tensor.flags & m.EXTERNAL_INPUT)
+        made = bool(tensor.flags & m.EXTERNAL_OUTPUT)
+        argument = self._argument(tensor, given or made, bad)
+        if given and data is not None:
+            raise bad("is an argument and a constant")
+        return Value(
+            tensor.id_out, datatype, dims, data, scaling, argument, given, made, dynamic and given
+        )
+
+    def _argument(
+        self, tensor: m.TensorValue, is_end: bool, bad: Callable[[str], PartitionError]
+    ) -> int | None:
+        if tensor.external_id == m.NO_VALUE:
+            if is_end:
+                raise bad("is an argument without a place")
+            return None
+        if tensor.external_id >= self._graph.table.num_externs:
+            raise bad(
+                f"is argument {tensor.external_id} of {self._graph.table.num_externs} arguments"
+            )
+        return tensor.external_id if is_end else None
+
+    def _dims(self, tensor: m.TensorValue, bad: Callable[[str], PartitionError]) -> tuple[int, ...]:
+        dims = tensor.dims
+        if len(dims) > MOST_DIMS:
+            raise bad(f"has {len(dims)} dimensions, at most {MOST_DIMS} can be")
+        if tensor.num_dims != len(dims):
+            raise bad(f"has {len(dims)} sizes for {tensor.num_dims} dimensions")
+        if math.prod(max(size, 1) for size in dims) > _MOST_ELEMENTS:
+            raise bad(f"has the sizes {list(dims)}")
+        return dims
+
+    def _data(
+        self,
+        tensor: m.TensorValue,
+        dims: tuple[int, ...],
+        datatype: Datatype,
+        bad: Callable[[str], PartitionError],
+    ) -> memoryview | None:
+        if not tensor.constant_buffer_idx:
+            return None
+        data = self._constant(tensor.constant_buffer_idx, bad)
+        needed = -(-numel(dims) * BITS[datatype] // 8)
+        if len(data) < needed:
+            raise bad(f"needs {needed:,} bytes, its constant has {len(data):,}")
+        return data[:needed]
+
+    def _constant(self, index: int, bad: Callable[[str], PartitionError]) -> memoryview:
+        data = constant_data(self._graph, index, self._names)
+        if data is None:
+            entry = (self._graph.table.constant_data or ())[index]
+            raise bad(f"needs the named data {entry.named_key!r}, which are not there")
+        return data
+
+    def _nodes(self) -> tuple[Node, ...]:
+        made: list[Node] = []
+        ready = {
+            ident
+            for ident, value in self._values.items()
+            if value.is_input or value.data is not None
+        }
+        fixed = frozenset(ready)
+        for index, node in enumerate(self._graph.table.xnodes):
+            form = node.xnode_union
+            if form is None or isinstance(form, UnknownMember):
+                raise self._bad("nodes of this kind are not known", node)
+            bounds = node.output_min_max
+            one = Node(
+                index,
+                form.kind,
+                form,
+                tuple(ident for _, ident in input_ids(form)),
+                output_ids(form),
+                None if bounds is None else (bounds.output_min, bounds.output_max),
+                _handle(node),
+            )
+            reason = check_node(one, self._values, ready, fixed)
+            if reason:
+                raise self._bad(reason, node)
+            ready.update(one.outputs)
+            made.append(one)
+        for value in self._values.values():
+            if value.is_output and value.ident not in ready:
+                raise self._bad(f"value {value.ident} is a result that no node makes")
+        return tuple(made)
+
+
+def _handle(node: m.XNode) -> int | None:
+    return None if node.debug_handle in (0, m.INSERTED_HANDLE) else node.debug_handle
+
+
+_MOST_ELEMENTS = 1 << 48

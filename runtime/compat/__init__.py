@@ -1,0 +1,1 @@
+"""Names that only the documented ExecuTorch API needs."""

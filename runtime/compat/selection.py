@@ -1,0 +1,99 @@
+"""Selective builds as data: which kernels a program or a list needs, and how many that saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from runtime.compat.kernel_yaml import KernelLibrary
+from runtime.errors import invalid_argument
+from runtime.kernels import TABLE
+from schema.program import Program
+from schema.program import model as m
+from schema.scalar_type import scalar_type
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A set of kernels.
+
+    Attributes:
+        operators: full names, sorted
+        dtypes: names of element types each operator is called with; empty unless a program was
+            looked at
+    """
+
+    operators: tuple[str, ...]
+    dtypes: Mapping[str, tuple[str, ...]]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Return the operators that no built-in kernel has."""
+        return tuple(name for name in self.operators if name not in TABLE)
+
+    @property
+    def saved(self) -> int:
+        """Return how many built-in kernels are left out."""
+        return len(TABLE) - (len(self.operators) - len(self.missing))
+
+
+def selected(
+    *,
+    operators: Iterable[str] | None = None,
+    programs: Iterable[Program] | None = None,
+    libraries: Iterable[KernelLibrary] | None = None,
+    every: bool = False,
+    with_dtypes: bool = False,
+) -> Selection:
+    """Return the kernels that one of these needs; `Runtime(operators=...)` takes their names.
+
+    Args:
+        operators: full names
+        programs: programs whose operators are needed
+        libraries: what `read_kernel_yaml` returned, whose operators are needed
+        every: all built-in kernels
+        with_dtypes: element types too, of programs only
+
+    Raises: ExecutionError InvalidArgument if not exactly one is given, or element types are
+        asked of anything but programs
+    """
+    ways = (operators is not None, programs is not None, libraries is not None, every)
+    if sum(ways) != 1:
+        raise invalid_argument(
+            "select by operators, by programs, by libraries or all of them: exactly one"
+        )
+    if with_dtypes and programs is None:
+        raise invalid_argument("element types are known of programs only")
+    if libraries is not None:
+        operators = [name for library in libraries for name in library.names]
+    if operators is not None:
+        return Selection(tuple(sorted({*operators})), MappingProxyType({}))
+    if programs is None:
+        return Selection(tuple(sorted(TABLE)), MappingProxyType({}))
+    found: dict[str, set[str]] = {}
+    for program in programs:
+        for plan in program.plans:
+            _add(found, plan)
+    names = {name: tuple(sorted(found[name])) for name in sorted(found)}
+    return Selection(tuple(names), MappingProxyType(names if with_dtypes else {}))
+
+
+def _add(found: dict[str, set[str]], plan: m.ExecutionPlan) -> None:
+    for operator in plan.operators:
+        found.setdefault(operator.full_name, set())
+    for chain in plan.chains:
+        for instruction in chain.instructions:
+            args = instruction.instr_args
+            if isinstance(args, m.KernelCall) and 0 <= args.op_index < len(plan.operators):
+                name = plan.operators[args.op_index].full_name
+                found[name].update(_dtypes(plan, args.args))
+
+
+def _dtypes(plan: m.ExecutionPlan, indices: Iterable[int]) -> Iterable[str]:
+    for index in indices:
+        value = plan.values[index].val if 0 <= index < len(plan.values) else None
+        if isinstance(value, m.Tensor):
+            yield scalar_type(value.scalar_type).name
+        elif isinstance(value, m.TensorList | m.OptionalTensorList):
+            yield from _dtypes(plan, [item for item in value.items if item >= 0])

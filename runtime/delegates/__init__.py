@@ -1,0 +1,1 @@
+"""The interface between methods and backends."""

@@ -1,0 +1,249 @@
+"""Backends: the interface they implement, and the registry that finds them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from runtime.delegates.stepping import DelegateSteps
+from runtime.errors import OF_BACKEND, ErrorCode, ExecutionError, invalid_argument
+from runtime.kernels.registry import KernelRegistry
+from runtime.program.named_data import NamedDataMap
+from runtime.program.values import ValueTable
+from runtime.tracing.tracer import DelegateRow, EventTracer, clock
+
+
+@dataclass(frozen=True, slots=True)
+class BackendInitContext:
+    """What a backend may use while it prepares a partition.
+
+    Attributes:
+        method_name: method the partition belongs to
+        named_data: blobs of the program and its external data, by key
+        kernels: the kernels of the runtime
+        backends: the backends of the runtime
+        depth: how many programs the partition's program is inside of
+        partition: its number among the delegates of the method
+        engine: what is to run it, a word of the backend's own; ``auto`` leaves it to the backend
+    """
+
+    method_name: str
+    named_data: NamedDataMap
+    kernels: KernelRegistry
+    backends: BackendRegistry
+    depth: int
+    partition: int = 0
+    engine: str = "auto"
+
+
+HOST_EMULATION = "host emulation"
+
+
+class DelegateTracer:
+    """Logs events and values inside of one delegate call; does nothing where no trace is made.
+
+    An id is the backend's own, a number or a text; it maps to the graph through the
+    backend's debug handle map. Times are nanoseconds of `runtime.tracing.tracer.clock`.
+    """
+
+    def __init__(self, tracer: EventTracer | None, place: tuple[int, int]) -> None:
+        self._tracer = tracer
+        self._place = place
+
+    @property
+    def records(self) -> bool:
+        """Return whether a trace is made."""
+        return self._tracer is not None
+
+    @property
+    def logs_values(self) -> bool:
+        """Return whether values inside of delegates are logged."""
+        tracer = self._tracer
+        return tracer is not None and tracer.debug_level > 1
+
+    def start(self) -> int:
+        """Return the time, to be given to `end`."""
+        return clock()
+
+    def end(self, identity: int | str, started: int, metadata: bytes | None = None) -> None:
+        """Log a scope that ends now."""
+        self.log(identity, started, clock(), metadata)
+
+    def log(self, identity: int | str, start: int, end: int, metadata: bytes | None = None) -> None:
+        """Log a scope whose times are known."""
+        if self._tracer is not None:
+            self._tracer.profile_delegate(identity, start, end, metadata, self._place)
+
+    def log_row(
+        self, names: Sequence[str], start: int, micros: Sequence[int], metadata: bytes | None = None
+    ) -> None:
+        """Log scopes that follow each other, each with its microseconds."""
+        if self._tracer is not None and names:
+            row = DelegateRow(names, start, micros, metadata, self._place)
+            self._tracer.profile_delegates(row)
+
+    def log_value(self, identity: int | str, value: Any) -> None:  # noqa: ANN401 - tensor or number
+        """Log an intermediate value."""
+        tracer = self._tracer
+        chain, instruction = self._place
+        if tracer is None or not self.logs_values:
+            return
+        if tracer.only.takes_inner(instruction, identity):
+            tracer.log_value(value, chain, instruction, identity=identity)
+
+
+@dataclass(frozen=True, slots=True)
+class BackendExecutionContext:
+    """What a backend may use while it runs a partition.
+
+    Attributes:
+        tracer: logs what happens inside
+        method_name: method that runs
+    """
+
+    tracer: DelegateTracer
+    method_name: str
+    _table: ValueTable
+
+    def dim_order(self, argument: torch.Tensor) -> tuple[int, ...]:
+        """Return the dimensions of an argument of the call, outermost in memory first."""
+        slot = self._table.slots.get(id(argument))
+        return tuple(range(argument.dim())) if slot is None else slot.dim_order
+
+    def store(self, argument: torch.Tensor, result: torch.Tensor) -> None:
+        """Write a result into an argument of the call, resized to it within its plan.
+
+        Raises: ExecutionError where shape or element type do not fit, or it is a constant
+        """
+        slot = self._table.slots.get(id(argument))
+        if slot is None or slot.read_only:
+            raise invalid_argument("a delegate writes to what is no result of its call")
+        slot.store(result)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What runs a partition, and what its times are worth.
+
+    Attributes:
+        backend: id of the backend
+        engine: the backend's word for what runs it, empty where there is no choice
+        source: where times come from; times from different sources are never added up
+        note: why it is not another engine, empty when there is nothing to say
+    """
+
+    backend: str
+    engine: str = ""
+    source: str = HOST_EMULATION
+    note: str = ""
+
+
+class BackendInterface(ABC):
+    """A backend: prepares the bytes of a partition, runs them, and lets go of them.
+
+    Attributes:
+        payload_is_all: whether payloads say all that there is to run; of those that do not, what
+            is refused is run by the record, where there is one
+    """
+
+    payload_is_all = True
+
+    def is_available(self) -> bool:
+        """Return whether the backend can run on this machine."""
+        return True
+
+    @abstractmethod
+    def init(
+        self,
+        context: BackendInitContext,
+        processed: memoryview,
+        compile_specs: Mapping[str, bytes],
+    ) -> Any:  # noqa: ANN401 - the backend's own
+        """Return a handle of a partition.
+
+        Raises: ExecutionError DelegateInvalidCompatibility for bytes it cannot run
+        """
+
+    @abstractmethod
+    def execute(
+        self,
+        context: BackendExecutionContext,
+        handle: Any,  # noqa: ANN401 - what init returned
+        args: Sequence[Any],
+    ) -> None:
+        """Run a partition on its arguments, inputs first; results are stored in the last ones."""
+
+    def measurement(self, name: str, handle: Any) -> Measurement:  # noqa: ANN401
+        """Return what runs a partition; torch's kernels unless a backend says otherwise.
+
+        Args:
+            name: id of the backend
+            handle: the partition
+        """
+        del handle
+        return Measurement(name)
+
+    def steps(
+        self,
+        context: BackendExecutionContext,
+        handle: Any,  # noqa: ANN401 - what init returned
+        args: Sequence[Any],
+    ) -> DelegateSteps | None:
+        """Return a call of a partition to be run node by node, None where that cannot be."""
+        del context, handle, args
+        return None
+
+    def destroy(self, handle: Any) -> None:  # noqa: ANN401, B027 - need not do anything
+        """Let go of a partition."""
+
+
+class BackendRegistry:
+    """Finds backends by the id that programs name.
+
+    Args:
+        backends: backends to begin with, by id
+    """
+
+    def __init__(self, backends: Mapping[str, Callable[[], BackendInterface]]) -> None:
+        self._makers = dict(backends)
+        self._made: dict[str, BackendInterface] = {}
+
+    @property
+    def registered_backend_names(self) -> list[str]:
+        """Return the ids of all backends."""
+        return list(self._makers)
+
+    def is_available(self, backend_name: str) -> bool:
+        """Return whether a backend is registered and can run here."""
+        return backend_name in self._makers and self.backend(backend_name).is_available()
+
+    def register_backend(self, name: str, make: Callable[[], BackendInterface]) -> None:
+        """Add a backend.
+
+        Raises: ExecutionError RegistrationAlreadyRegistered for an id that is taken
+        """
+        if name in self._makers:
+            raise ExecutionError(
+                ErrorCode.RegistrationAlreadyRegistered, f"backend {name!r} is registered already"
+            )
+        self._makers[name] = make
+
+    def backend(self, name: str) -> BackendInterface:
+        """Return a backend.
+
+        Raises: ExecutionError NotFound naming those there are
+        """
+        if name not in self._makers:
+            known = ", ".join(self._makers) or "none"
+            raise ExecutionError(
+                ErrorCode.NotFound,
+                f"backend {name!r} is not registered; available: {known}",
+                remedy=OF_BACKEND,
+            )
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]

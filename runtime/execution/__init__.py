@@ -1,0 +1,1 @@
+"""Binds the instructions of a method and runs them."""

@@ -1,0 +1,163 @@
+"""The delegates of a method: initialised when it is loaded, each called by instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from runtime.delegates.interface import (
+    BackendExecutionContext,
+    BackendInitContext,
+    BackendInterface,
+    DelegateTracer,
+)
+from runtime.delegates.stepping import DelegateSteps
+from runtime.emulation.backend import EmulatedBackend
+from runtime.emulation.find import Emulation
+from runtime.errors import OF_BACKEND, ErrorCode, ExecutionError, invalid_program
+from runtime.execution.binding import Step
+from runtime.program.values import ValueTable
+from runtime.tracing.tracer import EventTracer
+from schema.errors import FormatError
+from schema.etrecord import ETRecord
+from schema.program import Program as ProgramFile
+from schema.program import model as m
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A delegate of a plan, ready to run.
+
+    Attributes:
+        name: id of its backend
+        backend: the backend
+        handle: what the backend keeps of it
+    """
+
+    name: str
+    backend: BackendInterface
+    handle: Any
+
+
+@dataclass(slots=True)
+class Place:
+    """Where the run is: read by whoever logs from inside an instruction."""
+
+    chain: int = -1
+    instruction: int = 0
+
+
+def load_partitions(
+    plan: m.ExecutionPlan,
+    program: ProgramFile,
+    context: BackendInitContext,
+    record: ETRecord | None = None,
+) -> list[Partition]:
+    """Return the delegates of a plan, each initialised by its backend.
+
+    Args:
+        plan: the plan
+        program: its program
+        context: for the backends
+        record: of the same program; its graphs run the partitions of backends that are not there
+
+    Raises: ExecutionError NotFound for backends that are not there, all named at once
+    """
+    backends = context.backends
+    unknown = sorted({entry.id for entry in plan.delegates} - {*backends.registered_backend_names})
+    if unknown and record is None:
+        known = ", ".join(backends.registered_backend_names) or "none"
+        raise ExecutionError(
+            ErrorCode.NotFound,
+            f"the program needs {', '.join(unknown)}; registered backends are {known}",
+            remedy="Register the backend before loading, load with the ETRecord of this program "
+            "to have its original graph run instead, or lower the program without it.",
+        )
+    found: list[Partition] = []
+    for number, entry in enumerate(plan.delegates):
+        if entry.id in unknown and record is not None:
+            found.append(_emulated(plan, number, Emulation(record, program), EmulatedBackend()))
+            continue
+        try:
+            found.append(_loaded(entry, program, replace(context, partition=number)))
+        except ExecutionError as error:
+            refused = error.code is ErrorCode.DelegateInvalidCompatibility
+            if record is None or not refused or backends.backend(entry.id).payload_is_all:
+                raise
+            stand_in = EmulatedBackend("does not say in its payload what to run")
+            found.append(_emulated(plan, number, Emulation(record, program), stand_in))
+    return found
+
+
+def _emulated(
+    plan: m.ExecutionPlan, number: int, emulation: Emulation, backend: EmulatedBackend
+) -> Partition:
+    name = plan.delegates[number].id
+    try:
+        return Partition(name, backend, emulation.subgraph(plan, number))
+    except ExecutionError as error:
+        raise error.located(operator=name) from None
+
+
+def _loaded(
+    entry: m.BackendDelegate, program: ProgramFile, context: BackendInitContext
+) -> Partition:
+    backend = context.backends.backend(entry.id)
+    if not backend.is_available():
+        raise ExecutionError(
+            ErrorCode.NotFound, f"backend {entry.id} cannot run on this machine", remedy=OF_BACKEND
+        )
+    specs = {spec.key: bytes(spec.value) for spec in entry.compile_specs}
+    try:
+        processed = program.delegate_data(entry)
+        return Partition(entry.id, backend, backend.init(context, processed, specs))
+    except FormatError as error:
+        raise invalid_program(str(error)) from None
+    except ExecutionError as error:
+        raise error.located(operator=entry.id) from None
+    except Exception as error:
+        raise ExecutionError(
+            ErrorCode.DelegateInvalidCompatibility,
+            f"{type(error).__name__}: {error}",
+            remedy="The backend raised it when it was initialised (__cause__ has the traceback): "
+            "mend the backend, or compile the program again for its version.",
+        ).located(operator=entry.id) from error
+
+
+def delegate_step(
+    call: m.DelegateCall,
+    partition: Partition,
+    table: ValueTable,
+    tracer: Callable[[], EventTracer | None],
+    place: tuple[str, Place],
+) -> Step:
+    """Return the step that runs a partition."""
+    run = partial(_execute, call.args, partition, table, tracer, place)
+    enter = partial(_enter, call.args, partition, table, place)
+    return Step("DELEGATE_CALL", run, logged=call.args, operator=partition.name, enter=enter)
+
+
+def _execute(
+    args: tuple[int, ...],
+    partition: Partition,
+    table: ValueTable,
+    tracer: Callable[[], EventTracer | None],
+    place: tuple[str, Place],
+) -> None:
+    method, at = place
+    inner = DelegateTracer(tracer(), (at.chain, at.instruction))
+    context = BackendExecutionContext(inner, method, table)
+    values = [table.resolve(table.items[index]) for index in args]
+    partition.backend.execute(context, partition.handle, values)
+
+
+def _enter(
+    args: tuple[int, ...], partition: Partition, table: ValueTable, place: tuple[str, Place]
+) -> DelegateSteps | None:
+    method, at = place
+    inner = DelegateTracer(None, (at.chain, at.instruction))
+    context = BackendExecutionContext(inner, method, table)
+    values = [table.resolve(table.items[index]) for index in args]
+    return partition.backend.steps(context, partition.handle, values)

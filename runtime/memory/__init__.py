@@ -1,0 +1,1 @@
+"""The memory of tensors: slots, planned buffers, and pages released to the machine."""

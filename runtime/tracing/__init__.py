@@ -1,0 +1,1 @@
+"""Records events and values of a run: the tracer and where debug buffers are written."""

@@ -1,0 +1,273 @@
+"""Records what a program does: events with times, and the contents of tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, cast
+
+import torch
+
+from runtime.memory.slots import CODE_OF
+from runtime.platform import clock
+from runtime.tracing.sinks import DebugSink, MemorySink
+from schema import etdump
+from schema.etdump import DebugEvent, DebugTensor, DebugValue, ProfileEvent, ValueType
+
+NO_CHAIN = -1
+_OUTSIDE = 0  # what the stock runtime writes as the instruction outside of instructions
+
+
+class DebugLevel(IntEnum):
+    """Whose values are logged."""
+
+    NONE = 0
+    OUTPUTS = 1
+    INTERMEDIATE = 2
+
+
+class ProfilingLevel(IntEnum):
+    """Which times are logged."""
+
+    METHOD_ONLY = 0
+    ALL_EVENTS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DebugFilter:
+    """Which intermediate values are logged; what is None lets everything pass.
+
+    Attributes:
+        operators: regular expression that the whole name of the operator or backend matches
+        instructions: indices of instructions, as those of a module or of debug handles
+        delegate_ids: regular expression that the whole id of a delegate's inner value matches
+    """
+
+    operators: str | None = None
+    instructions: frozenset[int] | None = None
+    delegate_ids: str | None = None
+
+    def takes(self, instruction: int, operator: str) -> bool:
+        """Return whether the values of an instruction are logged."""
+        if self.instructions is not None and instruction not in self.instructions:
+            return False
+        return self.operators is None or re.fullmatch(self.operators, operator) is not None
+
+    def takes_inner(self, instruction: int, identity: int | str) -> bool:
+        """Return whether a value inside of a delegate call is logged."""
+        if self.instructions is not None and instruction not in self.instructions:
+            return False
+        pattern = self.delegate_ids
+        return pattern is None or re.fullmatch(pattern, str(identity)) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class DelegateRow:
+    """Scopes inside of a delegate that follow each other without a gap.
+
+    A library that times its own operators has the times of all of them when it is done; they
+    become events when the trace is asked for, not between two runs.
+
+    Attributes:
+        names: of the scopes
+        start: of the first, nanoseconds
+        times: how long each took, microseconds
+        metadata: of each of them
+        place: chain and instruction of the delegate
+    """
+
+    names: Sequence[str]
+    start: int
+    times: Sequence[int]
+    metadata: bytes | None
+    place: tuple[int, int]
+
+    def events(self) -> Iterator[ProfileEvent]:
+        """Yield the scopes."""
+        end = self.start
+        for name, micros in zip(self.names, self.times, strict=True):
+            start, end = end, end + 1000 * micros
+            yield _delegate_event(name, start, end, self.metadata, self.place)
+
+
+class EventTracer:
+    """Collects the events of a program's runs.
+
+    Args:
+        debug_level: whose values are logged
+        profiling_level: which times are logged
+        sink: where the bytes of tensors go; memory when it is None
+        only: which intermediate values are logged
+        allocations: whether the memory of methods is logged; the stock reader takes such events,
+            the stock Inspector refuses traces that have any
+    """
+
+    def __init__(
+        self,
+        debug_level: DebugLevel = DebugLevel.NONE,
+        profiling_level: ProfilingLevel = ProfilingLevel.ALL_EVENTS,
+        *,
+        sink: DebugSink | None = None,
+        only: DebugFilter | None = None,
+        allocations: bool = False,
+    ) -> None:
+        self.debug_level = debug_level
+        self.profiling_level = profiling_level
+        self.sink: DebugSink = MemorySink() if sink is None else sink
+        self.only = DebugFilter() if only is None else only
+        self.allocations = allocations
+        self.bundled_input_index = -1
+        self._blocks: list[tuple[str, int, list[Any]]] = []
+        self.rows: list[Any] = []
+        self._allocators: list[str] = []
+
+    def create_event_block(self, name: str) -> None:
+        """Begin a new block; events belong to the newest one."""
+        self.rows = []
+        self._blocks.append((name, self.bundled_input_index, self.rows))
+
+    def need_block(self, name: str) -> None:
+        """Begin a block unless the newest one has this name."""
+        if not self._blocks or self._blocks[-1][0] != name:
+            self.create_event_block(name)
+
+    def profile(
+        self, name: str, start: int, end: int, chain: int = NO_CHAIN, instruction: int = _OUTSIDE
+    ) -> None:
+        """Log a scope that ended."""
+        self.rows.append((name, chain, instruction, start, end))
+
+    def profile_delegate(
+        self,
+        identity: int | str,
+        start: int,
+        end: int,
+        metadata: bytes | None,
+        place: tuple[int, int],
+    ) -> None:
+        """Log a scope inside of a delegate, named by an id of the delegate's own."""
+        self.rows.append([identity, start, end, metadata, place])
+
+    def profile_delegates(self, row: DelegateRow) -> None:
+        """Log scopes inside of a delegate that follow each other, together."""
+        self.rows.append(row)
+
+    def log_value(
+        self,
+        value: Any,  # noqa: ANN401 - any value of a program
+        chain: int = NO_CHAIN,
+        instruction: int = _OUTSIDE,
+        *,
+        output: bool | None = None,
+        identity: int | str | None = None,
+    ) -> None:
+        """Log the contents of a value; kinds that a trace has no room for are left out."""
+        made = self._debug_value(value, output)
+        if made is None:
+            return
+        number = identity if isinstance(identity, int) else -1
+        text = identity if isinstance(identity, str) else None
+        self.rows.append(DebugEvent(made, chain, instruction, None, number, text))
+
+    def track_allocator(self, name: str) -> int:
+        """Return the number of an allocator, for `track_allocation`."""
+        self._allocators.append(name)
+        return len(self._allocators) - 1
+
+    def track_allocation(self, allocator: int, size_bytes: int) -> None:
+        """Log that an allocator gave memory away."""
+        self.rows.append(etdump.AllocationEvent(allocator, size_bytes))
+
+    def _debug_value(self, value: Any, output: bool | None) -> DebugValue | None:  # noqa: ANN401
+        if isinstance(value, torch.Tensor):
+            tensor = self._debug_tensor(value)
+            return tensor and DebugValue(ValueType.TENSOR, tensor=tensor, output=output)
+        # Numbers are never marked as outputs, as in traces of the stock runtime.
+        if isinstance(value, bool):
+            return DebugValue(ValueType.BOOL, bool_value=value)
+        if isinstance(value, int):
+            return DebugValue(ValueType.INT, int_value=value)
+        if isinstance(value, float):
+            return DebugValue(ValueType.DOUBLE, double_value=value)
+        if isinstance(value, list | tuple):
+            tensors = self._debug_tensors(cast("Sequence[Any]", value))
+            if tensors is not None:
+                return DebugValue(ValueType.TENSOR_LIST, tensors=tensors, output=output)
+        return None
+
+    def _debug_tensors(self, values: Sequence[Any]) -> tuple[DebugTensor, ...] | None:
+        if not all(isinstance(value, torch.Tensor) for value in values):
+            return None
+        made = [self._debug_tensor(value) for value in values]
+        kept = tuple(tensor for tensor in made if tensor is not None)
+        return kept if len(kept) == len(made) else None
+
+    def _debug_tensor(self, tensor: torch.Tensor) -> DebugTensor | None:
+        offset = self.sink.add(tensor)
+        if offset is None:  # the sink has failed; it says so
+            return None
+        code = CODE_OF[tensor.dtype]
+        return DebugTensor(code, tuple(tensor.shape), tuple(tensor.stride()), offset)
+
+    def trace(self) -> etdump.ETDump:
+        """Return everything recorded so far."""
+        return etdump.dump(
+            etdump.run(
+                name,
+                [event for row in rows for event in _events(row)],
+                bundled_input_index=index,
+                allocators=self._allocators,
+            )
+            for name, index, rows in self._blocks
+        )
+
+    def write(self, etdump_path: str | Path, debug_buffer_path: str | Path | None = None) -> None:
+        """Write the trace, and the debug buffer where a path for it is given."""
+        Path(etdump_path).write_bytes(etdump.encode(self.trace()))
+        if debug_buffer_path is not None:
+            self.sink.save(Path(debug_buffer_path))
+
+    def scope(self, name: str) -> AbstractContextManager[None]:
+        """Return a context that logs how long it took, outside of instructions."""
+        return _Scope(self, name)
+
+
+class _Scope:
+    def __init__(self, tracer: EventTracer, name: str) -> None:
+        self._tracer = tracer
+        self._name = name
+        self._start = 0
+
+    def __enter__(self) -> None:
+        self._start = clock()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._tracer.profile(self._name, self._start, clock())
+
+
+def _events(row: Any) -> list[etdump.AnyEvent]:  # noqa: ANN401 - tuples and lists are times
+    if isinstance(row, list):
+        return [_delegate_event(*cast("list[Any]", row))]
+    if isinstance(row, DelegateRow):
+        return [*row.events()]
+    if not isinstance(row, tuple):
+        return [row]
+    *names, chain, instruction, start, end = cast("tuple[Any, ...]", row)
+    return [ProfileEvent(name, chain, instruction, start, end) for name in names if name]
+
+
+def _delegate_event(
+    identity: int | str, start: int, end: int, metadata: bytes | None, place: tuple[int, int]
+) -> ProfileEvent:
+    number, text = (identity, None) if isinstance(identity, int) else (-1, identity)
+    return ProfileEvent(None, *place, start, end, number, text, metadata)
