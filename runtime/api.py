@@ -1,4 +1,4 @@
-"""The runtime: its registries, and the door through which programs are loaded."""
+"""The runtime: its registries, and `load_program`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from runtime.tracing.tracer import DebugLevel, EventTracer
 class Verification(Enum):
     """How much of a program is checked when it is loaded.
 
-    Every index and size is checked before it is used at either level; the names are kept.
+    Every index and size is checked before it is used, at both levels; the names are documented.
     """
 
     Minimal = "minimal"
@@ -31,12 +31,12 @@ class Runtime:
     """Loads programs.
 
     Attributes:
-        backend_registry: the backends there are
-        operator_registry: the kernels there are
+        backend_registry: the registered backends
+        operator_registry: the registered kernels
 
     Args:
         operators: names of the built-in kernels to offer, as in a selective build; None for all
-        max_kernels: number of kernels there can be, built-in ones included
+        max_kernels: largest number of kernels, built-in ones included
     """
 
     def __init__(
@@ -66,15 +66,15 @@ class Runtime:
 
         Args:
             data: path, bytes, file object or `DataLoader` of a ``.pte`` or ``.bpte``
-            verification: kept for its name; everything is checked
+            verification: documented, without effect: everything is checked
             enable_etdump: record loads and runs
-            debug_buffer_size: anything but 0 records intermediate values too; the buffer grows as
-                needed, the size itself is no limit
+            debug_buffer_size: other than 0 records intermediate values too; the buffer grows as
+                needed, the size is not a limit
             data_path: one or several ``.ptd`` files, or the bytes of one
-            tracer: records in place of one made here, with levels and filters of its own
+            tracer: records instead of a new one, with levels and filters of its own
             load_mode: how paths are loaded; None reads files below 64 MiB and maps larger ones
 
-        Raises: ExecutionError for a file that is no program; TypeError for data of another type
+        Raises: ExecutionError for a file that is not a program; TypeError for data of another type
         """
         del verification
         buffer, file = read(data, load_mode)

@@ -1,4 +1,4 @@
-"""Makes bundled programs: a program with inputs for its methods and what they should give."""
+"""Creates bundled programs: a program with inputs and expected outputs of its methods."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class HasBuffer(Protocol):
 
 
 class MethodTestCase:
-    """Inputs of one call, and what it should give.
+    """Inputs and expected outputs of one call.
 
     Attributes:
-        inputs: tensors and numbers, flattened
-        expected_outputs: flattened, empty when only inputs are given
+        inputs: tensors and scalars, flattened
+        expected_outputs: flattened, empty without any
 
-    Raises: AssertionError for values a bundled program has no place for, None among them
+    Raises: AssertionError for values that a bundled program cannot hold, such as None
     """
 
     def __init__(self, inputs: object, expected_outputs: object = None) -> None:
@@ -64,16 +64,16 @@ class MethodTestSuite:
 
 
 class BundledProgram:
-    """A program with cases for some of its methods.
+    """A program with test cases for some of its methods.
 
     Attributes:
         executorch_program: the compiled program, None when a file was given
         method_test_suites: sorted by name of the method
 
     Args:
-        executorch_program: what the compiler returned
+        executorch_program: a compiled program
         method_test_suites: the cases
-        pte_file_path: a program file in place of a compiled program
+        pte_file_path: a program file instead of a compiled program
 
     Raises: AssertionError where a case does not fit the program; RuntimeError unless exactly one
         of program and path is given
@@ -111,9 +111,9 @@ def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram
 
 
 def deserialize_from_flatbuffer_to_bundled_program(flatbuffer: bytes) -> file.BundledProgram:
-    """Return the tables of a ``.bpte`` file, as ``BundledProgram.serialize_to_schema`` gives them.
+    """Return the tables of a ``.bpte`` file, as ``BundledProgram.serialize_to_schema`` does.
 
-    Raises: FormatError if the bytes are those of something else
+    Raises: FormatError if the bytes are not a bundled program
     """
     return file.decode(flatbuffer)
 
@@ -139,7 +139,7 @@ def _case(case: MethodTestCase) -> file.TestCase:
     return file.TestCase(tuple(map(_value, case.inputs)), tuple(map(_value, case.expected_outputs)))
 
 
-def _value(value: Any) -> file.BundledValue:  # noqa: ANN401 - tensor or number
+def _value(value: Any) -> file.BundledValue:  # noqa: ANN401 - tensor or scalar
     if isinstance(value, bool):
         return file.BundledValue(file.BundledBool(value))
     if isinstance(value, int):

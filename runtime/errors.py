@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """What went wrong, with the documented numbers."""
+    """The documented error codes with their values."""
 
     Ok = 0x00
     Internal = 0x01
@@ -35,9 +35,9 @@ class ErrorCode(IntEnum):
     DelegateInvalidHandle = 0x32
 
 
-# Remedies of causes that several places have.
+# Remedies of causes that occur at several places.
 OF_INPUTS = (
-    "Compare the inputs with the method's metadata: number, dtype and rank must be those of export."
+    "Compare the inputs with the method's metadata: count, dtype and rank must be those of export."
 )
 OF_SIZES = (
     "Give inputs within the shapes the program was exported with, or export it with dynamic shapes "
@@ -50,33 +50,32 @@ OF_SCHEMA = (
     "A schema reads as my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)."
 )
 
-# Codes that have one cause, or several with the same remedy; the others say theirs where they are
-# raised.
+# Codes with one remedy for all causes; for the others it is given where they are raised.
 _REMEDIES = {
     ErrorCode.EndOfMethod: "Reset the method to step through it again.",
-    ErrorCode.RegistrationAlreadyRegistered: "Use another name: nothing registered is replaced.",
-    ErrorCode.MemoryAllocationFailed: "The program asks for more memory than there is, or its "
+    ErrorCode.RegistrationAlreadyRegistered: "Use another name: registrations are not replaced.",
+    ErrorCode.MemoryAllocationFailed: "The program needs more memory than available, or its "
     "planned buffers are smaller than its tensors: compile it again.",
     ErrorCode.AccessFailed: "Check the path and the permissions of the file.",
     ErrorCode.InvalidProgram: "The file is damaged or was not written by an ExecuTorch compiler: "
     "compile it again.",
     ErrorCode.InvalidExternalData: "Load the program together with the .ptd file that was saved "
     "beside it.",
-    ErrorCode.OutOfResources: "The run was ended before it used up the machine.",
+    ErrorCode.OutOfResources: "The run was stopped before it used up the memory.",
 }
 
 
 class ExecutionError(RuntimeError):
-    """A program that cannot be loaded or run; reads as one sentence with its code and a remedy.
+    """A program that cannot be loaded or run; its string is one sentence, the code and a remedy.
 
     Attributes:
         code: the documented error code
-        reason: what went wrong, one sentence
-        remedy: what to do about it, empty when nothing is known
-        method: which method, empty outside of one
+        reason: cause, one sentence
+        remedy: what to do, empty when unknown
+        method: name of the method, empty outside of one
         instruction: index in its chain, None outside of instructions
         operator: full name of the operator or backend, empty when there is none
-        source: line of Python the instruction came from, empty when the program does not say
+        source: line of Python that the instruction comes from, empty when it is not recorded
     """
 
     def __init__(self, code: ErrorCode, reason: str, *, remedy: str | None = None) -> None:
@@ -97,7 +96,7 @@ class ExecutionError(RuntimeError):
         operator: str = "",
         source: str = "",
     ) -> ExecutionError:
-        """Return self with those places filled in that are still unknown."""
+        """Return self with the parts of the location filled in that are still unknown."""
         self.method = self.method or method
         if self.instruction is None:
             self.instruction = instruction
@@ -107,7 +106,7 @@ class ExecutionError(RuntimeError):
 
     @property
     def place(self) -> str:
-        """Return where it happened in words, empty when that is unknown."""
+        """Return the location as a string, empty when it is unknown."""
         words = [f"method {self.method!r}"] if self.method else []
         if self.instruction is not None:
             words.append(f"instruction {self.instruction}")
@@ -130,12 +129,12 @@ def invalid_program(reason: str) -> ExecutionError:
 
 
 def invalid_argument(reason: str, *, remedy: str = "") -> ExecutionError:
-    """Return the error of arguments that do not fit."""
+    """Return the error of invalid arguments."""
     return ExecutionError(ErrorCode.InvalidArgument, reason, remedy=remedy)
 
 
 def invalid_input(reason: str) -> ExecutionError:
-    """Return the error of inputs that do not fit the method they are given to."""
+    """Return the error of inputs that do not fit their method."""
     return invalid_argument(reason, remedy=OF_INPUTS)
 
 

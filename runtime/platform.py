@@ -1,4 +1,4 @@
-"""What the runtime asks of the machine, replaceable while it runs: clock, log, memory, abort."""
+"""Platform hooks, replaceable at run time: clock, log, memory, abort."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 
 class LogLevel(IntEnum):
-    """How much a message matters."""
+    """Severity of a message."""
 
     DEBUG = 0
     INFO = 1
@@ -23,10 +23,10 @@ class LogLevel(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogMessage:
-    """Something the runtime says.
+    """A log message of the runtime.
 
     Attributes:
-        level: how much it matters
+        level: severity
         text: one sentence
         time_ns: of the platform's clock
     """
@@ -37,11 +37,11 @@ class LogMessage:
 
 
 def _silent(_message: LogMessage) -> None:
-    """Say nothing: errors are raised as exceptions too."""
+    """Drop a message: errors are raised as exceptions too."""
 
 
 def _aborted() -> NoReturn:
-    sys.exit("the runtime was told to abort")
+    sys.exit("the runtime was aborted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ class Platform:
 
     Attributes:
         clock: returns nanoseconds
-        log: takes messages
+        log: receives messages
         allocate: returns that many zero bytes; may raise OSError
-        abort: ends the process; nothing in the runtime calls it by itself
+        abort: ends the process; the runtime never calls it
     """
 
     clock: Callable[[], int] = time.perf_counter_ns
@@ -65,25 +65,25 @@ _hooks = [Platform()]
 
 
 def current() -> Platform:
-    """Return the hooks in use."""
+    """Return the current hooks."""
     return _hooks[-1]
 
 
 def register(**hooks: Any) -> Platform:  # noqa: ANN401 - see Platform
-    """Replace hooks; return those that were in use, to be given back to `restore`."""
+    """Replace hooks; return the previous ones, for `restore`."""
     before = _hooks[-1]
     _hooks[-1] = replace(before, **hooks)
     return before
 
 
 def restore(platform: Platform) -> None:
-    """Use these hooks again."""
+    """Install hooks that `register` returned."""
     _hooks[-1] = platform
 
 
 @contextmanager
 def replaced(**hooks: Any) -> Generator[Platform, None, None]:  # noqa: ANN401 - see Platform
-    """Replace hooks for a while."""
+    """Replace hooks within a context."""
     before = register(**hooks)
     try:
         yield current()
@@ -97,7 +97,7 @@ def clock() -> int:
 
 
 def log(level: LogLevel, text: str) -> None:
-    """Say something."""
+    """Log a message."""
     hooks = _hooks[-1]
     if hooks.log is not _silent:
         hooks.log(LogMessage(level, text, hooks.clock()))

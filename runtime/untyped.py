@@ -1,4 +1,4 @@
-"""Names of torch that have no full types or no public name, in one place."""
+"""Names of torch without complete types or without a public name."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _frombuffer: Callable[..., torch.Tensor] = _torch.frombuffer
 
 
 def dtype_named(name: str) -> torch.dtype | None:
-    """Return torch's element type of this name, None where torch has none."""
+    """Return torch's dtype of this name, None where torch has none."""
     found = getattr(_torch, name, None)
     return found if isinstance(found, torch.dtype) else None
 
 
 def from_buffer(buffer: object, dtype: torch.dtype, count: int, offset: int = 0) -> torch.Tensor:
-    """Return a one-dimensional tensor over bytes, which need not be aligned; at least one element.
+    """Return a one-dimensional tensor of one or more elements over bytes, aligned or not.
 
     Raises: ValueError if the buffer is too short
     """
     return _frombuffer(buffer, dtype=dtype, count=count, offset=offset)
 
 
-def _say_once() -> None:
+def _silence_warning() -> None:
     # torch warns about the first read-only buffer of a process; ours are constants, never written
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from_buffer(b"\0", torch.uint8, 1)
 
 
-_say_once()
+_silence_warning()

@@ -1,4 +1,4 @@
-"""Runs the cases of a bundled program and compares what comes out with what should."""
+"""Runs the cases of a bundled program and compares the outputs with the expected ones."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from runtime.untyped import from_buffer
 from schema import bundled, program
 from schema.errors import FormatError
 
-RTOL, ATOL = 1e-5, 1e-8
+RTOL, ATOL = 1e-5, 1e-8  # those of torch.allclose, as in the stock runtime
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorStats:
-    """How far an output is from what it should be.
+    """Error statistics of an output.
 
     Attributes:
-        output: which output of the method
+        output: index of the output
         mean_abs_error: mean of |actual - expected|
         max_abs_error: largest of them
         mean_relative_error: mean of |actual - expected| / |expected|, elements expected to be 0
@@ -46,11 +46,11 @@ class ErrorStats:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of one case.
+    """Result of one case.
 
     Attributes:
         method_name: the method
-        case: number of the case in its suite
+        case: index of the case in its suite
         stats: one entry an output, empty for a case without expected outputs
     """
 
@@ -75,12 +75,12 @@ def is_bundled_program(data: Data) -> bool:
 
 
 def get_program_data(data: Data) -> memoryview:
-    """Return the bytes of the program inside a bundled program; those of a program are its own.
+    """Return the bytes of the program inside a bundled program, or of a program as they are.
 
     Args:
         data: path, bytes or file object of a ``.bpte`` or ``.pte``
 
-    Raises: ExecutionError NotSupported for what is neither, InvalidProgram for damaged tables,
+    Raises: ExecutionError NotSupported for other files, InvalidProgram for damaged tables,
         AccessFailed
     """
     found, file = read(data)
@@ -108,22 +108,22 @@ def find_case(file: bundled.BundledProgram, method_name: str, index: int) -> bun
         if suite.method_name == method_name:
             if not 0 <= index < len(suite.test_cases):
                 raise invalid_argument(
-                    f"method {method_name!r} has {len(suite.test_cases)} cases, there is no "
-                    f"case {index}"
+                    f"method {method_name!r} has {len(suite.test_cases)} cases; case {index} not "
+                    "found"
                 )
             return suite.test_cases[index]
     raise invalid_argument(f"method {method_name!r} has no cases")
 
 
 def bundled_values(values: Sequence[bundled.BundledValue]) -> list[Any]:
-    """Return the tensors and numbers of a case.
+    """Return the tensors and scalars of a case.
 
     Raises: ExecutionError InvalidProgram for a tensor without enough bytes
     """
     return [_value(entry.val) for entry in values]
 
 
-def _value(value: bundled.AnyValue) -> Any:  # noqa: ANN401 - tensor or number
+def _value(value: bundled.AnyValue) -> Any:  # noqa: ANN401 - tensor or scalar
     if isinstance(value, bundled.BundledTensor):
         return _tensor(value)
     if isinstance(value, bundled.BundledInt):
@@ -132,7 +132,7 @@ def _value(value: bundled.AnyValue) -> Any:  # noqa: ANN401 - tensor or number
         return value.bool_val
     if isinstance(value, bundled.BundledDouble):
         return value.double_val
-    raise ExecutionError(ErrorCode.InvalidProgram, "a bundled value is of a kind not known")
+    raise ExecutionError(ErrorCode.InvalidProgram, "a bundled value is of an unknown kind")
 
 
 def _tensor(value: bundled.BundledTensor) -> torch.Tensor:
@@ -140,7 +140,7 @@ def _tensor(value: bundled.BundledTensor) -> torch.Tensor:
     count = math.prod(value.sizes)
     order = value.dim_order or tuple(range(len(value.sizes)))
     if min(value.sizes, default=0) < 0 or sorted(order) != list(range(len(value.sizes))):
-        raise ExecutionError(ErrorCode.InvalidProgram, "a bundled tensor has an impossible shape")
+        raise ExecutionError(ErrorCode.InvalidProgram, "a bundled tensor has an invalid shape")
     if count * dtype.itemsize > len(value.data):
         raise ExecutionError(
             ErrorCode.InvalidProgram,
@@ -151,7 +151,7 @@ def _tensor(value: bundled.BundledTensor) -> torch.Tensor:
 
 
 def load_bundled_input(method: Method, file: bundled.BundledProgram, index: int) -> None:
-    """Set the inputs of a method to those of a case; traces of later runs name the case.
+    """Set the inputs of a method to those of a case; later runs are traced with its index.
 
     Raises: ExecutionError
     """
@@ -163,12 +163,12 @@ def load_bundled_input(method: Method, file: bundled.BundledProgram, index: int)
 def compare_outputs(
     actual: Sequence[Any], expected: Sequence[Any], *, rtol: float = RTOL, atol: float = ATOL
 ) -> tuple[ErrorStats, ...]:
-    """Return how far outputs are from what they should be; numbers count as one element.
+    """Return the error statistics of outputs; a scalar counts as one element.
 
-    Raises: ExecutionError InvalidArgument if number or shapes differ
+    Raises: ExecutionError InvalidArgument if count or shapes differ
     """
     if len(actual) != len(expected):
-        raise invalid_argument(f"{len(actual)} outputs where {len(expected)} are expected")
+        raise invalid_argument(f"{len(actual)} outputs, expected {len(expected)}")
     pairs = enumerate(zip(actual, expected, strict=True))
     return tuple(_stats(place, found, wanted, rtol, atol) for place, (found, wanted) in pairs)
 
@@ -214,7 +214,7 @@ def verify_method_outputs(
 ) -> CaseResult:
     """Compare the outputs of the last run with those of a case.
 
-    Raises: ExecutionError InvalidArgument if number, element types or shapes differ
+    Raises: ExecutionError InvalidArgument if count, dtypes or shapes differ
     """
     expected = bundled_values(find_case(file, method.name, index).expected_outputs)
     if not expected:

@@ -1,4 +1,4 @@
-"""Backends: the interface they implement, and the registry that finds them."""
+"""The backend interface, and the registry of backends."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from runtime.tracing.tracer import DelegateRow, EventTracer, clock
 
 @dataclass(frozen=True, slots=True)
 class BackendInitContext:
-    """What a backend may use while it prepares a partition.
+    """What a backend may use to initialize a partition.
 
     Attributes:
         method_name: method the partition belongs to
         named_data: blobs of the program and its external data, by key
         kernels: the kernels of the runtime
         backends: the backends of the runtime
-        depth: how many programs the partition's program is inside of
-        partition: its number among the delegates of the method
-        engine: what is to run it, a word of the backend's own; ``auto`` leaves it to the backend
+        depth: nesting depth of the partition's program in other programs
+        partition: its index among the delegates of the method
+        engine: name of the backend's engine that is to run it; ``auto`` lets the backend choose
     """
 
     method_name: str
@@ -41,13 +41,14 @@ class BackendInitContext:
 
 
 HOST_EMULATION = "host emulation"
+"""Source of times that torch's kernels take in place of a backend's own."""
 
 
 class DelegateTracer:
-    """Logs events and values inside of one delegate call; does nothing where no trace is made.
+    """Logs events and values inside of one delegate call; does nothing without a tracer.
 
-    An id is the backend's own, a number or a text; it maps to the graph through the
-    backend's debug handle map. Times are nanoseconds of `runtime.tracing.tracer.clock`.
+    An id is the backend's own, an integer or a string; the backend's debug handle map relates it to
+    the graph. Times are nanoseconds of `runtime.tracing.tracer.clock`.
     """
 
     def __init__(self, tracer: EventTracer | None, place: tuple[int, int]) -> None:
@@ -56,7 +57,7 @@ class DelegateTracer:
 
     @property
     def records(self) -> bool:
-        """Return whether a trace is made."""
+        """Return whether there is a tracer."""
         return self._tracer is not None
 
     @property
@@ -66,7 +67,7 @@ class DelegateTracer:
         return tracer is not None and tracer.debug_level > 1
 
     def start(self) -> int:
-        """Return the time, to be given to `end`."""
+        """Return the time, for `end`."""
         return clock()
 
     def end(self, identity: int | str, started: int, metadata: bytes | None = None) -> None:
@@ -74,14 +75,14 @@ class DelegateTracer:
         self.log(identity, started, clock(), metadata)
 
     def log(self, identity: int | str, start: int, end: int, metadata: bytes | None = None) -> None:
-        """Log a scope whose times are known."""
+        """Log a scope with known times."""
         if self._tracer is not None:
             self._tracer.profile_delegate(identity, start, end, metadata, self._place)
 
     def log_row(
         self, names: Sequence[str], start: int, micros: Sequence[int], metadata: bytes | None = None
     ) -> None:
-        """Log scopes that follow each other, each with its microseconds."""
+        """Log consecutive scopes, each with its duration in microseconds."""
         if self._tracer is not None and names:
             row = DelegateRow(names, start, micros, metadata, self._place)
             self._tracer.profile_delegates(row)
@@ -98,10 +99,10 @@ class DelegateTracer:
 
 @dataclass(frozen=True, slots=True)
 class BackendExecutionContext:
-    """What a backend may use while it runs a partition.
+    """What a backend may use to run a partition.
 
     Attributes:
-        tracer: logs what happens inside
+        tracer: logs events and values inside of the call
         method_name: method that runs
     """
 
@@ -117,23 +118,23 @@ class BackendExecutionContext:
     def store(self, argument: torch.Tensor, result: torch.Tensor) -> None:
         """Write a result into an argument of the call, resized to it within its plan.
 
-        Raises: ExecutionError where shape or element type do not fit, or it is a constant
+        Raises: ExecutionError where shape or dtype do not fit, or it is a constant
         """
         slot = self._table.slots.get(id(argument))
         if slot is None or slot.read_only:
-            raise invalid_argument("a delegate writes to what is no result of its call")
+            raise invalid_argument("a delegate writes to a value that is not a result of its call")
         slot.store(result)
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What runs a partition, and what its times are worth.
+    """What runs a partition, and what its times measure.
 
     Attributes:
         backend: id of the backend
-        engine: the backend's word for what runs it, empty where there is no choice
-        source: where times come from; times from different sources are never added up
-        note: why it is not another engine, empty when there is nothing to say
+        engine: name of the backend's engine, empty where it has only one
+        source: of the times; times of different sources are never added up
+        note: why the preferred engine does not run it, empty if it does
     """
 
     backend: str
@@ -143,11 +144,11 @@ class Measurement:
 
 
 class BackendInterface(ABC):
-    """A backend: prepares the bytes of a partition, runs them, and lets go of them.
+    """A backend: initializes, runs and destroys partitions.
 
     Attributes:
-        payload_is_all: whether payloads say all that there is to run; of those that do not, what
-            is refused is run by the record, where there is one
+        payload_is_all: whether payloads describe the whole computation; where they do not, a
+            refused payload is emulated by the ETRecord if one is given
     """
 
     payload_is_all = True
@@ -165,7 +166,7 @@ class BackendInterface(ABC):
     ) -> Any:  # noqa: ANN401 - the backend's own
         """Return a handle of a partition.
 
-        Raises: ExecutionError DelegateInvalidCompatibility for bytes it cannot run
+        Raises: ExecutionError DelegateInvalidCompatibility for a payload that it cannot run
         """
 
     @abstractmethod
@@ -175,10 +176,10 @@ class BackendInterface(ABC):
         handle: Any,  # noqa: ANN401 - what init returned
         args: Sequence[Any],
     ) -> None:
-        """Run a partition on its arguments, inputs first; results are stored in the last ones."""
+        """Run a partition on its arguments: inputs first, then the results to be stored."""
 
     def measurement(self, name: str, handle: Any) -> Measurement:  # noqa: ANN401
-        """Return what runs a partition; torch's kernels unless a backend says otherwise.
+        """Return what runs a partition: torch's kernels unless overridden.
 
         Args:
             name: id of the backend
@@ -193,57 +194,60 @@ class BackendInterface(ABC):
         handle: Any,  # noqa: ANN401 - what init returned
         args: Sequence[Any],
     ) -> DelegateSteps | None:
-        """Return a call of a partition to be run node by node, None where that cannot be."""
+        """Return a call of a partition to be run node by node, None where that is not possible."""
         del context, handle, args
         return None
 
-    def destroy(self, handle: Any) -> None:  # noqa: ANN401, B027 - need not do anything
-        """Let go of a partition."""
+    def destroy(self, handle: Any) -> None:  # noqa: ANN401, B027 - optional
+        """Free a partition."""
+
+    def run_in_this_process(self) -> None:  # noqa: B027 - optional
+        """Allow native kernels to run in this process, which they may crash: for workers only."""
 
 
 class BackendRegistry:
-    """Finds backends by the id that programs name.
+    """Finds backends by id.
 
     Args:
-        backends: backends to begin with, by id
+        backends: initial backends, by id
     """
 
     def __init__(self, backends: Mapping[str, Callable[[], BackendInterface]]) -> None:
-        self._makers = dict(backends)
-        self._made: dict[str, BackendInterface] = {}
+        self._factories = dict(backends)
+        self._backends: dict[str, BackendInterface] = {}
 
     @property
     def registered_backend_names(self) -> list[str]:
         """Return the ids of all backends."""
-        return list(self._makers)
+        return list(self._factories)
 
     def is_available(self, backend_name: str) -> bool:
         """Return whether a backend is registered and can run here."""
-        return backend_name in self._makers and self.backend(backend_name).is_available()
+        return backend_name in self._factories and self.backend(backend_name).is_available()
 
     def register_backend(self, name: str, make: Callable[[], BackendInterface]) -> None:
         """Add a backend.
 
-        Raises: ExecutionError RegistrationAlreadyRegistered for an id that is taken
+        Raises: ExecutionError RegistrationAlreadyRegistered for a registered id
         """
-        if name in self._makers:
+        if name in self._factories:
             raise ExecutionError(
-                ErrorCode.RegistrationAlreadyRegistered, f"backend {name!r} is registered already"
+                ErrorCode.RegistrationAlreadyRegistered, f"backend {name!r} is already registered"
             )
-        self._makers[name] = make
+        self._factories[name] = make
 
     def backend(self, name: str) -> BackendInterface:
         """Return a backend.
 
-        Raises: ExecutionError NotFound naming those there are
+        Raises: ExecutionError NotFound with the available ones
         """
-        if name not in self._makers:
-            known = ", ".join(self._makers) or "none"
+        if name not in self._factories:
+            known = ", ".join(self._factories) or "none"
             raise ExecutionError(
                 ErrorCode.NotFound,
                 f"backend {name!r} is not registered; available: {known}",
                 remedy=OF_BACKEND,
             )
-        if name not in self._made:
-            self._made[name] = self._makers[name]()
-        return self._made[name]
+        if name not in self._backends:
+            self._backends[name] = self._factories[name]()
+        return self._backends[name]

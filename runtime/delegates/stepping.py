@@ -1,4 +1,4 @@
-"""A delegate call run node by node: run to a node, read a value, replace it, go on."""
+"""Delegate calls run node by node: run to a node, read a value, replace it, go on."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class InnerNode:
     """A node inside of a partition.
 
     Attributes:
-        index: place in the partition
-        kind: what it does
+        index: in the partition
+        kind: name of its operation
         inputs: ids of the values it reads
-        outputs: ids of the values it makes
-        debug_handle: of the operator it was made from, None where there is none
+        outputs: ids of the values it writes
+        debug_handle: of the operator it was lowered from, None where there is none
     """
 
     index: int
@@ -32,7 +32,7 @@ class InnerNode:
 
 
 class DelegateSteps(ABC):
-    """One delegate call, run node by node; nothing of it is recorded.
+    """One delegate call, run node by node without a trace.
 
     Attributes:
         nodes: in the order they run
@@ -43,7 +43,7 @@ class DelegateSteps(ABC):
     @property
     @abstractmethod
     def position(self) -> int:
-        """Return the place of the node that runs next."""
+        """Return the index of the node that runs next."""
 
     @abstractmethod
     def step(self) -> None:
@@ -55,60 +55,60 @@ class DelegateSteps(ABC):
     def run_to(self, node: int) -> None:
         """Run all nodes before a node.
 
-        Raises: ExecutionError InvalidArgument for a node that has run already, or is not there
+        Raises: ExecutionError InvalidArgument for a node that has already run, or does not exist
         """
         if not self.position <= node <= len(self.nodes):
             raise invalid_argument(
-                f"node {node} cannot be run to from node {self.position} of {len(self.nodes)}"
+                f"cannot run to node {node} from node {self.position} of {len(self.nodes)}"
             )
         while self.position < node:
             self.step()
 
     @abstractmethod
     def value(self, ident: int) -> torch.Tensor:
-        """Return a copy of what a value holds, in the order of memory.
+        """Return a copy of a value, with its dimensions in memory order.
 
-        Raises: ExecutionError for a value that is not there, or that nothing has made yet
+        Raises: ExecutionError for an unknown value, or one that is not computed yet
         """
 
     def real(self, ident: int) -> torch.Tensor | None:
-        """Return the numbers that a quantised value stands for, None for any other value.
+        """Return a quantized value dequantized, None for any other value.
 
-        Raises: ExecutionError for a value that is not there, or that nothing has made yet
+        Raises: ExecutionError for an unknown value, or one that is not computed yet
         """
         del ident
         return None
 
     @abstractmethod
     def replace(self, ident: int, tensor: torch.Tensor) -> None:
-        """Let a value hold something else, for the nodes that run from now on.
+        """Replace a value for the nodes that run from now on.
 
-        Raises: ExecutionError for a value that cannot be replaced, or another element type
+        Raises: ExecutionError for a value that cannot be replaced, or another dtype
         """
 
     @abstractmethod
     def finish(self) -> None:
-        """Run what is left and end the call: its results are stored."""
+        """Run the remaining nodes and store the results."""
 
 
 class EnteredSteps(DelegateSteps):
-    """A delegate call that a method has entered; it is left once.
+    """A delegate call that a method has entered.
 
     Args:
         inside: the call
-        leave: called when it is finished
+        leave: called once, when it is finished
     """
 
     def __init__(self, inside: DelegateSteps, leave: Callable[[], None]) -> None:
         self._inside = inside
         self._leave = leave
-        self._left = False
+        self._is_finished = False
         self.nodes = inside.nodes
 
     @property
     @override
     def position(self) -> int:
-        """Return the place of the node that runs next."""
+        """Return the index of the node that runs next."""
         return self._inside.position
 
     @override
@@ -119,30 +119,30 @@ class EnteredSteps(DelegateSteps):
 
     @override
     def value(self, ident: int) -> torch.Tensor:
-        """Return a copy of what a value holds."""
+        """Return a copy of a value."""
         return self._inside.value(ident)
 
     @override
     def real(self, ident: int) -> torch.Tensor | None:
-        """Return the numbers that a quantised value stands for."""
+        """Return a quantized value dequantized."""
         return self._inside.real(ident)
 
     @override
     def replace(self, ident: int, tensor: torch.Tensor) -> None:
-        """Let a value hold something else."""
+        """Replace a value."""
         self._check()
         self._inside.replace(ident, tensor)
 
     @override
     def finish(self) -> None:
-        """Run what is left; the method goes on behind the call."""
+        """Run the remaining nodes; the method goes on after the call."""
         self._check()
         self._inside.finish()
-        self._left = True
+        self._is_finished = True
         self._leave()
 
     def _check(self) -> None:
-        if self._left:
+        if self._is_finished:
             raise ExecutionError(
                 ErrorCode.InvalidState,
                 "the delegate call is finished",

@@ -1,4 +1,4 @@
-"""A backend in name only: it runs the graph that a partition was made from."""
+"""Emulates a backend: runs the recorded graph that a partition was lowered from."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ EMULATED = "emulated"
 
 
 class EmulatedBackend(BackendInterface):
-    """Runs recorded graphs; its handles are made by `Emulation`, not from payloads.
+    """Runs recorded graphs; its handles come from `Emulation`, not from payloads.
 
     Args:
-        why: the payload is not run by its own backend, in words after the backend's name
+        why: the backend does not run the payload itself, following its name in a sentence
     """
 
-    def __init__(self, why: str = "is not here") -> None:
+    def __init__(self, why: str = "is not available") -> None:
         self._why = why
 
     def init(
@@ -37,7 +37,7 @@ class EmulatedBackend(BackendInterface):
         processed: memoryview,
         compile_specs: Mapping[str, bytes],
     ) -> Any:  # noqa: ANN401 - never returns
-        """Refuse: a payload says nothing here.
+        """Raise: a payload does not describe a graph.
 
         Raises: ExecutionError DelegateInvalidCompatibility
         """
@@ -58,14 +58,14 @@ class EmulatedBackend(BackendInterface):
     ) -> None:
         """Run the graph; each operator is logged by the name of its node.
 
-        Numbers would be taken for those that the backend itself gives in its debug handle map.
+        Integer ids would be taken for those of the backend's own debug handle map.
         """
         graph: Subgraph = handle
         count = len(args) - len(graph.outputs)
         tracer = context.tracer
         last, metadata = tracer.start(), etdump.EMULATED
 
-        def made(node: GraphNode, results: Any) -> None:  # noqa: ANN401 - one or several
+        def report(node: GraphNode, results: Any) -> None:  # noqa: ANN401 - one or several
             nonlocal last
             now = tracer.start()
             tracer.log(node.name, last, now, metadata)
@@ -77,6 +77,6 @@ class EmulatedBackend(BackendInterface):
                     tracer.log_value(node.name, [one.contiguous() for one in several])
             last = tracer.start()
 
-        results = graph.run(args[:count], made)
+        results = graph.run(args[:count], report)
         for argument, result in zip(args[count:], results, strict=True):
             context.store(argument, result)

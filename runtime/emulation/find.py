@@ -1,4 +1,4 @@
-"""Finds in an ETRecord the graph that a partition of a program was made from."""
+"""Finds in an ETRecord the graph that a partition of a program was lowered from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Emulation:
     """The record of a program, from which its partitions can be run.
 
     Args:
-        record: made together with the program
+        record: generated together with the program
         file: the program
     """
 
@@ -34,7 +34,7 @@ class Emulation:
     def subgraph(self, plan: m.ExecutionPlan, number: int) -> Subgraph:
         """Return the graph of a partition.
 
-        Raises: ExecutionError NotFound if the record is of another program or says too little
+        Raises: ExecutionError NotFound if the record is of another program or is incomplete
         """
         place, call = _call_of(plan, number)
         try:
@@ -54,7 +54,7 @@ class Emulation:
         return found
 
     def _lowered(self, graph: Graph, delegate: m.BackendDelegate) -> Subgraph | None:
-        """Return the graph kept with the payload, None where the record was made before it was."""
+        """Return the graph recorded with the payload, None in records from before delegation."""
         processed = self._file.delegate_data(delegate)
         for module in lowered_modules(graph).values():
             if module.backend_id == delegate.id and module.processed == bytes(processed):
@@ -64,7 +64,7 @@ class Emulation:
     def _by_handles(
         self, graph: Graph, plan: m.ExecutionPlan, place: int, call: m.DelegateCall
     ) -> Subgraph:
-        """Return the nodes whose debug handles are the instruction's."""
+        """Return the graph of the nodes that have the debug handles of an instruction."""
         record = self._record
         known = (record.delegate_map or {}).get(plan.name, {}).get(place)
         backend = plan.delegates[call.delegate_index].id
@@ -85,7 +85,7 @@ class Emulation:
         names.of.update({at: f"constant {at}" for at in given if self._constant(plan, at)})
         ordered, results = names.placed(inputs, given), names.placed(outputs, taken)
         if ordered is None or results is None:
-            raise _another(f"which values go into partition {call.delegate_index} is not certain")
+            raise _another(f"the inputs of partition {call.delegate_index} are ambiguous")
         read = {name for node in nodes for name in reads(node)}
         return Subgraph(
             tuple(bound(node) for node in nodes),
@@ -149,7 +149,7 @@ def _held(graph: Graph, saved: Mapping[str, TensorData]) -> dict[str, torch.Tens
 def _border(
     graph: Graph, nodes: Sequence[GraphNode], constants: Mapping[str, torch.Tensor]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what nodes read from outside and what others read of them, in the order of use."""
+    """Return the inputs and outputs of a set of nodes, in the order of use."""
     made = {name for node in nodes for name in node.outputs}
     read = dict.fromkeys(name for node in nodes for name in reads(node))
     inputs = tuple(name for name in read if name not in made and name not in constants)
@@ -177,7 +177,7 @@ def _user_outputs(graph: Graph) -> tuple[str, ...]:
 
 
 def _owned(graph: Graph, names: Names, handles: Handles, place: int) -> list[GraphNode]:
-    """Return the nodes of a partition: those with its handles that no operator call has."""
+    """Return the nodes of a partition: those with its handles that no kernel call has."""
     wanted = {*handles.get(place, ())}
     others = {node.name for node in names.nodes.values()}
     return [
@@ -191,5 +191,5 @@ def _another(reason: str) -> ExecutionError:
     return ExecutionError(
         ErrorCode.NotFound,
         f"the record does not fit the program: {reason}",
-        remedy="Give the ETRecord that was generated together with this program.",
+        remedy="Use the ETRecord that was generated together with this program.",
     )

@@ -19,7 +19,7 @@ from schema.scalar_type import numel
 
 _ops: Any = torch.ops
 _IGNORED = ("Device", "Layout")
-# Operators that torch knows once these modules are imported, by namespace.
+# Modules that register the operators of a namespace.
 _LISTED_IN = {
     "quantized_decomposed": "torch.ao.quantization.fx._decomposed",
     "torchao": "torchao.quantization.quant_primitives",
@@ -31,9 +31,9 @@ class Call:
     """An operator with its arguments, ready to run.
 
     Attributes:
-        node: where it stands in the record
+        node: in the record
         run: the operator
-        schema: its arguments by name, each with its type
+        schema: type of each argument, by name
     """
 
     node: GraphNode
@@ -43,12 +43,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """What a partition was made from.
+    """The graph that a partition was lowered from.
 
     Attributes:
         calls: its operators, in order
-        inputs: names of its inputs, as the partition takes them
-        outputs: names of its results, as the partition gives them
+        inputs: names of its inputs, in the order of the partition's
+        outputs: names of its outputs, in the order of the partition's
         constants: tensors by name
     """
 
@@ -59,21 +59,21 @@ class Subgraph:
     _done: Sequence[Sequence[str]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Find out once what is let go of after which call."""
+        """Compute the last use of each value once."""
         object.__setattr__(self, "_done", _last_reads(self.calls, self.outputs))
 
-    def run(self, inputs: Sequence[Any], made: Callable[[GraphNode, Any], None]) -> list[Any]:
-        """Return the results for some inputs.
+    def run(self, inputs: Sequence[Any], report: Callable[[GraphNode, Any], None]) -> list[Any]:
+        """Return the outputs for some inputs.
 
         Args:
-            inputs: tensors and numbers
-            made: is told what each operator gives
+            inputs: tensors and scalars
+            report: called with each node and its results
         """
         values: dict[str, Any] = dict(self.constants)
         values.update(zip(self.inputs, inputs, strict=True))
         for call, done in zip(self.calls, self._done, strict=True):
             results = _called(call, values)
-            made(call.node, results)
+            report(call.node, results)
             several = isinstance(results, tuple | list)
             found: Sequence[Any] = cast("Sequence[Any]", results) if several else (results,)
             values.update(zip(call.node.outputs, found, strict=False))
@@ -83,7 +83,7 @@ class Subgraph:
 
 
 def _last_reads(calls: Sequence[Call], outputs: Sequence[str]) -> list[list[str]]:
-    """Return for each call what nobody reads after it."""
+    """Return for each call the values without a later use."""
     done: list[list[str]] = []
     seen = set(outputs)
     for call in reversed(calls):
@@ -96,10 +96,10 @@ def _last_reads(calls: Sequence[Call], outputs: Sequence[str]) -> list[list[str]
 def bound(node: GraphNode) -> Call:
     """Return the call of a node.
 
-    Raises: ExecutionError NotSupported for a node that is no operator, or whose operator is unknown
+    Raises: ExecutionError NotSupported for other nodes than calls of known operators
     """
     if node.kind is not NodeKind.CALL:
-        raise _refused(f"{node.name} is no operator call but {node.kind.value}")
+        raise _refused(f"{node.name} is not an operator call but {node.kind.value}")
     if node.target in _DIM_ORDER:
         return Call(node, _DIM_ORDER[node.target], {})
     namespace, _, rest = node.target.partition(".")
@@ -114,7 +114,7 @@ def bound(node: GraphNode) -> Call:
 
 
 def _list_operators(namespace: str) -> None:
-    """Import the package whose operators these are; the operator stays unknown where it is not."""
+    """Import the package that registers these operators; without it they stay unknown."""
     if namespace in _LISTED_IN:
         with contextlib.suppress(ImportError):
             importlib.import_module(_LISTED_IN[namespace])
@@ -141,14 +141,14 @@ def _called(call: Call, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - res
 def _value(argument: Argument, kind: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
     literal = argument.literal
     if argument.values and literal is not None:
-        raise _refused(f"argument {argument.name!r} mixes values and numbers")
+        raise _refused(f"argument {argument.name!r} mixes values and literals")
     if argument.values:
         found = [values[name] for name in argument.values]
         return found if "List" in kind else found[0]
     if isinstance(literal, str) and ("ScalarType" in kind or "MemoryFormat" in kind):
         return _named(literal.removeprefix("torch."), kind)
     if literal is None and kind.startswith("List"):
-        return []  # a list of values without any
+        return []  # an empty list of values
     if isinstance(literal, tuple):
         return list(cast("tuple[Any, ...]", literal))
     if isinstance(literal, str) and ("float" in kind or "number" in kind):
@@ -156,11 +156,11 @@ def _value(argument: Argument, kind: str, values: Mapping[str, Any]) -> Any:  # 
     return literal
 
 
-def _named(word: str, kind: str) -> Any:  # noqa: ANN401 - of torch
-    """Return the element type or memory format of this name."""
-    found = dtype_named(word) if "ScalarType" in kind else getattr(torch, word, None)
+def _named(name: str, kind: str) -> Any:  # noqa: ANN401 - of torch
+    """Return the dtype or memory format of this name."""
+    found = dtype_named(name) if "ScalarType" in kind else getattr(torch, name, None)
     if found is None:
-        raise _refused(f"torch has no {word}")
+        raise _refused(f"torch has no {name}")
     return found
 
 
@@ -182,17 +182,17 @@ def _refused(reason: str) -> ExecutionError:
     return ExecutionError(ErrorCode.NotSupported, reason, remedy="")
 
 
-def _laid_out(tensor: torch.Tensor, *_more: Any) -> torch.Tensor:  # noqa: ANN401
+def _clone_dim_order(tensor: torch.Tensor, *_more: Any) -> torch.Tensor:  # noqa: ANN401
     return tensor.clone()
 
 
-def _converted(tensor: torch.Tensor, *more: Any) -> torch.Tensor:  # noqa: ANN401
+def _to_dim_order_copy(tensor: torch.Tensor, *more: Any) -> torch.Tensor:  # noqa: ANN401
     named = [dtype_named(entry) for entry in more if isinstance(entry, str)]
     dtype = next((entry for entry in named if entry is not None), tensor.dtype)
     return tensor.to(dtype, copy=True)
 
 
 _DIM_ORDER: dict[str, Callable[..., Any]] = {
-    "dim_order_ops._clone_dim_order.default": _laid_out,
-    "dim_order_ops._to_dim_order_copy.default": _converted,
+    "dim_order_ops._clone_dim_order.default": _clone_dim_order,
+    "dim_order_ops._to_dim_order_copy.default": _to_dim_order_copy,
 }

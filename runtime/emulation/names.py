@@ -1,4 +1,4 @@
-"""Which values of a plan are which values of the graph it was made from."""
+"""Maps the values of a plan to the values of the graph that it was emitted from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def reads(node: GraphNode) -> Iterable[str]:
 
 
 def fits(plan: m.ExecutionPlan, index: int, graph: Graph, name: str) -> bool:
-    """Return whether a value of the plan can be a value of the graph, by sizes and type."""
+    """Return whether a value of the plan can be a value of the graph, by sizes and dtype."""
     value = plan.values[index].val if 0 <= index < len(plan.values) else None
     other = graph.values.get(name)
     tensor = None if other is None else other.tensor
@@ -33,7 +33,7 @@ def fits(plan: m.ExecutionPlan, index: int, graph: Graph, name: str) -> bool:
 
 
 class Names:
-    """Follows the operators of a plan through the graph; what is not certain stays unknown.
+    """Matches the kernel calls of a plan with nodes of the graph; ambiguous ones stay unmatched.
 
     Args:
         graph: edge graph of the method
@@ -105,11 +105,11 @@ class Names:
         return True
 
     def placed(self, names: Sequence[str], args: Sequence[int]) -> tuple[str, ...] | None:
-        """Return names in the order of values, None where two could be either.
+        """Return names in the order of values, None where the order is ambiguous.
 
         Args:
             names: of the graph
-            args: values of the plan, as many
+            args: value indices, as many as names
         """
         found = [self.of.get(index, "") for index in args]
         found = [name if name in names or name.startswith("constant ") else "" for name in found]

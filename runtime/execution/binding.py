@@ -13,53 +13,53 @@ from runtime.delegates.stepping import DelegateSteps
 from runtime.errors import ErrorCode, ExecutionError, invalid_program
 from runtime.kernels import torch_operators
 from runtime.kernels.registry import KernelRegistry
-from runtime.kernels.rule import Kernel, Style
+from runtime.kernels.rule import Kernel, Operand, Style
 from runtime.kernels.size_guard import GROWING, GrowthGuard
 from runtime.memory.slots import Slot
 from runtime.program.values import Boxed, ValueTable, check_indices
 from schema.program import model as m
 
 Call = Callable[[], int | None]
-"""Runs one instruction; returns where to go on, None for the next one."""
+"""Runs one instruction; returns the index of the next one, None for the following one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What a kernel call is made of.
+class BoundKernel:
+    """A kernel and the values that one instruction calls it with.
 
     Attributes:
         kernel: the kernel
-        args: numbers of its values, results and trailing return value included
-        make: its arguments, None for kernels on numbers and slots
+        args: value indices, results and trailing return value included
+        arguments: its inputs, None for kernels on scalars and slots
         function: the kernel with its arguments, None where the kernel itself fills its slots
     """
 
     kernel: Kernel
     args: tuple[int, ...]
-    make: Arguments | None = None
+    arguments: Arguments | None = None
     function: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BoundInstruction:
     """One instruction, ready to run.
 
     Attributes:
         event: its name in a trace
         call: runs it
-        inner: name of the event of its kernel, empty when there is none
+        kernel_event: name of the event of its kernel, empty when there is none
         logged: values whose contents are logged after it
         operator: full name of its operator or backend, empty for the other kinds
-        parts: what a kernel call is made of, None for the other kinds
+        bound: kernel and values of a kernel call, None for the other kinds
         enter: begins a delegate call that is run node by node, None for the other kinds
     """
 
     event: str
     call: Call
-    inner: str = ""
+    kernel_event: str = ""
     logged: tuple[int, ...] = ()
     operator: str = ""
-    parts: Parts | None = None
+    bound: BoundKernel | None = None
     enter: Callable[[], DelegateSteps | None] | None = None
 
 
@@ -67,7 +67,7 @@ class Binder:
     """Binds the instructions of one plan.
 
     Args:
-        delegate: returns the step of a delegate call
+        delegate: returns the instruction of a delegate call
     """
 
     def __init__(
@@ -75,30 +75,30 @@ class Binder:
         plan: m.ExecutionPlan,
         table: ValueTable,
         registry: KernelRegistry,
-        delegate: Callable[[m.DelegateCall], Step],
+        delegate: Callable[[m.DelegateCall], BoundInstruction],
     ) -> None:
         self._plan = plan
         self._table = table
         self._registry = registry
         self._kernels = _kernels_of(plan, registry)
         self._delegate = delegate
-        self._late = _late_values(plan, self._kernels)
+        self._dynamic = _dynamic_values(plan, self._kernels)
 
-    def steps(self, chain: m.Chain) -> list[Step]:
-        """Return the steps of a chain.
+    def bind(self, chain: m.Chain) -> list[BoundInstruction]:
+        """Return the instructions of a chain, bound.
 
         Raises: ExecutionError naming the instruction that cannot be bound
         """
         length = len(chain.instructions)
-        made: list[Step] = []
+        bound_chain: list[BoundInstruction] = []
         for index, instruction in enumerate(chain.instructions):
             try:
-                made.append(self._step(instruction, length))
+                bound_chain.append(self._bind_one(instruction, length))
             except ExecutionError as error:
                 raise error.located(instruction=index) from None
-        return made
+        return bound_chain
 
-    def _step(self, instruction: m.Instruction, length: int) -> Step:
+    def _bind_one(self, instruction: m.Instruction, length: int) -> BoundInstruction:
         args = instruction.instr_args
         count = len(self._table.items)
         if isinstance(args, m.KernelCall):
@@ -108,40 +108,40 @@ class Binder:
             check_indices(args.args, count, "an argument")
             if not 0 <= args.delegate_index < len(self._plan.delegates):
                 raise invalid_program(
-                    f"delegate {args.delegate_index} is called; there are "
+                    f"delegate {args.delegate_index} is called, but the plan has "
                     f"{len(self._plan.delegates)}"
                 )
             return self._delegate(args)
         if isinstance(args, m.MoveCall):
             check_indices((args.move_from, args.move_to), count, "a move")
-            return Step("MOVE_CALL", partial(_move, self._table.items, args))
+            return BoundInstruction("MOVE_CALL", partial(_move, self._table.items, args))
         if isinstance(args, m.FreeCall):
             check_indices((args.value_index,), count, "a free")
-            return Step("FREE_CALL", partial(_free, self._table, args.value_index))
+            return BoundInstruction("FREE_CALL", partial(_free, self._table, args.value_index))
         if isinstance(args, m.JumpFalseCall):
             return self._jump(args, length)
-        raise invalid_program("the instruction is of a kind that is not known")
+        raise invalid_program("the instruction is of an unknown kind")
 
-    def _jump(self, args: m.JumpFalseCall, length: int) -> Step:
+    def _jump(self, args: m.JumpFalseCall, length: int) -> BoundInstruction:
         check_indices((args.cond_value_index,), len(self._table.items), "a jump")
         if not 0 <= args.destination_instruction <= length:
             raise invalid_program(
                 f"a jump goes to instruction {args.destination_instruction} of {length}"
             )
-        return Step("JF_CALL", partial(_jump_false, self._table.items, args))
+        return BoundInstruction("JF_CALL", partial(_jump_false, self._table.items, args))
 
-    def _kernel_call(self, call: m.KernelCall) -> Step:
+    def _kernel_call(self, call: m.KernelCall) -> BoundInstruction:
         if not 0 <= call.op_index < len(self._plan.operators):
             raise invalid_program(
-                f"operator {call.op_index} is called; there are {len(self._plan.operators)}"
+                f"operator {call.op_index} is called, but the plan has {len(self._plan.operators)}"
             )
         kernel = self._kernels[call.op_index]
         try:
-            return self._bound(self._specialized(kernel, call.args), call.args)
+            return self._bound(self._kernel_for(kernel, call.args), call.args)
         except ExecutionError as error:
             raise error.located(operator=kernel.name) from None
 
-    def _specialized(self, kernel: Kernel, args: Sequence[int]) -> Kernel:
+    def _kernel_for(self, kernel: Kernel, args: Sequence[int]) -> Kernel:
         """Return the kernel of an operator for the tensors of a call."""
         known = self._registry.kernel_keys(kernel.name)
         if not known:
@@ -151,23 +151,23 @@ class Binder:
             for index in args
             if isinstance(self._table.items[index], torch.Tensor)
         ]
-        parts = [f"{slot.code};{','.join(map(str, slot.dim_order))}" for slot in tensors]
+        kinds = [f"{slot.code};{','.join(map(str, slot.dim_order))}" for slot in tensors]
         # The result is passed twice: keys of kernel yaml name it once, those of programs twice.
-        keys = [f"v1/{'|'.join(parts[:count])}" for count in (len(parts) - 1, len(parts))]
+        keys = [f"v1/{'|'.join(kinds[:count])}" for count in (len(kinds) - 1, len(kinds))]
         found = self._registry.find_for(kernel.name, keys)
         if found is None:
             raise ExecutionError(
                 ErrorCode.OperatorMissing,
-                f"there is no kernel for tensors {keys[0]}; registered keys: {', '.join(known)}",
+                f"no kernel for tensors {keys[0]}; registered keys: {', '.join(known)}",
                 remedy="Register one for this key, or one for all tensors (without a key).",
             )
         return found
 
-    def _bound(self, kernel: Kernel, args: Sequence[int]) -> Step:
+    def _bound(self, kernel: Kernel, args: Sequence[int]) -> BoundInstruction:
         inputs = len(kernel.inputs)
-        if kernel.rule.style is Style.NUMBER:
+        if kernel.rule.style is Style.SCALAR:
             _check_count(kernel, args, inputs + 1)
-            return self._number(kernel, args)
+            return self._scalar(kernel, args)
         if kernel.rule.style is Style.SLOTS:
             _check_count(kernel, args, inputs)
             return self._slots(kernel, args)
@@ -175,42 +175,44 @@ class Binder:
         for place in kernel.writes:
             self._check_written(args[place])
         outs = tuple(args[inputs : inputs + kernel.outs])
-        make = self._arguments(kernel, args)
-        function = None if kernel.rule.style is Style.OUT else make.bound(kernel.rule.run)
-        call = self._run(kernel, make, function, args)
+        arguments = self._arguments(kernel, args)
+        function = None if kernel.rule.style is Style.OUT else arguments.bound(kernel.rule.run)
+        call = self._run(kernel, arguments, function, args)
         logged = outs or tuple(args[place] for place in kernel.writes) or (args[0],)
-        parts = Parts(kernel, tuple(args), make, function)
-        return Step("OPERATOR_CALL", call, kernel.event_name, logged, kernel.name, parts)
+        bound = BoundKernel(kernel, tuple(args), arguments, function)
+        return BoundInstruction(
+            "OPERATOR_CALL", call, kernel.event_name, logged, kernel.name, bound
+        )
 
     def _run(
         self,
         kernel: Kernel,
-        make: Arguments,
+        arguments: Arguments,
         function: Callable[[], Any] | None,
         args: Sequence[int],
     ) -> Call:
         run = kernel.rule.run
         outs = tuple(args[len(kernel.inputs) : -1])
         if function is None:
-            return self._filled(make, run, outs, [self._writable(out) for out in outs])
+            return self._filled(arguments, run, outs, [self._writable(out) for out in outs])
         if kernel.rule.style is Style.IN_PLACE:
             self._writable(args[0])
             return partial(_call_in_place, function, self._table, args[0])
         if kernel.silent:
-            return partial(_ended, function)
+            return partial(_run_only, function)
         if kernel.out_is_list:
             return self._list_result(function, outs[0])
         slots = [self._writable(out) for out in outs]
         if kernel.name in GROWING:
-            function = GrowthGuard(kernel.name, run, make.current, make.fixed, slots[0])
-        if any(out in self._late for out in outs):
-            return partial(_store_late, function, self._table, outs)
+            function = GrowthGuard(kernel.name, run, arguments.current, arguments.fixed, slots[0])
+        if any(out in self._dynamic for out in outs):
+            return partial(_store_dynamic, function, self._table, outs)
         if len(slots) == 1:
             return partial(_store_one, function, slots[0].store)
         return partial(_store_many, function, slots)
 
     def _check_written(self, index: int) -> None:
-        if self._table.items[index] is not None:  # an argument that may be left out
+        if self._table.items[index] is not None:  # an optional argument
             self._writable(index)
 
     def _writable(self, index: int) -> Slot:
@@ -222,72 +224,78 @@ class Binder:
     def _list_result(self, function: Callable[[], Any], index: int) -> Call:
         value = self._table.items[index]
         if not isinstance(value, Boxed):
-            raise invalid_program(f"value {index} is written as a list of tensors but is none")
+            raise invalid_program(f"value {index} is written as a list of tensors but is not one")
         for item in value.items:
             self._writable(item)
-        return partial(_store_late, function, self._table, value.items)
+        return partial(_store_dynamic, function, self._table, value.items)
 
     def _filled(
-        self, make: Arguments, run: Callable[..., Any], outs: tuple[int, ...], slots: list[Slot]
+        self,
+        arguments: Arguments,
+        run: Callable[..., Any],
+        outs: tuple[int, ...],
+        slots: list[Slot],
     ) -> Call:
-        if any(out in self._late for out in outs):
-            return partial(_fill_late, make, run, self._table, outs)
-        return partial(_ended, make.bound(run, slots))
+        if any(out in self._dynamic for out in outs):
+            return partial(_fill_dynamic, arguments, run, self._table, outs)
+        return partial(_run_only, arguments.bound(run, slots))
 
-    def _number(self, kernel: Kernel, args: Sequence[int]) -> Step:
+    def _scalar(self, kernel: Kernel, args: Sequence[int]) -> BoundInstruction:
         items, target = self._table.items, args[-1]
         if isinstance(items[target], torch.Tensor | Boxed):
-            raise invalid_program(f"value {target} is written as a number but is none")
+            raise invalid_program(
+                f"value {target} is written as a scalar but is a tensor or a list"
+            )
         sources = tuple(args[:-1])
         call = partial(_compute, kernel.rule.run, items, sources, target)
-        parts = Parts(kernel, tuple(args))
-        return Step("OPERATOR_CALL", call, operator=kernel.name, parts=parts)
+        bound = BoundKernel(kernel, tuple(args))
+        return BoundInstruction("OPERATOR_CALL", call, operator=kernel.name, bound=bound)
 
-    def _slots(self, kernel: Kernel, args: Sequence[int]) -> Step:
-        letters = kernel.rule.schema
-        for index, letter in zip(args, letters, strict=True):
-            if letter == "s":
+    def _slots(self, kernel: Kernel, args: Sequence[int]) -> BoundInstruction:
+        operands = kernel.rule.operands
+        for index, operand in zip(args, operands, strict=True):
+            if operand is Operand.WRITTEN:
                 self._writable(index)
-        call = partial(_call_slots, kernel.rule.run, self._table, tuple(args), letters)
-        parts = Parts(kernel, tuple(args))
-        return Step("OPERATOR_CALL", call, operator=kernel.name, parts=parts)
+        call = partial(_call_slots, kernel.rule.run, self._table, tuple(args), operands)
+        bound = BoundKernel(kernel, tuple(args))
+        return BoundInstruction("OPERATOR_CALL", call, operator=kernel.name, bound=bound)
 
     def _arguments(self, kernel: Kernel, args: Sequence[int]) -> Arguments:
-        late = any(self._is_late(index) for index in args[: len(kernel.inputs)])
-        return Arguments(kernel, tuple(args[: len(kernel.inputs)]), self._table, late)
+        dynamic = any(self._is_dynamic(index) for index in args[: len(kernel.inputs)])
+        return Arguments(kernel, tuple(args[: len(kernel.inputs)]), self._table, dynamic)
 
-    def _is_late(self, index: int) -> bool:
+    def _is_dynamic(self, index: int) -> bool:
         value = self._table.items[index]
         if isinstance(value, Boxed):
-            return any(item in self._late for item in value.items)
-        return index in self._late
+            return any(item in self._dynamic for item in value.items)
+        return index in self._dynamic
 
 
 class Arguments:
-    """The inputs of a kernel call: looked up once, or each time where they may change."""
+    """The inputs of a kernel call: looked up once, or at each call where they may change."""
 
-    __slots__ = ("_kernel", "_late", "_made", "_sources", "_table")
+    __slots__ = ("_dynamic", "_fixed", "_kernel", "_sources", "_table")
 
     def __init__(
-        self, kernel: Kernel, sources: tuple[int, ...], table: ValueTable, late: bool
+        self, kernel: Kernel, sources: tuple[int, ...], table: ValueTable, dynamic: bool
     ) -> None:
         self._kernel = kernel
         self._sources = sources
         self._table = table
-        self._late = late
-        if not late:
-            self._made = self.make()
+        self._dynamic = dynamic
+        if not dynamic:
+            self._fixed = self.arguments()
 
     @property
     def fixed(self) -> bool:
-        """Return whether the numbers among them are always the same."""
-        return not self._late
+        """Return whether the scalars among them never change."""
+        return not self._dynamic
 
     def current(self) -> tuple[list[Any], dict[str, Any]]:
-        """Return positional and keyword arguments, made anew only where they may change."""
-        return self.make() if self._late else self._made
+        """Return positional and keyword arguments, looked up again only where they may change."""
+        return self.arguments() if self._dynamic else self._fixed
 
-    def make(self) -> tuple[list[Any], dict[str, Any]]:
+    def arguments(self) -> tuple[list[Any], dict[str, Any]]:
         """Return positional and keyword arguments as they are now."""
         positional: list[Any] = []
         named: dict[str, Any] = {}
@@ -295,7 +303,7 @@ class Arguments:
         for entry, index in zip(self._kernel.inputs, self._sources, strict=True):
             value = table.resolve(table.items[index])
             if entry.convert is not None and value is not None:
-                value = entry.convert(_whole(value, entry.name))
+                value = entry.convert(_integer(value, entry.name))
             if entry.keyword:
                 named[entry.name] = value
             else:
@@ -304,28 +312,28 @@ class Arguments:
 
     def bound(self, run: Callable[..., Any], slots: Sequence[Slot] = ()) -> Callable[[], Any]:
         """Return the kernel with its arguments."""
-        if self._late:
+        if self._dynamic:
             return partial(self.call, run, slots)
-        positional, named = self._made
+        positional, named = self._fixed
         return partial(run, *positional, *slots, **named)
 
     def call(self, run: Callable[..., Any], slots: Sequence[Slot]) -> Any:  # noqa: ANN401 - results
         """Run the kernel with its arguments as they are now."""
-        positional, named = self.make()
+        positional, named = self.arguments()
         return run(*positional, *slots, **named)
 
 
-def _whole(value: Any, name: str) -> int:  # noqa: ANN401 - any value of a program
+def _integer(value: Any, name: str) -> int:  # noqa: ANN401 - any value of a program
     if not isinstance(value, int) or isinstance(value, bool):
         raise ExecutionError(
-            ErrorCode.InvalidType, f"argument {name} is a {type(value).__name__}, not a number"
+            ErrorCode.InvalidType, f"argument {name} is a {type(value).__name__}, not an integer"
         )
     return value
 
 
 def _check_count(kernel: Kernel, args: Sequence[int], wanted: int) -> None:
     if len(args) != wanted:
-        raise invalid_program(f"{len(args)} values are passed where {wanted} belong")
+        raise invalid_program(f"{len(args)} values are passed, expected {wanted}")
 
 
 def _kernels_of(plan: m.ExecutionPlan, registry: KernelRegistry) -> list[Kernel]:
@@ -334,7 +342,7 @@ def _kernels_of(plan: m.ExecutionPlan, registry: KernelRegistry) -> list[Kernel]
     if missing:
         raise ExecutionError(
             ErrorCode.OperatorMissing,
-            f"there is no kernel for {', '.join(missing)}",
+            f"no kernel for {', '.join(missing)}",
             remedy=_remedy_of_missing(missing),
         )
     return [kernel for kernel in map(registry.any_of, names) if kernel is not None]
@@ -351,22 +359,22 @@ def _remedy_of_missing(missing: Sequence[str]) -> str:
     )
 
 
-def _late_values(plan: m.ExecutionPlan, kernels: Sequence[Kernel]) -> frozenset[int]:
+def _dynamic_values(plan: m.ExecutionPlan, kernels: Sequence[Kernel]) -> frozenset[int]:
     """Return the values whose table entry changes while the method runs."""
-    late: set[int] = set()
+    dynamic: set[int] = set()
     for chain in plan.chains:
         for instruction in chain.instructions:
             args = instruction.instr_args
             if isinstance(args, m.MoveCall):
-                late.add(args.move_to)
-            elif isinstance(args, m.KernelCall) and _gives_number(args, kernels):
-                late.add(args.args[-1])
-    return frozenset(late)
+                dynamic.add(args.move_to)
+            elif isinstance(args, m.KernelCall) and _gives_scalar(args, kernels):
+                dynamic.add(args.args[-1])
+    return frozenset(dynamic)
 
 
-def _gives_number(call: m.KernelCall, kernels: Sequence[Kernel]) -> bool:
+def _gives_scalar(call: m.KernelCall, kernels: Sequence[Kernel]) -> bool:
     known = 0 <= call.op_index < len(kernels) and bool(call.args)
-    return known and kernels[call.op_index].rule.style is Style.NUMBER
+    return known and kernels[call.op_index].rule.style is Style.SCALAR
 
 
 def _store_one(function: Callable[[], Any], store: Callable[[torch.Tensor], None]) -> None:
@@ -377,8 +385,8 @@ def _store_many(function: Callable[[], Any], slots: Sequence[Slot]) -> None:
     _store_all(function(), slots)
 
 
-def _store_late(function: Callable[[], Any], table: ValueTable, outs: tuple[int, ...]) -> None:
-    _store_all(function(), [_late_slot(table, out) for out in outs])
+def _store_dynamic(function: Callable[[], Any], table: ValueTable, outs: tuple[int, ...]) -> None:
+    _store_all(function(), [_current_slot(table, out) for out in outs])
 
 
 def _store_all(results: Any, slots: Sequence[Slot]) -> None:  # noqa: ANN401 - one or several
@@ -389,29 +397,29 @@ def _store_all(results: Any, slots: Sequence[Slot]) -> None:  # noqa: ANN401 - o
             ErrorCode.InvalidArgument, f"{len(found)} results for {len(slots)} out arguments"
         )
     for slot, value in zip(slots, found, strict=True):
-        if value is not None:  # what an output mask leaves out
+        if value is not None:  # left out by an output mask
             slot.store(value)
 
 
-def _late_slot(table: ValueTable, index: int) -> Slot:
+def _current_slot(table: ValueTable, index: int) -> Slot:
     slot = table.slot(index)
     if slot.read_only:
         raise invalid_program(f"value {index} is a constant and is written to")
     return slot
 
 
-def _fill_late(
-    make: Arguments, run: Callable[..., Any], table: ValueTable, outs: tuple[int, ...]
+def _fill_dynamic(
+    arguments: Arguments, run: Callable[..., Any], table: ValueTable, outs: tuple[int, ...]
 ) -> None:
-    make.call(run, [_late_slot(table, out) for out in outs])
+    arguments.call(run, [_current_slot(table, out) for out in outs])
 
 
-def _ended(function: Callable[[], Any]) -> None:
+def _run_only(function: Callable[[], Any]) -> None:
     function()
 
 
 def _call_in_place(function: Callable[[], Any], table: ValueTable, target: int) -> None:
-    _late_slot(table, target)
+    _current_slot(table, target)
     function()
 
 
@@ -422,15 +430,17 @@ def _compute(
 
 
 def _call_slots(
-    run: Callable[..., Any], table: ValueTable, args: tuple[int, ...], letters: str
+    run: Callable[..., Any], table: ValueTable, args: tuple[int, ...], operands: Sequence[Operand]
 ) -> None:
-    given: list[Any] = []
-    for index, letter in zip(args, letters, strict=True):
-        if letter == "v":
-            given.append(table.resolve(table.items[index]))
+    arguments: list[Any] = []
+    for index, operand in zip(args, operands, strict=True):
+        if operand is Operand.VALUE:
+            arguments.append(table.resolve(table.items[index]))
+        elif operand is Operand.WRITTEN:
+            arguments.append(_current_slot(table, index))
         else:
-            given.append(_late_slot(table, index) if letter == "s" else table.slot(index))
-    run(*given)
+            arguments.append(table.slot(index))
+    run(*arguments)
 
 
 def _move(items: list[Any], args: m.MoveCall) -> None:

@@ -1,4 +1,4 @@
-"""The memory of a loaded method: planned buffers, constants, and what kernels take on top."""
+"""The memory of a loaded method: planned buffers, constants, and temporary results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from runtime.execution.binding import Step
+from runtime.execution.binding import BoundInstruction
 from runtime.execution.fused.operators import VIEWS
 from runtime.kernels.rule import Style
 from runtime.program.values import Boxed, ValueTable
@@ -21,9 +21,9 @@ class MemoryUse:
 
     Attributes:
         planned_bytes: of each planned buffer, from buffer 1 on
-        constant_bytes: of the constants it reads, which lie in the program and are not copied
-        temporary_bytes: most that the results of one instruction take before they are stored;
-            what libraries take inside of a kernel is theirs
+        constant_bytes: of its constants, which are views of the program's bytes
+        temporary_bytes: largest size of the results of one instruction before they are stored,
+            without the workspace of kernels
     """
 
     planned_bytes: tuple[int, ...]
@@ -32,21 +32,25 @@ class MemoryUse:
 
 
 def memory_use(
-    plan: m.ExecutionPlan, table: ValueTable, chains: Sequence[Sequence[Step]]
+    plan: m.ExecutionPlan, table: ValueTable, chains: Sequence[Sequence[BoundInstruction]]
 ) -> MemoryUse:
     """Return the memory of a method."""
     slots = table.slots.values()
     constant = sum(s.capacity * s.tensor.element_size() for s in slots if s.constant)
-    peaks = (_temporary(step, table) for chain in chains for step in chain)
+    peaks = (_temporary(instruction, table) for chain in chains for instruction in chain)
     return MemoryUse(tuple(plan.non_const_buffer_sizes[1:]), constant, max(peaks, default=0))
 
 
-def _temporary(step: Step, table: ValueTable) -> int:
-    parts = step.parts
-    if parts is None or parts.kernel.rule.style is not Style.RESULT or step.operator in VIEWS:
+def _temporary(instruction: BoundInstruction, table: ValueTable) -> int:
+    bound = instruction.bound
+    if (
+        bound is None
+        or bound.kernel.rule.style is not Style.RESULT
+        or instruction.operator in VIEWS
+    ):
         return 0
     total = 0
-    for index in step.logged:
+    for index in instruction.logged:
         item = table.items[index]
         for one in item.items if isinstance(item, Boxed) else (index,):
             tensor = table.items[one]

@@ -1,4 +1,4 @@
-"""A loaded method: its values, its bound instructions, and one run at a time."""
+"""A loaded method: its values and its bound instructions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import torch
 from runtime.delegates.interface import Measurement
 from runtime.delegates.stepping import DelegateSteps, EnteredSteps
 from runtime.errors import OF_RUN, ErrorCode, ExecutionError, invalid_argument, invalid_input
-from runtime.execution.binding import Binder, Step
+from runtime.execution.binding import Binder, BoundInstruction
+from runtime.execution.chains import Chains
 from runtime.execution.memory_use import MemoryUse, memory_use
-from runtime.execution.partitions import Partition, Place, delegate_step
+from runtime.execution.partitions import LoadedPartition, RunPosition, delegate_call
 from runtime.execution.runner import Runner
 from runtime.kernels.registry import KernelRegistry
 from runtime.memory.slots import Slot, fill, strides_of
@@ -28,7 +29,7 @@ Value = torch.Tensor | int | float | bool | str | None
 class Method:
     """One method of a program, loaded; `execute` runs it.
 
-    It may be used from any thread, by one thread at a time.
+    It may be used from any thread, but by one thread at a time.
     """
 
     def __init__(
@@ -36,26 +37,26 @@ class Method:
         plan: m.ExecutionPlan,
         table: ValueTable,
         registry: KernelRegistry,
-        partitions: list[Partition],
+        partitions: list[LoadedPartition],
         tracer: EventTracer | None,
     ) -> None:
         self._plan = plan
         self._table = table
         self._meta = MethodMeta(plan)
         self._partitions = partitions
-        self._place = Place()
+        self._position = RunPosition()
         self.tracer = tracer
         check_indices(plan.inputs, len(table.items), "an input")
         check_indices(plan.outputs, len(table.items), "an output")
-        binder = Binder(plan, table, registry, self._delegate_step)
-        chains = [binder.steps(chain) for chain in plan.chains]
-        self._steps = chains
-        self._runner = Runner(plan, chains, self._place, table)
+        binder = Binder(plan, table, registry, self._delegate_call)
+        instructions = [binder.bind(chain) for chain in plan.chains]
+        self._chains = Chains(plan, instructions, table, self._position)
+        self._runner = Runner(self._chains)
 
-    def _delegate_step(self, call: m.DelegateCall) -> Step:
+    def _delegate_call(self, call: m.DelegateCall) -> BoundInstruction:
         partition = self._partitions[call.delegate_index]
-        place = (self._plan.name, self._place)
-        return delegate_step(call, partition, self._table, lambda: self.tracer, place)
+        place = (self._plan.name, self._position)
+        return delegate_call(call, partition, self._table, lambda: self.tracer, place)
 
     @property
     def name(self) -> str:
@@ -64,23 +65,23 @@ class Method:
 
     @property
     def metadata(self) -> MethodMeta:
-        """Return what the program says about the method."""
+        """Return the metadata of the method."""
         return self._meta
 
     @property
     def memory(self) -> MemoryUse:
-        """Return the memory that it takes besides the program itself."""
-        return memory_use(self._plan, self._table, self._steps)
+        """Return the memory that it takes besides the program."""
+        return memory_use(self._plan, self._table, self._chains.instructions)
 
     def method_meta(self) -> MethodMeta:
-        """Return what the program says about the method."""
+        """Return the metadata of the method."""
         return self._meta
 
     def execute(self, inputs: Sequence[Any] | None = None) -> list[Any]:
-        """Run the method and return its outputs, which are the caller's own.
+        """Run the method and return copies of its outputs.
 
         Args:
-            inputs: flat sequence of tensors and numbers; those that are set where None are given
+            inputs: flat sequence of tensors and scalars; None for the inputs that are set
 
         Raises: ExecutionError with the documented code
         """
@@ -113,11 +114,11 @@ class Method:
         for index, value in enumerate(inputs):
             self.set_input(value, index)
 
-    def set_input(self, value: Any, index: int) -> None:  # noqa: ANN401 - tensor or number
+    def set_input(self, value: Any, index: int) -> None:  # noqa: ANN401 - tensor or scalar
         """Set one input: a tensor is copied into its planned memory, or shared where it has none.
 
         Raises: ExecutionError InvalidState while the method runs; InvalidArgument for another
-            kind, element type or number; NotSupported for sizes the plan does not allow
+            type, dtype or scalar; NotSupported for sizes that the plan does not allow
         """
         if self._runner.in_progress:
             raise ExecutionError(
@@ -138,27 +139,27 @@ class Method:
     def _set(self, held: Any, value: Any, target: int) -> None:  # noqa: ANN401 - any values
         if isinstance(held, torch.Tensor):
             self._set_tensor(self._table.slot(target), value)
-        elif isinstance(value, torch.Tensor) or not _same_number(held, value):
+        elif isinstance(value, torch.Tensor) or not _same_scalar(held, value):
             raise invalid_input(
-                f"the program was made for the value {held!r}, it is given {_said(value)}; inputs "
-                "that are no tensors are fixed when a program is exported"
+                f"the program was exported for the value {held!r}, found {_described(value)}; "
+                "inputs other than tensors are fixed at export"
             )
 
     def _set_tensor(self, slot: Slot, value: Any) -> None:  # noqa: ANN401 - checked here
         if not isinstance(value, torch.Tensor):
             value = getattr(value, "tensor", value)  # wrappers such as a TensorPtr
         if not isinstance(value, torch.Tensor):
-            raise invalid_input(f"a tensor is wanted, found {_said(value)}")
+            raise invalid_input(f"expected a tensor, found {_described(value)}")
         if slot.read_only and slot.viewed is None:
             raise ExecutionError(ErrorCode.InvalidProgram, "the input is a constant")
         if value.device.type == "meta":
             raise invalid_argument(
                 "the tensor is on device meta, which has no values; only CPU and CUDA tensors can "
                 "be inputs",
-                remedy='Make it on a device with memory, as in torch.zeros(sizes, device="cpu").',
+                remedy='Create it on a device with memory, as in torch.zeros(sizes, device="cpu").',
             )
         if value.dtype is not slot.tensor.dtype:
-            raise invalid_input(f"{slot.tensor.dtype} is wanted, found {value.dtype}")
+            raise invalid_input(f"expected {slot.tensor.dtype}, found {value.dtype}")
         value = value.detach()
         slot.resize(value.shape)
         wanted = strides_of(value.shape, slot.dim_order)
@@ -168,7 +169,7 @@ class Method:
             slot.share(value)
 
     def run(self) -> None:
-        """Run all instructions on the inputs that are set.
+        """Run all instructions on the current inputs.
 
         Raises: ExecutionError naming the instruction that failed
         """
@@ -194,7 +195,7 @@ class Method:
     def step_into(self) -> DelegateSteps:
         """Begin the next instruction, a delegate call, to be run node by node.
 
-        When it is finished the method goes on behind it, with `step` or `step_into`.
+        When it is finished the method goes on after it, with `step` or `step_into`.
 
         Raises: ExecutionError EndOfMethod, InvalidState where there is nothing to step into
         """
@@ -203,13 +204,13 @@ class Method:
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Return what runs each partition, and where its times come from."""
+        """Return what runs each partition, and the source of its times."""
         return tuple(
             entry.backend.measurement(entry.name, entry.handle) for entry in self._partitions
         )
 
     def reset_execution(self) -> None:
-        """Go back to the first instruction after the last one was stepped over.
+        """Go back to the first instruction, once the last one has run.
 
         Raises: ExecutionError InvalidState in the middle of a run
         """
@@ -223,11 +224,11 @@ class Method:
     @property
     def instruction_budget(self) -> int:
         """Return how many instructions one run may take."""
-        return self._runner.budget
+        return self._chains.budget
 
     @instruction_budget.setter
     def instruction_budget(self, instructions: int) -> None:
-        self._runner.budget = instructions
+        self._chains.budget = instructions
 
     def _outputs(self) -> list[Any]:
         table = self._table
@@ -237,24 +238,24 @@ class Method:
         """Return the outputs of the last run.
 
         Args:
-            clone_outputs: give copies away; without, tensors are the method's own memory, which
+            clone_outputs: return copies; otherwise tensors are the method's own memory, which
                 the next run overwrites
         """
         return [_cloned(value) for value in self._outputs()] if clone_outputs else self._outputs()
 
-    def get_output(self, index: int) -> Any:  # noqa: ANN401 - tensor or number
+    def get_output(self, index: int) -> Any:  # noqa: ANN401 - tensor or scalar
         """Return one output of the last run, the method's own memory."""
         return self._outputs()[index]
 
     def set_output(self, tensor: torch.Tensor, index: int) -> None:
-        """Let an output that has no planned memory be written into a tensor of the caller.
+        """Write an output without planned memory into a tensor of the caller.
 
         Raises: ExecutionError InvalidState for outputs that are planned or constant,
-            InvalidArgument for a tensor of another element type or that is too small
+            InvalidArgument for a tensor of another dtype or that is too small
         """
         if not 0 <= index < len(self._plan.outputs):
             raise invalid_argument(
-                f"there is no output {index}; the method has {len(self._plan.outputs)}"
+                f"output {index} not found; the method has {len(self._plan.outputs)}"
             )
         slot = self._table.slot(self._plan.outputs[index])
         if slot.planned or slot.constant:
@@ -280,10 +281,10 @@ class Method:
             extra = value.val.extra_tensor_info if isinstance(value.val, m.Tensor) else None
             if extra is not None and extra.fully_qualified_name == name:
                 return self._table.items[index]
-        raise ExecutionError(ErrorCode.NotFound, f"there is no tensor named {name!r}", remedy="")
+        raise ExecutionError(ErrorCode.NotFound, f"tensor {name!r} not found", remedy="")
 
     def close(self) -> None:
-        """Let backends go of their partitions; the method cannot run afterwards."""
+        """Free the partitions; the method cannot run afterwards."""
         partitions, self._partitions[:] = list(self._partitions), []
         for partition in partitions:
             partition.backend.destroy(partition.handle)
@@ -297,7 +298,7 @@ def _cloned(value: Any) -> Any:  # noqa: ANN401 - any value
     return value
 
 
-def _same_number(held: Any, value: Any) -> bool:  # noqa: ANN401 - any values
+def _same_scalar(held: Any, value: Any) -> bool:  # noqa: ANN401 - any values
     if isinstance(held, bool) or isinstance(value, bool) or held is None or value is None:
         return held is value
     if isinstance(held, float) and isinstance(value, float):
@@ -305,5 +306,5 @@ def _same_number(held: Any, value: Any) -> bool:  # noqa: ANN401 - any values
     return type(held) is type(value) and held == value
 
 
-def _said(value: object) -> str:
+def _described(value: object) -> str:
     return f"a {type(value).__name__}" if isinstance(value, torch.Tensor) else repr(value)

@@ -1,4 +1,4 @@
-"""The delegates of a method: initialised when it is loaded, each called by instructions."""
+"""The delegates of a method: initialized when it is loaded, called by its instructions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runtime.delegates.stepping import DelegateSteps
 from runtime.emulation.backend import EmulatedBackend
 from runtime.emulation.find import Emulation
 from runtime.errors import OF_BACKEND, ErrorCode, ExecutionError, invalid_program
-from runtime.execution.binding import Step
+from runtime.execution.binding import BoundInstruction
 from runtime.program.values import ValueTable
 from runtime.tracing.tracer import EventTracer
 from schema.errors import FormatError
@@ -27,13 +27,13 @@ from schema.program import model as m
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class LoadedPartition:
     """A delegate of a plan, ready to run.
 
     Attributes:
         name: id of its backend
         backend: the backend
-        handle: what the backend keeps of it
+        handle: returned by the backend's `init`
     """
 
     name: str
@@ -42,8 +42,8 @@ class Partition:
 
 
 @dataclass(slots=True)
-class Place:
-    """Where the run is: read by whoever logs from inside an instruction."""
+class RunPosition:
+    """Chain and instruction that run, for events logged from inside an instruction."""
 
     chain: int = -1
     instruction: int = 0
@@ -54,16 +54,16 @@ def load_partitions(
     program: ProgramFile,
     context: BackendInitContext,
     record: ETRecord | None = None,
-) -> list[Partition]:
-    """Return the delegates of a plan, each initialised by its backend.
+) -> list[LoadedPartition]:
+    """Return the delegates of a plan, initialized by their backends.
 
     Args:
         plan: the plan
         program: its program
         context: for the backends
-        record: of the same program; its graphs run the partitions of backends that are not there
+        record: of the same program; its graphs emulate the partitions of missing backends
 
-    Raises: ExecutionError NotFound for backends that are not there, all named at once
+    Raises: ExecutionError NotFound with all missing backends
     """
     backends = context.backends
     unknown = sorted({entry.id for entry in plan.delegates} - {*backends.registered_backend_names})
@@ -71,11 +71,11 @@ def load_partitions(
         known = ", ".join(backends.registered_backend_names) or "none"
         raise ExecutionError(
             ErrorCode.NotFound,
-            f"the program needs {', '.join(unknown)}; registered backends are {known}",
+            f"the program needs {', '.join(unknown)}; registered backends: {known}",
             remedy="Register the backend before loading, load with the ETRecord of this program "
-            "to have its original graph run instead, or lower the program without it.",
+            "to run its original graph instead, or lower the program without it.",
         )
-    found: list[Partition] = []
+    found: list[LoadedPartition] = []
     for number, entry in enumerate(plan.delegates):
         if entry.id in unknown and record is not None:
             found.append(_emulated(plan, number, Emulation(record, program), EmulatedBackend()))
@@ -86,24 +86,24 @@ def load_partitions(
             refused = error.code is ErrorCode.DelegateInvalidCompatibility
             if record is None or not refused or backends.backend(entry.id).payload_is_all:
                 raise
-            stand_in = EmulatedBackend("does not say in its payload what to run")
+            stand_in = EmulatedBackend("has a payload that does not describe the computation")
             found.append(_emulated(plan, number, Emulation(record, program), stand_in))
     return found
 
 
 def _emulated(
     plan: m.ExecutionPlan, number: int, emulation: Emulation, backend: EmulatedBackend
-) -> Partition:
+) -> LoadedPartition:
     name = plan.delegates[number].id
     try:
-        return Partition(name, backend, emulation.subgraph(plan, number))
+        return LoadedPartition(name, backend, emulation.subgraph(plan, number))
     except ExecutionError as error:
         raise error.located(operator=name) from None
 
 
 def _loaded(
     entry: m.BackendDelegate, program: ProgramFile, context: BackendInitContext
-) -> Partition:
+) -> LoadedPartition:
     backend = context.backends.backend(entry.id)
     if not backend.is_available():
         raise ExecutionError(
@@ -112,7 +112,7 @@ def _loaded(
     specs = {spec.key: bytes(spec.value) for spec in entry.compile_specs}
     try:
         processed = program.delegate_data(entry)
-        return Partition(entry.id, backend, backend.init(context, processed, specs))
+        return LoadedPartition(entry.id, backend, backend.init(context, processed, specs))
     except FormatError as error:
         raise invalid_program(str(error)) from None
     except ExecutionError as error:
@@ -121,30 +121,32 @@ def _loaded(
         raise ExecutionError(
             ErrorCode.DelegateInvalidCompatibility,
             f"{type(error).__name__}: {error}",
-            remedy="The backend raised it when it was initialised (__cause__ has the traceback): "
-            "mend the backend, or compile the program again for its version.",
+            remedy="The backend raised it in its initialization (__cause__ has the traceback): "
+            "fix the backend, or compile the program again for its version.",
         ).located(operator=entry.id) from error
 
 
-def delegate_step(
+def delegate_call(
     call: m.DelegateCall,
-    partition: Partition,
+    partition: LoadedPartition,
     table: ValueTable,
     tracer: Callable[[], EventTracer | None],
-    place: tuple[str, Place],
-) -> Step:
-    """Return the step that runs a partition."""
+    place: tuple[str, RunPosition],
+) -> BoundInstruction:
+    """Return the instruction that runs a partition."""
     run = partial(_execute, call.args, partition, table, tracer, place)
     enter = partial(_enter, call.args, partition, table, place)
-    return Step("DELEGATE_CALL", run, logged=call.args, operator=partition.name, enter=enter)
+    return BoundInstruction(
+        "DELEGATE_CALL", run, logged=call.args, operator=partition.name, enter=enter
+    )
 
 
 def _execute(
     args: tuple[int, ...],
-    partition: Partition,
+    partition: LoadedPartition,
     table: ValueTable,
     tracer: Callable[[], EventTracer | None],
-    place: tuple[str, Place],
+    place: tuple[str, RunPosition],
 ) -> None:
     method, at = place
     inner = DelegateTracer(tracer(), (at.chain, at.instruction))
@@ -154,7 +156,10 @@ def _execute(
 
 
 def _enter(
-    args: tuple[int, ...], partition: Partition, table: ValueTable, place: tuple[str, Place]
+    args: tuple[int, ...],
+    partition: LoadedPartition,
+    table: ValueTable,
+    place: tuple[str, RunPosition],
 ) -> DelegateSteps | None:
     method, at = place
     inner = DelegateTracer(None, (at.chain, at.instruction))

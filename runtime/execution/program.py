@@ -1,4 +1,4 @@
-"""A program, whose methods are loaded one by one and share its constants and state."""
+"""A loaded program, whose methods share its constants and state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.execution.memory_use import log_memory
 from runtime.execution.method import Method
 from runtime.execution.partitions import load_partitions
 from runtime.kernels.registry import KernelRegistry
-from runtime.memory.planned import Arenas, SharedArenas
+from runtime.memory.planned import PlannedBuffers, SharedBuffers
 from runtime.platform import LogLevel, log
 from runtime.program.meta import MethodMeta
 from runtime.program.named_data import NamedDataMap
@@ -27,14 +27,14 @@ from schema.program import model as m
 class Program:
     """A loaded program.
 
-    It is immutable and may be shared by threads; methods are loaded once and kept.
+    It may be shared by threads; each method is loaded once and kept.
 
     Attributes:
         file: the tables of the program
         tracer: records loads and runs, None where nothing is recorded
 
     Args:
-        depth: how many programs this one is inside of, for backends that run programs
+        depth: nesting depth in other programs, for backends that run programs
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Program:
         self._kernels = kernels
         self._backends = backends
         self._data = NamedDataMap(data_files, file)
-        self._shared = SharedArenas(file.plans)
+        self._shared = SharedBuffers(file.plans)
         self._depth = depth
         self._methods: dict[str, Method] = {}
         self._engines: dict[str, str] = {}
@@ -67,27 +67,27 @@ class Program:
         return len(self.file.plans)
 
     def get_method_name(self, index: int) -> str:
-        """Return the name of a method by its place in the program.
+        """Return the name of a method by its index.
 
         Raises: ExecutionError InvalidArgument
         """
         if not 0 <= index < len(self.file.plans):
             raise invalid_argument(
-                f"there is no method {index}; the program has {len(self.file.plans)}"
+                f"method {index} not found; the program has {len(self.file.plans)}"
             )
         return self.file.plans[index].name
 
     def load_method(
         self, name: str, *, engine: str = "", emulate: ETRecord | None = None
     ) -> Method:
-        """Return a method, loaded the first time it is asked for.
+        """Return a method, loaded at the first call.
 
         Args:
-            name: which method
-            engine: what runs its partitions where a backend has several engines: ``auto``,
+            name: of the method
+            engine: runs its partitions where a backend has several engines: ``auto``,
                 ``native`` or ``torch``; empty for the one it is loaded with, else ``auto``
             emulate: record of this program, whose graphs run the partitions of backends that are
-                not registered; `Method.measurements` calls those emulated
+                not registered; `Method.measurements` reports those as emulated
 
         Raises: UnknownMethodError, which is a KeyError too; ExecutionError if it cannot be
             loaded, or is loaded with another engine
@@ -110,16 +110,18 @@ class Program:
         """Return a method with memory and state of its own.
 
         Args:
-            name: which method
-            engine: what runs its partitions
-            emulate: record of this program, whose graphs run what no registered backend does
+            name: of the method
+            engine: runs its partitions
+            emulate: record of this program, whose graphs run partitions of missing backends
 
         Raises: UnknownMethodError, which is a KeyError too; ExecutionError if it cannot be loaded
         """
         plan = self._plan(name)
         start = clock()
         try:
-            table = TableBuilder(plan, self.file, Arenas(plan, self._shared), self._data).build()
+            table = TableBuilder(
+                plan, self.file, PlannedBuffers(plan, self._shared), self._data
+            ).build()
             context = BackendInitContext(
                 name, self._data, self._kernels, self._backends, self._depth, engine=engine
             )
@@ -138,7 +140,7 @@ class Program:
         return method
 
     def unload_method(self, name: str) -> bool:
-        """Let go of a method that is loaded; return whether it was."""
+        """Unload a method; return whether it was loaded."""
         method = self._methods.pop(name, None)
         if method is not None:
             method.close()
@@ -149,7 +151,7 @@ class Program:
         return name in self._methods
 
     def metadata(self, method_name: str) -> MethodMeta:
-        """Return what the program says about a method, which need not be loaded.
+        """Return the metadata of a method, loaded or not.
 
         Raises: UnknownMethodError
         """
@@ -170,7 +172,7 @@ class Program:
     def write_etdump_result_to_file(
         self, etdump_path: str | Path, debug_buffer_path: str | Path | None = None
     ) -> None:
-        """Write what was recorded so far.
+        """Write the trace, and the debug buffer where a path for it is given.
 
         Raises: ExecutionError InvalidState if the program was loaded without recording
         """

@@ -1,4 +1,4 @@
-"""All kernels: the tables of the families, joined."""
+"""All kernels: the tables of the families, merged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runtime.kernels import (
     shapes,
     upcast,
 )
-from runtime.kernels.rule import Kernel, Rule, made_kernel
+from runtime.kernels.rule import Kernel, Rule, kernel_of
 
 FAMILIES = (
     elementwise,
@@ -59,4 +59,4 @@ TABLE: dict[str, Rule] = {name: rule for family in FAMILIES for name, rule in fa
 def built_in(name: str) -> Kernel | None:
     """Return the kernel of an operator, None when there is none."""
     rule = TABLE.get(name)
-    return None if rule is None else made_kernel(name, rule)
+    return None if rule is None else kernel_of(name, rule)

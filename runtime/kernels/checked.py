@@ -1,6 +1,6 @@
-"""Kernels of torch that trust their arguments: what they rely on is checked before they run.
+"""Kernels of torch that do not check their arguments; they are checked here first.
 
-torch checks these where eager mode calls them, a level higher; here programs call them directly.
+torch checks these one level higher, in eager mode; here programs call them directly.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _batch_norm_of_batch(
     eps: float,
 ) -> Any:  # noqa: ANN401 - three tensors
     if not training:
-        raise invalid_argument("without running statistics the batch's own have to be used")
+        raise invalid_argument("without running statistics, training must be true")
     _channels(values, (weight, bias))
     return aten._native_batch_norm_legit.no_stats(values, weight, bias, training, momentum, eps)
 
@@ -69,7 +69,7 @@ def _group_norm(  # noqa: PLR0913 - the operator's own arguments
         raise invalid_argument(
             f"{batch} x {channels} x {inner} in {groups} groups does not fit {list(values.shape)}"
         )
-    values = values.contiguous()  # a permuted one is a view if it was not copied; torch refuses it
+    values = values.contiguous()  # a permuted input may be a view, which torch rejects
     return aten.native_group_norm.default(values, weight, bias, batch, channels, inner, groups, eps)
 
 
@@ -172,10 +172,10 @@ def _embedding_bag(
     offsets: Tensor,
     *rest: Any,  # noqa: ANN401 - the operator's own options, then four slots
 ) -> None:
-    """Reduce the rows of an embedding by bags; the other results say which row is in which bag.
+    """Reduce the rows of an embedding by bags; the other results map rows to bags.
 
-    torch leaves the second result empty where a kernel does not need it; its shape inference
-    disagrees for bfloat16, so the plan may have room for it.
+    torch leaves the second result empty where a kernel does not need it, but its shape inference
+    does not for bfloat16, so that the plan may have a size for it.
     """
     rows, count = weight.shape[0], indices.numel()
     if count and not (0 <= int(indices.min()) <= int(indices.max()) < rows):

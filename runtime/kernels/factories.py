@@ -1,6 +1,6 @@
-"""Kernels that make tensors, and plain copies: they fill the out argument directly.
+"""Factory and copy kernels, which fill the out argument directly.
 
-The out argument is resized first, so no program can ask for more than its plan has.
+The out argument is resized first, so that no program can request more than its plan has.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _fill(tensor: torch.Tensor, value: Scalar | torch.Tensor, out: Slot) -> None
 
 def _arange(start: Scalar, end: Scalar, step: Scalar, out: Slot) -> None:
     if not step or not all(map(math.isfinite, (start, end, step))):
-        raise ValueError(f"no range from {start} to {end} in steps of {step}")
+        raise ValueError(f"invalid range from {start} to {end} in steps of {step}")
     out.resize((max(0, math.ceil((end - start) / step)),))
     torch.arange(start, end, step, out=out.tensor)
 

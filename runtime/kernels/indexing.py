@@ -1,4 +1,4 @@
-"""Kernels that pick, place, join and move elements."""
+"""Kernels that index, scatter, concatenate and permute elements."""
 
 from __future__ import annotations
 

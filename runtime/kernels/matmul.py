@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matmul and linear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of layers: convolution, pooling, normalisation, padding, resampling."""
+"""Kernels of layers: convolution, pooling, normalization, padding, resampling."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The kernels built into the runtime: arithmetic on sizes, and the two that move memory.
+"""Prims: scalar arithmetic on sizes, `et_view` and `et_copy_index`.
 
-Integers wrap at 64 bits as they do in C++.
+Integers wrap at 64 bits as in C++.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 import torch
 
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
-from runtime.kernels.rule import Rule, Style, number
+from runtime.kernels.rule import Operand, Rule, Style, prim, scalar
 from runtime.memory.slots import Slot, strides_of
 
 Number = int | float
-_SPAN, _HALF = 1 << 64, 1 << 63
+_SPAN, _HALF = 1 << 64, 1 << 63  # of 64-bit integers
 
 
 def _wrapped(value: Number) -> Number:
@@ -29,24 +29,24 @@ def _numeric(values: Sequence[Any]) -> None:
     for value in values:
         if not isinstance(value, int | float):
             raise ExecutionError(
-                ErrorCode.InvalidType, f"expected numbers, found {type(value).__name__}"
+                ErrorCode.InvalidType, f"expected scalars, found {type(value).__name__}"
             )
 
 
-def _two(compute: Callable[[Any, Any], Any]) -> Rule:
+def _binary(compute: Callable[[Any, Any], Any]) -> Rule:
     def run(left: Number, right: Number) -> Number:
         _numeric((left, right))
         return _wrapped(compute(left, right))
 
-    return number(run, 2)
+    return scalar(run, 2)
 
 
-def _one(compute: Callable[[Any], Any]) -> Rule:
+def _unary(compute: Callable[[Any], Any]) -> Rule:
     def run(value: Number) -> Number:
         _numeric((value,))
         return _wrapped(compute(value))
 
-    return number(run, 1)
+    return scalar(run, 1)
 
 
 def _floordiv(left: Number, right: Number) -> Number:
@@ -83,13 +83,13 @@ def _sym_numel(tensor: object) -> int:
 
 def _local_scalar(tensor: object) -> Number:
     if not isinstance(tensor, torch.Tensor) or tensor.numel() < 1:
-        raise ExecutionError(ErrorCode.InvalidType, "a tensor with one element is needed")
+        raise ExecutionError(ErrorCode.InvalidType, "expected a tensor with one element")
     return tensor.flatten()[0].item()
 
 
-def _whole(value: Number) -> int:
+def _integer(value: Number) -> int:
     if isinstance(value, float) and not math.isfinite(value):
-        raise invalid_argument(f"{value} has no integer")
+        raise invalid_argument(f"{value} cannot be converted to an integer")
     return int(value)
 
 
@@ -102,11 +102,11 @@ def _ite(condition: object, yes: Number, no: Number) -> Number:
 
 
 def _rounded(value: Number) -> int:
-    return _whole(value) if isinstance(value, int) or not math.isfinite(value) else round(value)
+    return _integer(value) if isinstance(value, int) or not math.isfinite(value) else round(value)
 
 
 def view_into(viewed: Slot, size: Sequence[int], out: Slot) -> None:
-    """Let a tensor be another view of the source's memory: `et_view`.
+    """Point a tensor at the memory of another one, in other sizes: `et_view`.
 
     Raises: ExecutionError InvalidArgument if the sizes do not fit the source
     """
@@ -120,14 +120,14 @@ def view_into(viewed: Slot, size: Sequence[int], out: Slot) -> None:
     if min(sizes, default=0) < 0 or math.prod(sizes) != source.numel():
         raise invalid_argument(f"sizes {sizes} do not fit {source.numel()} elements")
     if source.dtype is not out.tensor.dtype or len(sizes) != len(out.dim_order):
-        raise invalid_argument("the view has another element type or rank than its plan")
+        raise invalid_argument("the view has another dtype or rank than its plan")
     strides = strides_of(sizes, out.dim_order)
     out.tensor.set_(source.untyped_storage(), source.storage_offset(), sizes, strides)
     out.viewed = viewed
 
 
 def copy_index(out: Slot, piece: torch.Tensor, index: int) -> None:
-    """Write one piece into an accumulator, which grows to hold it: `et_copy_index`.
+    """Write one piece into an accumulator, which is resized for it: `et_copy_index`.
 
     Raises: ExecutionError where it does not fit
     """
@@ -138,37 +138,41 @@ def copy_index(out: Slot, piece: torch.Tensor, index: int) -> None:
 
 
 TABLE: dict[str, Rule] = {
-    "aten::_local_scalar_dense": number(_local_scalar, 1),
-    "aten::sym_numel": number(_sym_numel, 1),
-    "aten::sym_size.int": number(_sym_size, 2),
-    "executorch_prim::add.Scalar": _two(lambda a, b: a + b),
-    "executorch_prim::ceil.Scalar": _one(lambda a: math.ceil(_finite(a))),
-    "executorch_prim::eq.Scalar": _two(lambda a, b: a == b),
-    "executorch_prim::et_copy_index.tensor": Rule(Style.SLOTS, copy_index, "svv", traced=False),
-    "executorch_prim::et_view.default": Rule(Style.SLOTS, view_into, "rvs", traced=False),
-    "executorch_prim::floordiv.Scalar": _two(_floordiv),
-    "executorch_prim::floordiv.int": _two(_floordiv),
-    "executorch_prim::ge.Scalar": _two(lambda a, b: a >= b),
-    "executorch_prim::gt.Scalar": _two(lambda a, b: a > b),
-    "executorch_prim::le.Scalar": _two(lambda a, b: a <= b),
-    "executorch_prim::lt.Scalar": _two(lambda a, b: a < b),
-    "executorch_prim::mod.Scalar": _two(_mod),
-    "executorch_prim::mod.int": _two(_mod),
-    "executorch_prim::mul.Scalar": _two(lambda a, b: a * b),
-    "executorch_prim::neg.Scalar": _one(lambda a: -a),
-    "executorch_prim::round.Scalar": _one(_rounded),
-    "executorch_prim::sub.Scalar": _two(lambda a, b: a - b),
-    "executorch_prim::sym_float.Scalar": _one(float),
-    "executorch_prim::sym_int.Scalar": _one(_whole),
-    "executorch_prim::sym_ite.Scalar": number(_ite, 3),
-    "executorch_prim::sym_max.Scalar": _two(max),
-    "executorch_prim::sym_min.Scalar": _two(min),
-    "executorch_prim::sym_not.Scalar": number(_not, 1),
-    "executorch_prim::truediv.Scalar": _two(_truediv),
-    "executorch_prim::trunc.Scalar": _one(_whole),
+    "aten::_local_scalar_dense": scalar(_local_scalar, 1),
+    "aten::sym_numel": scalar(_sym_numel, 1),
+    "aten::sym_size.int": scalar(_sym_size, 2),
+    "executorch_prim::add.Scalar": _binary(lambda a, b: a + b),
+    "executorch_prim::ceil.Scalar": _unary(lambda a: math.ceil(_finite(a))),
+    "executorch_prim::eq.Scalar": _binary(lambda a, b: a == b),
+    "executorch_prim::et_copy_index.tensor": prim(
+        Style.SLOTS, copy_index, Operand.WRITTEN, Operand.VALUE, Operand.VALUE
+    ),
+    "executorch_prim::et_view.default": prim(
+        Style.SLOTS, view_into, Operand.READ, Operand.VALUE, Operand.WRITTEN
+    ),
+    "executorch_prim::floordiv.Scalar": _binary(_floordiv),
+    "executorch_prim::floordiv.int": _binary(_floordiv),
+    "executorch_prim::ge.Scalar": _binary(lambda a, b: a >= b),
+    "executorch_prim::gt.Scalar": _binary(lambda a, b: a > b),
+    "executorch_prim::le.Scalar": _binary(lambda a, b: a <= b),
+    "executorch_prim::lt.Scalar": _binary(lambda a, b: a < b),
+    "executorch_prim::mod.Scalar": _binary(_mod),
+    "executorch_prim::mod.int": _binary(_mod),
+    "executorch_prim::mul.Scalar": _binary(lambda a, b: a * b),
+    "executorch_prim::neg.Scalar": _unary(lambda a: -a),
+    "executorch_prim::round.Scalar": _unary(_rounded),
+    "executorch_prim::sub.Scalar": _binary(lambda a, b: a - b),
+    "executorch_prim::sym_float.Scalar": _unary(float),
+    "executorch_prim::sym_int.Scalar": _unary(_integer),
+    "executorch_prim::sym_ite.Scalar": scalar(_ite, 3),
+    "executorch_prim::sym_max.Scalar": _binary(max),
+    "executorch_prim::sym_min.Scalar": _binary(min),
+    "executorch_prim::sym_not.Scalar": scalar(_not, 1),
+    "executorch_prim::truediv.Scalar": _binary(_truediv),
+    "executorch_prim::trunc.Scalar": _unary(_integer),
 }
 
 
 def _finite(value: Number) -> Number:
-    _whole(value)
+    _integer(value)
     return value

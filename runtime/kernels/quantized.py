@@ -1,7 +1,7 @@
-"""Kernels on quantised numbers: quantise, choose parameters, look up, multiply.
+"""Kernels of quantized operators: quantize, choose parameters, embedding, matmul.
 
-Source: quantized_decomposed operators of the stock quantised library. Quantising multiplies by the
-reciprocal of the scale in float32 and rounds half to even.
+Source: quantized_decomposed operators of the stock quantized library. Quantization multiplies by
+the reciprocal of the scale in float32 and rounds half to even.
 """
 
 # ruff: noqa: PLR0913 - the arguments are those of the operators
@@ -25,8 +25,8 @@ _EMBEDDING = (
 
 
 def _rounded(values: Tensor, scale: Tensor, zero: Tensor, low: int, high: int) -> Tensor:
-    steps = torch.round(values.float() * (1.0 / scale.float())) + zero
-    return steps.clamp(low, high)
+    quantized = torch.round(values.float() * (1.0 / scale.float())) + zero
+    return quantized.clamp(low, high)
 
 
 def _quantize(
@@ -150,7 +150,7 @@ def _choose_qparams(
 ) -> tuple[Tensor, Tensor]:
     del dtype
     if not values.numel():
-        raise invalid_argument("quantisation parameters of a tensor without elements")
+        raise invalid_argument("quantization parameters of a tensor without elements")
     scale, zero = _qparams(values.min(), values.max(), low, high, eps)
     return scale.reshape(1), zero.reshape(1)
 
@@ -184,7 +184,7 @@ def _add(
 
 
 def _grouped(weight: Tensor, scales: Tensor, zeros: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Return scales and zero points spread over the columns of a weight."""
+    """Return scales and zero points repeated over the columns of a weight."""
     groups = scales.shape[1] if scales.dim() == 2 else 1
     if weight.shape[1] % groups:
         raise invalid_argument(f"{weight.shape[1]} columns in {groups} groups")
@@ -220,7 +220,7 @@ def _embedding_byte(
 
 
 def _unpacked(weight: Tensor, bits: int) -> Tensor:
-    """Return packed columns one by one, lowest bits last within a byte for 4 bits, first for 2."""
+    """Unpack columns: within a byte the lowest bits come last for 4 bits, first for 2."""
     mask, half = (1 << bits) - 1, 1 << (bits - 1)
     raw = weight.view(torch.uint8).to(torch.int64)
     shifts = (4, 0) if bits == 4 else (0, 2, 4, 6)

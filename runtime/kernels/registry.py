@@ -1,4 +1,4 @@
-"""Which kernels a runtime has: those built in, and those that its user registers."""
+"""The kernels of a runtime: built-in ones, and those that its user registers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from runtime.errors import OF_SCHEMA, ErrorCode, ExecutionError, invalid_argument
 from runtime.kernels import TABLE, built_in, torch_operators
-from runtime.kernels.rule import Kernel, fills, is_written, made_kernel, result
+from runtime.kernels.rule import Kernel, fills, is_written, kernel_of, result
 from runtime.untyped import parse_schema
 
 _ALLOWED = (
@@ -31,16 +31,15 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class KernelRegistry:
-    """Looks up kernels by the full name of their operator, and by what its tensors are.
+    """Looks up kernels by the full name of their operator, and by the dtypes of its tensors.
 
-    An operator has at most one kernel for all tensors, and others that are specialized: each has a
-    key, ``v1/<dtype>;<dim order>|...``, with the dtype (number of the file format) and dim order of
-    each tensor of a call, results included. A call takes the specialized kernel whose key is its
-    own, else the one for all.
+    An operator has at most one kernel for all tensors, and any number of specialized ones: each has
+    a key, ``v1/<dtype>;<dim order>|...``, with the scalar type code and dim order of each tensor of
+    a call, results included. A call uses the specialized kernel with its key, else the one for all.
 
     Args:
         only: names of the built-in kernels to offer, as a selective build does; None for all
-        max_kernels: number of kernels there can be, built-in ones included
+        max_kernels: largest number of kernels, built-in ones included
     """
 
     def __init__(
@@ -53,7 +52,7 @@ class KernelRegistry:
 
     @property
     def operator_names(self) -> set[str]:
-        """Return the names of all operators there are kernels for."""
+        """Return the names of all operators with a kernel."""
         inside = TABLE if self._only is None else self._only.intersection(TABLE)
         return {*inside, *self._custom, *self._specialized}
 
@@ -76,29 +75,29 @@ class KernelRegistry:
         return self.find(name) if chosen is None else chosen
 
     def any_of(self, name: str) -> Kernel | None:
-        """Return a kernel of an operator, whatever tensors it is for; None when there is none."""
+        """Return a kernel of an operator, for any tensors; None when there is none."""
         return self.find(name) or next(iter(self._specialized.get(name, {}).values()), None)
 
     def register(self, schema: str, kernel_key: str = "") -> _Decorator:
         """Return a decorator that registers a function as the kernel of an out variant.
 
-        The function takes the arguments of the schema without the out arguments, and returns what
-        is to be stored in them. An argument that is marked as written, such as ``Tensor(a!) x``,
-        is written where it is; a kernel of which there is nothing else to know returns nothing:
+        The function takes the arguments of the schema without the out arguments, and returns the
+        results to be stored in them. An argument that is marked as written, such as
+        ``Tensor(a!) x``, is changed in place; a kernel may do only that and return nothing:
         ``my::fill(Tensor(a!) x, float by) -> ()``.
 
         Args:
             schema: as in ``my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)``
-            kernel_key: which tensors it is for, empty for all
+            kernel_key: tensors that it is for, empty for all
 
-        Raises: ExecutionError for a schema or key that is not allowed, or a name or key that is
-            taken, or one kernel too many
+        Raises: ExecutionError for an invalid schema or key, a registered name or key, or more
+            kernels than allowed
         """
         name = self._free_name(schema, kernel_key)
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             rule = result(function, schema[schema.index("(") :])
-            self._add(made_kernel(name, rule), kernel_key)
+            self._add(kernel_of(name, rule), kernel_key)
             return function
 
         return decorate
@@ -111,16 +110,15 @@ class KernelRegistry:
 
         Args:
             schema: as in ``my::scaled.out(Tensor self, float by, *, Tensor(a!) out) -> Tensor(a!)``
-            kernel_key: which tensors it is for, empty for all
+            kernel_key: tensors that it is for, empty for all
 
-        Raises: ExecutionError as `register` does, or for another argument than the results that is
-            written
+        Raises: ExecutionError as `register` does, or for a written argument that is not a result
         """
         name = self._free_name(schema, kernel_key)
         arguments: list[Any] = list(parse_schema(schema).arguments)
         outs = [entry.name for entry in arguments if entry.is_out]
         if not outs or any(is_written(entry) and not entry.is_out for entry in arguments):
-            raise _bad_schema("a kernel that fills its results writes to nothing else")
+            raise _bad_schema("a kernel that fills its results must not write to other arguments")
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             def run(*args: Any, **named: Any) -> None:  # noqa: ANN401
@@ -129,7 +127,7 @@ class KernelRegistry:
                 function(*given, **named, **results)
 
             rule = fills(run, schema[schema.index("(") :])
-            self._add(made_kernel(name, rule), kernel_key)
+            self._add(kernel_of(name, rule), kernel_key)
             return function
 
         return decorate
@@ -144,10 +142,10 @@ class KernelRegistry:
                 (``llama::custom_sdpa``) or namespaces (``llama``); None for everything that is
                 not torch's own
 
-        Returns: full names of the overloads that have a kernel now and had none
+        Returns: full names of the overloads that got a kernel
 
-        Raises: ExecutionError NotFound for a name that torch does not have, InvalidArgument for one
-            that no program can call
+        Raises: ExecutionError NotFound for a name unknown to torch, InvalidArgument for one that
+            no program can call
         """
         if operators is None:
             known = torch_operators.of_libraries(torch_operators.operator_names())
@@ -159,7 +157,7 @@ class KernelRegistry:
         for name, overloads in found.items():
             if all(self.find(one) is None for one in overloads):
                 raise invalid_argument(
-                    f"no program can call {name}: of {', '.join(sorted(overloads))} none writes to "
+                    f"no program can call {name}: none of {', '.join(sorted(overloads))} writes to "
                     "an out argument or in place"
                 )
         return adopted
@@ -168,7 +166,7 @@ class KernelRegistry:
         if self._count() >= self._max_kernels:
             raise ExecutionError(
                 ErrorCode.RegistrationExceedingMaxKernels,
-                f"{kernel.name} would be one kernel more than the {self._max_kernels} there can be",
+                f"{kernel.name} would exceed the limit of {self._max_kernels} kernels",
                 remedy="Offer fewer built-in kernels (Runtime(operators=...)), or allow more "
                 "(Runtime(max_kernels=...)).",
             )
@@ -184,7 +182,7 @@ class KernelRegistry:
     def _free_name(self, schema: str, key: str) -> str:
         """Return the name in a schema.
 
-        Raises: ExecutionError for a schema or key that is not allowed, or one that is taken
+        Raises: ExecutionError for an invalid or registered schema or key
         """
         name = checked_name(schema)
         if key and not _KEY.fullmatch(key):
@@ -194,27 +192,27 @@ class KernelRegistry:
             )
         taken = key in self._specialized.get(name, {}) if key else self.find(name) is not None
         if taken:
-            words = f" for {key}" if key else ""
+            scope = f" for {key}" if key else ""
             raise ExecutionError(
-                ErrorCode.RegistrationAlreadyRegistered, f"{name} has a kernel{words} already"
+                ErrorCode.RegistrationAlreadyRegistered, f"{name} already has a kernel{scope}"
             )
         return name
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """Return those names that no kernel has, sorted."""
+        """Return the names without a kernel, sorted."""
         return sorted({name for name in names if self.any_of(name) is None})
 
 
 def checked_name(schema: str) -> str:
-    """Return the full name in a schema that a custom kernel may have.
+    """Return the full name in the schema of a custom kernel.
 
-    Raises: ExecutionError InvalidArgument with the rule that it breaks
+    Raises: ExecutionError InvalidArgument with the rule that the schema breaks
     """
     try:
         parsed = parse_schema(schema)
     except RuntimeError as error:
-        said = str(error).splitlines()[0]
-        raise _bad_schema(f"{schema!r} is not a schema: {said}") from None
+        reason = str(error).splitlines()[0]
+        raise _bad_schema(f"{schema!r} is not a schema: {reason}") from None
     if "::" not in parsed.name:
         raise _bad_schema(f"{parsed.name!r} has no namespace")
     arguments: list[Any] = list(parsed.arguments)
@@ -222,14 +220,14 @@ def checked_name(schema: str) -> str:
     silent = not outs and not parsed.returns and any(map(is_written, arguments))
     last = bool(outs) and arguments[-len(outs) :] == outs
     if not silent and not (last and all(out.kwarg_only for out in outs)):
-        raise _bad_schema("a custom kernel has its out arguments last and keyword-only")
+        raise _bad_schema("a custom kernel must have its out arguments last and keyword-only")
     for entry in arguments:
         kind = _plain(str(getattr(entry, "real_type", entry.type)))
         if kind not in _ALLOWED:
             raise _bad_schema(f"argument {entry.name!r} is of type {kind}")
     for entry in parsed.returns:
         if str(entry.type) != "Tensor":
-            raise _bad_schema(f"it returns {entry.type}; only tensors can be returned")
+            raise _bad_schema(f"it returns {entry.type}, but only tensors can be returned")
     return f"{parsed.name}.{parsed.overload_name}" if parsed.overload_name else parsed.name
 
 

@@ -1,4 +1,4 @@
-"""What a line of a kernel table says, and what it becomes once its schema is known."""
+"""The lines of a kernel table, and the kernels they become once their schema is known."""
 
 from __future__ import annotations
 
@@ -17,21 +17,29 @@ _torch_ops: Any = torch.ops
 
 
 class Style(Enum):
-    """How a kernel hands over its result.
+    """How a kernel returns its result.
 
     Attributes:
         RESULT: it returns tensors, which are stored in the out arguments
-        OUT: it is given the slots of the out arguments behind its inputs and fills them
+        OUT: it takes the slots of the out arguments after its inputs and fills them
         IN_PLACE: it writes to its first input and has no out argument
-        NUMBER: it returns a number, a value of its own
-        SLOTS: it is given values and slots in the order that its schema's letters say
+        SCALAR: it returns a scalar
+        SLOTS: it takes values and slots as its operands say
     """
 
     RESULT = "result"
     OUT = "out"
     IN_PLACE = "in place"
-    NUMBER = "number"
+    SCALAR = "scalar"
     SLOTS = "slots"
+
+
+class Operand(Enum):
+    """How an operand of a prim is passed: its value, or its slot to be read or written."""
+
+    VALUE = "value"
+    READ = "read"
+    WRITTEN = "written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +47,17 @@ class Rule:
     """One line of a kernel table.
 
     Attributes:
-        style: how the result is handed over
+        style: how the result is returned
         run: the kernel
-        schema: text of the out variant's schema where torch has none; for prims a letter for each
-            argument: v a value, r the slot of a tensor that is read, s of one that is written
+        schema: schema of the out variant where torch has none, empty otherwise
+        operands: of a prim, which has no schema
         traced: whether the stock runtime logs this kernel as native_call; prims are not
     """
 
     style: Style
     run: Callable[..., Any]
     schema: str = ""
+    operands: tuple[Operand, ...] = ()
     traced: bool = True
 
 
@@ -58,7 +67,7 @@ def result(run: Callable[..., Any], schema: str = "") -> Rule:
 
 
 def fills(run: Callable[..., Any], schema: str = "") -> Rule:
-    """Return the rule of a kernel that is given the slots of its results."""
+    """Return the rule of a kernel that fills the slots of its results."""
     return Rule(Style.OUT, run, schema)
 
 
@@ -67,9 +76,14 @@ def in_place(run: Callable[..., Any]) -> Rule:
     return Rule(Style.IN_PLACE, run)
 
 
-def number(run: Callable[..., Any], arguments: int) -> Rule:
-    """Return the rule of a prim on that many values, which returns a number."""
-    return Rule(Style.NUMBER, run, "v" * arguments, traced=False)
+def scalar(run: Callable[..., Any], arguments: int) -> Rule:
+    """Return the rule of a prim on that many values, which returns a scalar."""
+    return prim(Style.SCALAR, run, *[Operand.VALUE] * arguments)
+
+
+def prim(style: Style, run: Callable[..., Any], *operands: Operand) -> Rule:
+    """Return the rule of a prim."""
+    return Rule(style, run, operands=operands, traced=False)
 
 
 Convert = Callable[[Any], Any]
@@ -82,7 +96,7 @@ class Argument:
     Attributes:
         name: as in the schema
         keyword: whether it is passed by name
-        convert: turns the value of the program into what torch takes, None for as it is
+        convert: converts the value of the program for torch, None for no conversion
         tensor: whether it is one tensor
         tensor_list: whether it is a list of tensors
     """
@@ -100,12 +114,12 @@ class Kernel:
 
     Attributes:
         name: full name of the operator
-        rule: the line of the table it came from
+        rule: the line of the table that it comes from
         inputs: its inputs in the order of the schema
         outs: number of out arguments
         out_is_list: whether the one out argument is a list of tensors
-        writes: inputs that a custom kernel writes to, by their number
-        silent: whether it returns nothing, so that a call ends with its inputs
+        writes: indices of the inputs that a custom kernel writes to
+        silent: whether it returns nothing, so that the arguments of a call end with its inputs
     """
 
     name: str
@@ -122,15 +136,15 @@ class Kernel:
         return f"native_call_{self.name.partition('::')[2]}" if self.rule.traced else ""
 
 
-def made_kernel(name: str, rule: Rule) -> Kernel:
+def kernel_of(name: str, rule: Rule) -> Kernel:
     """Return the kernel of a rule.
 
-    Raises: ExecutionError InvalidArgument for a schema that no kernel can have
+    Raises: ExecutionError InvalidArgument for an unsupported schema
     """
-    if rule.style in (Style.NUMBER, Style.SLOTS):
+    if rule.style in (Style.SCALAR, Style.SLOTS):
         inputs = tuple(
-            Argument(str(place), False, None, letter == "s", False)
-            for place, letter in enumerate(rule.schema)
+            Argument(str(place), False, None, operand is Operand.WRITTEN, False)
+            for place, operand in enumerate(rule.operands)
         )
         return Kernel(name, rule, inputs, 0, False)
     schema = schema_of(name, rule)
@@ -152,7 +166,7 @@ def is_written(entry: Any) -> bool:  # noqa: ANN401 - torch's argument has no ty
 
 
 def schema_of(name: str, rule: Rule) -> Any:  # noqa: ANN401 - torch's schema has no type
-    """Return the schema of an operator, torch's own or the rule's."""
+    """Return the schema of an operator: the rule's, else torch's."""
     if rule.schema:
         return parse_schema(name + rule.schema)
     namespace, _, rest = name.partition("::")
@@ -182,7 +196,7 @@ _MEMORY_FORMATS = {
 
 def _memory_format(value: int) -> torch.memory_format:
     if value not in _MEMORY_FORMATS:
-        raise ExecutionError(ErrorCode.InvalidArgument, f"memory format {value} is not known")
+        raise ExecutionError(ErrorCode.InvalidArgument, f"unknown memory format {value}")
     return _MEMORY_FORMATS[value]
 
 

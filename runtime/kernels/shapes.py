@@ -1,4 +1,4 @@
-"""Kernels that copy a view of their input; the view itself takes no memory."""
+"""Kernels that copy a view of their input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _narrow(tensor: torch.Tensor, dim: int, start: int, length: int) -> torch.Te
 
 
 def _repeat(tensor: torch.Tensor, repeats: Sequence[int], out: Slot) -> None:
-    # The shape is checked before anything is made: repeats may be anything.
+    # The shape is checked before anything is allocated: a program may request any repeats.
     lead = len(repeats) - tensor.dim()
     if lead < 0 or min(repeats, default=0) < 0:
         raise ValueError(

@@ -1,8 +1,8 @@
-"""Operators whose results can be far larger than their inputs: sizes are known before they run.
+"""Checks results that can be far larger than their inputs before they are computed.
 
-A program may ask for any padding or size; torch would allocate it before anything is compared
-with the plan. The shape is computed first, once for each input shape: by a formula where
-torch would import its own (a second of time), else on tensors without memory.
+A program may request any padding or size, and torch would allocate it before it is compared with
+the plan. So the shape is computed first, once for each input shape: by a formula where torch's own
+shape inference takes a second to import, else with meta tensors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _convolved(  # noqa: PLR0913 - the arguments of the operator
     output_padding: Sequence[int],
     groups: int,
 ) -> Shape | None:
-    """Return the shape of a convolution, None where torch says what is wrong with it."""
+    """Return the shape of a convolution, None for arguments that torch rejects."""
     del bias
     kernel = weight.shape[2:]
     count = len(kernel)
@@ -59,7 +59,7 @@ def _resampled(
     output_size: Sequence[int] | None,
     *rest: Any,  # noqa: ANN401
 ) -> Shape | None:
-    """Return the shape of a picture of another size, None where torch says what is wrong."""
+    """Return the shape of a resized image, None for arguments that torch rejects."""
     scales = rest[-1]
     if values.dim() != 4 or (output_size is None) == (scales is None):
         return None
@@ -111,14 +111,14 @@ GROWING = frozenset(
 
 
 class GrowthGuard:
-    """A kernel that is refused when its result does not fit its slot.
+    """A kernel that fails before it runs if its result does not fit its slot.
 
     Args:
         name: full name of the operator
         run: the kernel
-        arguments: returns its arguments as they are now
-        fixed: whether numbers among them cannot change
-        slot: where the result goes
+        arguments: returns its current arguments
+        fixed: whether the scalars among them cannot change
+        slot: of the result
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Operators that somebody's library has registered with torch, as kernels of a runtime."""
+"""Operators that libraries register with torch, as kernels of a runtime."""
 
 from __future__ import annotations
 
@@ -14,24 +14,21 @@ if TYPE_CHECKING:
     from runtime.kernels.registry import KernelRegistry
 
 _torch_ops: Any = torch.ops
-_TORCHS = (
-    "aten",
-    "prim",
-    "prims",
-)  # adopted by name only: what of these has no kernel here has none in ExecuTorch either
+# Adopted by name only: those without a kernel here have none in ExecuTorch either.
+_TORCHS = ("aten", "prim", "prims")
 
 
 def operator_names() -> frozenset[str]:
-    """Return the full names of all operators torch has at this moment."""
+    """Return the full names of all operators that torch has now."""
     return frozenset(untyped.operator_names())
 
 
 def matching(wanted: str) -> frozenset[str]:
-    """Return the operators of torch that a name stands for.
+    """Return the overloads of torch operators that a name selects.
 
     Args:
-        wanted: an overload (``my::scaled.out``), an operator, which stands for its overloads
-            (``my::scaled``), or a namespace (``my``)
+        wanted: an overload (``my::scaled.out``), an operator (``my::scaled``), which selects its
+            overloads, or a namespace (``my``)
 
     Raises: ExecutionError NotFound if torch has no such operator
     """
@@ -51,23 +48,23 @@ def _names_of(name: str) -> tuple[str, str, str]:
 
 
 def adopt(registry: KernelRegistry, names: Iterable[str]) -> tuple[str, ...]:
-    """Register the operators of torch that a program can call: out variants, and those that write.
+    """Register the operators of torch that a program can call: out variants and in-place ones.
 
-    An out variant is run by the operator it is a variant of, where there is one with the same
-    arguments, else as it is, over the memory of its results. Whatever a program cannot call or
-    has a kernel already is left out.
+    An out variant is run by its functional variant where that has the same arguments, else itself,
+    over the memory of its results. Operators that a program cannot call, or that have a kernel, are
+    skipped.
 
     Args:
-        registry: of the runtime that is to run them
+        registry: of the runtime
         names: full names, as ``my::scaled.out``
 
-    Returns: the names that have a kernel now and had none
+    Returns: the names that got a kernel
     """
     return tuple(name for name in sorted(names) if _adopted(registry, name))
 
 
 def of_libraries(names: Iterable[str]) -> frozenset[str]:
-    """Return those names that are not torch's own operators."""
+    """Return the names that are not torch's own operators."""
     return frozenset(name for name in names if name.partition("::")[0] not in _TORCHS)
 
 
@@ -77,7 +74,7 @@ def _adopted(registry: KernelRegistry, name: str) -> bool:
         return False
     schema = overload._schema
     outs = [entry.name for entry in schema.arguments if entry.is_out]
-    run = _same_without_outs(overload) if outs else overload
+    run = _functional_variant(overload) if outs else overload
     try:
         if run is not None:
             registry.register(str(schema))(run)
@@ -100,16 +97,16 @@ def _overload(name: str) -> Any:  # noqa: ANN401 - torch's operators have no typ
         return None
 
 
-def _same_without_outs(overload: Any) -> Any:  # noqa: ANN401
-    """Return the operator that takes the same and makes its results itself, None for none."""
+def _functional_variant(overload: Any) -> Any:  # noqa: ANN401
+    """Return the functional variant of an out variant, None where there is none."""
     packet = overload.overloadpacket
     wanted = _inputs(overload)
     returned = len([entry for entry in overload._schema.arguments if entry.is_out])
     for name in packet.overloads():
         other = getattr(packet, name)
         schema = other._schema
-        makes = not any(entry.is_out for entry in schema.arguments)
-        if makes and len(schema.returns) == returned and _inputs(other) == wanted:
+        functional = not any(entry.is_out for entry in schema.arguments)
+        if functional and len(schema.returns) == returned and _inputs(other) == wanted:
             return other
     return None
 

@@ -1,6 +1,6 @@
-"""Kernels that torch has for fewer element types than the stock library.
+"""Kernels that torch has for fewer dtypes than the stock library.
 
-The others are computed in a wider type and brought back; integers lose their fractions toward zero.
+The missing dtypes are computed in a wider one and cast back; integers are rounded toward zero.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import torch
 from runtime.kernels.rule import Rule, result
 from runtime.untyped import aten
 
-_WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _HALF = (torch.float16, torch.bfloat16)
 
 
-def _widened(
+def _upcast(
     run: Callable[..., Any],
     narrow: tuple[torch.dtype, ...],
     wide: torch.dtype,
@@ -39,7 +39,7 @@ def _widened(
 def _wide(
     run: Callable[..., Any], narrow: tuple[torch.dtype, ...], wide: torch.dtype = torch.float64
 ) -> Rule:
-    return result(partial(_widened, run, narrow, wide))
+    return result(partial(_upcast, run, narrow, wide))
 
 
 _PADS = {
@@ -51,17 +51,19 @@ _PADS = {
 }
 TABLE: dict[str, Rule] = {
     **_PADS,
-    "aten::_adaptive_avg_pool2d.out": _wide(aten._adaptive_avg_pool2d.default, _WHOLE),
+    "aten::_adaptive_avg_pool2d.out": _wide(aten._adaptive_avg_pool2d.default, _INTEGERS),
     "aten::_cdist_forward.out": _wide(aten._cdist_forward.default, _HALF, torch.float32),
     "aten::_pdist_forward.out": _wide(aten._pdist_forward.default, _HALF, torch.float32),
     "aten::_upsample_bilinear2d_aa.out": _wide(
-        aten._upsample_bilinear2d_aa.default, (*_WHOLE, *_HALF), torch.float32
+        aten._upsample_bilinear2d_aa.default, (*_INTEGERS, *_HALF), torch.float32
     ),
-    "aten::avg_pool2d.out": _wide(aten.avg_pool2d.default, _WHOLE),
-    "aten::convolution.out": _wide(aten.convolution.default, _WHOLE),
+    "aten::avg_pool2d.out": _wide(aten.avg_pool2d.default, _INTEGERS),
+    "aten::convolution.out": _wide(aten.convolution.default, _INTEGERS),
     "aten::grid_sampler_2d.out": _wide(
-        aten.grid_sampler_2d.default, (*_WHOLE, *_HALF), torch.float32
+        aten.grid_sampler_2d.default, (*_INTEGERS, *_HALF), torch.float32
     ),
-    "aten::upsample_bilinear2d.vec_out": _wide(aten.upsample_bilinear2d.vec, _WHOLE, torch.float32),
-    "aten::upsample_nearest2d.vec_out": _wide(aten.upsample_nearest2d.vec, _WHOLE),
+    "aten::upsample_bilinear2d.vec_out": _wide(
+        aten.upsample_bilinear2d.vec, _INTEGERS, torch.float32
+    ),
+    "aten::upsample_nearest2d.vec_out": _wide(aten.upsample_nearest2d.vec, _INTEGERS),
 }

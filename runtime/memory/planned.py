@@ -1,4 +1,4 @@
-"""The planned buffers of a method, as real memory that its tensors view into."""
+"""Planned buffers: the memory that the tensors of a method are views of."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import os
 from collections.abc import Iterable
 
 from runtime.errors import ErrorCode, ExecutionError
-from runtime.memory.release import known_arena
+from runtime.memory.release import track_buffer
 from runtime.platform import current
 from schema.program import model as m
 
-_SHARED_FROM = 2  # arenas from this number on hold state that methods of a program share
+_SHARED_FROM = 2  # memory ids from this one on hold state that the methods of a program share
 
 
-def new_arena(size: int) -> mmap.mmap | None:
-    """Return that many zero bytes; pages are taken when they are touched. None for no bytes.
+def new_buffer(size: int) -> mmap.mmap | None:
+    """Return zeroed memory whose pages are committed when touched, None for a size of 0.
 
-    Raises: ExecutionError MemoryAllocationFailed if the machine has not that many
+    Raises: ExecutionError MemoryAllocationFailed if the machine does not have that much
     """
     if size <= 0:
         return None
     if size > _machine_bytes():
         raise _failed(size)
     try:
-        return known_arena(current().allocate(size))
+        return track_buffer(current().allocate(size))
     except (OSError, ValueError, OverflowError, MemoryError):
         raise _failed(size) from None
 
@@ -38,36 +38,36 @@ def _failed(size: int) -> ExecutionError:
 def _machine_bytes() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not a POSIX machine
+    except (AttributeError, ValueError, OSError):  # not a POSIX system
         return 1 << 40
 
 
-class SharedArenas:
-    """The planned buffers that all methods of a program see, as large as any of them needs."""
+class SharedBuffers:
+    """The planned buffers that the methods of a program share, each of the largest planned size."""
 
     def __init__(self, plans: Iterable[m.ExecutionPlan]) -> None:
         self._sizes: dict[int, int] = {}
-        self._made: dict[int, mmap.mmap | None] = {}
+        self._buffers: dict[int, mmap.mmap | None] = {}
         for plan in plans:
             for number, size in enumerate(plan.non_const_buffer_sizes):
                 if number >= _SHARED_FROM:
                     self._sizes[number] = max(size, self._sizes.get(number, 0))
 
-    def arena(self, number: int) -> mmap.mmap | None:
-        """Return a buffer, made when it is first asked for."""
-        if number not in self._made:
-            self._made[number] = new_arena(self._sizes[number])
-        return self._made[number]
+    def buffer(self, number: int) -> mmap.mmap | None:
+        """Return a buffer, allocated at the first call."""
+        if number not in self._buffers:
+            self._buffers[number] = new_buffer(self._sizes[number])
+        return self._buffers[number]
 
 
-class Arenas:
+class PlannedBuffers:
     """The planned buffers of one method.
 
     Attributes:
         sizes: bytes of each buffer; entry 0 is reserved
     """
 
-    def __init__(self, plan: m.ExecutionPlan, shared: SharedArenas) -> None:
+    def __init__(self, plan: m.ExecutionPlan, shared: SharedBuffers) -> None:
         self.sizes = plan.non_const_buffer_sizes
         self._own: dict[int, mmap.mmap | None] = {}
         self._shared = shared
@@ -81,7 +81,7 @@ class Arenas:
         if not 0 < number < len(self.sizes):
             raise ExecutionError(
                 ErrorCode.InvalidProgram,
-                f"a tensor is planned in buffer {number}; there are {len(self.sizes) - 1}",
+                f"a tensor is planned in buffer {number}, but the plan has {len(self.sizes) - 1}",
             )
         if offset < 0 or offset + nbytes > self.sizes[number]:
             raise ExecutionError(
@@ -89,12 +89,12 @@ class Arenas:
                 f"a tensor of {nbytes:,} bytes at {offset:,} does not fit into planned buffer "
                 f"{number} of {self.sizes[number]:,} bytes",
             )
-        arena = self._arena(number)
-        return None if arena is None or nbytes == 0 else (arena, offset)
+        buffer = self._buffer(number)
+        return None if buffer is None or nbytes == 0 else (buffer, offset)
 
-    def _arena(self, number: int) -> mmap.mmap | None:
+    def _buffer(self, number: int) -> mmap.mmap | None:
         if number >= _SHARED_FROM:
-            return self._shared.arena(number)
+            return self._shared.buffer(number)
         if number not in self._own:
-            self._own[number] = new_arena(self.sizes[number])
+            self._own[number] = new_buffer(self.sizes[number])
         return self._own[number]

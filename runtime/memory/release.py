@@ -1,6 +1,6 @@
-"""Pages that are given back to the machine while the memory they belong to stays.
+"""Releases pages to the operating system (madvise) while their mapping stays.
 
-A page of a mapped file comes back from the file when it is read again, a page of an arena as zeros.
+A released page of a mapped file is read from the file again, one of a planned buffer is zeros.
 """
 
 from __future__ import annotations
@@ -15,52 +15,52 @@ import torch
 from runtime.untyped import from_buffer
 
 _FILES: WeakSet[mmap.mmap] = WeakSet()
-_ARENAS: WeakSet[mmap.mmap] = WeakSet()
+_BUFFERS: WeakSet[mmap.mmap] = WeakSet()
 _LOCK = Lock()
 
 
-def known_file(region: mmap.mmap) -> mmap.mmap:
-    """Return a map of a file that nobody writes to; its pages may be given back from now on."""
+def track_file(region: mmap.mmap) -> mmap.mmap:
+    """Return a mapped read-only file, whose pages may be released from now on."""
     with _LOCK:
         _FILES.add(region)
     return region
 
 
-def known_arena(region: mmap.mmap) -> mmap.mmap:
-    """Return a map of zeros; its pages may be given back from now on."""
+def track_buffer(region: mmap.mmap) -> mmap.mmap:
+    """Return an anonymous map, whose pages may be released from now on."""
     with _LOCK:
-        _ARENAS.add(region)
+        _BUFFERS.add(region)
     return region
 
 
-def give_back_idle(address: int, nbytes: int) -> int:
-    """Let the machine have the whole pages of some bytes of an arena; return how many those are.
+def release_idle_pages(address: int, nbytes: int) -> int:
+    """Release the whole pages in a range of a planned buffer; return how many bytes.
 
-    They are zeros afterwards. Nothing happens to other memory, or where the system cannot do it.
+    They are zeros afterwards. Other memory, and systems without madvise, are left alone.
 
     Args:
         address: of the first byte
-        nbytes: how many there are
+        nbytes: size of the range
     """
-    try:  # arenas are shared maps, whose pages would outlive the other advice
-        return _given_back(_ARENAS, address, nbytes, "MADV_REMOVE")
-    except OSError:  # but not those of a user's own allocator
-        return _given_back(_ARENAS, address, nbytes, "MADV_DONTNEED")
+    try:  # shared maps keep their pages under MADV_DONTNEED
+        return _release(_BUFFERS, address, nbytes, "MADV_REMOVE")
+    except OSError:  # a map of a user's own allocator may be private
+        return _release(_BUFFERS, address, nbytes, "MADV_DONTNEED")
 
 
-def _given_back(kind: WeakSet[mmap.mmap], address: int, nbytes: int, named: str) -> int:
+def _release(kind: WeakSet[mmap.mmap], address: int, nbytes: int, named: str) -> int:
     advice = getattr(mmap, named, None)
     if advice is None or sys.platform != "linux":  # elsewhere a hint, or another meaning
         return 0
-    found = _around(kind, address, nbytes)
+    found = _region_of(kind, address, nbytes)
     if found is None:
         return 0
     region, start = found
-    return _advised(region, start, start + nbytes, advice)
+    return _advise(region, start, start + nbytes, advice)
 
 
-def _around(kind: WeakSet[mmap.mmap], address: int, nbytes: int) -> tuple[mmap.mmap, int] | None:
-    """Return the map in which some bytes are, and where in it."""
+def _region_of(kind: WeakSet[mmap.mmap], address: int, nbytes: int) -> tuple[mmap.mmap, int] | None:
+    """Return the map that contains a range, and the offset in it."""
     with _LOCK:
         regions = list(kind)
     for region in regions:
@@ -73,20 +73,20 @@ def _around(kind: WeakSet[mmap.mmap], address: int, nbytes: int) -> tuple[mmap.m
     return None
 
 
-def may_be_read(address: int, nbytes: int, further: int) -> bool:
-    """Return whether what follows some readable bytes can be read as well.
+def can_be_read(address: int, nbytes: int, further: int) -> bool:
+    """Return whether the bytes after a readable range can be read as well.
 
     Args:
         address: of the first byte
-        nbytes: how many there are
-        further: how many follow
+        nbytes: size of the range
+        further: number of bytes after it
     """
     end = address + nbytes
     same_page = (end - 1) // mmap.PAGESIZE == (end + further - 1) // mmap.PAGESIZE
-    return same_page or _around(_ARENAS, address, nbytes + further) is not None
+    return same_page or _region_of(_BUFFERS, address, nbytes + further) is not None
 
 
-def _advised(region: mmap.mmap, start: int, end: int, advice: int) -> int:
+def _advise(region: mmap.mmap, start: int, end: int, advice: int) -> int:
     first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
     size = end // mmap.PAGESIZE * mmap.PAGESIZE - first
     if size <= 0:
@@ -95,13 +95,13 @@ def _advised(region: mmap.mmap, start: int, end: int, advice: int) -> int:
     return size
 
 
-def give_back_constant(tensor: torch.Tensor) -> int:
-    """Let the machine have the pages of a constant in a mapped file; return how many bytes.
+def release_constant(tensor: torch.Tensor) -> int:
+    """Release the pages of a constant in a mapped file; return how many bytes.
 
-    They are read from the file again when somebody wants them after all. Nothing happens to
-    constants elsewhere, nor to those that are only part of what they lie in.
+    A later access reads them from the file again. Constants in other memory, and views that are not
+    dense, are left alone.
     """
     order = sorted(range(tensor.dim()), key=tensor.stride, reverse=True)
     if not tensor.permute(order).is_contiguous():
         return 0
-    return _given_back(_FILES, tensor.data_ptr(), tensor.nbytes, "MADV_DONTNEED")
+    return _release(_FILES, tensor.data_ptr(), tensor.nbytes, "MADV_DONTNEED")

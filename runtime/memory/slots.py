@@ -1,4 +1,4 @@
-"""Tensors of a method: element types, layouts, and the rules by which they are resized."""
+"""Tensors of a method: dtypes, layouts, and how they may be resized."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from runtime.untyped import dtype_named
 from schema.scalar_type import BY_CODE, numel, scalar_type
 
 MAX_RANK = 16  # kTensorDimensionLimit
-_ONE_THREAD_COPIES = 8 << 20  # bytes
-_MOST_ELEMENTS = 1 << 58  # strides and bytes of any element type stay within 64 bits
+_ONE_THREAD_COPIES = 8 << 20  # bytes; larger ones are worth several threads
+_MOST_ELEMENTS = 1 << 58  # strides and bytes of any dtype stay within 64 bits
 
-# Tensors of torch's packed and quantised types cannot be made over bytes: the process would end.
+# torch aborts the process for tensors of its packed and quantized dtypes over bytes.
 _PACKED = ("qint", "quint", "bits")
 _BY_CODE = {
     code: None if kind.name.startswith(_PACKED) else dtype_named(kind.name)
@@ -38,14 +38,14 @@ class TensorShapeDynamism(IntEnum):
 
 
 def dtype_of(code: int) -> torch.dtype:
-    """Return torch's element type of a number in a program.
+    """Return the torch dtype of a scalar type code.
 
-    Raises: ExecutionError InvalidType for a number torch has no type for
+    Raises: ExecutionError InvalidType for a code without torch dtype
     """
     dtype = _BY_CODE.get(code)
     if dtype is None:
         name = scalar_type(code).name
-        raise ExecutionError(ErrorCode.InvalidType, f"element type {code} ({name}) is not known")
+        raise ExecutionError(ErrorCode.InvalidType, f"unknown scalar type {code} ({name})")
     return dtype
 
 
@@ -73,12 +73,12 @@ def dim_order_of(tensor: torch.Tensor) -> tuple[int, ...]:
 
 
 def check_shape(sizes: Sequence[int], dim_order: Sequence[int]) -> None:
-    """Refuse shapes that no tensor can have.
+    """Reject invalid shapes.
 
     Raises: ExecutionError InvalidProgram, MemoryAllocationFailed
     """
     if len(sizes) > MAX_RANK:
-        raise invalid_program(f"a tensor has {len(sizes)} dimensions, at most {MAX_RANK} can be")
+        raise invalid_program(f"a tensor has {len(sizes)} dimensions, more than {MAX_RANK}")
     if min(sizes, default=0) < 0:
         raise invalid_program(f"a tensor has the negative sizes {list(sizes)}")
     if numel(tuple(max(size, 1) for size in sizes)) > _MOST_ELEMENTS:
@@ -87,15 +87,14 @@ def check_shape(sizes: Sequence[int], dim_order: Sequence[int]) -> None:
         )
     if sorted(dim_order) != list(range(len(sizes))):
         raise invalid_program(
-            f"dim_order {list(dim_order)} is no order of the dimensions of sizes {list(sizes)}"
+            f"dim_order {list(dim_order)} is not a permutation of the dimensions of {list(sizes)}"
         )
 
 
 def fill(target: torch.Tensor, source: torch.Tensor) -> None:
-    """Copy elements, by this thread alone where that can be.
+    """Copy elements, in this thread alone where possible.
 
-    torch's copies wake other threads, which go on spinning for a while, beside the kernels of
-    backends that have threads of their own.
+    torch's copies wake worker threads, which spin and compete with the threads of backends.
     """
     if (
         source.stride() == target.stride()
@@ -119,20 +118,20 @@ def as_bytes(tensor: torch.Tensor) -> memoryview:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A tensor value: the tensor all users hold, and what may be done to it.
+    """A tensor value: the tensor that all users hold, and how it may change.
 
     Attributes:
         tensor: one object for the life of the method; resizing changes it in place
-        index: number in the plan's value table
-        code: element type, number of the file
+        index: in the plan's value table
+        code: scalar type code
         dim_order: dimensions, outermost first; kept by every resize
         dynamism: whether it may be resized
-        capacity: elements it may have
-        base: all its elements where they were planned, None while nothing is planned
+        capacity: largest number of elements
+        base: its planned memory as a flat tensor, None without
         constant: whether it is read-only
         planned: whether its memory comes from the plan
-        viewed: the tensor whose memory this one shows, None where it has its own
-        sizes: those of the plan
+        viewed: the slot that it is a view of, None where it has memory of its own
+        sizes: planned sizes
     """
 
     tensor: torch.Tensor
@@ -152,7 +151,7 @@ class Slot:
 
     @property
     def read_only(self) -> bool:
-        """Return whether its bytes are a constant's."""
+        """Return whether its memory is a constant's."""
         return self.constant or (self.viewed is not None and self.viewed.constant)
 
     def resize(self, sizes: Sequence[int]) -> None:
@@ -203,7 +202,7 @@ class Slot:
     def store(self, result: torch.Tensor) -> None:
         """Write a kernel's result into this tensor, resized to it.
 
-        Raises: ExecutionError where the shape or the element type does not fit
+        Raises: ExecutionError where the shape or the dtype does not fit
         """
         tensor = self.tensor
         if result.shape != tensor.shape:
@@ -216,19 +215,19 @@ class Slot:
         tensor.copy_(result)
 
     def share(self, source: torch.Tensor) -> None:
-        """Let this tensor be another one's memory, which must have this one's layout."""
+        """Point this tensor at the memory of another one of the same layout."""
         self.tensor.set_(
             source.untyped_storage(), source.storage_offset(), source.shape, source.stride()
         )
 
     def place(self, base: torch.Tensor) -> None:
-        """Give a tensor without planned memory elements to hold, as many as it may have."""
+        """Point a tensor without planned memory at a flat tensor of at least its capacity."""
         sizes = tuple(self.tensor.shape)
         strides = strides_of(sizes, self.dim_order)
         self.tensor.set_(base.untyped_storage(), base.storage_offset(), sizes, strides)
 
     def free(self) -> None:
-        """Drop the memory of a tensor that is not planned."""
+        """Free the memory of a tensor that is not planned."""
         if not self.planned and not self.constant:
             self.tensor.set_(torch.empty(0, dtype=self.tensor.dtype).untyped_storage())
 

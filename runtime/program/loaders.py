@@ -1,4 +1,4 @@
-"""Where the bytes of programs and data files come from: memory, files that are read or mapped."""
+"""Loaders of programs and data files: from memory, and from files that are read or mapped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from typing_extensions import override
 
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
-from runtime.memory.release import known_file
+from runtime.memory.release import track_file
 from runtime.platform import LogLevel, log
 from runtime.untyped import from_buffer
 
@@ -22,13 +22,13 @@ Buffer = bytes | bytearray | memoryview | mmap.mmap
 
 
 class LoadMode(Enum):
-    """How a file gets into memory.
+    """How a file is loaded.
 
     Attributes:
-        File: it is read
-        Mmap: it is mapped; pages are read when they are used
-        MmapUseMlock: it is mapped and stays resident; an error where the system refuses that
-        MmapUseMlockIgnoreErrors: as far as the system allows it
+        File: read
+        Mmap: mapped; pages are read on first access
+        MmapUseMlock: mapped and locked in memory; an error where locking fails
+        MmapUseMlockIgnoreErrors: mapped, and locked where possible
     """
 
     File = 0
@@ -38,7 +38,7 @@ class LoadMode(Enum):
 
 
 class DataLoader(ABC):
-    """Gives the bytes of a program or data file; subclass it for other sources.
+    """Loads the bytes of a program or data file; subclass it for other sources.
 
     Attributes:
         name: where the bytes come from, for errors; empty for memory
@@ -53,7 +53,7 @@ class DataLoader(ABC):
 
     @abstractmethod
     def load(self, offset: int, size: int) -> Buffer:
-        """Return some bytes, which stay as they are while they are referenced.
+        """Return a range of bytes, which must not change while it is referenced.
 
         Args:
             offset: of the first byte
@@ -66,13 +66,13 @@ class DataLoader(ABC):
     def _check(self, offset: int, size: int) -> None:
         if offset < 0 or size < 0 or offset + size > self.size():
             raise invalid_argument(
-                f"bytes {offset} to {offset + size} of {self.name or 'a buffer'} were asked for, "
+                f"bytes {offset} to {offset + size} of {self.name or 'a buffer'} were requested, "
                 f"which has {self.size()}"
             )
 
 
 class BufferDataLoader(DataLoader):
-    """Bytes that are in memory.
+    """Loads bytes from memory.
 
     Args:
         data: the bytes; those of a bytearray are copied, since it can be resized
@@ -92,7 +92,7 @@ class BufferDataLoader(DataLoader):
 
 
 class FileDataLoader(DataLoader):
-    """A file that is read.
+    """Loads a file by reading it.
 
     Raises: ExecutionError AccessFailed
     """
@@ -120,11 +120,11 @@ class FileDataLoader(DataLoader):
 
 
 class MmapDataLoader(DataLoader):
-    """A file that is mapped, copy on write: nothing that a program does reaches the file.
+    """Maps a file copy-on-write, so that a program never changes it.
 
     Args:
-        path: the file; one that is rewritten in place ends the process that has it mapped
-        mode: one of the modes that map
+        path: the file; rewriting it in place kills the process that maps it (SIGBUS)
+        mode: one of the mapping modes
 
     Raises: ExecutionError AccessFailed; NotSupported where it cannot be locked
     """
@@ -143,10 +143,10 @@ class MmapDataLoader(DataLoader):
             raise _unreadable(path, error) from None
         self._map = region
         if region is not None and not (mode is not LoadMode.Mmap and self._locked(region, mode)):
-            known_file(region)  # the pages of a locked one are not given back
+            track_file(region)  # locked pages are not released
 
     def _locked(self, region: mmap.mmap, mode: LoadMode) -> bool:
-        """Return whether all pages are resident and stay so until the map is released."""
+        """Return whether all pages are locked in memory."""
         refused = lock_memory(from_buffer(region, torch.uint8, 1).data_ptr(), len(region))
         if not refused:
             return True
@@ -172,7 +172,7 @@ class MmapDataLoader(DataLoader):
 
 
 def loader_of(path: str | Path, mode: LoadMode) -> DataLoader:
-    """Return what loads a file in a mode.
+    """Return the loader of a file for a mode.
 
     Raises: ExecutionError AccessFailed; NotSupported where it cannot be locked
     """
@@ -180,7 +180,7 @@ def loader_of(path: str | Path, mode: LoadMode) -> DataLoader:
 
 
 def lock_memory(address: int, size: int) -> str:
-    """Keep pages resident until they are unmapped; return why that is refused, empty if it is not.
+    """Lock pages in memory until they are unmapped; return why it failed, empty on success.
 
     Args:
         address: of the first byte
@@ -189,7 +189,7 @@ def lock_memory(address: int, size: int) -> str:
     try:
         libc: Any = ctypes.CDLL(None, use_errno=True)
         mlock = libc.mlock
-    except (AttributeError, OSError, TypeError):  # Windows has no such call
+    except (AttributeError, OSError, TypeError):  # Windows has no mlock
         return "this system has no mlock"
     mlock.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     return os.strerror(ctypes.get_errno()) if mlock(address, size) else ""

@@ -18,10 +18,10 @@ _MAPPED_FROM = 64 << 20  # a mapped file that is rewritten in place kills the pr
 
 
 def read(data: Data, mode: LoadMode | None = None) -> tuple[memoryview, str]:
-    """Return the bytes of a program and where they come from, empty for bytes.
+    """Return the bytes of a program and the name of their file, empty for bytes.
 
     Args:
-        data: the bytes, or what has them
+        data: the bytes, a path, a file object or a loader
         mode: how a path is loaded; None reads small files and maps large ones
 
     Raises: ExecutionError AccessFailed for a path that cannot be read, NotSupported for one that

@@ -1,4 +1,4 @@
-"""What a program says about its methods, without loading them."""
+"""Metadata of the methods of a program, without loading them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """What a program says about a tensor."""
+    """Metadata of a tensor."""
 
     _tensor: m.Tensor
 
@@ -36,7 +36,7 @@ class TensorInfo:
         return self._tensor.sizes
 
     def dtype(self) -> int:
-        """Return the number of the element type."""
+        """Return the scalar type code."""
         return self._tensor.scalar_type
 
     def dim_order(self) -> tuple[int, ...]:
@@ -44,7 +44,7 @@ class TensorInfo:
         return self._tensor.dim_order
 
     def is_memory_planned(self) -> bool:
-        """Return whether the plan has memory for it, so that none needs to be given."""
+        """Return whether the plan has memory for it."""
         return self._tensor.allocation_info is not None
 
     def nbytes(self) -> int:
@@ -66,7 +66,7 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class MethodMeta:
-    """What a program says about a method."""
+    """Metadata of a method."""
 
     _plan: m.ExecutionPlan
 
@@ -75,11 +75,11 @@ class MethodMeta:
         return self._plan.name
 
     def num_inputs(self) -> int:
-        """Return the number of inputs that a caller gives."""
+        """Return the number of user inputs."""
         return len(self._plan.inputs)
 
     def num_outputs(self) -> int:
-        """Return the number of outputs, without state that is written back."""
+        """Return the number of user outputs, without mutated state."""
         return len(self._plan.outputs)
 
     def num_attributes(self) -> int:
@@ -101,21 +101,21 @@ class MethodMeta:
         return _tag(self._value(self._plan.outputs, index, "output"))
 
     def input_tensor_meta(self, index: int) -> TensorInfo:
-        """Return what is said about an input.
+        """Return the metadata of an input.
 
-        Raises: IndexError; TypeError for an input that is no tensor
+        Raises: IndexError; TypeError for an input that is not a tensor
         """
         return self._info(self._plan.inputs, index, "input")
 
     def output_tensor_meta(self, index: int) -> TensorInfo:
-        """Return what is said about an output.
+        """Return the metadata of an output.
 
-        Raises: IndexError; TypeError for an output that is no tensor
+        Raises: IndexError; TypeError for an output that is not a tensor
         """
         return self._info(self._plan.outputs, index, "output")
 
     def attribute_tensor_meta(self, index: int) -> TensorInfo:
-        """Return what is said about a tensor with a qualified name.
+        """Return the metadata of a tensor with a qualified name.
 
         Raises: IndexError
         """
@@ -129,16 +129,16 @@ class MethodMeta:
         return max(0, len(self._plan.non_const_buffer_sizes) - 1)
 
     def memory_planned_buffer_size(self, index: int) -> int:
-        """Return the bytes of a planned buffer, the first one being 0.
+        """Return the size in bytes of a planned buffer; the first one has index 0.
 
         Raises: IndexError
         """
         if not 0 <= index < self.num_memory_planned_buffers():
-            raise IndexError(f"there is no planned buffer {index}")
+            raise IndexError(f"planned buffer {index} not found")
         return self._plan.non_const_buffer_sizes[index + 1]
 
     def uses_backend(self, backend_name: str) -> bool:
-        """Return whether a part of the method is delegated to this backend."""
+        """Return whether a partition of the method is delegated to this backend."""
         return any(delegate.id == backend_name for delegate in self._plan.delegates)
 
     def num_backends(self) -> int:
@@ -169,13 +169,13 @@ class MethodMeta:
             raise IndexError(f"Cannot get {what} tensor meta at {index}")
         place = indices[index]
         if not 0 <= place < len(self._plan.values):
-            raise IndexError(f"{what} {index} is value {place}, which is not there")
+            raise IndexError(f"{what} {index} is value {place}, which does not exist")
         return self._plan.values[place].val
 
     def _info(self, indices: tuple[int, ...], index: int, what: str) -> TensorInfo:
         value = self._value(indices, index, what)
         if not isinstance(value, m.Tensor):
-            raise TypeError(f"{what} {index} is no tensor but {_tag(value)}")
+            raise TypeError(f"{what} {index} is not a tensor but {_tag(value)}")
         return TensorInfo(value)
 
     def __repr__(self) -> str:

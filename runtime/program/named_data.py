@@ -1,4 +1,4 @@
-"""Data with names: blobs inside a program and in ``.ptd`` files beside it."""
+"""Named data: blobs inside a program and in ``.ptd`` files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schema.program import model as m
 
 
 class NamedDataMap:
-    """Bytes by key; files given later do not hide keys of earlier ones."""
+    """Bytes by key; a key of an earlier file hides that of a later one and of the program."""
 
     def __init__(self, files: Iterable[flat_tensor.FlatTensor], inside: ProgramFile) -> None:
         self._entries: dict[str, flat_tensor.Entry] = {}
@@ -39,7 +39,7 @@ class NamedDataMap:
         raise _bad(f"no external data has the key {key!r}")
 
     def tensor_data(self, tensor: m.Tensor, key: str, nbytes: int) -> memoryview:
-        """Return the bytes of an external tensor, whose layout must be the program's.
+        """Return the bytes of an external tensor, whose layout must match the program's.
 
         Raises: ExecutionError InvalidExternalData
         """
@@ -52,11 +52,11 @@ class NamedDataMap:
             if found != wanted:
                 raise _bad(
                     f"external tensor {key!r} has type {found[0]}, sizes {list(found[1])} and "
-                    f"dim_order {list(found[2])}; the program wants type {wanted[0]}, sizes "
+                    f"dim_order {list(found[2])}; the program expects type {wanted[0]}, sizes "
                     f"{list(wanted[1])} and dim_order {list(wanted[2])}"
                 )
         if len(data) < nbytes:
-            raise _bad(f"external tensor {key!r} has {len(data)} bytes where {nbytes} are needed")
+            raise _bad(f"external tensor {key!r} has {len(data)} bytes, expected {nbytes}")
         return data[:nbytes]
 
 

@@ -1,4 +1,4 @@
-"""The value table of a method as Python objects: tensors, numbers, texts, lists."""
+"""The value table of a method as Python objects: tensors, scalars, strings, lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from runtime.errors import ErrorCode, ExecutionError, invalid_program
-from runtime.memory.planned import Arenas, new_arena
+from runtime.memory.planned import PlannedBuffers, new_buffer
 from runtime.memory.slots import Slot, TensorShapeDynamism, check_shape, dtype_of, strides_of
 from runtime.program.named_data import NamedDataMap
 from runtime.untyped import from_buffer
@@ -22,7 +22,7 @@ from schema.scalar_type import numel
 
 @dataclass(frozen=True, slots=True)
 class Boxed:
-    """A list whose items are looked up in the value table when it is used; -1 stands for None."""
+    """A list of value indices, resolved when it is used; -1 stands for None."""
 
     items: tuple[int, ...]
 
@@ -32,17 +32,17 @@ class ValueTable:
     """All values of a method.
 
     Attributes:
-        items: None, int, float, bool, str, torch.Tensor, Boxed, or a tuple of numbers
-        slots: what is known of each tensor, by the identity of the tensor
+        items: None, int, float, bool, str, torch.Tensor, Boxed, or a tuple of scalars
+        slots: slot of each tensor, by the id of the tensor object
     """
 
     items: list[Any]
     slots: dict[int, Slot] = field(default_factory=dict[int, Slot])
 
     def slot(self, index: int) -> Slot:
-        """Return the slot of the tensor that a value holds now.
+        """Return the slot of the tensor that a value holds.
 
-        Raises: ExecutionError InvalidProgram if it holds something else
+        Raises: ExecutionError InvalidProgram if it does not hold a tensor
         """
         found = self.slots.get(id(self.items[index]))
         if found is None:
@@ -51,7 +51,7 @@ class ValueTable:
         return found
 
     def resolve(self, value: Any) -> Any:  # noqa: ANN401 - any value
-        """Return a value with the items of lists looked up."""
+        """Return a value, with the items of a list looked up."""
         if isinstance(value, Boxed):
             return [None if index < 0 else self.items[index] for index in value.items]
         return value
@@ -61,11 +61,15 @@ class TableBuilder:
     """Builds the value table of one plan."""
 
     def __init__(
-        self, plan: m.ExecutionPlan, program: ProgramFile, arenas: Arenas, data: NamedDataMap
+        self,
+        plan: m.ExecutionPlan,
+        program: ProgramFile,
+        buffers: PlannedBuffers,
+        data: NamedDataMap,
     ) -> None:
         self._plan = plan
         self._program = program
-        self._arenas = arenas
+        self._buffers = buffers
         self._data = data
         self._outside = {*plan.inputs, *plan.outputs}
         self._table = ValueTable([])
@@ -73,7 +77,7 @@ class TableBuilder:
     def build(self) -> ValueTable:
         """Return the table.
 
-        Raises: ExecutionError if a value contradicts the program
+        Raises: ExecutionError for an invalid value
         """
         for index, value in enumerate(self._plan.values):
             try:
@@ -103,7 +107,7 @@ class TableBuilder:
             return Boxed(value.items)
         if isinstance(value, m.DoubleList | m.BoolList):
             return value.items
-        raise invalid_program("it is of a kind that is not known")
+        raise invalid_program("its kind is unknown")
 
     def _check_lists(self) -> None:
         items = self._table.items
@@ -118,13 +122,13 @@ class TableBuilder:
                         continue
                     if not 0 <= item < len(items):
                         raise invalid_program(
-                            f"value {index} lists value {item}; there are {len(items)}"
+                            f"value {index} lists value {item}, but the plan has {len(items)}"
                         )
                     if not isinstance(items[item], wanted) and not (
                         optional and items[item] is None
                     ):
                         raise invalid_program(
-                            f"value {index} lists value {item}, which is no {wanted.__name__}"
+                            f"value {index} lists value {item}, which is not a {wanted.__name__}"
                         )
 
     def _tensor(self, index: int, tensor: m.Tensor) -> torch.Tensor:
@@ -132,7 +136,7 @@ class TableBuilder:
         if tensor.storage_offset:
             raise invalid_program(f"storage_offset is {tensor.storage_offset}, it must be 0")
         if tensor.shape_dynamism not in TensorShapeDynamism.__members__.values():
-            raise invalid_program(f"shape_dynamism {tensor.shape_dynamism} is not known")
+            raise invalid_program(f"unknown shape_dynamism {tensor.shape_dynamism}")
         dtype = dtype_of(tensor.scalar_type)
         count = numel(tensor.sizes)
         base, constant = self._memory(tensor, dtype, count)
@@ -155,31 +159,31 @@ class TableBuilder:
     ) -> torch.Tensor:
         if base is None and index not in self._outside and numel(tensor.sizes):
             if tensor.shape_dynamism == TensorShapeDynamism.STATIC:
-                # Filled by et_view, or never: a tensor without memory is no error by itself.
+                # Pointed at memory by et_view, or never used: no error in itself.
                 return torch.empty(0, dtype=dtype)
             base = torch.empty(0, dtype=dtype)
             sizes = tuple(0 for _ in tensor.sizes)
             return base.as_strided(sizes, strides_of(sizes, tensor.dim_order))
         if base is None:
-            arena = new_arena(numel(tensor.sizes) * dtype.itemsize)
+            buffer = new_buffer(numel(tensor.sizes) * dtype.itemsize)
             base = (
                 torch.empty(0, dtype=dtype)
-                if arena is None
-                else from_buffer(arena, dtype, numel(tensor.sizes))
+                if buffer is None
+                else from_buffer(buffer, dtype, numel(tensor.sizes))
             )
         return base.as_strided(tensor.sizes, strides_of(tensor.sizes, tensor.dim_order))
 
     def _memory(
         self, tensor: m.Tensor, dtype: torch.dtype, count: int
     ) -> tuple[torch.Tensor | None, bool]:
-        """Return the elements of a tensor, None without memory, and whether they are constant."""
+        """Return the memory of a tensor, None without any, and whether it is constant."""
         nbytes = count * dtype.itemsize
         stored = self._stored(tensor, nbytes)
         if tensor.allocation_info is None:
             if stored is None:
                 return None, False
             return _elements(stored, dtype, count), True
-        place = self._arenas.place(tensor.allocation_info, nbytes)
+        place = self._buffers.place(tensor.allocation_info, nbytes)
         if place is None:
             return torch.empty(0, dtype=dtype), False
         base = from_buffer(place[0], dtype, count, place[1])
@@ -204,10 +208,10 @@ def _elements(data: memoryview, dtype: torch.dtype, count: int) -> torch.Tensor:
 
 
 def check_indices(indices: Sequence[int], count: int, what: str) -> None:
-    """Refuse indices outside of a table.
+    """Reject value indices outside of the table.
 
     Raises: ExecutionError InvalidProgram
     """
     for index in indices:
         if not 0 <= index < count:
-            raise invalid_program(f"{what} refers to value {index}; there are {count}")
+            raise invalid_program(f"{what} refers to value {index}, but the plan has {count}")

@@ -1,4 +1,4 @@
-"""Where the bytes of logged tensors go: memory that grows, or a file."""
+"""Sinks for the bytes of logged tensors: growing memory, or a file."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ EMPTY = -1  # offset of a tensor without elements
 
 
 class DebugSink(Protocol):
-    """Takes tensors and says where their bytes are.
+    """Stores tensors and returns the offsets of their bytes.
 
     Attributes:
-        failure: why bytes could not be kept, empty while all are
+        failure: why bytes could not be stored, empty while all were
     """
 
     failure: str
 
     def add(self, tensor: torch.Tensor) -> int | None:
-        """Keep a tensor's bytes; return their offset, None when they could not be kept."""
+        """Store a tensor's bytes; return their offset, None when they could not be stored."""
         ...
 
     def save(self, path: Path) -> None:
@@ -33,7 +33,7 @@ class DebugSink(Protocol):
 
 
 class MemorySink:
-    """Keeps bytes in memory; it grows as needed, so no run is ever cut short."""
+    """Keeps bytes in memory, which grows as needed."""
 
     def __init__(self) -> None:
         self.failure = ""
@@ -43,7 +43,7 @@ class MemorySink:
         return len(self._data)
 
     def add(self, tensor: torch.Tensor) -> int | None:
-        """Keep a tensor's bytes; return their offset, -1 for no elements."""
+        """Store a tensor's bytes; return their offset, -1 for no elements."""
         if not tensor.numel():
             return EMPTY
         at = -(-len(self._data) // ALIGNMENT) * ALIGNMENT
@@ -51,7 +51,7 @@ class MemorySink:
             self._data += bytes(at - len(self._data))
             self._data += as_bytes(tensor)
         except MemoryError:
-            self.failure = "there is no memory left for logged tensors"
+            self.failure = "out of memory for logged tensors"
             return None
         return at
 
@@ -61,7 +61,7 @@ class MemorySink:
 
 
 class FileSink:
-    """Streams bytes to a file; a full disk ends the logging, not the run.
+    """Streams bytes to a file; a full disk stops the logging, not the run.
 
     Args:
         path: the file, which is replaced
@@ -91,14 +91,14 @@ class FileSink:
         return at
 
     def close(self) -> None:
-        """Write what is still in memory; a disk that is full by now becomes the failure."""
+        """Flush and close the file; an error such as a full disk is kept in `failure`."""
         try:
             self._file.close()
         except OSError as error:
             self.failure = f"logged tensors could not be written to {self.path}: {error.strerror}"
 
     def save(self, path: Path) -> None:
-        """Write all bytes to a file, nothing when they are in it already."""
+        """Write all bytes to a file, unless it is the sink's own."""
         self._file.flush()
         if path.resolve() != self.path.resolve():
             shutil.copyfile(self.path, path)

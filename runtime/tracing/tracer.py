@@ -1,4 +1,4 @@
-"""Records what a program does: events with times, and the contents of tensors."""
+"""Records the events of a program with their times, and the contents of tensors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from schema import etdump
 from schema.etdump import DebugEvent, DebugTensor, DebugValue, ProfileEvent, ValueType
 
 NO_CHAIN = -1
-_OUTSIDE = 0  # what the stock runtime writes as the instruction outside of instructions
+_OUTSIDE = 0  # instruction index that the stock runtime writes outside of instructions
 
 
 class DebugLevel(IntEnum):
-    """Whose values are logged."""
+    """Which values are logged."""
 
     NONE = 0
     OUTPUTS = 1
@@ -40,12 +40,12 @@ class ProfilingLevel(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DebugFilter:
-    """Which intermediate values are logged; what is None lets everything pass.
+    """Which intermediate values are logged; None passes everything.
 
     Attributes:
-        operators: regular expression that the whole name of the operator or backend matches
-        instructions: indices of instructions, as those of a module or of debug handles
-        delegate_ids: regular expression that the whole id of a delegate's inner value matches
+        operators: regular expression for the full name of the operator or backend
+        instructions: indices of instructions, such as those of a module or of debug handles
+        delegate_ids: regular expression for the full id of a value inside of a delegate
     """
 
     operators: str | None = None
@@ -68,10 +68,10 @@ class DebugFilter:
 
 @dataclass(frozen=True, slots=True)
 class DelegateRow:
-    """Scopes inside of a delegate that follow each other without a gap.
+    """Consecutive scopes inside of a delegate.
 
-    A library that times its own operators has the times of all of them when it is done; they
-    become events when the trace is asked for, not between two runs.
+    A library that times its own operators returns all times at its end; they become events when
+    the trace is read, not between two runs.
 
     Attributes:
         names: of the scopes
@@ -99,12 +99,12 @@ class EventTracer:
     """Collects the events of a program's runs.
 
     Args:
-        debug_level: whose values are logged
+        debug_level: which values are logged
         profiling_level: which times are logged
-        sink: where the bytes of tensors go; memory when it is None
+        sink: stores the bytes of tensors; None for memory
         only: which intermediate values are logged
-        allocations: whether the memory of methods is logged; the stock reader takes such events,
-            the stock Inspector refuses traces that have any
+        allocations: whether the memory of methods is logged; the stock reader accepts such events,
+            the stock Inspector rejects traces that have any
     """
 
     def __init__(
@@ -127,12 +127,12 @@ class EventTracer:
         self._allocators: list[str] = []
 
     def create_event_block(self, name: str) -> None:
-        """Begin a new block; events belong to the newest one."""
+        """Begin a new block, to which later events belong."""
         self.rows = []
         self._blocks.append((name, self.bundled_input_index, self.rows))
 
     def need_block(self, name: str) -> None:
-        """Begin a block unless the newest one has this name."""
+        """Begin a block unless the current one has this name."""
         if not self._blocks or self._blocks[-1][0] != name:
             self.create_event_block(name)
 
@@ -150,11 +150,11 @@ class EventTracer:
         metadata: bytes | None,
         place: tuple[int, int],
     ) -> None:
-        """Log a scope inside of a delegate, named by an id of the delegate's own."""
+        """Log a scope inside of a delegate, by the delegate's own id."""
         self.rows.append([identity, start, end, metadata, place])
 
     def profile_delegates(self, row: DelegateRow) -> None:
-        """Log scopes inside of a delegate that follow each other, together."""
+        """Log consecutive scopes inside of a delegate."""
         self.rows.append(row)
 
     def log_value(
@@ -166,28 +166,28 @@ class EventTracer:
         output: bool | None = None,
         identity: int | str | None = None,
     ) -> None:
-        """Log the contents of a value; kinds that a trace has no room for are left out."""
-        made = self._debug_value(value, output)
-        if made is None:
+        """Log the contents of a value; types that an ETDump cannot hold are skipped."""
+        logged = self._debug_value(value, output)
+        if logged is None:
             return
         number = identity if isinstance(identity, int) else -1
-        text = identity if isinstance(identity, str) else None
-        self.rows.append(DebugEvent(made, chain, instruction, None, number, text))
+        name = identity if isinstance(identity, str) else None
+        self.rows.append(DebugEvent(logged, chain, instruction, None, number, name))
 
     def track_allocator(self, name: str) -> int:
-        """Return the number of an allocator, for `track_allocation`."""
+        """Return the id of an allocator, for `track_allocation`."""
         self._allocators.append(name)
         return len(self._allocators) - 1
 
     def track_allocation(self, allocator: int, size_bytes: int) -> None:
-        """Log that an allocator gave memory away."""
+        """Log an allocation."""
         self.rows.append(etdump.AllocationEvent(allocator, size_bytes))
 
     def _debug_value(self, value: Any, output: bool | None) -> DebugValue | None:  # noqa: ANN401
         if isinstance(value, torch.Tensor):
             tensor = self._debug_tensor(value)
             return tensor and DebugValue(ValueType.TENSOR, tensor=tensor, output=output)
-        # Numbers are never marked as outputs, as in traces of the stock runtime.
+        # Scalars are never marked as outputs, as in traces of the stock runtime.
         if isinstance(value, bool):
             return DebugValue(ValueType.BOOL, bool_value=value)
         if isinstance(value, int):
@@ -203,13 +203,13 @@ class EventTracer:
     def _debug_tensors(self, values: Sequence[Any]) -> tuple[DebugTensor, ...] | None:
         if not all(isinstance(value, torch.Tensor) for value in values):
             return None
-        made = [self._debug_tensor(value) for value in values]
-        kept = tuple(tensor for tensor in made if tensor is not None)
-        return kept if len(kept) == len(made) else None
+        logged = [self._debug_tensor(value) for value in values]
+        stored = tuple(tensor for tensor in logged if tensor is not None)
+        return stored if len(stored) == len(logged) else None
 
     def _debug_tensor(self, tensor: torch.Tensor) -> DebugTensor | None:
         offset = self.sink.add(tensor)
-        if offset is None:  # the sink has failed; it says so
+        if offset is None:  # `failure` of the sink says why
             return None
         code = CODE_OF[tensor.dtype]
         return DebugTensor(code, tuple(tensor.shape), tuple(tensor.stride()), offset)
@@ -233,11 +233,11 @@ class EventTracer:
             self.sink.save(Path(debug_buffer_path))
 
     def scope(self, name: str) -> AbstractContextManager[None]:
-        """Return a context that logs how long it took, outside of instructions."""
-        return _Scope(self, name)
+        """Return a context that is logged as a scope outside of instructions."""
+        return _LoggedScope(self, name)
 
 
-class _Scope:
+class _LoggedScope:
     def __init__(self, tracer: EventTracer, name: str) -> None:
         self._tracer = tracer
         self._name = name
@@ -269,5 +269,5 @@ def _events(row: Any) -> list[etdump.AnyEvent]:  # noqa: ANN401 - tuples and lis
 def _delegate_event(
     identity: int | str, start: int, end: int, metadata: bytes | None, place: tuple[int, int]
 ) -> ProfileEvent:
-    number, text = (identity, None) if isinstance(identity, int) else (-1, identity)
-    return ProfileEvent(None, *place, start, end, number, text, metadata)
+    number, name = (identity, None) if isinstance(identity, int) else (-1, identity)
+    return ProfileEvent(None, *place, start, end, number, name, metadata)

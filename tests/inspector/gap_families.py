@@ -31,7 +31,8 @@ from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import RunGap
 from runtime import Runtime
 from runtime.backends.xnnpack.torch_engine import HostEngine
-from runtime.execution.runner import Runner
+from runtime.execution import ways
+from runtime.execution.chains import Chains
 from schema import program as pte
 from schema.payloads.xnnpack.identity import node_identity
 from schema.program import instructions
@@ -297,15 +298,15 @@ def hit(planted: Planted, run: RunGap) -> str:
 @contextmanager
 def _planting(planted: Planted | None) -> Iterator[None]:
     """Spoil what is made at a place while a program runs, before it is logged."""
-    record, run_node = Runner._record, HostEngine.run_node
+    record, run_node = ways.record, HostEngine.run_node
 
-    def after(self: Runner, tracer: Any, number: int, index: int, times: Any) -> None:
+    def after(chains: Chains, tracer: Any, chain: int, index: int, times: Any) -> None:
         if planted is not None and planted.node < 0 and index == planted.instruction:
-            for value in plan_operands(self._plan)[index].writes:
-                held = self._table.resolve(self._table.items[value])
+            for value in plan_operands(chains.plan)[index].writes:
+                held = chains.table.resolve(chains.table.items[value])
                 for one in held if isinstance(held, list) else [held]:
                     _spoil(one)
-        record(self, tracer, number, index, times)
+        record(chains, tracer, chain, index, times)
 
     def inside(self: HostEngine, index: int) -> None:
         run_node(self, index)
@@ -318,11 +319,11 @@ def _planting(planted: Planted | None) -> Iterator[None]:
             _spoil(value)
             self.replace(ident, value)
 
-    Runner._record, HostEngine.run_node = after, inside
+    ways.record, HostEngine.run_node = after, inside
     try:
         yield
     finally:
-        Runner._record, HostEngine.run_node = record, run_node
+        ways.record, HostEngine.run_node = record, run_node
 
 
 def _spoil(value: object) -> None:

@@ -133,13 +133,13 @@ def one_operator(
     assert kernel is not None
     build = Builder()
     kinds = kinds_of(name)
-    if kernel.rule.style in (Style.NUMBER, Style.SLOTS):
+    if kernel.rule.style in (Style.SCALAR, Style.SLOTS):
         kinds = [""] * len(arguments)
     args = [build.value(value, kind) for value, kind in zip(arguments, kinds, strict=True)]
     targets = [build.tensor(dtype, sizes) for dtype, sizes in outs]
     if kernel.rule.style is Style.IN_PLACE:
         tail, outputs = [args[0]], [args[0]]
-    elif kernel.rule.style is Style.NUMBER:
+    elif kernel.rule.style is Style.SCALAR:
         tail = outputs = [build.value(0)]
     elif kernel.out_is_list:
         tail = [build.add(m.TensorList(tuple(targets))), build.add(m.TensorList(tuple(targets)))]
@@ -158,7 +158,7 @@ def kinds_of(name: str) -> list[str]:
     from runtime.kernels.rule import schema_of
 
     rule = TABLE[name]
-    if rule.style in (Style.NUMBER, Style.SLOTS):
+    if rule.style in (Style.SCALAR, Style.SLOTS):
         return []
     arguments = schema_of(name, rule).arguments
     return [str(entry.type) for entry in arguments if not entry.is_out]

@@ -16,7 +16,7 @@ from tests.compiler.compare import (
     module_of,
 )
 from tests.compiler.programs import EVERY
-from tests.runtime.test_lean import assert_same_runs
+from tests.runtime.test_fused import assert_same_runs
 
 pytestmark = pytest.mark.slow
 

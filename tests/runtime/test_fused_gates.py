@@ -34,7 +34,7 @@ OTHERS: dict[str, Callable[[], nn.Module]] = {
 
 
 def products_of(
-    make: Callable[[], nn.Module], given: torch.Tensor, kind: str = "_is_product"
+    make: Callable[[], nn.Module], given: torch.Tensor, kind: str = "_is_matmul"
 ) -> tuple[int, Any, Any]:
     """Return how many products there are, what a lean run makes, and what a traced one makes."""
     torch.manual_seed(0)
@@ -83,7 +83,7 @@ def test_convolutions_pixel_by_pixel_are_products_of_packed_weights(
     name: str, shape: tuple[int, ...]
 ) -> None:
     for given in (torch.randn(shape), torch.randn(shape).to(memory_format=torch.channels_last)):
-        count, found, wanted = products_of(NETS[name], given, "_is_pixelwise")
+        count, found, wanted = products_of(NETS[name], given, "_is_pointwise")
         assert count == (2 if name == "gate" else 1)
         assert_close(found, wanted, 1e-6)
         assert found[0].stride() == wanted[0].stride()
@@ -94,7 +94,7 @@ def test_products_of_packed_weights_hand_on_what_is_not_a_number(name: str) -> N
     given = torch.randn(2, 6, 3, 3)
     given[0, 2, 1, 1] = torch.nan
     given[1, 0, 0, 0] = torch.inf
-    count, (found,), (wanted,) = products_of(NETS[name], given, "_is_pixelwise")
+    count, (found,), (wanted,) = products_of(NETS[name], given, "_is_pointwise")
     assert count
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
 

@@ -11,13 +11,13 @@ import torch
 
 from compiler import to_edge
 from runtime import DebugLevel, EventTracer, Runtime
-from runtime.memory.planned import new_arena
+from runtime.memory.planned import new_buffer
 from runtime.memory.release import (
-    give_back_constant,
-    give_back_idle,
-    known_arena,
-    known_file,
-    may_be_read,
+    can_be_read,
+    release_constant,
+    release_idle_pages,
+    track_buffer,
+    track_file,
 )
 from runtime.program import loading
 from runtime.untyped import from_buffer
@@ -50,15 +50,15 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {"constant": [], "idle": []}
 
     def constant(tensor: torch.Tensor) -> int:
-        found["constant"].append(give_back_constant(tensor))
+        found["constant"].append(release_constant(tensor))
         return found["constant"][-1]
 
     def idle(address: int, nbytes: int) -> int:
-        found["idle"].append(give_back_idle(address, nbytes))
+        found["idle"].append(release_idle_pages(address, nbytes))
         return found["idle"][-1]
 
-    monkeypatch.setattr("runtime.execution.fused.matmul.give_back_constant", constant)
-    monkeypatch.setattr("runtime.execution.fused.planner.give_back_idle", idle)
+    monkeypatch.setattr("runtime.execution.fused.matmul.release_constant", constant)
+    monkeypatch.setattr("runtime.execution.fused.planner.release_idle_pages", idle)
     return found
 
 
@@ -89,27 +89,27 @@ def test_only_whole_pages_of_known_maps_are_given_back(tmp_path: Path) -> None:
     with path.open("rb") as stream:
         region = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
     tensor = from_buffer(region, torch.uint8, 4 * PAGE)
-    assert give_back_constant(tensor) == 0
-    known_file(region)
+    assert release_constant(tensor) == 0
+    track_file(region)
     before = tensor.clone()
-    assert give_back_constant(tensor) == 4 * PAGE
+    assert release_constant(tensor) == 4 * PAGE
     assert torch.equal(tensor, before)
-    assert give_back_constant(tensor[1:-1]) == 2 * PAGE
-    assert give_back_constant(tensor[1:PAGE]) == 0
-    assert give_back_constant(tensor.view(2, -1).t()) == 4 * PAGE
-    assert give_back_constant(tensor[::2]) == 0
-    assert give_back_idle(tensor.data_ptr(), 4 * PAGE) == 0
-    assert give_back_constant(torch.zeros(4 * PAGE)) == 0
+    assert release_constant(tensor[1:-1]) == 2 * PAGE
+    assert release_constant(tensor[1:PAGE]) == 0
+    assert release_constant(tensor.view(2, -1).t()) == 4 * PAGE
+    assert release_constant(tensor[::2]) == 0
+    assert release_idle_pages(tensor.data_ptr(), 4 * PAGE) == 0
+    assert release_constant(torch.zeros(4 * PAGE)) == 0
 
 
 @pytest.mark.parametrize("flags", [mmap.MAP_SHARED, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS])
 def test_idle_pages_of_an_arena_are_zeros_afterwards(flags: int) -> None:
-    arena = known_arena(mmap.mmap(-1, 4 * PAGE, flags=flags))
-    held = from_buffer(arena, torch.uint8, 4 * PAGE)
+    buffer = track_buffer(mmap.mmap(-1, 4 * PAGE, flags=flags))
+    held = from_buffer(buffer, torch.uint8, 4 * PAGE)
     held.fill_(7)
-    assert give_back_idle(held.data_ptr() + 1, 3 * PAGE) == 2 * PAGE
+    assert release_idle_pages(held.data_ptr() + 1, 3 * PAGE) == 2 * PAGE
     assert held.view(4, -1).amax(1).tolist() == [7, 0, 0, 7]
-    assert give_back_constant(held) == 0
+    assert release_constant(held) == 0
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_what_follows_is_readable_in_the_same_page_only(
     address: int, nbytes: int, further: int, readable: bool
 ) -> None:
     page = 1000 * PAGE  # an address that is nobody's arena
-    assert may_be_read(page + address, nbytes, further) is readable
+    assert can_be_read(page + address, nbytes, further) is readable
 
 
 def test_what_follows_is_readable_within_an_arena() -> None:
-    arena = new_arena(3 * PAGE)
-    assert arena is not None
-    start = from_buffer(arena, torch.uint8, 1).data_ptr()
-    assert may_be_read(start, PAGE, 128)
-    assert may_be_read(start + PAGE, 2 * PAGE - 128, 128)
-    assert not may_be_read(start + PAGE, 2 * PAGE, 128)
+    buffer = new_buffer(3 * PAGE)
+    assert buffer is not None
+    start = from_buffer(buffer, torch.uint8, 1).data_ptr()
+    assert can_be_read(start, PAGE, 128)
+    assert can_be_read(start + PAGE, 2 * PAGE - 128, 128)
+    assert not can_be_read(start + PAGE, 2 * PAGE, 128)

@@ -72,7 +72,7 @@ def test_metadata_is_read_without_loading() -> None:
         ([torch.ones(3, dtype=torch.int64)], ErrorCode.InvalidArgument, "torch.float32 is wanted"),
         ([torch.ones(4)], ErrorCode.NotSupported, "Attempted to resize a static tensor"),
         ([torch.ones(1, 3)], ErrorCode.NotSupported, "tensor rank which is immutable"),
-        ([3], ErrorCode.InvalidArgument, "a tensor is wanted"),
+        ([3], ErrorCode.InvalidArgument, "expected a tensor"),
         (["text"], ErrorCode.InvalidArgument, "'text'"),
     ],
 )
@@ -159,7 +159,7 @@ def test_external_weights_are_needed_and_checked(tmp_path: Path) -> None:
     wrong = Runtime.get().load_program(path, data_path=tmp_path / "turned.ptd")
     error = _raised(wrong.load_method, "forward")
     assert error.code == ErrorCode.InvalidExternalData
-    assert "the program wants" in error.reason
+    assert "the program expects" in error.reason
     (tmp_path / "bad.ptd").write_bytes(b"no data at all")
     bad = _raised(lambda: Runtime.get().load_program(path, data_path=tmp_path / "bad.ptd"))
     assert bad.code == ErrorCode.InvalidExternalData

@@ -10,7 +10,7 @@ import torch
 
 from compiler import to_edge
 from runtime import EventTracer, Runtime
-from runtime.execution.fused.matmul import PackedBudget, Products
+from runtime.execution.fused.matmul import PackedBudget, PackedMatmuls
 from tests.runtime.samples import assert_close
 
 pytestmark = pytest.mark.slow
@@ -77,8 +77,8 @@ def test_products_are_those_of_the_plain_kernels(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found: list[bool] = []
-    plain = Products.at
-    monkeypatch.setattr(Products, "at", lambda *given: _noted(found, plain(*given)))
+    plain = PackedMatmuls.at
+    monkeypatch.setattr(PackedMatmuls, "at", lambda *given: _noted(found, plain(*given)))
     torch.manual_seed(0)
     data = _program(make(), sizes)
     lean = Runtime.get().load_program(data).load_method("forward")

@@ -166,12 +166,12 @@ CAUSES: dict[str, tuple[Callable[[], Any], ErrorCode, str]] = {
     "sizes of a kernel's result": (
         lambda: _custom(lambda x: x[:2]),
         ErrorCode.NotSupported,
-        "registered kernel returned",
+        "result of the registered kernel",
     ),
     "error in a backend's init": (
         lambda: _delegated("init"),
         ErrorCode.DelegateInvalidCompatibility,
-        "backend raised it when it was initialised",
+        "backend raised it in its initialization",
     ),
     "error in a backend's execute": (
         lambda: _delegated("execute"),

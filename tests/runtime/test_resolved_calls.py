@@ -10,7 +10,7 @@ from torch._higher_order_ops.map import map as over_rows
 
 from compiler import to_edge
 from runtime import DebugLevel, EventTracer, Method, Runtime
-from runtime.execution.fused.resolved import Settling
+from runtime.execution.fused.resolved import ResolvingCall
 from tests.runtime.samples import assert_close
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,9 @@ def _method(model: torch.nn.Module, inputs: tuple[Any, ...]) -> Method:
 
 
 def _waiting(method: Method) -> int:
-    return sum(isinstance(call, Settling) for calls in method._runner._settled for call in calls)
+    return sum(
+        isinstance(call, ResolvingCall) for calls in method._runner.plan.calls for call in calls
+    )
 
 
 def test_branches_settle_one_by_one_and_give_what_eager_gives() -> None:
@@ -87,7 +89,7 @@ def test_loop_over_rows_settles_and_stays_within_its_budget() -> None:
         with torch.no_grad():
             wanted = [model(rows, inputs[1])]
         assert_close(method.execute((rows, inputs[1])), wanted, 2e-6)
-    assert method._runner._lean is None
+    assert method._runner.plan.fused is None
     assert _waiting(method) == 0
     method.instruction_budget = 10
     with pytest.raises(RuntimeError, match="more than 10 instructions"):

@@ -1,4 +1,4 @@
-"""The calls a lean run is made of: results are kept by the tensors that stand for them."""
+"""The calls of a fused run: a tensor of the value table is pointed at the kernel's own result."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ import torch
 
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.execution.binding import Call
-from runtime.execution.fused.dataflow import Tensor
+from runtime.execution.fused.dataflow import TensorUse
 from runtime.memory.slots import Slot, TensorShapeDynamism
 from runtime.program.values import ValueTable
 
-_NOTHING: dict[torch.dtype, torch.Tensor] = {}
+_EMPTY: dict[torch.dtype, torch.Tensor] = {}
 
 
 def fitted(slot: Slot, result: torch.Tensor) -> torch.Tensor:
-    """Return a result as its slot would hold it.
+    """Return a result with the dtype of its slot.
 
-    Raises: ExecutionError, the same that storing it would raise
+    Raises: ExecutionError, the same as storing it
     """
     slot.allow(result.shape)
     dtype = slot.tensor.dtype
     return result if result.dtype is dtype else _converted(result, dtype)
 
 
-def keep(run: Callable[[], Any], tensors: Sequence[Tensor], *, several: bool) -> Call:
-    """Return the call that lets tensors be the results of a kernel."""
+def keep(run: Callable[[], Any], tensors: Sequence[TensorUse], *, several: bool) -> Call:
+    """Return the call that points tensors at the results of a kernel."""
     if not several:
         slot = tensors[0].slot
         shape = slot.tensor.shape if slot.dynamism == TensorShapeDynamism.STATIC else None
         return partial(_keep_one, run, slot.tensor, shape, slot)
-    wanted = [(t.slot, t.slot.tensor, bool(t.reads or t.names)) for t in tensors]
+    wanted = [(t.slot, t.slot.tensor, bool(t.reads or t.aliases)) for t in tensors]
     return partial(_keep_several, run, wanted)
 
 
 def copied(run: Callable[[], torch.Tensor], target: torch.Tensor) -> Call:
-    """Return the call that copies a result to where it must lie."""
+    """Return the call that copies a result into planned memory."""
     return partial(_copy, run, target)
 
 
@@ -73,51 +73,52 @@ def _keep_several(
 def _converted(result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     if not torch.can_cast(result.dtype, dtype):
         raise ExecutionError(
-            ErrorCode.InvalidArgument, f"the result is {result.dtype}, it cannot become {dtype}"
+            ErrorCode.InvalidArgument,
+            f"the result is {result.dtype}, which cannot be cast to {dtype}",
         )
     return result.to(dtype)
 
 
-def rename(owner: Slot, name: Slot) -> Call:
-    """Return the call that lets a tensor show another one's memory in its own sizes."""
-    return partial(_rename, owner.tensor, name.tensor, tuple(name.tensor.shape))
+def alias(owner: Slot, other: Slot) -> Call:
+    """Return the call that points a tensor at the memory of another one, in its own sizes."""
+    return partial(_alias, owner.tensor, other.tensor, tuple(other.tensor.shape))
 
 
-def _rename(owner: torch.Tensor, name: torch.Tensor, shape: tuple[int, ...]) -> None:
-    name.data = owner.reshape(shape)
+def _alias(owner: torch.Tensor, other: torch.Tensor, shape: tuple[int, ...]) -> None:
+    other.data = owner.reshape(shape)
 
 
 def view(table: ValueTable, args: Sequence[int], out: Slot) -> Call:
-    """Return the call of `et_view` on a tensor that is not in its slot."""
+    """Return the call of `et_view` on a tensor that is not in its planned memory."""
     return partial(_view, table, args[0], args[1], out)
 
 
 def _view(table: ValueTable, source: int, size: int, out: Slot) -> None:
     sizes = table.resolve(table.items[size])
-    shown = table.items[source].reshape(sizes)
-    if shown.dtype is not out.tensor.dtype or shown.dim() != len(out.dim_order):
+    viewed = table.items[source].reshape(sizes)
+    if viewed.dtype is not out.tensor.dtype or viewed.dim() != len(out.dim_order):
         raise ExecutionError(
-            ErrorCode.InvalidArgument, "the view has another element type or rank than its plan"
+            ErrorCode.InvalidArgument, "the view has another dtype or rank than its plan"
         )
-    out.tensor.data = shown
+    out.tensor.data = viewed
 
 
-def drop(tensors: Sequence[torch.Tensor]) -> Call:
-    """Return the call that lets go of results which nobody reads any more."""
-    pairs = [(tensor, _nothing(tensor.dtype)) for tensor in tensors]
-    return partial(_drop_one, *pairs[0]) if len(pairs) == 1 else partial(_drop, pairs)
+def release(tensors: Sequence[torch.Tensor]) -> Call:
+    """Return the call that frees results after their last use."""
+    pairs = [(tensor, _empty(tensor.dtype)) for tensor in tensors]
+    return partial(_release_one, *pairs[0]) if len(pairs) == 1 else partial(_release, pairs)
 
 
-def _drop_one(tensor: torch.Tensor, nothing: torch.Tensor) -> None:
-    tensor.data = nothing
+def _release_one(tensor: torch.Tensor, empty: torch.Tensor) -> None:
+    tensor.data = empty
 
 
-def _drop(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
-    for tensor, nothing in pairs:
-        tensor.data = nothing
+def _release(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    for tensor, empty in pairs:
+        tensor.data = empty
 
 
-def _nothing(dtype: torch.dtype) -> torch.Tensor:
-    if dtype not in _NOTHING:
-        _NOTHING[dtype] = torch.empty(0, dtype=dtype)
-    return _NOTHING[dtype]
+def _empty(dtype: torch.dtype) -> torch.Tensor:
+    if dtype not in _EMPTY:
+        _EMPTY[dtype] = torch.empty(0, dtype=dtype)
+    return _EMPTY[dtype]

@@ -1,4 +1,4 @@
-"""Who writes and who reads each tensor of a plan, and whether their memory is theirs alone."""
+"""Reads and writes of each tensor of a plan, its aliases, and overlaps in planned memory."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.execution.binding import Step
-from runtime.kernels.rule import Kernel, Style
+from runtime.execution.binding import BoundInstruction
+from runtime.kernels.rule import Kernel, Operand, Style
 from runtime.memory.slots import Slot, TensorShapeDynamism
 from runtime.program.values import Boxed, ValueTable
 from schema.program import model as m
 
 ALWAYS = 1 << 60
 BEFORE = -1
-_SHARED_FROM = 2  # buffers from this number on may hold state of other methods
+_SHARED_FROM = 2  # memory ids from this one on may hold state of other methods
 VIEW = "executorch_prim::et_view.default"
-_LOOKED_AT = 64  # writes compared for one view; more, and it is copied as in a traced run
+# Writes compared for one view; with more it is copied, so that planning stays linear.
+_LOOKED_AT = 64
 
 
 @dataclass(slots=True)
-class Tensor:
-    """What happens to a tensor value in one run.
+class TensorUse:
+    """Uses of a tensor value in one run.
 
     Attributes:
-        index: number in the value table
+        index: index in the value table
         slot: its slot
         writes: instructions that write it
         reads: instructions that read it
-        last: last instruction that needs its contents, those of its other names included
-        names: values never written that are the same memory, read as something else
-        fixed: whether its contents must lie in its slot, in the order the plan says
+        last: last instruction that needs its contents, those of its aliases included
+        aliases: values over the same memory that no instruction writes
+        pinned: whether its contents must be in its slot, in the planned dim order
         state: whether it is read before it is written, or changed in place
-        same: the value whose memory it is a name of, itself for all others
-        reused: whether its memory is an input's of the instruction that writes it
+        alias_of: value whose memory it shares, its own index for all others
+        reused: whether its memory is that of an input of the instruction that writes it
     """
 
     index: int
@@ -42,39 +43,41 @@ class Tensor:
     writes: list[int] = field(default_factory=list[int])
     reads: list[int] = field(default_factory=list[int])
     last: int = BEFORE
-    names: list[Tensor] = field(default_factory=list["Tensor"])
-    fixed: bool = False
+    aliases: list[TensorUse] = field(default_factory=list["TensorUse"])
+    pinned: bool = False
     state: bool = False
-    same: int = -1
+    alias_of: int = -1
     reused: bool = False
 
 
 Range = tuple[int, int, int]
-"""Number of a planned buffer, first byte, byte behind the last."""
+"""Memory id, first byte, end byte (exclusive)."""
 
 
-class Flow:
-    """The tensors of a plan whose instructions run one after the other.
+class Dataflow:
+    """The tensors of a plan without jumps.
 
     Attributes:
-        tensors: by number in the value table
-        steps: the instructions
-        sound: whether no two tensors that are needed at the same time share memory
+        tensors: by index in the value table
+        instructions: in the order they run
+        is_sound: whether no two live tensors overlap in memory
     """
 
-    def __init__(self, plan: m.ExecutionPlan, table: ValueTable, steps: Sequence[Step]) -> None:
-        self.steps = steps
-        self.tensors: dict[int, Tensor] = {}
+    def __init__(
+        self, plan: m.ExecutionPlan, table: ValueTable, instructions: Sequence[BoundInstruction]
+    ) -> None:
+        self.instructions = instructions
+        self.tensors: dict[int, TensorUse] = {}
         self._plan = plan
         self._table = table
         for number, item in enumerate(table.items):
             slot = table.slots.get(id(item))
             if slot is not None:
-                self.tensors[number] = Tensor(number, slot, same=number)
+                self.tensors[number] = TensorUse(number, slot, alias_of=number)
         self._inputs, self._outputs = self._all(plan.inputs), set(self._all(plan.outputs))
         self._events: dict[int, list[tuple[int, int, int]]] = {}
-        self._views: list[tuple[Tensor, Tensor]] = []
-        self.sound = self._follow() and self._name() and self._apart()
+        self._views: list[tuple[TensorUse, TensorUse]] = []
+        self.is_sound = self._collect_uses() and self._find_aliases() and self._do_not_overlap()
 
     def _all(self, indices: Sequence[int]) -> list[int]:
         found: list[int] = []
@@ -89,17 +92,17 @@ class Flow:
         return slot.constant or slot.dynamism == TensorShapeDynamism.STATIC
 
     def tensors_of(self, indices: Sequence[int]) -> list[int]:
-        """Return the tensors among values, those inside of lists too."""
+        """Return the tensors among values, those in lists included."""
         return self._all(indices)
 
-    def _follow(self) -> bool:
+    def _collect_uses(self) -> bool:
         for index in self._inputs:
             self.tensors[index].writes.append(BEFORE)
-        for place, step in enumerate(self.steps):
-            if not self._followed(place, step):
+        for place, instruction in enumerate(self.instructions):
+            if not self._collect(place, instruction):
                 return False
         for index in self._outputs:
-            self.tensors[index].fixed = True
+            self.tensors[index].pinned = True
         for tensor in self.tensors.values():
             first_read = tensor.reads[0] if tensor.reads else ALWAYS
             tensor.state = len(tensor.writes) > 1 or bool(
@@ -108,53 +111,55 @@ class Flow:
             tensor.last = max((*tensor.reads, *tensor.writes), default=BEFORE)
         return True
 
-    def _followed(self, place: int, step: Step) -> bool:
-        if step.parts is None:
-            reads = writes = self._all(step.logged) if step.event == "DELEGATE_CALL" else None
+    def _collect(self, place: int, instruction: BoundInstruction) -> bool:
+        if instruction.bound is None:
+            reads = writes = (
+                self._all(instruction.logged) if instruction.event == "DELEGATE_CALL" else None
+            )
             if reads is None or writes is None:
                 return False
             for index in reads:
-                self.tensors[index].fixed = self.tensors[index].state = True
-        elif step.parts.kernel.writes:  # a custom kernel that writes to its inputs
+                self.tensors[index].pinned = self.tensors[index].state = True
+        elif instruction.bound.kernel.writes:  # a custom kernel that writes to its inputs
             return False
         else:
-            reads, writes = self._kernel(step)
+            reads, writes = self._kernel(instruction)
         for index in reads:
             self.tensors[index].reads.append(place)
         for index in writes:
             self.tensors[index].writes.append(place)
         return True
 
-    def _kernel(self, step: Step) -> tuple[list[int], list[int]]:
-        parts = step.parts
-        assert parts is not None
-        count, style = len(parts.kernel.inputs), parts.kernel.rule.style
-        if style is Style.NUMBER:
-            return self._all(parts.args[:-1]), []
+    def _kernel(self, instruction: BoundInstruction) -> tuple[list[int], list[int]]:
+        bound = instruction.bound
+        assert bound is not None
+        count, style = len(bound.kernel.inputs), bound.kernel.rule.style
+        if style is Style.SCALAR:
+            return self._all(bound.args[:-1]), []
         if style is Style.SLOTS:
-            return self._slots(parts.args, parts.kernel)
-        reads = self._all(parts.args[:count])
+            return self._slots(bound.args, bound.kernel)
+        reads = self._all(bound.args[:count])
         if style is Style.IN_PLACE:
-            target = self._all(parts.args[:1])
+            target = self._all(bound.args[:1])
             for index in target:
-                self.tensors[index].fixed = self.tensors[index].state = True
+                self.tensors[index].pinned = self.tensors[index].state = True
             return reads, target
-        if parts.kernel.name == "aten::as_strided_copy.out":
+        if bound.kernel.name == "aten::as_strided_copy.out":
             for index in reads:
-                self.tensors[index].fixed = True
-        return reads, self._all(parts.args[count : count + parts.kernel.outs])
+                self.tensors[index].pinned = True
+        return reads, self._all(bound.args[count : count + bound.kernel.outs])
 
     def _slots(self, args: Sequence[int], kernel: Kernel) -> tuple[list[int], list[int]]:
-        letters = zip(args, kernel.rule.schema, strict=True)
-        written = self._all([index for index, letter in letters if letter == "s"])
+        operands = zip(args, kernel.rule.operands, strict=True)
+        written = self._all([index for index, kind in operands if kind is Operand.WRITTEN])
         if kernel.name == VIEW and all(self.range_of(self.tensors[i]) is None for i in written):
             self._views.append((self.tensors[args[0]], self.tensors[args[-1]]))
             return [args[0]], [args[-1]]
         for index in self._all(args):
-            self.tensors[index].fixed = self.tensors[index].state = True
+            self.tensors[index].pinned = self.tensors[index].state = True
         return self._all(args), written
 
-    def range_of(self, tensor: Tensor) -> Range | None:
+    def range_of(self, tensor: TensorUse) -> Range | None:
         """Return the planned memory of a tensor, None where it has none."""
         value = self._plan.values[tensor.index].val
         info = value.allocation_info if isinstance(value, m.Tensor) else None
@@ -163,8 +168,8 @@ class Flow:
             return None
         return info.memory_id, info.offset, info.offset + size
 
-    def _name(self) -> bool:
-        """Find the values that are other names of a value; false where one has no such value."""
+    def _find_aliases(self) -> bool:
+        """Find values that alias another one: same planned memory and dtype, never written."""
         owners: dict[tuple[object, ...], list[tuple[int, int]]] = {}
         for tensor in self.tensors.values():
             place = self.range_of(tensor)
@@ -175,7 +180,7 @@ class Flow:
             entries.sort()
         for tensor in self.tensors.values():
             place = self.range_of(tensor)
-            needed = bool(tensor.reads) or tensor.fixed
+            needed = bool(tensor.reads) or tensor.pinned
             if tensor.writes or not needed or tensor.slot.constant or place is None:
                 continue
             entries = owners.get((*place, tensor.slot.tensor.dtype), [])
@@ -184,36 +189,36 @@ class Flow:
             if found < 0:
                 tensor.state = True
                 continue
-            self._also(self.tensors[entries[found][1]], tensor)
+            self._add_alias(self.tensors[entries[found][1]], tensor)
         for viewed, view in self._views:
-            self._also(self.tensors[viewed.same], view)
+            self._add_alias(self.tensors[viewed.alias_of], view)
         return True
 
-    def _also(self, owner: Tensor, name: Tensor) -> None:
-        owner.names.append(name)
-        name.same = owner.index
+    def _add_alias(self, owner: TensorUse, name: TensorUse) -> None:
+        owner.aliases.append(name)
+        name.alias_of = owner.index
         owner.last = max(owner.last, name.last)
-        owner.fixed = owner.fixed or name.fixed
+        owner.pinned = owner.pinned or name.pinned
         owner.state = owner.state or name.state
         if any(not _plain(one.slot) for one in (owner, name)):
-            owner.fixed = True
+            owner.pinned = True
 
-    def _apart(self) -> bool:
-        """Return whether each tensor has its memory for itself while it is needed."""
+    def _do_not_overlap(self) -> bool:
+        """Return whether no two tensors overlap in memory while both are live."""
         starts: list[tuple[int, int, int, int, int]] = []
         for tensor in self.tensors.values():
             place = self.range_of(tensor)
             used = bool(tensor.writes or tensor.reads)
-            if place is None or tensor.same != tensor.index or not used:
+            if place is None or tensor.alias_of != tensor.index or not used:
                 continue
             number, low, high = place
             if number >= _SHARED_FROM:
-                tensor.fixed = tensor.state = True
+                tensor.pinned = tensor.state = True
             begin = min(tensor.writes, default=BEFORE)
             if tensor.state and (not tensor.writes or min(tensor.reads, default=0) <= begin):
                 begin = BEFORE
                 tensor.last = ALWAYS
-            if not self._outputs.isdisjoint((tensor.index, *(n.index for n in tensor.names))):
+            if not self._outputs.isdisjoint((tensor.index, *(n.index for n in tensor.aliases))):
                 tensor.last = ALWAYS
             starts.append((begin, number, low, high, tensor.index))
             for write in tensor.writes:
@@ -223,10 +228,10 @@ class Flow:
         return _disjoint(sorted(starts), self.tensors)
 
     def idle(self, elsewhere: Callable[[Slot], bool]) -> list[tuple[int, int]]:
-        """Return address and bytes of the method's own memory that only some tensors were in.
+        """Return address and bytes of the method's own planned memory that is no longer used.
 
         Args:
-            elsewhere: says which are no longer there
+            elsewhere: returns whether a tensor is kept outside of planned memory
         """
         gone: list[tuple[int, int]] = []
         used: list[tuple[int, int]] = []
@@ -240,7 +245,7 @@ class Flow:
         return _without(gone, used)
 
     def untouched(self, place: Range, after: int, until: int) -> bool:
-        """Return whether nothing writes to memory behind one instruction and until another."""
+        """Return whether no instruction after one and up to another writes to memory."""
         number, low, high = place
         events = self._events.get(number, [])
         at = bisect_left(events, (after + 1, -1, -1))
@@ -255,7 +260,7 @@ class Flow:
 def _without(
     spans: Sequence[tuple[int, int]], taken: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return start and length of what is in some spans and in none of others."""
+    """Return start and length of the parts of some spans that no other span covers."""
     edges = [(at, 1, 0) for at, _ in spans] + [(at, -1, 0) for _, at in spans]
     edges += [(at, 0, 1) for at, _ in taken] + [(at, 0, -1) for _, at in taken]
     found: list[tuple[int, int]] = []
@@ -271,8 +276,10 @@ def _plain(slot: Slot) -> bool:
     return slot.dim_order == tuple(range(len(slot.dim_order)))
 
 
-def _disjoint(starts: Sequence[tuple[int, int, int, int, int]], tensors: dict[int, Tensor]) -> bool:
-    """Go through the tensors as they begin; false as soon as two need the same bytes at once."""
+def _disjoint(
+    starts: Sequence[tuple[int, int, int, int, int]], tensors: dict[int, TensorUse]
+) -> bool:
+    """Sweep over tensors by first write; return False as soon as two live ones overlap."""
     live: dict[int, list[tuple[int, int, int]]] = {}
     for begin, number, low, high, index in starts:
         entries = live.setdefault(number, [])

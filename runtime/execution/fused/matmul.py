@@ -1,4 +1,4 @@
-"""Products with constant weights, which are laid out once as torch's packed kernels want them."""
+"""Matmuls with constant weights, which are packed once for torch's oneDNN kernels."""
 
 from __future__ import annotations
 
@@ -8,30 +8,29 @@ from typing import Any, cast
 
 import torch
 
-from runtime.execution.binding import Parts
-from runtime.execution.fused.dataflow import Flow
-from runtime.memory.release import give_back_constant
+from runtime.execution.binding import BoundKernel
+from runtime.execution.fused.dataflow import Dataflow
+from runtime.memory.release import release_constant
 from runtime.program.values import ValueTable
 
 _mkldnn: Any = torch.ops.mkldnn
-_FEWEST = (
-    1 << 12
-)  # elements of weights; a call of a packed kernel costs 10 us more than a plain one
+# Elements of weights from which packing pays: its call costs 10 us more.
+_FEWEST = 1 << 12
 _ADDMM, _MM, _LINEAR = "aten::addmm.out", "aten::mm.out", "aten::linear.out"
 
 
 @dataclass(slots=True)
 class PackedBudget:
-    """How much memory packed weights may still take.
+    """Memory that packed weights may still take.
 
     Attributes:
-        left: bytes
+        left: remaining bytes
     """
 
     left: int = 1 << 30
 
     def take(self, size: int) -> bool:
-        """Return whether there is room, and take it."""
+        """Return whether that many bytes remain, and reserve them."""
         if size > self.left:
             return False
         self.left -= size
@@ -40,7 +39,7 @@ class PackedBudget:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """Operands of a product, and where each is among the arguments."""
+    """Operands of a matmul, and the value index of each."""
 
     values: torch.Tensor
     weight: torch.Tensor  # (outputs, inputs)
@@ -51,57 +50,59 @@ class _Layer:
 
 
 class _Packed:
-    """Weights that are laid out at the first call."""
+    """Weights that are packed at the first call."""
 
     def __init__(self, weight: torch.Tensor, rows: int) -> None:
         self._weight = weight
         self._rows = rows
-        self._made: torch.Tensor | None = None
+        self._packed_weight: torch.Tensor | None = None
 
     def __call__(self) -> torch.Tensor:
-        if self._made is None:
+        if self._packed_weight is None:
             with torch.no_grad():
                 plain = self._weight.contiguous()
-                self._made = cast("torch.Tensor", _mkldnn._reorder_linear_weight(plain, self._rows))
-            give_back_constant(self._weight)  # what the file holds is not read again
-        return self._made
+                self._packed_weight = cast(
+                    "torch.Tensor", _mkldnn._reorder_linear_weight(plain, self._rows)
+                )
+            release_constant(self._weight)  # the original is not read again
+        return self._packed_weight
 
 
-def has_packed_products() -> bool:
-    """Return whether torch was built with packed kernels of products."""
+def has_packed_matmul() -> bool:
+    """Return whether torch was built with packed matmul kernels."""
     return torch.backends.mkldnn.is_available() and all(
         hasattr(_mkldnn, name) for name in ("_linear_pointwise", "_reorder_linear_weight")
     )
 
 
-class Products:
-    """Finds products that packed weights speed up: to a third of the time on some processors.
+class PackedMatmuls:
+    """Finds matmuls that packed weights speed up, threefold on some processors.
 
     Args:
-        flow: who reads and writes what
+        flow: reads and writes of each tensor
         table: the values
-        budget: of memory, shared with other packed weights
+        budget: memory for packed weights, shared with other operators
     """
 
-    def __init__(self, flow: Flow, table: ValueTable, budget: PackedBudget) -> None:
+    def __init__(self, flow: Dataflow, table: ValueTable, budget: PackedBudget) -> None:
         self._flow = flow
         self._table = table
         self._budget = budget
         self._packed: dict[tuple[Any, ...], _Packed] = {}
-        self._has_kernels = has_packed_products()
+        self._has_kernels = has_packed_matmul()
 
-    def at(self, parts: Parts, known: Collection[int]) -> Callable[[], torch.Tensor] | None:
-        """Return a call that computes a product, None where the plain kernel is to do it.
+    def at(self, bound: BoundKernel, known: Collection[int]) -> Callable[[], torch.Tensor] | None:
+        """Return a call that computes a matmul, None where the plain kernel is better.
 
         Args:
-            parts: of the instruction
-            known: numbers of the tensors that are the same in every run
+            bound: the kernel of the instruction
+            known: value indices of tensors that are constant in every run
         """
-        make = parts.make
-        if not self._has_kernels or make is None or not make.fixed:
+        arguments = bound.arguments
+        if not self._has_kernels or arguments is None or not arguments.fixed:
             return None
-        layer = _layer(parts, *make.current())
-        if layer is None or not self._fits(parts, layer, known):
+        layer = _layer(bound, *arguments.current())
+        if layer is None or not self._is_supported(bound, layer, known):
             return None
         rows = layer.values.numel() // layer.weight.shape[1]
         packed = self._pack(layer.weight, rows)
@@ -110,7 +111,7 @@ class Products:
         values, bias, call = layer.values, layer.bias, _mkldnn._linear_pointwise.default
         return lambda: call(values, packed(), bias, "none", [], None)
 
-    def _fits(self, parts: Parts, layer: _Layer, known: Collection[int]) -> bool:
+    def _is_supported(self, bound: BoundKernel, layer: _Layer, known: Collection[int]) -> bool:
         tensors = (layer.values, layer.weight, layer.bias)
         if any(t is not None and t.dtype is not torch.float32 for t in tensors):
             return False
@@ -118,22 +119,22 @@ class Products:
         if layer.weight.numel() < _FEWEST or layer.values.numel() == 0 or inputs == 0:
             return False
         if layer.bias is not None and (
-            layer.bias.shape != (outputs,) or not self._same(layer.bias_at, known)
+            layer.bias.shape != (outputs,) or not self._is_constant(layer.bias_at, known)
         ):
             return False
-        out = parts.args[len(parts.kernel.inputs)]
-        return self._same(layer.weight_at, known) and all(
+        out = bound.args[len(bound.kernel.inputs)]
+        return self._is_constant(layer.weight_at, known) and all(
             map(self._flow.static, (layer.values_at, out))
         )
 
-    def _same(self, index: int, known: Collection[int]) -> bool:
+    def _is_constant(self, index: int, known: Collection[int]) -> bool:
         tensor = self._flow.tensors.get(index)
         return tensor is not None and (tensor.slot.constant or index in known)
 
     def _pack(self, weight: torch.Tensor, rows: int) -> Callable[[], torch.Tensor] | None:
-        """Return what lays weights out when they are first wanted; those of two instructions once.
+        """Return the packed weights, shared by instructions; packed at the first untraced call.
 
-        Methods that are only ever traced never want them.
+        A method that is only traced never packs them.
         """
         key = (weight.data_ptr(), weight.shape, weight.stride(), rows)
         if key not in self._packed:
@@ -143,13 +144,13 @@ class Products:
         return self._packed[key]
 
 
-def _layer(parts: Parts, given: list[Any], named: dict[str, Any]) -> _Layer | None:
-    args, name = parts.args, parts.kernel.name
+def _layer(bound: BoundKernel, given: list[Any], named: dict[str, Any]) -> _Layer | None:
+    args, name = bound.args, bound.kernel.name
     if name == _LINEAR and len(given) == 3:
         return _Layer(given[0], given[1], given[2], args[0], args[1], args[2])
     if name == _MM:
         return _Layer(given[0], given[1].t(), None, args[0], args[1])
     plain = all(named.get(key, 1) == 1 for key in ("alpha", "beta"))
-    if name == _ADDMM and plain and all(number == 1 for number in given[3:]):
+    if name == _ADDMM and plain and all(scalar == 1 for scalar in given[3:]):
         return _Layer(given[1], given[2].t(), given[0], args[1], args[2], args[0])
     return None

@@ -1,4 +1,4 @@
-"""Which kernels write straight into a slot, which make memory of their own, which make views."""
+"""Sets of operators: native out variants, kernels that allocate their result, and views."""
 
 from __future__ import annotations
 
@@ -85,15 +85,15 @@ DIRECT: dict[str, Callable[..., Any]] = {
     "aten::sum.IntList_out": _torch.sum,
     "aten::where.self_out": _torch.where,
 }
-"""Native out variants, by operator: they compute in place and allocate nothing.
+"""Native out variants, by operator: they write into the slot and allocate nothing.
 
-Their result's sizes follow from the sizes of their inputs and from numbers that do not change, so
-one run in which everything was checked proves all runs over inputs of the same sizes.
+The sizes of their result follow from the sizes of their inputs and from fixed scalars, so one
+checked run proves all runs with inputs of the same sizes.
 """
 SCALED = frozenset({"aten::add.Scalar_out", "aten::sub.Scalar_out"})
-"""Those whose third argument is a factor of the second."""
-PRODUCTS = frozenset({"aten::addmm.out", "aten::bmm.out", "aten::mm.out"})
-"""Those among them that take inputs of any layout at the same speed."""
+"""Those whose third argument scales the second (alpha)."""
+MATMULS = frozenset({"aten::addmm.out", "aten::bmm.out", "aten::mm.out"})
+"""Those that are as fast on strided inputs as on contiguous ones."""
 
 _MORE_FRESH = [
     "add.Scalar_out",
@@ -128,7 +128,7 @@ _MORE_FRESH = [
     "upsample_bilinear2d.vec_out",
 ]
 FRESH = frozenset(DIRECT) | {f"aten::{name}" for name in _MORE_FRESH}
-"""Operators whose functional kernel always returns memory of its own."""
+"""Operators whose functional kernel always returns newly allocated memory."""
 
 VIEWS = frozenset(
     f"aten::{name}"
@@ -151,10 +151,10 @@ VIEWS = frozenset(
         "view_copy.out",
     ]
 )
-"""Operators whose kernel may return its first input's memory, and no other's."""
+"""Operators whose kernel may return a view of its first input, and of no other."""
 
 CONSTANT = frozenset(
     f"aten::{name}.out"
     for name in ("arange", "full", "full_like", "ones", "scalar_tensor", "zeros")
 ) | {"aten::arange.start_out"}
-"""Operators that fill their slot with the same values in each run, given the same arguments."""
+"""Operators whose result is the same in each run, given the same arguments."""

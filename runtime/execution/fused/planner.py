@@ -1,4 +1,4 @@
-"""Chooses for each instruction how it runs without a trace, and binds it."""
+"""Chooses for each instruction how it runs without a tracer, and binds it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from runtime.execution.binding import Call, Parts, Step
+from runtime.execution.binding import BoundInstruction, BoundKernel, Call
 from runtime.execution.fused import calls
-from runtime.execution.fused.dataflow import ALWAYS, BEFORE, VIEW, Flow, Tensor
+from runtime.execution.fused.dataflow import ALWAYS, BEFORE, VIEW, Dataflow, TensorUse
 from runtime.execution.fused.fuse import Fuser
-from runtime.execution.fused.matmul import PackedBudget, Products
-from runtime.execution.fused.operators import CONSTANT, DIRECT, FRESH, PRODUCTS, SCALED, VIEWS
+from runtime.execution.fused.matmul import PackedBudget, PackedMatmuls
+from runtime.execution.fused.operators import CONSTANT, DIRECT, FRESH, MATMULS, SCALED, VIEWS
 from runtime.kernels import built_in
 from runtime.kernels.rule import Style
 from runtime.kernels.size_guard import GROWING
-from runtime.memory.release import give_back_idle
+from runtime.memory.release import release_idle_pages
 from runtime.program.values import ValueTable
 
-_FOLDED_BYTES = 16 << 20
+_FOLDED_BYTES = 16 << 20  # of folded results, which take memory beside the planned buffers
 
 
 def _pairs() -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -30,176 +30,190 @@ def _pairs() -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 
 @dataclass(slots=True)
-class LeanRun:
-    """What a run without a trace calls.
+class FusedRun:
+    """The calls of a run without a tracer.
+
+    While it is active, tensors point at results outside of their planned memory.
 
     Attributes:
-        calls: the calls, in order
-        places: the instruction that each call belongs to
-        direct: calls that a traced run may make too: they write their result to its slot
-        homes: tensors that are pointed elsewhere by the calls, and what they were
-        always: tensors that are the same in every run, and what they are
+        calls: in order
+        places: index of the instruction that each call belongs to
+        direct: calls, by instruction, that traced runs may use: they write into the slot
+        originals: tensors that the calls point elsewhere, and their planned memory
+        constants: tensors that are the same in every run, and their folded contents
         idle: address and bytes of planned memory that these calls never touch
+        active: whether tensors point outside of their planned memory
     """
 
     calls: list[Call] = field(default_factory=list[Call])
     places: list[int] = field(default_factory=list[int])
     direct: dict[int, Call] = field(default_factory=dict[int, Call])
-    homes: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=_pairs)
-    always: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=_pairs)
+    originals: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=_pairs)
+    constants: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=_pairs)
     idle: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    active: bool = False
 
     def add(self, place: int, call: Call) -> None:
         """Append a call."""
         self.calls.append(call)
         self.places.append(place)
 
-    def restore(self) -> None:
-        """Let every tensor be its planned memory again."""
-        for tensor, home in self.homes:
-            tensor.data = home
-
-    def give_back(self) -> None:
-        """Let the machine have the memory that only a run with a trace would touch."""
-        for address, nbytes in self.idle:
-            give_back_idle(address, nbytes)
-
-    def move(self) -> None:
-        """Let those tensors that are the same in every run be that again."""
-        for tensor, contents in self.always:
+    def activate(self) -> None:
+        """Point folded tensors at their contents, and release the memory that only traces need."""
+        if self.active:
+            return
+        for tensor, contents in self.constants:
             tensor.data = contents
+        for address, nbytes in self.idle:
+            release_idle_pages(address, nbytes)
+        self.active = True
+
+    def deactivate(self) -> None:
+        """Point every tensor at its planned memory."""
+        if self.active:
+            self.restore()
+
+    def restore(self) -> None:
+        """Point every tensor at its planned memory, whatever it points at."""
+        for tensor, original in reversed(self.originals):  # the first entry of a tensor is right
+            tensor.data = original
+        self.active = False
 
 
 class Planner:
-    """Makes the calls of one plan, whose careful run has checked every shape.
+    """Plans the calls of one plan, after a run has checked every shape.
 
     Args:
-        flow: who reads and writes what; it must be sound
+        flow: reads and writes of each tensor; it must be sound
         table: the values
     """
 
-    def __init__(self, flow: Flow, table: ValueTable) -> None:
+    def __init__(self, flow: Dataflow, table: ValueTable) -> None:
         self._flow = flow
         self._table = table
-        self._run = LeanRun()
+        self._run = FusedRun()
         self._kept: set[int] = set()
         self._folded: set[int] = set()
         self._moved: set[int] = set()
         self._plain: set[int] = set()
         self._roots: dict[int, int] = {}
-        self._dying: dict[int, list[torch.Tensor]] = {}
+        self._drops: dict[int, list[torch.Tensor]] = {}
         self._left = _FOLDED_BYTES
         self._viewed = self._view_sources()
         budget = PackedBudget()
         self._fuser = Fuser(flow, table, budget)
-        self._products = Products(flow, table, budget)
+        self._matmuls = PackedMatmuls(flow, table, budget)
 
-    def make(self) -> LeanRun:
-        """Return the calls."""
-        steps = self._flow.steps
+    def plan(self) -> FusedRun:
+        """Return the calls; tensors point elsewhere until `restore` is called."""
+        instructions = self._flow.instructions
         for index, tensor in self._flow.tensors.items():
             if tensor.slot.constant:
                 self._folded.add(index)
             if tensor.slot.constant or not tensor.writes or tensor.writes[0] < 0:
                 self._plain.add(index)
         place = 0
-        while place < len(steps):
-            place = self._placed(place, steps[place])
-        homes = {id(held) for held, _ in self._run.homes}
-        self._run.idle = self._flow.idle(lambda slot: id(slot.tensor) in homes)
+        while place < len(instructions):
+            place = self._plan_instruction(place, instructions[place])
+        originals = {id(held) for held, _ in self._run.originals}
+        self._run.idle = self._flow.idle(lambda slot: id(slot.tensor) in originals)
         return self._run
 
-    def undo(self) -> None:
-        """Let every tensor be its planned memory again."""
+    def restore(self) -> None:
+        """Point every tensor at its planned memory."""
         self._run.restore()
 
     def _view_sources(self) -> set[int]:
         found: set[int] = set()
-        for step in self._flow.steps:
-            parts = step.parts
-            if parts is None or parts.kernel.name not in VIEWS:
+        for instruction in self._flow.instructions:
+            bound = instruction.bound
+            if bound is None or bound.kernel.name not in VIEWS:
                 continue
-            if self._keepable(self._outs(parts)):
-                found.update(self._same(self._flow.tensors_of(parts.args[:1])))
+            if self._keepable(self._outs(bound)):
+                found.update(self._same(self._flow.tensors_of(bound.args[:1])))
         return found
 
     def _same(self, indices: Sequence[int]) -> list[int]:
-        return [self._flow.tensors[index].same for index in indices]
+        return [self._flow.tensors[index].alias_of for index in indices]
 
-    def _placed(self, place: int, step: Step) -> int:
-        parts = step.parts
+    def _plan_instruction(self, place: int, instruction: BoundInstruction) -> int:
+        bound = instruction.bound
         end = place + 1
-        if parts is None or parts.make is None or parts.kernel is not built_in(parts.kernel.name):
-            self._careful(place, step)
-        elif parts.kernel.rule.style is Style.OUT:
-            if not self._filled_once(parts):
-                self._careful(place, step)
+        if (
+            bound is None
+            or bound.arguments is None
+            or bound.kernel is not built_in(bound.kernel.name)
+        ):
+            self._unfused(place, instruction)
+        elif bound.kernel.rule.style is Style.OUT:
+            if not self._filled_once(bound):
+                self._unfused(place, instruction)
         else:
-            fused = self._fuser.at(place) if parts.kernel.rule.style is Style.RESULT else None
+            fused = self._fuser.at(place) if bound.kernel.rule.style is Style.RESULT else None
             if fused is not None and self._keepable([fused.out]):
                 end = fused.end
                 self._keep(place, fused.run, [fused.out])
                 self._plain.difference_update((fused.out,))
             else:
-                self._result(place, step, parts)
-        self._drop(place, end)
+                self._result(place, instruction, bound)
+        self._release(place, end)
         return end
 
-    def _careful(self, place: int, step: Step) -> None:
-        parts = step.parts
-        if parts is not None and parts.kernel.name == VIEW and self._view(place, parts):
+    def _unfused(self, place: int, instruction: BoundInstruction) -> None:
+        bound = instruction.bound
+        if bound is not None and bound.kernel.name == VIEW and self._view(place, bound):
             return
-        self._run.add(place, step.call)
-        if parts is not None:
-            self._plain.update(self._outs(parts))
+        self._run.add(place, instruction.call)
+        if bound is not None:
+            self._plain.update(self._outs(bound))
 
-    def _view(self, place: int, parts: Parts) -> bool:
-        """Bind `et_view` on what is not in its slot; return whether it is such."""
-        view = self._flow.tensors[parts.args[-1]]
-        if view.same == view.index or view.same not in self._kept | self._moved:
+    def _view(self, place: int, bound: BoundKernel) -> bool:
+        """Bind `et_view` of a tensor outside of its slot; return whether it is one."""
+        view = self._flow.tensors[bound.args[-1]]
+        if view.alias_of == view.index or view.alias_of not in self._kept | self._moved:
             return False
-        self._home(view)
-        call = calls.view(self._table, parts.args, view.slot)
-        if view.same in self._moved:
+        self._keep_original(view)
+        call = calls.view(self._table, bound.args, view.slot)
+        if view.alias_of in self._moved:
             call()
-            self._is_always(view.slot.tensor, view.slot.tensor.detach())
+            self._point_at(view.slot.tensor, view.slot.tensor.detach())
         else:
             self._run.add(place, call)
-            self._dies(view)
+            self._drop_when_unused(view)
         return True
 
-    def _outs(self, parts: Parts) -> list[int]:
-        count = len(parts.kernel.inputs)
-        return self._flow.tensors_of(parts.args[count : count + parts.kernel.outs])
+    def _outs(self, bound: BoundKernel) -> list[int]:
+        count = len(bound.kernel.inputs)
+        return self._flow.tensors_of(bound.args[count : count + bound.kernel.outs])
 
-    def _ins(self, parts: Parts) -> list[int]:
-        return self._flow.tensors_of(parts.args[: len(parts.kernel.inputs)])
+    def _ins(self, bound: BoundKernel) -> list[int]:
+        return self._flow.tensors_of(bound.args[: len(bound.kernel.inputs)])
 
-    def _result(self, place: int, step: Step, parts: Parts) -> None:
-        name, outs, ins = parts.kernel.name, self._outs(parts), self._ins(parts)
-        if self._fold(parts, outs, ins):
+    def _result(self, place: int, instruction: BoundInstruction, bound: BoundKernel) -> None:
+        name, outs, ins = bound.kernel.name, self._outs(bound), self._ins(bound)
+        if self._fold(bound, outs, ins):
             return
-        direct = self._direct(parts, outs, ins)
+        direct = self._direct(bound, outs, ins)
         if direct is not None:
             self._run.direct[place] = direct
-        if (direct is not None or self._keepable(outs)) and self._product(place, parts, outs):
+        if (direct is not None or self._keepable(outs)) and self._matmul(place, bound, outs):
             return
         if direct is not None:
-            plain = self._plain.issuperset(self._same(ins)) or name in PRODUCTS
+            plain = self._plain.issuperset(self._same(ins)) or name in MATMULS
             if not self._keepable(outs) or (plain and outs[0] not in self._viewed):
                 self._run.add(place, direct)
                 self._plain.update(outs)
                 return
-        if not self._may_keep(place, parts, outs, ins):
-            self._careful(place, step)
+        if not self._may_keep(place, bound, outs, ins):
+            self._unfused(place, instruction)
             return
-        self._keep(place, self._function(parts), outs, parts)
+        self._keep(place, self._function(bound), outs, bound)
         if name not in VIEWS and self._plain.issuperset(self._same(ins)):
             self._plain.update(outs)
 
-    def _product(self, place: int, parts: Parts, outs: list[int]) -> bool:
-        """Bind a product with packed weights; return whether it is one."""
-        run = self._products.at(parts, self._folded)
+    def _matmul(self, place: int, bound: BoundKernel, outs: list[int]) -> bool:
+        """Bind a matmul with packed weights; return whether it is one."""
+        run = self._matmuls.at(bound, self._folded)
         if run is None:
             return False
         if self._keepable(outs):
@@ -209,38 +223,44 @@ class Planner:
         self._plain.update(outs)
         return True
 
-    def _function(self, parts: Parts) -> Callable[[], Any]:
-        assert parts.function is not None
-        assert parts.make is not None
-        name = parts.kernel.name
-        if name not in DIRECT or name.endswith("softmax.out") or not is_plain(parts):
-            return parts.function
-        return _bound(DIRECT[name], parts)
+    def _function(self, bound: BoundKernel) -> Callable[[], Any]:
+        assert bound.function is not None
+        assert bound.arguments is not None
+        name = bound.kernel.name
+        if name not in DIRECT or name.endswith("softmax.out") or not is_plain(bound):
+            return bound.function
+        return _bound(DIRECT[name], bound)
 
-    def _direct(self, parts: Parts, outs: list[int], ins: list[int]) -> Call | None:
-        """Return the call of a native out variant, None where it might leave its slot."""
-        make = parts.make
-        if parts.kernel.name not in DIRECT or make is None or not make.fixed or len(outs) != 1:
+    def _direct(self, bound: BoundKernel, outs: list[int], ins: list[int]) -> Call | None:
+        """Return the call of a native out variant, None where it might reallocate its slot."""
+        arguments = bound.arguments
+        if (
+            bound.kernel.name not in DIRECT
+            or arguments is None
+            or not arguments.fixed
+            or len(outs) != 1
+        ):
             return None
-        if not is_plain(parts):
+        if not is_plain(bound):
             return None
         out = self._flow.tensors[outs[0]]
         if out.reused or out.state or out.writes != out.writes[:1]:
             return None
         if not all(self._flow.static(index) for index in (*outs, *ins)):
             return None
-        return bound_direct(parts, out.slot.tensor)
+        return bound_direct(bound, out.slot.tensor)
 
     def _keepable(self, outs: Sequence[int]) -> bool:
         for index in outs:
             tensor = self._flow.tensors[index]
-            named = not self._flow.static(index) and any(not name.writes for name in tensor.names)
-            if tensor.fixed or tensor.state or len(tensor.writes) != 1 or named:
+            resized = not self._flow.static(index)
+            has_alias = any(not alias.writes for alias in tensor.aliases)
+            if tensor.pinned or tensor.state or len(tensor.writes) != 1 or (resized and has_alias):
                 return False
         return bool(outs)
 
-    def _may_keep(self, place: int, parts: Parts, outs: list[int], ins: list[int]) -> bool:
-        name = parts.kernel.name
+    def _may_keep(self, place: int, bound: BoundKernel, outs: list[int], ins: list[int]) -> bool:
+        name = bound.kernel.name
         if not self._keepable(outs) or name not in FRESH | VIEWS:
             return False
         if name in GROWING and not all(self._flow.static(index) for index in (*outs, *ins)):
@@ -248,9 +268,9 @@ class Planner:
         return name in FRESH or self._may_view(place, outs, ins[0])
 
     def _may_view(self, place: int, outs: Sequence[int], source: int) -> bool:
-        """Return whether memory stays as it is while results show it; note whose memory it is."""
-        same = self._flow.tensors[source].same
-        root = self._roots.get(same, same)
+        """Return whether memory stays unchanged while views of it are live; note whose it is."""
+        owner = self._flow.tensors[source].alias_of
+        root = self._roots.get(owner, owner)
         if root in self._folded or root in self._kept:
             self._roots.update(dict.fromkeys(outs, root))
             return True
@@ -264,10 +284,10 @@ class Planner:
         self._roots.update(dict.fromkeys(outs, root))
         return True
 
-    def _fold(self, parts: Parts, outs: list[int], ins: list[int]) -> bool:
-        """Compute what is the same in every run now; return whether it is."""
-        name, make = parts.kernel.name, parts.make
-        if make is None or not make.fixed or not self._folded.issuperset(self._same(ins)):
+    def _fold(self, bound: BoundKernel, outs: list[int], ins: list[int]) -> bool:
+        """Compute a result that is the same in every run; return whether it is."""
+        name, arguments = bound.kernel.name, bound.arguments
+        if arguments is None or not arguments.fixed or not self._folded.issuperset(self._same(ins)):
             return False
         size = 0 if name in VIEWS else sum(map(self._bytes, outs))
         if name not in FRESH | VIEWS or not self._keepable(outs) or size > self._left:
@@ -275,120 +295,129 @@ class Planner:
         if not all(self._flow.static(index) for index in outs):
             return False
         self._left -= size
-        assert parts.function is not None
+        assert bound.function is not None
         with torch.no_grad():
-            self._always(outs, parts.function())
+            self._fold_to(outs, bound.function())
         return True
 
-    def _filled_once(self, parts: Parts) -> bool:
-        outs, make = self._outs(parts), parts.make
+    def _filled_once(self, bound: BoundKernel) -> bool:
+        outs, arguments = self._outs(bound), bound.arguments
         size = sum(map(self._bytes, outs))
-        sized = parts.kernel.name == "aten::full_like.out" or self._folded.issuperset(
-            self._same(self._ins(parts))
+        sized = bound.kernel.name == "aten::full_like.out" or self._folded.issuperset(
+            self._same(self._ins(bound))
         )
-        if make is None or not make.fixed or parts.kernel.name not in CONSTANT or not sized:
+        if (
+            arguments is None
+            or not arguments.fixed
+            or bound.kernel.name not in CONSTANT
+            or not sized
+        ):
             return False
         if len(outs) != 1 or not self._keepable(outs) or size > self._left:
             return False
-        if not all(self._flow.static(index) for index in (*outs, *self._ins(parts))):
+        if not all(self._flow.static(index) for index in (*outs, *self._ins(bound))):
             return False
         self._left -= size
         slot = self._flow.tensors[outs[0]].slot
-        self._home(self._flow.tensors[outs[0]])
+        self._keep_original(self._flow.tensors[outs[0]])
         slot.tensor.data = torch.empty_like(slot.tensor)
         with torch.no_grad():
-            make.call(parts.kernel.rule.run, [slot])
-        self._always(outs, slot.tensor)
+            arguments.call(bound.kernel.rule.run, [slot])
+        self._fold_to(outs, slot.tensor)
         return True
 
-    def _always(self, outs: Sequence[int], results: Any) -> None:  # noqa: ANN401 - one or several
+    def _fold_to(self, outs: Sequence[int], results: Any) -> None:  # noqa: ANN401 - one or several
         found = [results] if isinstance(results, torch.Tensor) else list(results)
         for index, result in zip(outs, found, strict=True):
             tensor = self._flow.tensors[index]
-            self._home(tensor)
+            self._keep_original(tensor)
             result = calls.fitted(tensor.slot, result)
-            self._is_always(tensor.slot.tensor, result)
+            self._point_at(tensor.slot.tensor, result)
             self._folded.add(index)
             self._moved.add(index)
             self._plain.add(index)
-            for name in self._named(tensor):
-                self._is_always(name.slot.tensor, result.reshape(name.slot.tensor.shape))
-                self._folded.add(name.index)
+            for alias in self._aliases(tensor):
+                self._point_at(alias.slot.tensor, result.reshape(alias.slot.tensor.shape))
+                self._folded.add(alias.index)
 
-    def _is_always(self, tensor: torch.Tensor, contents: torch.Tensor) -> None:
+    def _point_at(self, tensor: torch.Tensor, contents: torch.Tensor) -> None:
         tensor.data = contents
-        self._run.always.append((tensor, contents.detach()))
+        self._run.constants.append((tensor, contents.detach()))
 
     def _bytes(self, index: int) -> int:
         slot = self._flow.tensors[index].slot
         return slot.capacity * slot.tensor.element_size()
 
-    def _home(self, tensor: Tensor) -> None:
+    def _keep_original(self, tensor: TensorUse) -> None:
         held = tensor.slot.tensor
-        self._run.homes.append((held, held.detach()))
+        self._run.originals.append((held, held.detach()))
 
     def _keep(
         self,
         place: int,
         run: Callable[[], Any],
         outs: Sequence[int],
-        parts: Parts | None = None,
+        bound: BoundKernel | None = None,
     ) -> None:
         tensors = [self._flow.tensors[index] for index in outs]
-        several = parts is not None and (parts.kernel.outs > 1 or parts.kernel.out_is_list)
+        several = bound is not None and (bound.kernel.outs > 1 or bound.kernel.out_is_list)
         self._run.add(place, calls.keep(run, tensors, several=several))
         for tensor in tensors:
             self._kept.add(tensor.index)
-            self._home(tensor)
-            for name in self._named(tensor):
-                self._run.add(place, calls.rename(tensor.slot, name.slot))
-                self._dies(name)
-            self._dies(tensor)
+            self._keep_original(tensor)
+            for alias in self._aliases(tensor):
+                self._run.add(place, calls.alias(tensor.slot, alias.slot))
+                self._drop_when_unused(alias)
+            self._drop_when_unused(tensor)
 
-    def _named(self, tensor: Tensor) -> list[Tensor]:
-        """Return the other names of a tensor that no instruction makes."""
-        names = [name for name in tensor.names if not name.writes]
-        for name in names:
-            self._home(name)
-        return names
+    def _aliases(self, tensor: TensorUse) -> list[TensorUse]:
+        """Return the aliases of a tensor that no instruction writes."""
+        aliases = [alias for alias in tensor.aliases if not alias.writes]
+        for alias in aliases:
+            self._keep_original(alias)
+        return aliases
 
-    def _dies(self, tensor: Tensor) -> None:
-        owner = self._flow.tensors[tensor.same]
+    def _drop_when_unused(self, tensor: TensorUse) -> None:
+        owner = self._flow.tensors[tensor.alias_of]
         if owner.last < ALWAYS:
-            self._dying.setdefault(owner.last, []).append(tensor.slot.tensor)
+            self._drops.setdefault(owner.last, []).append(tensor.slot.tensor)
 
-    def _drop(self, place: int, end: int) -> None:
+    def _release(self, place: int, end: int) -> None:
         for at in range(place, end):
-            dead = self._dying.pop(at, None)
+            dead = self._drops.pop(at, None)
             if dead:
-                self._run.add(at, calls.drop(dead))
+                self._run.add(at, calls.release(dead))
 
 
-def is_plain(parts: Parts) -> bool:
-    """Return whether a kernel is torch's own and nothing more, on numbers that do not change."""
-    make = parts.make
-    if make is None or not make.fixed or not isinstance(parts.kernel.rule.run, OpOverload):
+def is_plain(bound: BoundKernel) -> bool:
+    """Return whether a kernel is a plain torch operator with fixed scalars."""
+    arguments = bound.arguments
+    if (
+        arguments is None
+        or not arguments.fixed
+        or not isinstance(bound.kernel.rule.run, OpOverload)
+    ):
         return False
-    return parts.kernel.name not in SCALED or _is_one(make.current()[0][2])
+    return bound.kernel.name not in SCALED or _is_one(arguments.current()[0][2])
 
 
 def _is_one(value: object) -> bool:
     return value == 1 and not isinstance(value, bool)
 
 
-def bound_direct(parts: Parts, out: torch.Tensor) -> Call:
+def bound_direct(bound: BoundKernel, out: torch.Tensor) -> Call:
     """Return the call of a native out variant that writes into a tensor of the right sizes."""
-    return _bound(DIRECT[parts.kernel.name], parts, out=out)
+    return _bound(DIRECT[bound.kernel.name], bound, out=out)
 
 
-def _bound(run: Callable[..., Any], parts: Parts, **more: Any) -> Callable[[], Any]:  # noqa: ANN401
-    assert parts.make is not None
-    positional, named = parts.make.current()
+def _bound(run: Callable[..., Any], bound: BoundKernel, **more: Any) -> Callable[[], Any]:  # noqa: ANN401
+    assert bound.arguments is not None
+    positional, named = bound.arguments.current()
     named = {
         key: value
         for key, value in named.items()
         if not (key in ("alpha", "beta") and _is_one(value))
     }
-    if parts.kernel.name in SCALED:
-        positional = positional[:2]  # torch.add takes the factor by name only
+    if bound.kernel.name in SCALED:
+        positional = positional[:2]  # torch.add takes alpha by keyword only
     return partial(run, *positional, **named, **more)

@@ -1,7 +1,7 @@
-"""Runs without a trace of plans that jump: what an instruction calls once it has run carefully.
+"""Untraced runs of plans with jumps: the call of an instruction whose shapes were checked once.
 
-Nothing is known there about what runs before and after an instruction, so each result lies in its
-slot. A kernel may still write there itself, and products may have their weights laid out ahead.
+What runs before and after an instruction is unknown there, so each result goes to its slot. A
+kernel may still write into the slot itself, and the weights of a matmul may be packed ahead.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from runtime.execution.binding import Call, Parts, Step
+from runtime.execution.binding import BoundInstruction, BoundKernel, Call
 from runtime.execution.fused import calls
-from runtime.execution.fused.dataflow import Flow
-from runtime.execution.fused.matmul import PackedBudget, Products
+from runtime.execution.fused.dataflow import Dataflow
+from runtime.execution.fused.matmul import PackedBudget, PackedMatmuls
 from runtime.execution.fused.operators import DIRECT
 from runtime.execution.fused.planner import bound_direct, is_plain
 from runtime.kernels import built_in
@@ -22,79 +22,88 @@ from runtime.program.values import ValueTable
 from schema.program import model as m
 
 
-class Settling:
-    """A call that runs carefully and then lets a faster one have its place.
+class ResolvingCall:
+    """A call that checks shapes when it first runs, and is then replaced by a faster one.
 
-    The first run of an instruction checks shapes; of a branch that may be the run of a later day.
+    An instruction in a branch may first run long after the method does.
     """
 
-    __slots__ = ("_careful", "_index", "_later", "_list")
+    __slots__ = ("_calls", "_checked", "_index", "_resolved")
 
-    def __init__(self, careful: Call, later: Call, listed: list[Call], index: int) -> None:
-        self._careful = careful
-        self._later = later
-        self._list = listed
+    def __init__(
+        self, checked: Call, resolved: Call, calls_of_chain: list[Call], index: int
+    ) -> None:
+        self._checked = checked
+        self._resolved = resolved
+        self._calls = calls_of_chain
         self._index = index
 
     def __call__(self) -> int | None:
         """Run the instruction."""
-        target = self._careful()
-        self._list[self._index] = self._later
+        target = self._checked()
+        self._calls[self._index] = self._resolved
         return target
 
 
-def settled_calls(
-    plan: m.ExecutionPlan, chains: Sequence[Sequence[Step]], table: ValueTable
+def resolved_calls(
+    plan: m.ExecutionPlan, chains: Sequence[Sequence[BoundInstruction]], table: ValueTable
 ) -> list[list[Call]]:
-    """Return the calls of each chain for runs without a trace, whatever jumps there are."""
+    """Return the calls of each chain for runs without a tracer, with or without jumps."""
     budget = PackedBudget()
-    made: list[list[Call]] = []
-    for steps in chains:
-        flow = Flow(plan, table, steps)
-        products = Products(flow, table, budget)
-        listed: list[Call] = [step.call for step in steps]
-        for index, step in enumerate(steps):
-            later = _later(step.parts, flow, products)
-            if later is not None:
-                listed[index] = Settling(step.call, later, listed, index)
-        made.append(listed)
-    return made
+    resolved_chains: list[list[Call]] = []
+    for instructions in chains:
+        flow = Dataflow(plan, table, instructions)
+        matmuls = PackedMatmuls(flow, table, budget)
+        calls_of_chain: list[Call] = [instruction.call for instruction in instructions]
+        for index, instruction in enumerate(instructions):
+            resolved = _resolved(instruction.bound, flow, matmuls)
+            if resolved is not None:
+                calls_of_chain[index] = ResolvingCall(
+                    instruction.call, resolved, calls_of_chain, index
+                )
+        resolved_chains.append(calls_of_chain)
+    return resolved_chains
 
 
-def _later(parts: Parts | None, flow: Flow, products: Products) -> Call | None:
-    if parts is None or parts.make is None or not parts.make.fixed or parts.kernel.outs != 1:
+def _resolved(bound: BoundKernel | None, flow: Dataflow, matmuls: PackedMatmuls) -> Call | None:
+    if (
+        bound is None
+        or bound.arguments is None
+        or not bound.arguments.fixed
+        or bound.kernel.outs != 1
+    ):
         return None
-    kernel = parts.kernel
+    kernel = bound.kernel
     if kernel is not built_in(kernel.name) or kernel.rule.style is not Style.RESULT:
         return None
     count = len(kernel.inputs)
-    outs = flow.tensors_of(parts.args[count : count + 1])
-    ins = flow.tensors_of(parts.args[:count])
+    outs = flow.tensors_of(bound.args[count : count + 1])
+    ins = flow.tensors_of(bound.args[:count])
     if len(outs) != 1 or not all(flow.static(index) for index in (*outs, *ins)):
         return None
     out = flow.tensors[outs[0]].slot
     if out.viewed is not None or out.base is None:
         return None
-    product = products.at(parts, ())
-    if product is not None:
-        return calls.copied(product, out.tensor)
-    apart = all(_apart(flow.tensors[index].slot, out) for index in ins)
-    if kernel.name not in DIRECT or not apart or not is_plain(parts):
+    matmul = matmuls.at(bound, ())
+    if matmul is not None:
+        return calls.copied(matmul, out.tensor)
+    disjoint = all(_do_not_overlap(flow.tensors[index].slot, out) for index in ins)
+    if kernel.name not in DIRECT or not disjoint or not is_plain(bound):
         return None
-    return partial(_told_nothing, bound_direct(parts, out.tensor))
+    return partial(_discard_result, bound_direct(bound, out.tensor))
 
 
-def _told_nothing(run: Callable[[], object]) -> None:
-    run()  # what it returns is no place to jump to
+def _discard_result(run: Callable[[], object]) -> None:
+    run()  # its result must not be taken for a jump target
 
 
-def _apart(slot: Slot, out: Slot) -> bool:
-    """Return whether two tensors can share no byte in any run."""
+def _do_not_overlap(slot: Slot, out: Slot) -> bool:
+    """Return whether two tensors share no byte in any run."""
     if slot.base is None or out.base is None or slot.viewed is not None:
         return False
     if slot.constant:
         return True
     if not (slot.planned and out.planned):
-        return False  # memory of the caller, which may be anywhere
+        return False  # the caller's memory may be anywhere
     start, begin = slot.base.data_ptr(), out.base.data_ptr()
     return start + slot.base.nbytes <= begin or begin + out.base.nbytes <= start

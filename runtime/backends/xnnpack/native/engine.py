@@ -17,7 +17,7 @@ from runtime.backends.xnnpack.native.shared_values import INPUT, OUTPUT, KernelR
 from runtime.backends.xnnpack.native.stepwise import StepEngine, blamed
 from runtime.backends.xnnpack.representation import STORED
 from runtime.delegates.interface import DelegateTracer
-from runtime.memory.release import may_be_read
+from runtime.memory.release import can_be_read
 from runtime.memory.slots import fill
 
 Tensor = torch.Tensor
@@ -101,7 +101,7 @@ class NativeEngine(Engine):
             self._direct = {
                 value.ident: address
                 for value, (address, nbytes, dense) in zip(self.plan.inputs, places, strict=True)
-                if dense and nbytes and may_be_read(address, nbytes, SPARE)
+                if dense and nbytes and can_be_read(address, nbytes, SPARE)
             }
         return self._direct
 

@@ -1,0 +1,57 @@
+"""How a method is run: a plan that checks every shape first, and the one chosen after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from runtime.execution.binding import Call
+from runtime.execution.chains import Chains
+from runtime.execution.fused import FusedRun, plan_fused_run, resolved_calls
+from runtime.execution.ways import run_calls, run_fused
+from schema.garbage import uncollected
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """How a method is run; chosen once, when a run has checked every shape.
+
+    Attributes:
+        untraced: runs all instructions without a tracer
+        calls: one call an instruction and chain, as `untraced` makes them unless it is fused
+        traced: one call an instruction and chain, for runs with a tracer
+        fused: what `untraced` runs, None where that is one call an instruction
+        is_final: whether shapes were checked before it was chosen
+    """
+
+    untraced: Callable[[], None]
+    calls: Sequence[Sequence[Call]]
+    traced: Sequence[Sequence[Call]]
+    fused: FusedRun | None = None
+    is_final: bool = False
+
+    def restore(self) -> None:
+        """Let every tensor be its planned memory, as traced runs and single instructions need."""
+        if self.fused is not None:
+            self.fused.deactivate()
+
+
+def checking_plan(chains: Chains) -> RunPlan:
+    """Return the plan of the first run, in which every shape is checked."""
+    calls = chains.calls
+    return RunPlan(partial(run_calls, chains, calls), calls, calls)
+
+
+@uncollected()
+def final_plan(chains: Chains) -> RunPlan:
+    """Return the plan of all runs after a complete one: fused where the program allows it."""
+    fused = plan_fused_run(chains.plan, chains.instructions, chains.table)
+    if fused is None:
+        calls = resolved_calls(chains.plan, chains.instructions, chains.table)
+        untraced = partial(run_calls, chains, calls)
+        return RunPlan(untraced, calls, chains.calls, is_final=True)
+    traced = list(chains.calls[0])
+    for index, call in fused.direct.items():
+        traced[index] = call
+    return RunPlan(partial(run_fused, chains, fused), chains.calls, [traced], fused, is_final=True)

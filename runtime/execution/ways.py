@@ -1,0 +1,174 @@
+"""The ways to run a method: fused calls, call by call, traced, and one instruction at a time.
+
+Each takes the chains, keeps to their instruction budget, and raises an ExecutionError with the
+place of the instruction that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from operator import length_hint
+from typing import Any
+
+import torch
+
+from runtime.execution.binding import BoundInstruction, Call
+from runtime.execution.chains import Chains
+from runtime.execution.fused import FusedRun
+from runtime.platform import clock, current
+from runtime.tracing.tracer import DebugLevel, EventTracer, ProfilingLevel
+
+_torch: Any = torch
+
+
+def run_fused(chains: Chains, fused: FusedRun) -> None:
+    """Run the calls of a fused run; the plan has one chain without jumps."""
+    fused.activate()
+    chains.spend(chains.budget, len(chains.calls[0]), 0)
+    remaining = iter(fused.calls)
+    try:
+        with _below_autograd():
+            for call in remaining:
+                call()
+    except Exception as error:
+        at = len(fused.calls) - 1 - length_hint(remaining)
+        raise chains.failed(error, 0, fused.places[at]) from error
+
+
+def run_calls(chains: Chains, calls: Sequence[Sequence[Call]]) -> None:
+    """Run one call an instruction, following jumps."""
+    budget = chains.budget
+    for chain, of_chain in enumerate(calls):
+        chains.position.chain = chain
+        if chains.jumps[chain]:
+            budget = _run_jumping(chains, of_chain, chain, budget)
+        else:
+            budget = chains.spend(budget, len(of_chain), chain)
+            _run_straight(chains, of_chain, chain)
+
+
+def _run_straight(chains: Chains, calls: Sequence[Call], chain: int) -> None:
+    index = 0
+    position = chains.position
+    try:
+        for index, call in enumerate(calls):
+            position.instruction = index
+            call()
+    except Exception as error:
+        raise chains.failed(error, chain, index) from error
+
+
+def _run_jumping(chains: Chains, calls: Sequence[Call], chain: int, budget: int) -> int:
+    index, position = 0, chains.position
+    try:
+        while index < len(calls) and budget > 0:
+            budget -= 1
+            position.instruction = index
+            target = calls[index]()
+            index = index + 1 if target is None else target
+    except Exception as error:
+        raise chains.failed(error, chain, index) from error
+    if index < len(calls):
+        raise chains.exhausted(chain, index)
+    return budget
+
+
+def run_traced(
+    chains: Chains,
+    calls: Sequence[Sequence[Call]],
+    tracer: EventTracer,
+    outputs: Callable[[], list[Any]],
+) -> None:
+    """Run one call an instruction and record times, and values as the tracer's level says."""
+    budget = chains.budget
+    tracer.create_event_block("Execute")
+    with tracer.scope("Method::execute"):
+        for chain, of_chain in enumerate(calls):
+            budget = _trace_chain(chains, of_chain, chain, budget, tracer)
+    if tracer.debug_level >= DebugLevel.OUTPUTS:
+        for value in outputs():
+            tracer.log_value(value, output=True)
+
+
+def _trace_chain(
+    chains: Chains, calls: Sequence[Call], chain: int, budget: int, tracer: EventTracer
+) -> int:
+    """Run a chain with an event for each instruction; return what remains of the budget."""
+    chains.position.chain = chain
+    profiles = tracer.profiling_level >= ProfilingLevel.ALL_EVENTS
+    if chains.jumps[chain] or tracer.debug_level >= DebugLevel.INTERMEDIATE or not profiles:
+        return _trace_recorded(chains, calls, chain, budget, tracer)
+    # Only times are wanted, which is what is measured: nothing stands between two instructions.
+    position, write, tick = chains.position, tracer.rows.append, current().clock
+    budget = chains.spend(budget, len(calls), chain)
+    index = 0
+    try:
+        for index, ((inner, event), call) in enumerate(
+            zip(chains.events[chain], calls, strict=True)
+        ):
+            position.instruction = index
+            start = tick()
+            call()
+            write((inner, event, chain, index, start, tick()))
+    except Exception as error:
+        raise chains.failed(error, chain, index) from error
+    return budget
+
+
+def _trace_recorded(
+    chains: Chains, calls: Sequence[Call], chain: int, budget: int, tracer: EventTracer
+) -> int:
+    index, position, jumps = 0, chains.position, chains.jumps[chain]
+    try:
+        while index < len(calls) and budget > 0:
+            budget -= 1
+            position.instruction = index
+            start = clock()
+            target = calls[index]()
+            record(chains, tracer, chain, index, (start, clock()))
+            # Without jumps a call may return its result, which is no place to go on.
+            index = target if jumps and target is not None else index + 1
+    except Exception as error:
+        raise chains.failed(error, chain, index) from error
+    if index < len(calls):
+        raise chains.exhausted(chain, index)
+    return budget
+
+
+def run_one(chains: Chains, chain: int, index: int, tracer: EventTracer | None) -> int:
+    """Run one instruction and return the index of the next one in its chain."""
+    chains.position.chain, chains.position.instruction = chain, index
+    start = clock()
+    try:
+        target = chains.calls[chain][index]()
+    except Exception as error:
+        raise chains.failed(error, chain, index) from error
+    if tracer is not None:
+        record(chains, tracer, chain, index, (start, clock()))
+    return index + 1 if target is None else target
+
+
+def record(
+    chains: Chains, tracer: EventTracer, chain: int, index: int, times: tuple[int, int]
+) -> None:
+    """Record an instruction that has run: its values, then its times."""
+    instruction = chains.instructions[chain][index]
+    if instruction.logged and tracer.debug_level >= DebugLevel.INTERMEDIATE:
+        _log_values(chains, tracer, instruction, chain, index)
+    if tracer.profiling_level >= ProfilingLevel.ALL_EVENTS:
+        tracer.rows.append((instruction.kernel_event, instruction.event, chain, index, *times))
+
+
+def _log_values(
+    chains: Chains, tracer: EventTracer, instruction: BoundInstruction, chain: int, index: int
+) -> None:
+    if tracer.only.takes(index, instruction.operator):
+        table = chains.table
+        for value in instruction.logged:
+            tracer.log_value(table.resolve(table.items[value]), chain, index)
+
+
+def _below_autograd() -> AbstractContextManager[Any]:
+    """Return a context in which kernels are called without the dispatch to autograd."""
+    return _torch._C._AutoDispatchBelowAutograd()
