@@ -368,7 +368,7 @@ def test_inputs_that_would_run_code_are_refused(
     [
         ((CONVNET / "model.pte", "--method", "backward"), 2, "no method 'backward'; there is"),
         ((CONVNET / "model.pte", "--inputs", "one.pt"), 2, "(1) must be same as the number"),
-        ((CONVNET / "model.pte", "--inputs", "double.pt"), 2, "torch.float32 is wanted"),
+        ((CONVNET / "model.pte", "--inputs", "double.pt"), 2, "expected torch.float32"),
         ((DATA / "corpus/v1.5.1/mm_portable/model.etrecord",), 3, "expected"),
         ((BUNDLE, "--bundled", "7"), 2, "there is no case 7"),
         ((DATA / "corpus/payloads/coreml.pte",), 4, "(NotFound 0x20)"),

@@ -69,7 +69,7 @@ def test_metadata_is_read_without_loading() -> None:
     ("inputs", "code", "words"),
     [
         ([], ErrorCode.InvalidArgument, "number of inputs in method (1)"),
-        ([torch.ones(3, dtype=torch.int64)], ErrorCode.InvalidArgument, "torch.float32 is wanted"),
+        ([torch.ones(3, dtype=torch.int64)], ErrorCode.InvalidArgument, "expected torch.float32"),
         ([torch.ones(4)], ErrorCode.NotSupported, "Attempted to resize a static tensor"),
         ([torch.ones(1, 3)], ErrorCode.NotSupported, "tensor rank which is immutable"),
         ([3], ErrorCode.InvalidArgument, "expected a tensor"),
