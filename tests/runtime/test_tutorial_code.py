@@ -21,7 +21,7 @@ from executorch.extension.pybindings.portable_lib import (
 from executorch.runtime import (
     BackendRegistry, Method, OperatorRegistry, Program, Runtime, Verification)
 """
-_OURS = _STOCK.replace("executorch.extension.pybindings", "runtime").replace(
+_OURS = _STOCK.replace("executorch.extension.pybindings", "runtime.compat").replace(
     "executorch.runtime", "runtime"
 )
 _CODE = """
