@@ -6,12 +6,12 @@ Source: bundled_program_schema.fbs, identifier BP08; the file is one plain flatb
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 from schema.errors import FormatError, Issue
-from schema.flatbuf import spec as fb
+from schema.flatbuf.declare import UnionName, f64, i8, i32, i64, named, table_of, u8, u32
 from schema.flatbuf.reader import Reader
-from schema.flatbuf.spec import Blob, Spec, Text, Union, UnknownMember, Vec, spec
+from schema.flatbuf.spec import Blob, Spec, UnknownMember
 from schema.flatbuf.writer import write_root
 from schema.garbage import uncollected
 from schema.header import HeaderField, header_field
@@ -23,6 +23,7 @@ IDENTIFIER = b"BP08"
 VERSION = 2  # BUNDLED_PROGRAM_SCHEMA_VERSION
 
 
+@named("Tensor")
 @dataclass(frozen=True, slots=True)
 class BundledTensor:
     """A tensor argument or result.
@@ -34,19 +35,21 @@ class BundledTensor:
         dim_order: outermost dimension first
     """
 
-    scalar_type: int
-    sizes: tuple[int, ...]
-    data: memoryview
-    dim_order: tuple[int, ...]
+    scalar_type: i8
+    sizes: tuple[i32, ...]
+    data: Annotated[memoryview, Blob(16)]
+    dim_order: tuple[u8, ...]
 
 
+@named("Int")
 @dataclass(frozen=True, slots=True)
 class BundledInt:
     """An integer argument."""
 
-    int_val: int
+    int_val: i64
 
 
+@named("Bool")
 @dataclass(frozen=True, slots=True)
 class BundledBool:
     """A truth value argument."""
@@ -54,16 +57,21 @@ class BundledBool:
     bool_val: bool
 
 
+@named("Double")
 @dataclass(frozen=True, slots=True)
 class BundledDouble:
     """A floating point argument."""
 
-    double_val: float
+    double_val: f64
 
 
-AnyValue = BundledTensor | BundledInt | BundledBool | BundledDouble | UnknownMember | None
+AnyValue: TypeAlias = Annotated[
+    BundledTensor | BundledInt | BundledBool | BundledDouble | UnknownMember | None,
+    UnionName("ValueUnion"),
+]
 
 
+@named("Value")
 @dataclass(frozen=True, slots=True)
 class BundledValue:
     """One argument or result; None where the union is not set."""
@@ -71,6 +79,7 @@ class BundledValue:
     val: AnyValue
 
 
+@named("BundledMethodTestCase")
 @dataclass(frozen=True, slots=True)
 class TestCase:
     """Inputs and what they should give.
@@ -86,6 +95,7 @@ class TestCase:
     expected_outputs: tuple[BundledValue, ...] = ()
 
 
+@named("BundledMethodTestSuite")
 @dataclass(frozen=True, slots=True)
 class MethodTestSuite:
     """The cases of one method."""
@@ -120,44 +130,15 @@ class BundledProgram:
         return id(self)
 
 
-_TEXT = Text()
-TENSOR = spec(
-    "Tensor",
-    BundledTensor,
-    ("scalar_type", fb.I8),
-    ("sizes", Vec(fb.I32)),
-    ("data", Blob(16)),
-    ("dim_order", Vec(fb.U8)),
-)
-INT = spec("Int", BundledInt, ("int_val", fb.I64))
-BOOL = spec("Bool", BundledBool, ("bool_val", fb.BOOL))
-DOUBLE = spec("Double", BundledDouble, ("double_val", fb.F64))
-VALUE = spec("Value", BundledValue, ("val", Union("ValueUnion", (None, TENSOR, INT, BOOL, DOUBLE))))
-TEST_CASE = spec(
-    "BundledMethodTestCase", TestCase, ("inputs", Vec(VALUE)), ("expected_outputs", Vec(VALUE))
-)
-METHOD_TEST_SUITE = spec(
-    "BundledMethodTestSuite",
-    MethodTestSuite,
-    ("method_name", _TEXT),
-    ("test_cases", Vec(TEST_CASE)),
-)
-
-
+@named("BundledProgram")
 @dataclass(frozen=True, slots=True)
 class _Root:
-    version: int
+    version: u32
     method_test_suites: tuple[MethodTestSuite, ...]
-    program: memoryview
+    program: Annotated[memoryview, Blob(32)]
 
 
-BUNDLED_PROGRAM = spec(
-    "BundledProgram",
-    _Root,
-    ("version", fb.U32),
-    ("method_test_suites", Vec(METHOD_TEST_SUITE)),
-    ("program", Blob(32)),
-)
+BUNDLED_PROGRAM = table_of(_Root)
 _PROGRAM_SLOT = 2
 
 

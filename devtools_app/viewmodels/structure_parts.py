@@ -28,7 +28,7 @@ from schema.header import HeaderField, header_field
 from schema.payloads import Payload
 from schema.program import Program
 from schema.program import model as m
-from schema.program.tables import PROGRAM
+from schema.program.model import PROGRAM
 from schema.scalar_type import scalar_type
 
 _HEADER = (

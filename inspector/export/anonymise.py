@@ -26,7 +26,7 @@ from schema.flatbuf.reader import Reader
 from schema.flatbuf.walk import Extent, extents
 from schema.payloads import Payload
 from schema.program import Program
-from schema.program.tables import PROGRAM
+from schema.program.model import PROGRAM
 
 _FILES = {
     "pte": "model.pte",

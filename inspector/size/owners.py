@@ -19,7 +19,7 @@ from schema.flatbuf.walk import Extent, extents
 from schema.identity_cache import identity_cache
 from schema.program import Program
 from schema.program import model as m
-from schema.program.tables import PROGRAM
+from schema.program.model import PROGRAM
 from schema.scalar_type import known_nbytes
 
 _HEADER_END = 8

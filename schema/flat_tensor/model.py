@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from schema.errors import Issue
+from schema.flatbuf.declare import i8, i32, u8
 from schema.scalar_type import tensor_nbytes
 
 
@@ -18,9 +19,9 @@ class TensorLayout:
         dim_order: outermost dimension first
     """
 
-    scalar_type: int
-    sizes: tuple[int, ...]
-    dim_order: tuple[int, ...]
+    scalar_type: i8
+    sizes: tuple[i32, ...]
+    dim_order: tuple[u8, ...]
 
     @property
     def nbytes(self) -> int:

@@ -1,13 +1,15 @@
-"""Field tables: what a flatbuffer table holds, slot by slot, and the dataclass it becomes.
+"""Tables of flatbuffers: field types and what a table holds, slot by slot.
 
-One specification drives reading, writing, walking (structure view, size accounting) and
-field-aware fuzzing, so that a format is described once.
+One `Spec` drives reading, writing, walking (structure view, size accounting) and field-aware
+fuzzing. `schema.flatbuf.declare` derives it from the dataclass that a table is read into.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -15,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number stored inline.
+    """A scalar stored inline.
 
     Attributes:
         name: as written in .fbs files, for example ``i32``
@@ -53,7 +55,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Vec:
-    """A vector of numbers, strings or tables."""
+    """A vector of scalars, strings or tables."""
 
     element: Scalar | Text | Spec[Any]
 
@@ -106,14 +108,54 @@ class Field:
         type: Scalar, Text, Blob, Vec, Union or Spec
         default: value when the field is absent; None marks an optional field
         slot: vtable index
-        keep: False for a slot that is occupied but not represented in the dataclass
+        always: whether a scalar is written even when it equals the default
     """
 
     name: str
     type: FieldType
     default: Any
     slot: int
-    keep: bool = True
+    always: bool = False
+
+
+Layout = tuple[tuple[Field, ...], int]  # the fields and the number of slots
+
+
+class Spec(Generic[T]):
+    """A table: its name, what is called with its fields, and the fields in slot order.
+
+    Equality is identity, so a spec can key caches. The fields are resolved when they are first
+    asked for, so that tables may refer to tables that are declared later.
+    """
+
+    def __init__(self, name: str, make: Callable[..., T], layout: Callable[[], Layout]) -> None:
+        self.name = name
+        self.make = make
+        self._layout = layout
+
+    @cached_property
+    def _resolved(self) -> Layout:
+        return self._layout()
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Return the fields that are represented, in slot order."""
+        return self._resolved[0]
+
+    @property
+    def slots(self) -> int:
+        """Return the number of slots, those that are not represented included."""
+        return self._resolved[1]
+
+    def field(self, name: str) -> Field:
+        """Return the field of a name.
+
+        Raises: KeyError if the table has no such field
+        """
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(f"{self.name} has no field {name!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +166,8 @@ class _Skip:
 SKIP = _Skip()
 
 
-def _natural_default(kind: FieldType) -> Any:  # noqa: ANN401 - any field value
+def natural_default(kind: FieldType) -> Any:  # noqa: ANN401 - any field value
+    """Return what an absent field of a type is where its table declares no default."""
     if isinstance(kind, Scalar):
         return {"?": False, "f": 0.0, "d": 0.0}.get(kind.code, 0)
     if isinstance(kind, Text):
@@ -136,41 +179,59 @@ def _natural_default(kind: FieldType) -> Any:  # noqa: ANN401 - any field value
     return None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Spec(Generic[T]):
-    """A table: its name, the dataclass made of it, and its fields in slot order.
+def laid_out(fields: Iterable[tuple[str, FieldType, Any, bool]]) -> Layout:
+    """Return fields with their slots, given name, type, default and `Field.always` in order.
 
-    Equality is identity, so a spec can key caches.
+    A Union takes two slots; a type of SKIP takes one and is left out.
     """
+    found: list[Field] = []
+    slot = 0
+    for name, kind, default, always in fields:
+        if kind is not SKIP:
+            found.append(Field(name, kind, default, slot, always))
+        slot += 2 if isinstance(kind, Union) else 1
+    return tuple(found), slot
 
-    name: str
-    make: Callable[..., T]
-    fields: tuple[Field, ...] = field(repr=False)
-    slots: int
-    always: frozenset[str] = field(default=frozenset())
 
-
-def spec(
-    name: str,
-    make: Callable[..., T],
-    *columns: Sequence[Any],
-    always: Sequence[str] = (),
-) -> Spec[T]:
-    """Declare a table.
+def spec(name: str, make: Callable[..., T], *columns: Sequence[Any]) -> Spec[T]:
+    """Declare a table whose fields are no dataclass; see `schema.flatbuf.declare` for the others.
 
     Args:
         name: table name of the .fbs file
-        make: dataclass called with one keyword a kept field
-        columns: ``(name, type)`` or ``(name, type, default)`` in slot order; a Union takes two
-            slots; a type of SKIP occupies one slot and is not represented
-        always: scalar fields written even when they equal the default
+        make: called with one keyword per field
+        columns: ``(name, type)`` or ``(name, type, default)`` in slot order; a type of SKIP
+            occupies one slot and is not represented
     """
-    fields: list[Field] = []
-    slot = 0
-    for column in columns:
-        kind = column[1]
-        if kind is not SKIP:
-            default = column[2] if len(column) > 2 else _natural_default(kind)
-            fields.append(Field(column[0], kind, default, slot))
-        slot += 2 if isinstance(kind, Union) else 1
-    return Spec(name, make, tuple(fields), slot, frozenset(always))
+    rows = [
+        (row[0], row[1], row[2] if len(row) > 2 else natural_default(row[1]), False)
+        for row in columns
+    ]
+    return Spec(name, make, lambda: laid_out(rows))
+
+
+NAMED_TYPES: Mapping[str, FieldType] = MappingProxyType(
+    {item.name: item for item in (BOOL, I8, U8, I16, U16, I32, U32, I64, U64, F32, F64)}
+    | {"str": Text(), "bytes": Blob(), "bytes8": Blob(8)}
+)
+
+
+def columns(row: str, types: Mapping[str, FieldType] = NAMED_TYPES) -> list[tuple[Any, ...]]:
+    """Return the columns for `spec` from one line, as in ``axis:i32 pad:[i32] step:i32=1 n:u32?``.
+
+    A question mark makes a field optional: None, or () for a vector, where it is absent.
+
+    Args:
+        row: fields as ``name:type``, separated by blanks
+        types: field types by the names used in the row
+    """
+    return [_column(item, types) for item in row.split()]
+
+
+def _column(item: str, types: Mapping[str, FieldType]) -> tuple[Any, ...]:
+    name, _, written = item.partition(":")
+    written, _, default = written.partition("=")
+    plain = written.removesuffix("?")
+    kind = Vec(types[plain[1:-1]]) if plain.startswith("[") else types[plain]
+    if plain != written:
+        return (name, kind, () if isinstance(kind, Vec) else None)
+    return (name, kind, type(natural_default(kind))(int(default))) if default else (name, kind)

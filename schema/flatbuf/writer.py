@@ -53,7 +53,7 @@ class Writer:
             if item is None:
                 continue
             if isinstance(field.type, Scalar):
-                default = None if field.name in table.always else field.default
+                default = None if field.always else field.default
                 plain.append((field.slot, field.type, item, default))
             elif isinstance(field.type, Union):
                 tag, child = self._union(field.type, item)

@@ -16,8 +16,8 @@ from schema.flatbuf.reader import Reader
 from schema.flatbuf.writer import write_root
 from schema.garbage import uncollected
 from schema.program import model as m
+from schema.program.model import PROGRAM
 from schema.program.program import Program
-from schema.program.tables import PROGRAM
 
 Buffer = bytes | bytearray | memoryview
 MAGIC = b"eh00"

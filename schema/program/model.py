@@ -1,15 +1,26 @@
-"""The tables of a ``.pte`` program as frozen dataclasses, field for field.
+"""The tables of a ``.pte`` program, identifier ET12, field for field.
 
-Source: program.fbs; names are the file's own.
+Source: program.fbs of release 1.5 and all before; names are the file's own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated, TypeAlias
 
-from schema.flatbuf.spec import UnknownMember
-
-_NO_BYTES = memoryview(b"")
+from schema.flatbuf.declare import (
+    UnionName,
+    f64,
+    i8,
+    i32,
+    i64,
+    named,
+    table_of,
+    u8,
+    u32,
+    u64,
+)
+from schema.flatbuf.spec import Blob, UnknownMember
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +32,7 @@ class Null:
 class Int:
     """An integer, also a scalar type, layout or memory format argument."""
 
-    int_val: int = 0
+    int_val: i64 = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +46,7 @@ class Bool:
 class Double:
     """A floating point number."""
 
-    double_val: float = 0.0
+    double_val: f64 = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +60,9 @@ class String:
 class AllocationDetails:
     """Where the planner put a tensor: arena and byte offset in two halves."""
 
-    memory_id: int
-    memory_offset_low: int
-    memory_offset_high: int
+    memory_id: u32
+    memory_offset_low: u32
+    memory_offset_high: u32
 
     @property
     def offset(self) -> int:
@@ -67,26 +78,26 @@ class ExtraTensorInfo:
         location: 0 in a segment of this file, 1 in an external data file
     """
 
-    mutable_data_segments_idx: int
+    mutable_data_segments_idx: u64
     fully_qualified_name: str
-    location: int
-    device_type: int
-    device_index: int
+    location: i8
+    device_type: i8
+    device_index: i8
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """A tensor value; where its bytes are follows from data_buffer_idx and allocation_info."""
 
-    scalar_type: int
-    storage_offset: int
-    sizes: tuple[int, ...]
-    dim_order: tuple[int, ...]
+    scalar_type: i8
+    storage_offset: i32
+    sizes: tuple[i32, ...]
+    dim_order: tuple[u8, ...]
     requires_grad: bool
-    data_buffer_idx: int
+    data_buffer_idx: u32
     allocation_info: AllocationDetails | None
-    layout: int
-    shape_dynamism: int
+    layout: i8
+    shape_dynamism: i8
     extra_tensor_info: ExtraTensorInfo | None
 
 
@@ -94,14 +105,14 @@ class Tensor:
 class IntList:
     """A list of integers, stored as indices of Int values."""
 
-    items: tuple[int, ...]
+    items: tuple[i64, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DoubleList:
     """A list of floating point numbers."""
 
-    items: tuple[float, ...]
+    items: tuple[f64, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +126,17 @@ class BoolList:
 class TensorList:
     """A list of tensors, stored as value indices."""
 
-    items: tuple[int, ...]
+    items: tuple[i32, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OptionalTensorList:
     """A list of tensors or None, stored as value indices; -1 stands for None."""
 
-    items: tuple[int, ...]
+    items: tuple[i32, ...]
 
 
-KernelType = (
+KernelType: TypeAlias = Annotated[
     Null
     | Int
     | Bool
@@ -138,8 +149,9 @@ KernelType = (
     | TensorList
     | OptionalTensorList
     | UnknownMember
-    | None
-)
+    | None,
+    UnionName("KernelTypes"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,44 +165,45 @@ class EValue:
 class KernelCall:
     """Calls operators[op_index] with value indices, return values last."""
 
-    op_index: int
-    args: tuple[int, ...]
+    op_index: i32
+    args: tuple[i32, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DelegateCall:
     """Calls delegates[delegate_index] with value indices, inputs first."""
 
-    delegate_index: int
-    args: tuple[int, ...]
+    delegate_index: i32
+    args: tuple[i32, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MoveCall:
     """Copies one value handle over another."""
 
-    move_from: int
-    move_to: int
+    move_from: i32
+    move_to: i32
 
 
 @dataclass(frozen=True, slots=True)
 class JumpFalseCall:
     """Jumps to an absolute instruction when the condition value is false."""
 
-    cond_value_index: int
-    destination_instruction: int
+    cond_value_index: i32
+    destination_instruction: i32
 
 
 @dataclass(frozen=True, slots=True)
 class FreeCall:
     """Drops the data of an unbounded tensor."""
 
-    value_index: int
+    value_index: i32
 
 
-InstructionArgs = (
-    KernelCall | DelegateCall | MoveCall | JumpFalseCall | FreeCall | UnknownMember | None
-)
+InstructionArgs: TypeAlias = Annotated[
+    KernelCall | DelegateCall | MoveCall | JumpFalseCall | FreeCall | UnknownMember | None,
+    UnionName("InstructionArguments"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +218,7 @@ class Frame:
     """One line of a recorded stack trace."""
 
     filename: str
-    lineno: int
+    lineno: i32
     name: str
     context: str
 
@@ -221,8 +234,8 @@ class FrameList:
 class Chain:
     """A list of instructions; stacktrace has one entry an instruction when it is there."""
 
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
+    inputs: tuple[i32, ...]
+    outputs: tuple[i32, ...]
     instructions: tuple[Instruction, ...]
     stacktrace: tuple[FrameList, ...] | None
 
@@ -244,8 +257,8 @@ class Operator:
 class BackendDelegateDataReference:
     """Where a delegate's bytes are: location 0 inline, 1 in a segment."""
 
-    location: int
-    index: int
+    location: i8
+    index: u32
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,9 +290,9 @@ class ContainerMetadata:
 class NonConstBufferDevice:
     """The device of one arena."""
 
-    buffer_idx: int
-    device_type: int
-    device_index: int
+    buffer_idx: i32
+    device_type: i8
+    device_index: i8
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,12 +306,12 @@ class ExecutionPlan:
     name: str
     container_meta_type: ContainerMetadata | None
     values: tuple[EValue, ...]
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
+    inputs: tuple[i32, ...]
+    outputs: tuple[i32, ...]
     chains: tuple[Chain, ...]
     operators: tuple[Operator, ...]
     delegates: tuple[BackendDelegate, ...]
-    non_const_buffer_sizes: tuple[int, ...]
+    non_const_buffer_sizes: tuple[i64, ...]
     non_const_buffer_device: tuple[NonConstBufferDevice, ...] | None
 
 
@@ -306,30 +319,30 @@ class ExecutionPlan:
 class Buffer:
     """A legacy constant stored inside the flatbuffer."""
 
-    storage: memoryview
+    storage: Annotated[memoryview, Blob(16)]
 
 
 @dataclass(frozen=True, slots=True)
 class BackendDelegateInlineData:
     """Delegate bytes stored inside the flatbuffer."""
 
-    data: memoryview
+    data: Annotated[memoryview, Blob(16)]
 
 
 @dataclass(frozen=True, slots=True)
 class DataSegment:
     """Place of a segment, relative to the segment base."""
 
-    offset: int
-    size: int
+    offset: u64
+    size: u64
 
 
 @dataclass(frozen=True, slots=True)
 class SubsegmentOffsets:
     """Starts of the entries inside one segment; entry 0 is a placeholder."""
 
-    segment_index: int
-    offsets: tuple[int, ...]
+    segment_index: u32
+    offsets: tuple[u64, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,14 +350,15 @@ class NamedData:
     """A key and the segment that holds its bytes."""
 
     key: str
-    segment_index: int
+    segment_index: u32
 
 
+@named("Program")
 @dataclass(frozen=True, slots=True)
 class ProgramTable:
     """The root table."""
 
-    version: int
+    version: u32
     execution_plan: tuple[ExecutionPlan, ...]
     constant_buffer: tuple[Buffer, ...] | None
     backend_delegate_data: tuple[BackendDelegateInlineData, ...] | None
@@ -352,6 +366,9 @@ class ProgramTable:
     constant_segment: SubsegmentOffsets | None
     mutable_data_segments: tuple[SubsegmentOffsets, ...] | None
     named_data: tuple[NamedData, ...] | None
+
+
+PROGRAM = table_of(ProgramTable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from schema.errors import FormatError
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Scalar, Spec, Union, Vec
 from schema.program import Program
-from schema.program.tables import PROGRAM
+from schema.program.model import PROGRAM
 from tests.fuzz.mutate import damage_offset, flip_bits, overwrite_word, repeat_slice, zero_run
 
 _IN_PLACE = (damage_offset, flip_bits, overwrite_word, repeat_slice, zero_run)

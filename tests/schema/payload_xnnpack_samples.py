@@ -9,7 +9,7 @@ import numpy as np
 from schema.payloads.xnnpack import codec
 from schema.payloads.xnnpack import model as x
 from schema.payloads.xnnpack import nodes as n
-from schema.payloads.xnnpack.tables import FORM_OF_KIND
+from schema.payloads.xnnpack.nodes import FORM_OF_KIND
 from schema.program import encode
 from schema.program import model as m
 from schema.program.program import Program

@@ -23,7 +23,8 @@ from schema.payloads.vulkan import tables as vulkan_tables
 from schema.payloads.xnnpack import codec
 from schema.payloads.xnnpack import model as x
 from schema.payloads.xnnpack import nodes as n
-from schema.payloads.xnnpack.tables import DATATYPES, NODE_KINDS
+from schema.payloads.xnnpack.model import DATATYPES
+from schema.payloads.xnnpack.nodes import NODE_KINDS
 from schema.program import decode, encode
 from tests.schema import payload_flatc as flatc
 from tests.schema.payload_files import DATA, Blob, blob, different_blobs

@@ -16,7 +16,8 @@ from schema.payloads.xnnpack import codec
 from schema.payloads.xnnpack import model as x
 from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.kernels import FAMILIES, input_ids, output_ids
-from schema.payloads.xnnpack.tables import DATATYPES, NODE_KINDS
+from schema.payloads.xnnpack.model import DATATYPES
+from schema.payloads.xnnpack.nodes import NODE_KINDS
 from tests.schema.payload_files import Blob, blob, different_blobs
 from tests.schema.payload_xnnpack_samples import sample
 from tests.schema.test_payload import assert_graph, assert_parts

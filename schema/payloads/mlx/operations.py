@@ -12,22 +12,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from schema.flatbuf.spec import (
-    BOOL,
-    F32,
-    F64,
-    I8,
-    I32,
-    I64,
-    U8,
-    U32,
-    U64,
-    Spec,
-    Text,
-    Union,
-    Vec,
-    spec,
-)
+from schema.flatbuf.spec import BOOL, F32, I8, I32, U32, U64, Spec, Text, Union, columns, spec
 
 # The members of the union, in the order of their tags.
 _UNION_MEMBERS = (
@@ -160,19 +145,10 @@ class Column:
         return self.name == "carry" or not self.is_output
 
 
-def _operand(name: str, *columns: tuple[Any, ...]) -> Spec[dict[str, Any]]:
-    return spec(name, dict[str, Any], *columns)
-
-
-_VID, _TID = ("vid", U32, None), ("tid", U32, None)
 _TYPES: Mapping[str, Any] = MappingProxyType(
     {
         "t": U32,
         "v": U32,
-        "d": _operand("IntOrVid", ("literal", I64), _VID, ("is_vid", BOOL)),
-        "g": _operand("FloatOrVid", ("literal", F64), _VID, ("is_vid", BOOL)),
-        "w": _operand("VidOrTid", _VID, _TID, ("is_vid", BOOL)),
-        "k": _operand("IntOrVidOrTid", ("literal", I64), _VID, _TID, ("kind", U8)),
         "i": I32,
         "u": U32,
         "L": U64,
@@ -181,33 +157,29 @@ _TYPES: Mapping[str, Any] = MappingProxyType(
         "y": I8,
         "s": Text(),
     }
+    | {
+        letter: spec(name, dict[str, Any], *columns(row))
+        for letter, name, row in (
+            ("d", "IntOrVid", "literal:i64 vid:u32? is_vid:bool"),
+            ("g", "FloatOrVid", "literal:f64 vid:u32? is_vid:bool"),
+            ("w", "VidOrTid", "vid:u32? tid:u32? is_vid:bool"),
+            ("k", "IntOrVidOrTid", "literal:i64 vid:u32? tid:u32? kind:u8"),
+        )
+    }
 )
 
 
-def _column(text: str) -> tuple[Column, tuple[Any, ...]]:
-    name, _, kind = text.partition(":")
-    kind, _, default = kind.partition("=")
-    optional = kind.endswith("?")
-    kind = kind.removesuffix("?")
-    code = kind.strip("[]*")
-    made = Vec(_TYPES[code]) if kind.startswith("[") else _TYPES[code]
-    column = Column(name, kind)
-    if optional or code in ("t", "v"):  # a slot is a structure: there, or not
-        return column, (name, made, () if isinstance(made, Vec) else None)
-    if not default:
-        return column, (name, made)
-    return column, (name, made, bool(int(default)) if code == "b" else int(default))
+def _read(item: str) -> tuple[Column, tuple[Any, ...]]:
+    name, _, kind = item.replace("?", "").partition("=")[0].partition(":")
+    item = item.replace("*", "")
+    if kind.strip("[]") in ("t", "v"):  # a slot is a structure: there, or not
+        item += "?"
+    return Column(name, kind), columns(item, _TYPES)[0]
 
 
-def _columns() -> dict[str, tuple[tuple[Column, tuple[Any, ...]], ...]]:
-    return {
-        name: tuple(map(_column, row.split()))
-        for names, row in _FIELDS.items()
-        for name in names.split()
-    }
-
-
-_ALL = _columns()
+_ALL = {
+    name: tuple(map(_read, row.split())) for names, row in _FIELDS.items() for name in names.split()
+}
 COLUMNS: Mapping[str, tuple[Column, ...]] = MappingProxyType(
     {name: tuple(column for column, _ in row) for name, row in _ALL.items()}
 )

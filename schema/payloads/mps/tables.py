@@ -8,23 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from schema.flatbuf.spec import (
-    BOOL,
-    F32,
-    I16,
-    I32,
-    I64,
-    U64,
-    Blob,
-    Spec,
-    Text,
-    Union,
-    UnknownMember,
-    Vec,
-    spec,
-)
+from schema.flatbuf.declare import f32, i16, i32, named, substituted, table_of, u64
+from schema.flatbuf.spec import Blob, Spec, Union, UnknownMember, columns, spec
 from schema.payloads.model import EMPTY_BYTES
 
 DATATYPES: dict[int, tuple[str, int]] = {
@@ -74,105 +61,37 @@ class Operation:
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class MinMax:
-    """Bounds of a clamp, or of an activation merged into its producer."""
-
-    min_value: float = 0.0
-    max_value: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """An operation with optional bounds."""
-
-    mpsnode_union: Operation | UnknownMember | None = None
-    min_max: MinMax | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Buffer:
-    """A constant inside the flatbuffer (before the data segment)."""
-
-    storage: memoryview = EMPTY_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """A tensor; constants have a size and a place in the segment or a buffer."""
-
-    datatype: int = 0
-    num_dims: int = 0
-    dims: tuple[int, ...] = ()
-    constant_buffer_size: int = 0
-    constant_buffer: Buffer | None = None
-    segment_offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class DataSegment:
-    """The constant segment behind the flatbuffer."""
-
-    offset: int = 0
-    size: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class MPSGraph:
-    """The root table."""
-
-    version: str | None = None
-    mps_nodes: tuple[Node, ...] = ()
-    mps_values: tuple[Tensor, ...] = ()
-    input_ids: tuple[int, ...] = ()
-    output_ids: tuple[int, ...] = ()
-    constant_ids: tuple[int, ...] = ()
-    graph_type: int = 0
-    constant_segment: DataSegment | None = None
-
-
 def _make(kind: str, **fields: Any) -> Operation:  # noqa: ANN401 - any field value
     return Operation(kind, fields)
 
 
-def _ids(names: str) -> list[tuple[str, Any]]:
-    return [(name, I32) for name in names.split()]
-
-
-_INTS = Vec(I32)
-_ONE = _ids("input1_id output_id")
-_TWO = _ids("input1_id input2_id output_id")
-_THREE = _ids("input1_id input2_id input3_id output_id")
-_DIV = [*_TWO, ("rounding_mode", Text())]
-_ALPHA = [*_TWO, ("alpha", F32)]
-_SOFTMAX = [*_ONE, ("dim", I32), ("half_to_float", BOOL)]
-_FULL = [*_ONE, ("shape", _INTS), ("fill_value", F32), ("dtype", I16)]
-_VIEW = [*_ONE, ("num_dims", I32), ("shape", _INTS)]
-_CONV = [
-    *_THREE,
-    *_ids("stride_x stride_y dilation_x dilation_y groups"),
-    *_ids("padding_left padding_right padding_top padding_bottom"),
-]
-_POOL = [
-    *_ids("input1_id kernel_height kernel_width stride_height stride_width"),
-    *_ids("padding_left padding_right padding_top padding_bottom"),
-    *_ids("dilation_height dilation_width"),
-    ("ceil_mode", BOOL),
-    ("count_include_pad", BOOL),
-    *_ids("divisor_override output1_id output2_id"),
-]
-_NORM_OUTPUTS = _ids("output2_id output1_id output3_id")
+_PADS = "padding_left:i32 padding_right:i32 padding_top:i32 padding_bottom:i32"
+_ONE = "input1_id:i32 output_id:i32"
+_TWO = "input1_id:i32 input2_id:i32 output_id:i32"
+_THREE = "input1_id:i32 input2_id:i32 input3_id:i32 output_id:i32"
+_DIV = f"{_TWO} rounding_mode:str"
+_ALPHA = f"{_TWO} alpha:f32"
+_SOFTMAX = f"{_ONE} dim:i32 half_to_float:bool"
+_FULL = f"{_ONE} shape:[i32] fill_value:f32 dtype:i16"
+_VIEW = f"{_ONE} num_dims:i32 shape:[i32]"
+_CONV = f"{_THREE} stride_x:i32 stride_y:i32 dilation_x:i32 dilation_y:i32 groups:i32 {_PADS}"
+_POOL = (
+    "input1_id:i32 kernel_height:i32 kernel_width:i32 stride_height:i32 stride_width:i32 "
+    f"{_PADS} dilation_height:i32 dilation_width:i32 ceil_mode:bool count_include_pad:bool "
+    "divisor_override:i32 output1_id:i32 output2_id:i32"
+)
+_NORM_OUTPUTS = "output2_id:i32 output1_id:i32 output3_id:i32"
 _BINARY = "Min Max Pow Atan2 BitwiseAnd BitwiseOr BitwiseXor Minimum"
 _UNARY = (
     "Exp Exp2 Reciprocal Sqrt Neg Log Log10 Log2 Erf Floor Ceil Rsqrt Sigmoid Sin Sign Cos Tan "
     "Abs Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh BitwiseNot Isnan Isinf Round LogicalNot"
 )
-# kind -> fields; the position is the union tag, the first is NONE
-_NODES: tuple[tuple[str, list[tuple[str, Any]]], ...] = (
-    ("HardTanh", [*_ONE, ("min_value", F32), ("max_value", F32)]),
+# kind -> fields, see `columns`; the position is the union tag, the first is NONE
+_NODES: tuple[tuple[str, str], ...] = (
+    ("HardTanh", f"{_ONE} min_value:f32 max_value:f32"),
     ("ReLU", _TWO),
-    ("GELU", [*_ONE, ("approximate", Text())]),
-    ("LeakyReLU", [*_ONE, ("negative_slope", F32)]),
+    ("GELU", f"{_ONE} approximate:str"),
+    ("LeakyReLU", f"{_ONE} negative_slope:f32"),
     ("Softmax", _SOFTMAX),
     ("LogSoftmax", _SOFTMAX),
     ("Add", _ALPHA),
@@ -184,124 +103,137 @@ _NODES: tuple[tuple[str, list[tuple[str, Any]]], ...] = (
     *((kind, _TWO) for kind in _BINARY.split()),
     *((kind, _ONE) for kind in _UNARY.split()),
     ("MatMul", _TWO),
-    ("Addmm", [*_THREE, ("beta", F32), ("alpha", F32)]),
+    ("Addmm", f"{_THREE} beta:f32 alpha:f32"),
     ("Full", _FULL),
     ("FullLike", _FULL),
     ("Clamp", _ONE),
     ("Where", _THREE),
-    ("IndexSelect", [*_ONE, ("dim", I32), ("index_id", I32)]),
-    ("Embedding", [*_TWO, ("padding_idx", I32), ("scale_grad_by_freq", BOOL), ("sparse", BOOL)]),
-    ("IndexTensor", [("input1_id", I32), ("indices_id", _INTS), ("output_id", I32)]),
+    ("IndexSelect", f"{_ONE} dim:i32 index_id:i32"),
+    ("Embedding", f"{_TWO} padding_idx:i32 scale_grad_by_freq:bool sparse:bool"),
+    ("IndexTensor", "input1_id:i32 indices_id:[i32] output_id:i32"),
     (
         "IndexPut",
-        [
-            ("input1_id", I32),
-            ("indices_id", _INTS),
-            ("values_shape", _INTS),
-            ("values_id", I32),
-            ("output_id", I32),
-        ],
+        "input1_id:i32 indices_id:[i32] values_shape:[i32] values_id:i32 output_id:i32",
     ),
-    ("Scatter", [*_ONE, ("dim", I64), ("idx_id", I32), ("src_id", I32)]),
-    ("Mean", [*_ONE, ("num_dims", I32), ("dims", _INTS), ("keep_dims", BOOL)]),
-    ("Permute", [*_ONE, ("num_dims", I32), ("perm", _INTS)]),
+    ("Scatter", f"{_ONE} dim:i64 idx_id:i32 src_id:i32"),
+    ("Mean", f"{_ONE} num_dims:i32 dims:[i32] keep_dims:bool"),
+    ("Permute", f"{_ONE} num_dims:i32 perm:[i32]"),
     ("View", _VIEW),
     ("Expand", _VIEW),
-    ("Cat", [("input_ids", _INTS), ("output_id", I32), ("dim", I32)]),
-    ("Squeeze", [*_ONE, ("dims", _INTS)]),
-    ("Unsqueeze", [*_ONE, ("dim", I32)]),
-    ("Select", [*_ONE, ("dim", I32), ("index", I32)]),
-    ("Slice", [*_ONE, ("dim", I64), ("start", I64), ("end", I64), ("step", I64)]),
-    ("PixelShuffle", [*_ONE, ("upscale_factor", I32)]),
-    (
-        "SplitWithSizes",
-        [("input1_id", I32), ("output_ids", _INTS), ("split_sizes", _INTS), ("dim", I32)],
-    ),
-    ("Cast", [*_ONE, ("dtype", I16)]),
+    ("Cat", "input_ids:[i32] output_id:i32 dim:i32"),
+    ("Squeeze", f"{_ONE} dims:[i32]"),
+    ("Unsqueeze", f"{_ONE} dim:i32"),
+    ("Select", f"{_ONE} dim:i32 index:i32"),
+    ("Slice", f"{_ONE} dim:i64 start:i64 end:i64 step:i64"),
+    ("PixelShuffle", f"{_ONE} upscale_factor:i32"),
+    ("SplitWithSizes", "input1_id:i32 output_ids:[i32] split_sizes:[i32] dim:i32"),
+    ("Cast", f"{_ONE} dtype:i16"),
     ("Conv2D", _CONV),
     ("DepthwiseConv2D", _CONV),
     *((kind, _TWO) for kind in ("Eq", "Ne", "Ge", "Gt", "Le", "Lt")),
     (
         "BatchNorm",
-        [
-            *_ids("input_id mean_id var_id weight_id bias_id"),
-            ("momentum", F32),
-            ("epsilon", F32),
-            *_NORM_OUTPUTS,
-        ],
+        "input_id:i32 mean_id:i32 var_id:i32 weight_id:i32 bias_id:i32 momentum:f32 epsilon:f32 "
+        + _NORM_OUTPUTS,
     ),
     (
         "LayerNorm",
-        [
-            ("input1_id", I32),
-            ("normalized_shape", _INTS),
-            *_ids("weight_id bias_id"),
-            ("eps", F32),
-            *_NORM_OUTPUTS,
-        ],
+        "input1_id:i32 normalized_shape:[i32] weight_id:i32 bias_id:i32 eps:f32 " + _NORM_OUTPUTS,
     ),
     ("MaxPool2DWithIndices", _POOL),
     ("AvgPool2D", _POOL),
-    ("ConstantPadND", [*_ONE, ("pad", _INTS), ("value", F32)]),
-    (
-        "Arange",
-        [("output_id", I32), ("start", F32), ("end", F32), ("step", F32), ("dtype", I16)],
-    ),
+    ("ConstantPadND", f"{_ONE} pad:[i32] value:f32"),
+    ("Arange", "output_id:i32 start:f32 end:f32 step:f32 dtype:i16"),
     (
         "DequantizePerChannelGroup",
-        [
-            *_ONE,
-            *_ids("scales_id zero_points_id quant_min quant_max"),
-            ("dtype", I16),
-            ("group_size", I32),
-            ("output_dtype", I16),
-        ],
+        f"{_ONE} scales_id:i32 zero_points_id:i32 quant_min:i32 quant_max:i32 dtype:i16 "
+        "group_size:i32 output_dtype:i16",
     ),
 )
-NODE_KINDS = tuple(kind for kind, _ in _NODES)
-FIELD_ORDER = {kind: tuple(name for name, _ in columns) for kind, columns in _NODES}
+_COLUMNS = {kind: columns(row) for kind, row in _NODES}
+NODE_KINDS = tuple(_COLUMNS)
+FIELD_ORDER = {kind: tuple(row[0] for row in rows) for kind, rows in _COLUMNS.items()}
 # ReLU shares the table of two-operand nodes; its second id is never written.
 UNUSED = frozenset({("ReLU", "input2_id")})
 
 
-def _node(kind: str, columns: list[tuple[str, Any]]) -> Spec[Any]:
-    return spec(f"MPS{kind}", partial(_make, kind), *columns)
+def _node(kind: str) -> Spec[Any]:
+    return spec(f"MPS{kind}", partial(_make, kind), *_COLUMNS[kind])
 
 
 def _tag(operation: Operation) -> int:
     return NODE_KINDS.index(operation.kind) + 1
 
 
-_UNION = Union("MPSNodeUnion", (None, *(_node(kind, columns) for kind, columns in _NODES)), _tag)
-_MIN_MAX = spec("MPSMinMax", MinMax, ("min_value", F32), ("max_value", F32))
-_NODE = spec("MPSNode", Node, ("mpsnode_union", _UNION), ("min_max", _MIN_MAX))
-_BUFFER = spec("Buffer", Buffer, ("storage", Blob(align=16)))
+_UNION = Union("MPSNodeUnion", (None, *map(_node, NODE_KINDS)), _tag)
 
 
-def _graph(size: Any) -> Spec[MPSGraph]:  # noqa: ANN401 - a scalar type
-    tensor = spec(
-        "MPSTensor",
-        Tensor,
-        ("datatype", I16),
-        ("num_dims", I32),
-        ("dims", Vec(I32)),
-        ("constant_buffer_size", size),
-        ("constant_buffer", _BUFFER),
-        ("segment_offset", U64),
-    )
-    segment = spec("DataSegment", DataSegment, ("offset", U64), ("size", U64))
-    return spec(
-        "MPSGraph",
-        MPSGraph,
-        ("version", Text(), None),
-        ("mps_nodes", Vec(_NODE)),
-        ("mps_values", Vec(tensor)),
-        ("input_ids", _INTS),
-        ("output_ids", _INTS),
-        ("constant_ids", _INTS),
-        ("graph_type", I16),
-        ("constant_segment", segment),
-    )
+@named("MPSMinMax")
+@dataclass(frozen=True, slots=True)
+class MinMax:
+    """Bounds of a clamp, or of an activation merged into its producer."""
+
+    min_value: f32 = 0.0
+    max_value: f32 = 0.0
 
 
-GRAPH, OLD_GRAPH = _graph(U64), _graph(I32)
+@named("MPSNode")
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operation with optional bounds."""
+
+    mpsnode_union: Annotated[Operation | UnknownMember | None, _UNION] = None
+    min_max: MinMax | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A constant inside the flatbuffer (before the data segment)."""
+
+    storage: Annotated[memoryview, Blob(16)] = EMPTY_BYTES
+
+
+@named("MPSTensor")
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor; constants have a size and a place in the segment or a buffer."""
+
+    datatype: i16 = 0
+    num_dims: i32 = 0
+    dims: tuple[i32, ...] = ()
+    constant_buffer_size: u64 = 0
+    constant_buffer: Buffer | None = None
+    segment_offset: u64 = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DataSegment:
+    """The constant segment behind the flatbuffer."""
+
+    offset: u64 = 0
+    size: u64 = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MPSGraph:
+    """The root table."""
+
+    version: str | None = None
+    mps_nodes: tuple[Node, ...] = ()
+    mps_values: tuple[Tensor, ...] = ()
+    input_ids: tuple[i32, ...] = ()
+    output_ids: tuple[i32, ...] = ()
+    constant_ids: tuple[i32, ...] = ()
+    graph_type: i16 = 0
+    constant_segment: DataSegment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _OldTensor(Tensor):
+    """Tensor of the releases that wrote the bare flatbuffer."""
+
+    constant_buffer_size: i32 = 0
+
+
+GRAPH = table_of(MPSGraph)
+OLD_GRAPH = substituted(GRAPH, {table_of(Tensor): table_of(_OldTensor, "MPSTensor", Tensor)})

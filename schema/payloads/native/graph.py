@@ -142,14 +142,17 @@ def _argument(name: str, value: object) -> g.Argument:
     if isinstance(value, t.TensorArg):
         return g.Argument(name, (value.name,))
     if isinstance(value, t.TensorListArg):
+        return g.Argument(name, value.names)
+    if isinstance(value, t.OptionalTensorListArg):
         present = value.has_value or (True,) * len(value.names)
         pairs = zip(value.names, present, strict=False)
         return g.Argument(name, tuple(item for item, known in pairs if known))
-    if isinstance(value, t.NumberArg):
+    if isinstance(value, t.IntArg | t.FloatArg | t.BoolArg):
         return g.Argument(name, (value.ref,)) if value.ref else g.Argument(name, (), value.value)
-    if isinstance(value, t.ListArg):
-        refs = tuple(ref for ref in value.refs if ref)
-        return g.Argument(name, refs, value.values)
+    if isinstance(value, t.IntListArg):
+        return g.Argument(name, tuple(filter(None, value.refs)), value.values)
+    if isinstance(value, t.FloatListArg | t.BoolListArg):
+        return g.Argument(name, (), value.values)
     if isinstance(value, t.StringArg):
         return g.Argument(name, (), value.value)
     if isinstance(value, t.ScalarTypeArg):

@@ -6,21 +6,10 @@ Source: backends/native/serialization/native_graph.fbs
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Annotated, TypeAlias
 
-from schema.flatbuf.spec import (
-    BOOL,
-    F64,
-    I8,
-    I32,
-    I64,
-    Spec,
-    Text,
-    Union,
-    UnknownMember,
-    Vec,
-    spec,
-)
+from schema.flatbuf.declare import UnionName, f64, i8, i32, i64, table_of
+from schema.flatbuf.spec import UnknownMember
 
 # The schema's own numbers; they leave c10's at the unsigned types.
 SCALAR_TYPES = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7, 11: 11, 15: 15} | {
@@ -40,12 +29,12 @@ class AffineGroup:
     """Group-wise affine quantisation along the last dimension."""
 
     scale_data_key: str = ""
-    scale_dtype: int = 0
-    quant_min: int = 0
-    quant_max: int = 0
-    group_size: int = 0
+    scale_dtype: i8 = 0
+    quant_min: i32 = 0
+    quant_max: i32 = 0
+    group_size: i32 = 0
     zero_point_data_key: str = ""
-    zero_point_dtype: int = 0
+    zero_point_dtype: i8 = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +48,26 @@ class PackedQuant:
 class QuantSpec:
     """The quantisation scheme of a tensor."""
 
-    scheme: AffineGroup | PackedQuant | UnknownMember | None = None
+    scheme: Annotated[
+        AffineGroup | PackedQuant | UnknownMember | None, UnionName("QuantScheme")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Dim:
     """A size as a range; max below min stands for unbounded."""
 
-    min: int = 0
-    max: int = -1
+    min: i64 = 0
+    max: i64 = -1
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMeta:
     """Element type, sizes and layout of a tensor."""
 
-    dtype: int = 0
+    dtype: i8 = 0
     sizes: tuple[Dim, ...] = ()
-    dim_order: tuple[int, ...] = ()
+    dim_order: tuple[i32, ...] = ()
     quant: QuantSpec | None = None
 
 
@@ -101,10 +92,26 @@ class NoneArg:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberArg:
-    """An int, float or bool; ``ref`` names the value it is read from instead."""
+class IntArg:
+    """An int; ``ref`` names the value it is read from instead."""
 
-    value: int | float | bool = 0
+    value: i64 = 0
+    ref: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FloatArg:
+    """A float; ``ref`` names the value it is read from instead."""
+
+    value: f64 = 0.0
+    ref: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BoolArg:
+    """A bool; ``ref`` names the value it is read from instead."""
+
+    value: bool = False
     ref: str = ""
 
 
@@ -119,19 +126,40 @@ class StringArg:
 class ScalarTypeArg:
     """An element type."""
 
-    value: int = 0
+    value: i8 = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ListArg:
-    """Numbers; a non-empty entry of ``refs`` names the value it is read from."""
+class IntListArg:
+    """Ints; a non-empty entry of ``refs`` names the value it is read from."""
 
-    values: tuple[int | float | bool, ...] = ()
+    values: tuple[i64, ...] = ()
     refs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
+class FloatListArg:
+    """Floats."""
+
+    values: tuple[f64, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BoolListArg:
+    """Bools."""
+
+    values: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TensorListArg:
+    """Values by name."""
+
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalTensorListArg:
     """Values by name; where ``has_value`` is false the entry is None."""
 
     names: tuple[str, ...] = ()
@@ -146,24 +174,32 @@ class GraphArg:
     graph: Graph | None = None
 
 
-ArgumentValue: TypeAlias = (
+# In the order of the union's tags.
+ArgumentValue: TypeAlias = Annotated[
     TensorArg
     | NoneArg
-    | NumberArg
+    | IntArg
+    | FloatArg
+    | BoolArg
     | StringArg
     | ScalarTypeArg
-    | ListArg
+    | IntListArg
+    | FloatListArg
+    | BoolListArg
     | TensorListArg
+    | OptionalTensorListArg
     | GraphArg
     | UnknownMember
-)
+    | None,
+    UnionName("ArgumentValue"),
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
     """An argument of any kind."""
 
-    value: ArgumentValue | None = None
+    value: ArgumentValue = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +225,7 @@ class Output:
 
     name: str = ""
     alias_of: str = ""
-    kind: int = 0
+    kind: i8 = 0
     names: tuple[str, ...] = ()
 
 
@@ -198,7 +234,7 @@ class Node:
     """An fx node."""
 
     name: str = ""
-    op_kind: int = 0
+    op_kind: i8 = 0
     target: str = ""
     inputs: tuple[NamedArgument, ...] = ()
     outputs: tuple[Output, ...] = ()
@@ -212,7 +248,7 @@ class NamedTensorRef:
     name: str = ""
     data_key: str = ""
     meta: TensorMeta | None = None
-    kind: int = 0
+    kind: i8 = 0
     mutated: bool = False
 
 
@@ -221,7 +257,7 @@ class OutputSpec:
     """What an output is for."""
 
     name: str = ""
-    kind: int = 0
+    kind: i8 = 0
     target: str = ""
 
 
@@ -262,115 +298,4 @@ class Program:
     methods: tuple[Method, ...] = ()
 
 
-_AFFINE = spec(
-    "AffineGroup",
-    AffineGroup,
-    ("scale_data_key", Text()),
-    ("scale_dtype", I8),
-    ("quant_min", I32),
-    ("quant_max", I32),
-    ("group_size", I32),
-    ("zero_point_data_key", Text()),
-    ("zero_point_dtype", I8),
-)
-_SCHEME = Union("QuantScheme", (None, _AFFINE, spec("PackedQuant", PackedQuant, ("codec", Text()))))
-_DIM = spec("Dim", Dim, ("min", I64), ("max", I64, -1))
-_META = spec(
-    "TensorMeta",
-    TensorMeta,
-    ("dtype", I8),
-    ("sizes", Vec(_DIM)),
-    ("dim_order", Vec(I32)),
-    ("quant", spec("QuantSpec", QuantSpec, ("scheme", _SCHEME))),
-)
-_NAMES = Vec(Text())
-
-
-def _graph_arg(graph: Spec[Graph] | None) -> Spec[GraphArg]:
-    nested: tuple[Any, ...] = () if graph is None else (("graph", graph),)
-    return spec("GraphArg", GraphArg, ("name", Text()), *nested)
-
-
-_GRAPH_ARG = _graph_arg(None)
-_VALUES = Union(
-    "ArgumentValue",
-    (
-        None,
-        spec("TensorArg", TensorArg, ("name", Text())),
-        spec("NoneArg", NoneArg),
-        spec("IntArg", NumberArg, ("value", I64), ("ref", Text())),
-        spec("FloatArg", NumberArg, ("value", F64), ("ref", Text())),
-        spec("BoolArg", NumberArg, ("value", BOOL), ("ref", Text())),
-        spec("StringArg", StringArg, ("value", Text())),
-        spec("ScalarTypeArg", ScalarTypeArg, ("value", I8)),
-        spec("IntListArg", ListArg, ("values", Vec(I64)), ("refs", _NAMES)),
-        spec("FloatListArg", ListArg, ("values", Vec(F64))),
-        spec("BoolListArg", ListArg, ("values", Vec(BOOL))),
-        spec("TensorListArg", TensorListArg, ("names", _NAMES)),
-        spec(
-            "OptionalTensorListArg",
-            TensorListArg,
-            ("names", _NAMES),
-            ("has_value", Vec(BOOL), None),
-        ),
-        _GRAPH_ARG,
-    ),
-)
-_ARGUMENT = spec("Argument", Argument, ("value", _VALUES))
-_NAMED_ARGUMENT = spec(
-    "NamedArgument", NamedArgument, ("name", Text()), ("arg", _ARGUMENT), ("mutated", BOOL)
-)
-_OUTPUT = spec(
-    "Output", Output, ("name", Text()), ("alias_of", Text()), ("kind", I8), ("names", _NAMES)
-)
-_NODE = spec(
-    "Node",
-    Node,
-    ("name", Text()),
-    ("op_kind", I8),
-    ("target", Text()),
-    ("inputs", Vec(_NAMED_ARGUMENT)),
-    ("outputs", Vec(_OUTPUT)),
-    ("metadata", Vec(spec("KeyValue", KeyValue, ("key", Text()), ("value", Text())))),
-)
-_TENSOR_VALUE = spec("TensorValue", TensorValue, ("name", Text()), ("meta", _META))
-GRAPH = spec(
-    "Graph",
-    Graph,
-    ("nodes", Vec(_NODE)),
-    ("inputs", _NAMES),
-    ("outputs", _NAMES),
-    ("tensor_values", Vec(_TENSOR_VALUE)),
-)
-# A graph holds nodes that hold graphs: the knot is tied once all tables exist.
-object.__setattr__(_GRAPH_ARG, "fields", _graph_arg(GRAPH).fields)
-object.__setattr__(_GRAPH_ARG, "slots", 2)
-_METHOD = spec(
-    "Method",
-    Method,
-    ("name", Text()),
-    ("graph", GRAPH),
-    (
-        "constants",
-        Vec(
-            spec(
-                "NamedTensorRef",
-                NamedTensorRef,
-                ("name", Text()),
-                ("data_key", Text()),
-                ("meta", _META),
-                ("kind", I8),
-                ("mutated", BOOL),
-            )
-        ),
-    ),
-    (
-        "output_specs",
-        Vec(spec("OutputSpec", OutputSpec, ("name", Text()), ("kind", I8), ("target", Text()))),
-    ),
-    (
-        "mutable_buffers",
-        Vec(spec("MutableBufferSpec", MutableBufferSpec, ("name", Text()), ("fqn", Text()))),
-    ),
-)
-PROGRAM = spec("Program", Program, ("version", Text()), ("methods", Vec(_METHOD)))
+PROGRAM = table_of(Program)

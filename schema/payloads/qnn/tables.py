@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schema.flatbuf.spec import F32, I8, I32, U8, U32, U64, Text, Vec, spec
+from schema.flatbuf.declare import f32, i8, i32, named, table_of, u8, u32, u64
 
 WRITE, READ, READWRITE, NATIVE, STATIC = range(5)
 # name, scalar type, -1 where torch has no equal type; fixed-point numbers are quantised integers
@@ -48,16 +48,16 @@ SCHEMES = (
 class QuantizeParam:
     """How a tensor is quantised; a pair of scale and offset is one 64-bit number of ``data``."""
 
-    define: int = 0
-    type: int = 0
-    bitwidth: int = 0
-    axis: int = 0
-    scales: tuple[float, ...] = ()
-    offsets: tuple[int, ...] = ()
-    data: tuple[int, ...] = ()
-    num_blocks_per_axis: int = 0
-    block_scale_storage_type: int = 0
-    block_scale: tuple[int, ...] = ()
+    define: i8 = 0
+    type: i8 = 0
+    bitwidth: u32 = 0
+    axis: i32 = 0
+    scales: tuple[f32, ...] = ()
+    offsets: tuple[i32, ...] = ()
+    data: tuple[u64, ...] = ()
+    num_blocks_per_axis: u32 = 0
+    block_scale_storage_type: i8 = 0
+    block_scale: tuple[u8, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ class Tensor:
     """A tensor; offset and size are those of its data behind the flatbuffer."""
 
     name: str = ""
-    shape: tuple[int, ...] = ()
-    dynamic_dims: tuple[int, ...] = ()
-    type: int = WRITE
-    dtype: int = 0
+    shape: tuple[u32, ...] = ()
+    dynamic_dims: tuple[u8, ...] = ()
+    type: i8 = WRITE
+    dtype: i8 = 0
     qparam: QuantizeParam | None = None
-    size: int = 0
-    offset: int = 0
+    size: u32 = 0
+    offset: u64 = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,12 @@ class Operator:
     name: str = ""
     package_name: str = ""
     type_name: str = ""
-    inputs: tuple[int, ...] = ()
-    outputs: tuple[int, ...] = ()
-    params: tuple[int, ...] = ()
+    inputs: tuple[u32, ...] = ()
+    outputs: tuple[u32, ...] = ()
+    params: tuple[u32, ...] = ()
 
 
+@named("Graph")
 @dataclass(frozen=True, slots=True)
 class GraphTable:
     """One graph of a context."""
@@ -102,43 +103,4 @@ class Context:
     graphs: tuple[GraphTable, ...] = ()
 
 
-_QUANTIZE = spec(
-    "QuantizeParam",
-    QuantizeParam,
-    ("define", I8),
-    ("type", I8),
-    ("bitwidth", U32),
-    ("axis", I32),
-    ("scales", Vec(F32)),
-    ("offsets", Vec(I32)),
-    ("data", Vec(U64)),
-    ("num_blocks_per_axis", U32),
-    ("block_scale_storage_type", I8),
-    ("block_scale", Vec(U8)),
-)
-_TENSOR = spec(
-    "Tensor",
-    Tensor,
-    ("name", Text()),
-    ("shape", Vec(U32)),
-    ("dynamic_dims", Vec(U8)),
-    ("type", I8),
-    ("dtype", I8),
-    ("qparam", _QUANTIZE),
-    ("size", U32),
-    ("offset", U64),
-)
-_OPERATOR = spec(
-    "Operator",
-    Operator,
-    ("name", Text()),
-    ("package_name", Text()),
-    ("type_name", Text()),
-    ("inputs", Vec(U32)),
-    ("outputs", Vec(U32)),
-    ("params", Vec(U32)),
-)
-_GRAPH = spec(
-    "Graph", GraphTable, ("name", Text()), ("nodes", Vec(_OPERATOR)), ("tensors", Vec(_TENSOR))
-)
-CONTEXT = spec("Context", Context, ("graphs", Vec(_GRAPH)))
+CONTEXT = table_of(Context)

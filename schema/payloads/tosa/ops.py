@@ -1,14 +1,16 @@
-"""TOSA operators, element types and attributes by number.
+"""TOSA operators, dtypes and attributes by number.
 
 Source: backends/arm/tosa/schemas/tosa_1.0.fbs and tosa_1.1.fbs, which appends to it
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from schema.flatbuf.spec import BOOL, I32, U32, Blob, Spec, Text, Vec, spec
+from schema.flatbuf.spec import Spec, columns, spec
 
 DTYPES: tuple[tuple[str, int], ...] = (
     ("unknown", -1),
@@ -58,70 +60,36 @@ _NAMES_1_1 = (
 OPERATORS: tuple[str, ...] = (*_NAMES_1_0.split(), *_NAMES_1_1.split())
 CONSTANTS = frozenset({"CONST", "CONST_SHAPE"})
 
-_Columns = tuple[tuple[str, Any], ...]
-_INTS = Vec(I32)
-_AXIS: _Columns = (("axis", I32),)
-_NAN: _Columns = (("nan_mode", U32),)
-_CONV: _Columns = (
-    ("pad", _INTS),
-    ("stride", _INTS),
-    ("dilation", _INTS),
-    ("local_bound", BOOL),
-    ("acc_type", U32),
+_CONV = "pad:[i32] stride:[i32] dilation:[i32] local_bound:bool acc_type:u32"
+# The attributes of operators, those without any left out; see `columns`.
+_ATTRIBUTES: Mapping[str, str] = MappingProxyType(
+    {
+        "ARGMAX REDUCE_MAX REDUCE_MIN": "axis:i32 nan_mode:u32",
+        "AVG_POOL2D": "kernel:[i32] stride:[i32] pad:[i32] acc_type:u32",
+        "CONV2D CONV3D DEPTHWISE_CONV2D": _CONV,
+        "FFT2D": "inverse:bool local_bound:bool",
+        "MAX_POOL2D": "kernel:[i32] stride:[i32] pad:[i32] nan_mode:u32",
+        "RFFT2D": "local_bound:bool",
+        "TRANSPOSE_CONV2D": "out_pad:[i32] stride:[i32] local_bound:bool acc_type:u32",
+        "CLAMP": "min_val:bytes8 max_val:bytes8 nan_mode:u32",
+        "ARITHMETIC_RIGHT_SHIFT": "round:bool",
+        "MAXIMUM MINIMUM MAX_POOL2D_ADAPTIVE": "nan_mode:u32",
+        "REDUCE_ALL REDUCE_ANY REDUCE_PRODUCT REDUCE_SUM CONCAT REVERSE DIM": "axis:i32",
+        "TRANSPOSE": "perms:[i32]",
+        "RESIZE": "mode:u32",
+        "RESCALE": "scale32:bool rounding_mode:u32 per_channel:bool input_unsigned:bool "
+        "output_unsigned:bool",
+        "CUSTOM": "operator_name:str domain_name:str implementation_attrs:bytes",
+        "COND_IF": "then_graph:str else_graph:str",
+        "WHILE_LOOP": "cond_graph:str body_graph:str",
+        "MATMUL_T_BLOCK_SCALED CAST_FROM_BLOCK_SCALED CAST_TO_BLOCK_SCALED CONV2D_BLOCK_SCALED": (
+            "block_size:u32"
+        ),
+        "ASSERT_EQUAL_SHAPE": "allow_broadcast:bool",
+        "AVG_POOL2D_ADAPTIVE": "acc_type:u32",
+    }
 )
-_BLOCK: _Columns = (("block_size", U32),)
-_COLUMNS: dict[str, _Columns] = {
-    "ARGMAX": (*_AXIS, *_NAN),
-    "AVG_POOL2D": (("kernel", _INTS), ("stride", _INTS), ("pad", _INTS), ("acc_type", U32)),
-    "CONV2D": _CONV,
-    "CONV3D": _CONV,
-    "DEPTHWISE_CONV2D": _CONV,
-    "FFT2D": (("inverse", BOOL), ("local_bound", BOOL)),
-    "MAX_POOL2D": (("kernel", _INTS), ("stride", _INTS), ("pad", _INTS), *_NAN),
-    "RFFT2D": (("local_bound", BOOL),),
-    "TRANSPOSE_CONV2D": (
-        ("out_pad", _INTS),
-        ("stride", _INTS),
-        ("local_bound", BOOL),
-        ("acc_type", U32),
-    ),
-    "CLAMP": (("min_val", Blob(align=8)), ("max_val", Blob(align=8)), *_NAN),
-    "ARITHMETIC_RIGHT_SHIFT": (("round", BOOL),),
-    "MAXIMUM": _NAN,
-    "MINIMUM": _NAN,
-    "REDUCE_ALL": _AXIS,
-    "REDUCE_ANY": _AXIS,
-    "REDUCE_MAX": (*_AXIS, *_NAN),
-    "REDUCE_MIN": (*_AXIS, *_NAN),
-    "REDUCE_PRODUCT": _AXIS,
-    "REDUCE_SUM": _AXIS,
-    "CONCAT": _AXIS,
-    "REVERSE": _AXIS,
-    "TRANSPOSE": (("perms", _INTS),),
-    "RESIZE": (("mode", U32),),
-    "RESCALE": (
-        ("scale32", BOOL),
-        ("rounding_mode", U32),
-        ("per_channel", BOOL),
-        ("input_unsigned", BOOL),
-        ("output_unsigned", BOOL),
-    ),
-    "CUSTOM": (
-        ("operator_name", Text()),
-        ("domain_name", Text()),
-        ("implementation_attrs", Blob()),
-    ),
-    "COND_IF": (("then_graph", Text()), ("else_graph", Text())),
-    "WHILE_LOOP": (("cond_graph", Text()), ("body_graph", Text())),
-    "MATMUL_T_BLOCK_SCALED": _BLOCK,
-    "CAST_FROM_BLOCK_SCALED": _BLOCK,
-    "CAST_TO_BLOCK_SCALED": _BLOCK,
-    "DIM": _AXIS,
-    "ASSERT_EQUAL_SHAPE": (("allow_broadcast", BOOL),),
-    "CONV2D_BLOCK_SCALED": _BLOCK,
-    "MAX_POOL2D_ADAPTIVE": _NAN,
-    "AVG_POOL2D_ADAPTIVE": (("acc_type", U32),),
-}
+_ROW_OF = {name: row for names, row in _ATTRIBUTES.items() for name in names.split()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +112,7 @@ class Release:
         return self.operators[number] if known else f"op {number}"
 
     def dtype(self, number: int) -> tuple[str, int]:
-        """Return name and scalar type of an element type."""
+        """Return name and scalar type of a dtype."""
         return self.dtypes[number] if number < len(self.dtypes) else (f"dtype {number}", -1)
 
     def attribute_text(self, field: str, number: int) -> str:
@@ -161,5 +129,8 @@ def is_enum(field: str) -> bool:
 RELEASE_1 = Release(
     ("UNKNOWN", *OPERATORS),
     DTYPES,
-    (None, *(spec(f"{name} attribute", dict, *_COLUMNS.get(name, ())) for name in OPERATORS)),
+    (
+        None,
+        *(spec(f"{name} attribute", dict, *columns(_ROW_OF.get(name, ""))) for name in OPERATORS),
+    ),
 )

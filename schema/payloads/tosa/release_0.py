@@ -5,9 +5,10 @@ Source: backends/arm/tosa/schemas/tosa_0.80.fbs of release 0.7
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
 
-from schema.flatbuf.spec import BOOL, I16, I32, U32, Blob, Text, Vec, spec
+from schema.flatbuf.spec import columns, spec
 from schema.payloads.tosa.ops import Release
 
 _OPERATORS = (
@@ -35,92 +36,39 @@ _DTYPES: tuple[tuple[str, int], ...] = (
     ("bfloat16", 15),
     ("shape", -1),
 )
-_INTS, _SHORTS = Vec(I32), Vec(I16)
-_ATTRIBUTES: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = (
-    (
-        "Pool",
-        (
-            ("pad", _INTS),
-            ("kernel", _INTS),
-            ("stride", _INTS),
-            ("input_zp", I32),
-            ("output_zp", I32),
-            ("accum_dtype", U32),
-        ),
-    ),
-    (
-        "Conv",
-        (
-            ("pad", _INTS),
-            ("stride", _INTS),
-            ("dilation", _INTS),
-            ("input_zp", I32),
-            ("weight_zp", I32),
-            ("local_bound", BOOL),
-        ),
-    ),
-    (
-        "TransposeConv",
-        (
-            ("out_pad", _INTS),
-            ("stride", _INTS),
-            ("output_shape", _INTS),
-            ("input_zp", I32),
-            ("weight_zp", I32),
-            ("local_bound", BOOL),
-        ),
-    ),
-    ("Pad", (("padding", _INTS), ("pad_const_int", I32), ("pad_const_fp", Blob(align=8)))),
-    ("Axis", (("axis", I32),)),
-    ("Reshape", (("new_shape", _INTS),)),
-    ("Slice", (("start", _INTS), ("size", _INTS))),
-    ("Tile", (("multiples", _INTS),)),
-    (
-        "Resize",
-        (("scale", _SHORTS), ("offset", _SHORTS), ("border", _SHORTS), ("mode", U32)),
-    ),
-    (
-        "Clamp",
-        (
-            ("min_int", I32),
-            ("max_int", I32),
-            ("min_fp", Blob(align=8)),
-            ("max_fp", Blob(align=8)),
-        ),
-    ),
-    (
-        "Rescale",
-        (
-            ("input_zp", I32),
-            ("output_zp", I32),
-            ("multiplier", _INTS),
-            ("shift", _INTS),
-            ("scale32", BOOL),
-            ("double_round", BOOL),
-            ("per_channel", BOOL),
-            ("input_unsigned", BOOL),
-            ("output_unsigned", BOOL),
-        ),
-    ),
-    ("Mul", (("shift", I32),)),
-    ("ArithmeticRightShift", (("round", BOOL),)),
-    ("CondIf", (("then_graph", Text()), ("else_graph", Text()))),
-    ("WhileLoop", (("cond_graph", Text()), ("body_graph", Text()))),
-    ("Transpose", (("perms", _INTS),)),
-    ("Table", (("table", _SHORTS),)),
-    ("MatMul", (("a_zp", I32), ("b_zp", I32))),
-    ("FullyConnected", (("input_zp", I32), ("weight_zp", I32))),
-    ("Negate", (("input1_zp", I32), ("output_zp", I32))),
-    (
-        "Custom",
-        (("operator_name", Text()), ("domain_name", Text()), ("implementation_attrs", Blob())),
-    ),
-    ("FFT", (("inverse", BOOL), ("local_bound", BOOL))),
-    ("RFFT", (("local_bound", BOOL),)),
+# The members of the attribute union, in the order of their tags.
+_ATTRIBUTES: Mapping[str, str] = MappingProxyType(
+    {
+        "Pool": "pad:[i32] kernel:[i32] stride:[i32] input_zp:i32 output_zp:i32 accum_dtype:u32",
+        "Conv": "pad:[i32] stride:[i32] dilation:[i32] input_zp:i32 weight_zp:i32 local_bound:bool",
+        "TransposeConv": "out_pad:[i32] stride:[i32] output_shape:[i32] input_zp:i32 weight_zp:i32 "
+        "local_bound:bool",
+        "Pad": "padding:[i32] pad_const_int:i32 pad_const_fp:bytes8",
+        "Axis": "axis:i32",
+        "Reshape": "new_shape:[i32]",
+        "Slice": "start:[i32] size:[i32]",
+        "Tile": "multiples:[i32]",
+        "Resize": "scale:[i16] offset:[i16] border:[i16] mode:u32",
+        "Clamp": "min_int:i32 max_int:i32 min_fp:bytes8 max_fp:bytes8",
+        "Rescale": "input_zp:i32 output_zp:i32 multiplier:[i32] shift:[i32] scale32:bool "
+        "double_round:bool per_channel:bool input_unsigned:bool output_unsigned:bool",
+        "Mul": "shift:i32",
+        "ArithmeticRightShift": "round:bool",
+        "CondIf": "then_graph:str else_graph:str",
+        "WhileLoop": "cond_graph:str body_graph:str",
+        "Transpose": "perms:[i32]",
+        "Table": "table:[i16]",
+        "MatMul": "a_zp:i32 b_zp:i32",
+        "FullyConnected": "input_zp:i32 weight_zp:i32",
+        "Negate": "input1_zp:i32 output_zp:i32",
+        "Custom": "operator_name:str domain_name:str implementation_attrs:bytes",
+        "FFT": "inverse:bool local_bound:bool",
+        "RFFT": "local_bound:bool",
+    }
 )
 
 RELEASE_0 = Release(
     tuple(_OPERATORS.split()),
     _DTYPES,
-    (None, *(spec(f"{name}Attribute", dict, *columns) for name, columns in _ATTRIBUTES)),
+    (None, *(spec(f"{name}Attribute", dict, *columns(row)) for name, row in _ATTRIBUTES.items())),
 )

@@ -7,33 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from schema.flatbuf.spec import (
-    BOOL,
-    I32,
-    U32,
-    U64,
-    Blob,
-    Spec,
-    Text,
-    Union,
-    UnknownMember,
-    Vec,
-    spec,
-)
+from schema.flatbuf.declare import i32, substituted, table_of, u32, u64
+from schema.flatbuf.spec import Blob, Union, UnknownMember, spec
 from schema.payloads.model import EMPTY_BYTES
-from schema.payloads.tosa.ops import RELEASE_1, Release
+from schema.payloads.tosa.ops import RELEASE_1
 from schema.payloads.tosa.release_0 import RELEASE_0
+
+_ATTRIBUTE = Union("Attribute", RELEASE_1.attributes)
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
     """Version of the specification."""
 
-    major: int = -1
-    minor: int = -1
-    patch: int = -1
+    major: i32 = -1
+    minor: i32 = -1
+    patch: i32 = -1
     draft: bool = True
 
 
@@ -48,8 +39,8 @@ class OpLocation:
 class TosaOperator:
     """An operator; operands are named tensors and shapes."""
 
-    op: int = 0
-    attribute: Mapping[str, Any] | UnknownMember | None = None
+    op: u32 = 0
+    attribute: Annotated[Mapping[str, Any] | UnknownMember | None, _ATTRIBUTE] = None
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     location: OpLocation | None = None
@@ -60,14 +51,14 @@ class TosaTensor:
     """A tensor; ``data`` holds the bytes of a constant."""
 
     name: str = ""
-    shape: tuple[int, ...] = ()
-    type: int = 0
-    data: memoryview = EMPTY_BYTES
+    shape: tuple[i32, ...] = ()
+    type: u32 = 0
+    data: Annotated[memoryview, Blob(8)] = EMPTY_BYTES
     variable: bool = False
     is_unranked: bool = False
     variable_name: str = ""
-    offset: int = 0
-    size: int = 0
+    offset: u64 = 0
+    size: u64 = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +66,8 @@ class TosaShape:
     """A shape operand; ``data`` holds the 64-bit sizes of a constant one."""
 
     name: str = ""
-    rank: int = 0
-    data: memoryview = EMPTY_BYTES
+    rank: u32 = 0
+    data: Annotated[memoryview, Blob(8)] = EMPTY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +94,9 @@ class TosaRegion:
 class SoftwareVersion:
     """Version of the writer (since 1.1)."""
 
-    major: int = -1
-    minor: int = -1
-    micro: int = -1
+    major: i32 = -1
+    minor: i32 = -1
+    micro: i32 = -1
     modifier: str = ""
 
 
@@ -118,75 +109,6 @@ class TosaGraph:
     software_version: SoftwareVersion | None = None
 
 
-_VERSION = spec(
-    "Version",
-    Version,
-    ("major", I32, -1),
-    ("minor", I32, -1),
-    ("patch", I32, -1),
-    ("draft", BOOL, True),
-)
-_SOFTWARE = spec(
-    "SoftwareVersion",
-    SoftwareVersion,
-    ("major", I32, -1),
-    ("minor", I32, -1),
-    ("micro", I32, -1),
-    ("modifier", Text()),
-)
-_TENSOR = spec(
-    "TosaTensor",
-    TosaTensor,
-    ("name", Text()),
-    ("shape", Vec(I32)),
-    ("type", U32),
-    ("data", Blob(align=8)),
-    ("variable", BOOL),
-    ("is_unranked", BOOL),
-    ("variable_name", Text()),
-    ("offset", U64),
-    ("size", U64),
-)
-_SHAPE = spec("TosaShape", TosaShape, ("name", Text()), ("rank", U32), ("data", Blob(align=8)))
-_LOCATION = spec("OpLocation", OpLocation, ("text", Text()))
-_OPERANDS = (("inputs", Vec(Text())), ("outputs", Vec(Text())))
-
-
-def _graph(operator: Spec[TosaOperator]) -> Spec[TosaGraph]:
-    block = spec(
-        "TosaBasicBlock",
-        TosaBasicBlock,
-        ("name", Text()),
-        ("operators", Vec(operator)),
-        ("tensors", Vec(_TENSOR)),
-        *_OPERANDS,
-        ("shapes", Vec(_SHAPE)),
-    )
-    region = spec("TosaRegion", TosaRegion, ("name", Text()), ("blocks", Vec(block)))
-    return spec(
-        "TosaGraph",
-        TosaGraph,
-        ("version", _VERSION),
-        ("regions", Vec(region)),
-        ("software_version", _SOFTWARE),
-    )
-
-
-HEAD = spec("TosaGraph", TosaGraph, ("version", _VERSION))
-
-
-def graph_of(release: Release) -> Spec[TosaGraph]:
-    """Return the root table with the attributes of a release."""
-    return _graph(
-        spec(
-            "TosaOperator",
-            TosaOperator,
-            ("op", U32),
-            ("attribute", Union("Attribute", release.attributes)),
-            *_OPERANDS,
-            ("location", _LOCATION),
-        )
-    )
-
-
-GRAPH_1, GRAPH_0 = graph_of(RELEASE_1), graph_of(RELEASE_0)
+GRAPH_1 = table_of(TosaGraph)
+GRAPH_0 = substituted(GRAPH_1, {_ATTRIBUTE: Union("Attribute", RELEASE_0.attributes)})
+HEAD = spec("TosaGraph", TosaGraph, ("version", table_of(Version)))

@@ -6,9 +6,10 @@ Source: arm/ai-ml-sdk-vgf-library schema/vgf.fbs
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from schema.flatbuf.spec import I64, U8, U32, Blob, Text, Union, UnknownMember, Vec, spec
+from schema.flatbuf.declare import UnionName, i64, named, table_of, u8, u32
+from schema.flatbuf.spec import Blob, UnknownMember
 from schema.payloads.model import EMPTY_BYTES
 
 UNSET = 0xFFFFFFFF
@@ -30,13 +31,15 @@ FORMATS: dict[int, tuple[str, int]] = {
 }
 
 
+@named("SPIRV")
 @dataclass(frozen=True, slots=True)
 class SpirV:
     """A SPIR-V module."""
 
-    words: tuple[int, ...] = ()
+    words: tuple[u32, ...] = ()
 
 
+@named("GLSL")
 @dataclass(frozen=True, slots=True)
 class Glsl:
     """A shader in GLSL."""
@@ -44,6 +47,7 @@ class Glsl:
     code: str = ""
 
 
+@named("HLSL")
 @dataclass(frozen=True, slots=True)
 class Hlsl:
     """A shader in HLSL."""
@@ -58,10 +62,10 @@ Code: TypeAlias = SpirV | Glsl | Hlsl
 class Module:
     """Code with its entry point."""
 
-    type: int = 0
+    type: u8 = 0
     name: str = ""
     entry_point: str = ""
-    code: Code | UnknownMember | None = None
+    code: Annotated[Code | UnknownMember | None, UnionName("ModuleCode")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,33 +79,35 @@ class ModuleTable:
 class Description:
     """Shape and strides of a resource; a negative size is unknown."""
 
-    shape: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
+    shape: tuple[i64, ...] = ()
+    strides: tuple[i64, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SamplerConfig:
     """How an image is sampled."""
 
-    min_filter: int = 0
-    mag_filter: int = 0
-    address_mode_u: int = 0
-    address_mode_v: int = 0
-    border_color: int = 0
+    min_filter: u32 = 0
+    mag_filter: u32 = 0
+    address_mode_u: u32 = 0
+    address_mode_v: u32 = 0
+    border_color: u32 = 0
 
 
+@named("ModelResourceTableEntry")
 @dataclass(frozen=True, slots=True)
 class Resource:
     """An entry of the model resource table."""
 
-    vk_descriptor_type: int = 0
-    vk_format: int = 0
-    category: int = 0
+    vk_descriptor_type: u32 = 0
+    vk_format: u32 = 0
+    category: u8 = 0
     description: Description | None = None
-    extra_config: SamplerConfig | UnknownMember | None = None
-    alias_group_id: int = UNSET
+    extra_config: Annotated[SamplerConfig | UnknownMember | None, UnionName("ExtraConfig")] = None
+    alias_group_id: u32 = UNSET
 
 
+@named("ModelResourceTable")
 @dataclass(frozen=True, slots=True)
 class ResourceTable:
     """The resources."""
@@ -113,42 +119,45 @@ class ResourceTable:
 class BindingSlot:
     """A binding and the resource bound to it."""
 
-    binding: int = 0
-    mrt_index: int = 0
+    binding: u32 = 0
+    mrt_index: u32 = 0
 
 
+@named("DescriptorSetInfo")
 @dataclass(frozen=True, slots=True)
 class DescriptorSet:
     """The bindings of one descriptor set."""
 
     bindings: tuple[BindingSlot, ...] = ()
-    set_index: int = UNSET
+    set_index: u32 = UNSET
 
 
 @dataclass(frozen=True, slots=True)
 class PushConstantRange:
     """Push constants of a segment."""
 
-    stage_flags: int = 0
-    offset: int = 0
-    size: int = 0
+    stage_flags: u32 = 0
+    offset: u32 = 0
+    size: u32 = 0
 
 
+@named("SegmentInfo")
 @dataclass(frozen=True, slots=True)
 class Segment:
     """One dispatch: a module with its bindings and constants."""
 
-    type: int = 0
+    type: u8 = 0
     name: str = ""
-    module_index: int = 0
+    module_index: u32 = 0
     set_infos: tuple[DescriptorSet, ...] = ()
     inputs: tuple[BindingSlot, ...] = ()
     outputs: tuple[BindingSlot, ...] = ()
-    constants: tuple[int, ...] = ()
-    dispatch_shape: tuple[int, ...] = ()
+    constants: tuple[u32, ...] = ()
+    dispatch_shape: tuple[u32, ...] = ()
     push_constant_ranges: tuple[PushConstantRange, ...] = ()
 
 
+@named("ModelSequenceTable")
 @dataclass(frozen=True, slots=True)
 class Sequence:
     """The segments in order, and the container's interface."""
@@ -160,15 +169,17 @@ class Sequence:
     output_names: tuple[str, ...] = ()
 
 
+@named("ConstantData")
 @dataclass(frozen=True, slots=True)
 class OldConstant:
     """A constant before version 0.4."""
 
-    mrt_index: int = 0
-    sparsity_dimension: int = 0
-    raw: memoryview = EMPTY_BYTES
+    mrt_index: u32 = 0
+    sparsity_dimension: i64 = 0
+    raw: Annotated[memoryview, Blob(8)] = EMPTY_BYTES
 
 
+@named("ConstantSection")
 @dataclass(frozen=True, slots=True)
 class OldConstants:
     """The constant section before version 0.4."""
@@ -176,84 +187,5 @@ class OldConstants:
     data: tuple[OldConstant, ...] = ()
 
 
-_SLOT = spec("BindingSlot", BindingSlot, ("binding", U32), ("mrt_index", U32))
-_SLOTS = (("inputs", Vec(_SLOT)), ("outputs", Vec(_SLOT)))
-_CODE = Union(
-    "ModuleCode",
-    (
-        None,
-        spec("SPIRV", SpirV, ("words", Vec(U32))),
-        spec("GLSL", Glsl, ("code", Text())),
-        spec("HLSL", Hlsl, ("code", Text())),
-    ),
-)
-_MODULE = spec(
-    "Module",
-    Module,
-    ("type", U8),
-    ("name", Text()),
-    ("entry_point", Text()),
-    ("code", _CODE),
-)
-MODULES = spec("ModuleTable", ModuleTable, ("modules", Vec(_MODULE)))
-_DESCRIPTION = spec("Description", Description, ("shape", Vec(I64)), ("strides", Vec(I64)))
-_SAMPLER = spec(
-    "SamplerConfig",
-    SamplerConfig,
-    ("min_filter", U32),
-    ("mag_filter", U32),
-    ("address_mode_u", U32),
-    ("address_mode_v", U32),
-    ("border_color", U32),
-)
-_RESOURCE = spec(
-    "ModelResourceTableEntry",
-    Resource,
-    ("vk_descriptor_type", U32),
-    ("vk_format", U32),
-    ("category", U8),
-    ("description", _DESCRIPTION),
-    ("extra_config", Union("ExtraConfig", (None, _SAMPLER))),
-    ("alias_group_id", U32, UNSET),
-)
-RESOURCES = spec("ModelResourceTable", ResourceTable, ("mrt_entry", Vec(_RESOURCE)))
-_SET = spec("DescriptorSetInfo", DescriptorSet, ("bindings", Vec(_SLOT)), ("set_index", U32, UNSET))
-_PUSH = spec(
-    "PushConstantRange", PushConstantRange, ("stage_flags", U32), ("offset", U32), ("size", U32)
-)
-_SEGMENT = spec(
-    "SegmentInfo",
-    Segment,
-    ("type", U8),
-    ("name", Text()),
-    ("module_index", U32),
-    ("set_infos", Vec(_SET)),
-    *_SLOTS,
-    ("constants", Vec(U32)),
-    ("dispatch_shape", Vec(U32)),
-    ("push_constant_ranges", Vec(_PUSH)),
-)
-SEQUENCE = spec(
-    "ModelSequenceTable",
-    Sequence,
-    ("segments", Vec(_SEGMENT)),
-    *_SLOTS,
-    ("input_names", Vec(Text())),
-    ("output_names", Vec(Text())),
-)
-OLD_CONSTANTS = spec(
-    "ConstantSection",
-    OldConstants,
-    (
-        "data",
-        Vec(
-            spec(
-                "ConstantData",
-                OldConstant,
-                ("mrt_index", U32),
-                ("sparsity_dimension", I64),
-                ("raw", Blob(align=8)),
-            )
-        ),
-    ),
-)
+MODULES, RESOURCES = table_of(ModuleTable), table_of(ResourceTable)
+SEQUENCE, OLD_CONSTANTS = table_of(Sequence), table_of(OldConstants)

@@ -6,24 +6,22 @@ Source: backends/vulkan/serialization/schema.fbs
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from schema.flatbuf.spec import (
-    BOOL,
-    F64,
-    I8,
-    I32,
-    I64,
-    U8,
-    U32,
-    U64,
-    Spec,
-    Text,
-    Union,
-    UnknownMember,
-    Vec,
-    spec,
+from schema.flatbuf.declare import (
+    NOT_STORED,
+    UnionName,
+    f64,
+    i8,
+    i32,
+    i64,
+    substituted,
+    table_of,
+    u8,
+    u32,
+    u64,
 )
+from schema.flatbuf.spec import UnknownMember
 
 DEFAULT, UNSET = 255, 127
 DATATYPES = {
@@ -56,9 +54,9 @@ LAYOUT = {
 class OperatorCall:
     """One operator; args are value ids, the output (or list of outputs) last."""
 
-    node_id: int = 0
+    node_id: u32 = 0
     name: str = ""
-    args: tuple[int, ...] = ()
+    args: tuple[i32, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +68,14 @@ class Null:
 class Int:
     """An integer."""
 
-    int_val: int = 0
+    int_val: i64 = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Double:
     """A number."""
 
-    double_val: float = 0.0
+    double_val: f64 = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +89,27 @@ class Bool:
 class VkTensor:
     """A tensor; constant_id and mem_obj_id are negative for none."""
 
-    datatype: int = 0
-    dims: tuple[int, ...] = ()
-    constant_id: int = 0
-    mem_obj_id: int = 0
-    storage_type: int = DEFAULT
-    memory_layout: int = DEFAULT
-    staging_datatype: int = UNSET
+    datatype: i8 = 0
+    dims: tuple[u32, ...] = ()
+    constant_id: i32 = 0
+    mem_obj_id: i32 = 0
+    storage_type: u8 = DEFAULT
+    memory_layout: u8 = DEFAULT
+    staging_datatype: i8 = UNSET
 
 
 @dataclass(frozen=True, slots=True)
 class IntList:
     """Literal integers."""
 
-    items: tuple[int, ...] = ()
+    items: tuple[i64, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DoubleList:
     """Literal numbers."""
 
-    items: tuple[float, ...] = ()
+    items: tuple[f64, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +123,7 @@ class BoolList:
 class ValueList:
     """Ids of other values."""
 
-    items: tuple[int, ...] = ()
+    items: tuple[i32, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,26 +137,39 @@ class String:
 class SymInt:
     """An integer that is set at run time; value is its number at compile time."""
 
-    value: int = 0
+    value: i32 = 0
 
 
 Literal: TypeAlias = Null | Int | Double | Bool | IntList | DoubleList | BoolList | String
-GraphType: TypeAlias = Literal | VkTensor | ValueList | SymInt
+# In the order of the union's tags.
+GraphType: TypeAlias = (
+    Null
+    | Int
+    | Double
+    | Bool
+    | VkTensor
+    | IntList
+    | DoubleList
+    | BoolList
+    | ValueList
+    | String
+    | SymInt
+)
 
 
 @dataclass(frozen=True, slots=True)
 class VkValue:
     """A value of any kind."""
 
-    value: GraphType | UnknownMember | None = None
+    value: Annotated[GraphType | UnknownMember | None, UnionName("GraphTypes")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class VkBytes:
     """A constant or shader: in the byte area, or in named data where there is a key."""
 
-    offset: int = 0
-    length: int = 0
+    offset: u64 = 0
+    length: u64 = 0
     named_key: str | None = None
 
 
@@ -169,63 +180,23 @@ class VkGraph:
     version: str | None = None
     chain: tuple[OperatorCall, ...] = ()
     values: tuple[VkValue, ...] = ()
-    input_ids: tuple[int, ...] = ()
-    output_ids: tuple[int, ...] = ()
+    input_ids: tuple[u32, ...] = ()
+    output_ids: tuple[u32, ...] = ()
     constants: tuple[VkBytes, ...] = ()
     shaders: tuple[VkBytes, ...] = ()
-    storage_type_override: int = DEFAULT
-    memory_layout_override: int = DEFAULT
+    storage_type_override: u8 = DEFAULT
+    memory_layout_override: u8 = DEFAULT
 
 
-_CALL = spec("OperatorCall", OperatorCall, ("node_id", U32), ("name", Text()), ("args", Vec(I32)))
-# Release 0.2 had no node_id; nothing in the payload says so but the shorter tables.
-_CALL_V02 = spec("OperatorCall", OperatorCall, ("name", Text()), ("args", Vec(I32)))
-_TENSOR = spec(
-    "VkTensor",
-    VkTensor,
-    ("datatype", I8),
-    ("dims", Vec(U32)),
-    ("constant_id", I32),
-    ("mem_obj_id", I32),
-    ("storage_type", U8, DEFAULT),
-    ("memory_layout", U8, DEFAULT),
-    ("staging_datatype", I8, UNSET),
+@dataclass(frozen=True, slots=True)
+class _CallV02(OperatorCall):
+    """OperatorCall of release 0.2, which had no node_id."""
+
+    node_id: Annotated[int, NOT_STORED] = 0
+
+
+GRAPH = table_of(VkGraph)
+# Nothing in a payload of release 0.2 says so but the shorter tables.
+GRAPH_V02 = substituted(
+    GRAPH, {table_of(OperatorCall): table_of(_CallV02, "OperatorCall", OperatorCall)}
 )
-_TYPES = Union(
-    "GraphTypes",
-    (
-        None,
-        spec("Null", Null),
-        spec("Int", Int, ("int_val", I64)),
-        spec("Double", Double, ("double_val", F64)),
-        spec("Bool", Bool, ("bool_val", BOOL)),
-        _TENSOR,
-        spec("IntList", IntList, ("items", Vec(I64))),
-        spec("DoubleList", DoubleList, ("items", Vec(F64))),
-        spec("BoolList", BoolList, ("items", Vec(BOOL))),
-        spec("ValueList", ValueList, ("items", Vec(I32))),
-        spec("String", String, ("string_val", Text())),
-        spec("SymInt", SymInt, ("value", I32)),
-    ),
-)
-_BYTES = spec("VkBytes", VkBytes, ("offset", U64), ("length", U64), ("named_key", Text(), None))
-
-
-def _graph(call: Spec[OperatorCall]) -> Spec[VkGraph]:
-    return spec(
-        "VkGraph",
-        VkGraph,
-        ("version", Text(), None),
-        ("chain", Vec(call)),
-        ("values", Vec(spec("VkValue", VkValue, ("value", _TYPES)))),
-        ("input_ids", Vec(U32)),
-        ("output_ids", Vec(U32)),
-        ("constants", Vec(_BYTES)),
-        ("shaders", Vec(_BYTES)),
-        ("storage_type_override", U8, DEFAULT),
-        ("memory_layout_override", U8, DEFAULT),
-    )
-
-
-GRAPH = _graph(_CALL)
-GRAPH_V02 = _graph(_CALL_V02)

@@ -12,7 +12,7 @@ from schema.flatbuf.writer import write_root
 from schema.payloads.model import NamedData
 from schema.payloads.reading import PayloadReader, expect_identifier, span, unpack
 from schema.payloads.xnnpack import model as m
-from schema.payloads.xnnpack.tables import GRAPH, IDENTIFIERS, MAGIC
+from schema.payloads.xnnpack.model import GRAPH, IDENTIFIERS, MAGIC
 
 _HEADER = struct.Struct("<I4sHIIIQ")
 _ALIGNMENT = 16

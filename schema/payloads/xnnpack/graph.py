@@ -21,7 +21,7 @@ from schema.payloads.model import Constant
 from schema.payloads.xnnpack import model as m
 from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.kernels import input_ids, is_bounded, output_ids
-from schema.payloads.xnnpack.tables import DATATYPES, NODE_FLAGS
+from schema.payloads.xnnpack.model import DATATYPES, NODE_FLAGS
 
 _WHERE = "XNNPACK payload"
 

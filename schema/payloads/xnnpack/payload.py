@@ -24,7 +24,7 @@ from schema.payloads.xnnpack import codec
 from schema.payloads.xnnpack import model as m
 from schema.payloads.xnnpack.graph import external_values, node_names, to_graph, value_names
 from schema.payloads.xnnpack.kernels import runtime_operators
-from schema.payloads.xnnpack.tables import GRAPH
+from schema.payloads.xnnpack.model import GRAPH
 
 _WHERE = "XNNPACK payload"
 

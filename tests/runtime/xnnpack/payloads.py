@@ -11,7 +11,7 @@ import torch
 
 from schema.payloads.xnnpack import codec
 from schema.payloads.xnnpack import model as x
-from schema.payloads.xnnpack.tables import FORM_OF_KIND
+from schema.payloads.xnnpack.nodes import FORM_OF_KIND
 from tests.schema.payload_xnnpack_samples import program
 
 FP32, FP16, Q8, QU8, Q32, QC8, QC32, QC4, QD8, QB4 = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10

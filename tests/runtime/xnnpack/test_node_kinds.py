@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from runtime import Runtime
-from schema.payloads.xnnpack.tables import NODE_KINDS
+from schema.payloads.xnnpack.nodes import NODE_KINDS
 from tests.runtime.stock import Stock
 from tests.runtime.xnnpack.float_cases import float_cases
 from tests.runtime.xnnpack.payloads import Case
