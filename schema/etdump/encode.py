@@ -17,30 +17,12 @@ from schema.etdump.events import EventKind, Numbers
 from schema.etdump.join import joined
 from schema.etdump.model import ETDump, RunData
 from schema.etdump.table import EventTable
+from schema.etdump.tables import EVENT, EVENT_TABLES, RUN_DATA, column_of
 from schema.etdump.write_values import ValueWriter
-from schema.flatbuf.columns import Ints, reinterpret
+from schema.flatbuf.columns import Ints
+from schema.flatbuf.spec import Blob, Field, Scalar, Text
 
 _MOST_BYTES = 2**31 - 1  # of a flatbuffer
-_PROFILE_SLOTS = (
-    "name",
-    "chain_index",
-    "instruction_id",
-    "delegate_id_int",
-    "delegate_id_str",
-    "metadata",
-    "start_time",
-    "end_time",
-)
-_ALLOCATION_SLOTS = ("allocator_id", "allocation_size")
-_DEBUG_SLOTS = (
-    "chain_index",
-    "instruction_id",
-    "value",
-    "delegate_id_int",
-    "delegate_id_str",
-    "name",
-)
-_RUN_SLOTS = ("name", "bundled_input_index", "allocators", "events")
 
 
 def encode(dump: ETDump) -> bytes:
@@ -53,8 +35,9 @@ def encode(dump: ETDump) -> bytes:
 
 @dataclass(slots=True)
 class _Kind:
-    """The events of one kind: their rows, where their records begin, their vtables."""
+    """The events of one kind: their table, rows, vtables and where their records begin."""
 
+    fields: tuple[Field, ...]
     record: np.dtype[np.void]
     rows: Ints
     event_vtable: int
@@ -74,9 +57,8 @@ class _Writer:
         self._values = ValueWriter(self._events.values, self._vtables)
         self._root_vtable = self._vtables.add(12, (4, 8))
         self._run_vtables = self._vtables.each(
-            rec.RUN.itemsize,
-            rec.offsets_of(rec.RUN, _RUN_SLOTS, 0),
-            (2,),
+            *rec.vtable_of(RUN_DATA, rec.RUN),
+            (RUN_DATA.field("allocators").slot,),
             np.array([bool(run.allocators) for run in self._runs], dtype=np.uint8),
         )
         self._allocator_vtable = self._vtables.add(8, (4,))
@@ -102,29 +84,25 @@ class _Writer:
 
     def _all_kinds(self) -> dict[EventKind, _Kind]:
         events, vtables = self._events, self._vtables
-        made: dict[EventKind, _Kind] = {}
-        layouts = (
-            (EventKind.PROFILE, rec.PROFILE, _PROFILE_SLOTS, (0, 4, 5)),
-            (EventKind.ALLOCATION, rec.ALLOCATION, _ALLOCATION_SLOTS, ()),
-            (EventKind.DEBUG, rec.DEBUG, _DEBUG_SLOTS, (2, 4, 5)),
-            (EventKind.NONE, rec.NONE, (), ()),
-        )
-        for kind, record, slots, optional in layouts:
+        found: dict[EventKind, _Kind] = {}
+        for kind in EventKind:
             rows = np.flatnonzero(events.kind == kind)
             if not len(rows):
                 continue
+            slots = [4 if kind == field.slot else 0 for field in EVENT.fields]
+            event_vtable = vtables.add(rec.EVENT_BYTES, slots)
+            if kind == EventKind.NONE:
+                found[kind] = _Kind((), rec.NONE, rows, event_vtable, rows[:0], rows)
+                continue
+            table, record = EVENT_TABLES[kind], rec.EVENT_RECORDS[kind]
+            optional = rec.optional(table)
             present = np.zeros(len(rows), dtype=np.uint8)
             for bit, slot in enumerate(optional):
-                present |= (getattr(events, slots[slot])[rows] >= 0).astype(np.uint8) << bit
-            event_slots = [4 if kind == which else 0 for which in (0, 1, 2)]
-            event_vtable = vtables.add(rec.EVENT_BYTES, event_slots)
-            of_table = np.zeros(0, dtype=np.int64)
-            if slots:
-                size = record.itemsize - rec.EVENT_BYTES
-                places = rec.offsets_of(record, slots, rec.EVENT_BYTES)
-                of_table = vtables.each(size, places, optional, present)
-            made[kind] = _Kind(record, rows, event_vtable, of_table, rows)
-        return made
+                column = getattr(events, column_of(table.fields[slot]))
+                present |= (column[rows] >= 0).astype(np.uint8) << bit
+            of_table = vtables.each(*rec.vtable_of(table, record), optional, present)
+            found[kind] = _Kind(table.fields, record, rows, event_vtable, of_table, rows)
+        return found
 
     # --- where it goes ---------------------------------------------------------------------
 
@@ -177,10 +155,11 @@ class _Writer:
         slots[:] = at - (self._run_vector + 4 + 4 * np.arange(count, dtype=np.int64))
         runs["vtable"] = at - self._run_vtables
         names = [self._text_of[run.name] for run in self._runs]
-        runs["name"] = self._text_at[names] - (at + 4) if names else 0
+        runs["name"] = self._text_at[names] - (at + rec.offset_of(rec.RUN, "name")) if names else 0
         runs["bundled_input_index"] = [run.bundled_input_index for run in self._runs]
-        runs["allocators"] = np.array(self._allocators_at, dtype=np.int64) - (at + 12)
-        runs["events"] = self._vectors_at - (at + 16)
+        allocators_at = np.array(self._allocators_at, dtype=np.int64)
+        runs["allocators"] = allocators_at - (at + rec.offset_of(rec.RUN, "allocators"))
+        runs["events"] = self._vectors_at - (at + rec.offset_of(rec.RUN, "events"))
         for run, vector in zip(self._runs, self._allocators_at, strict=True):
             self._write_allocators(out, run, vector)
         words = np.ndarray((len(out) // 4,), "<u4", out)
@@ -212,20 +191,19 @@ class _Writer:
             return
         records["event_to"] = 4
         records["vtable"] = at + rec.EVENT_BYTES - entry.vtables
-        targets = {
-            "name": self._text_at,
-            "delegate_id_str": self._text_at,
-            "metadata": self._blob_at,
-            "value": self._values.at,
-        }
-        for name in entry.record.names or ():
-            if name in targets:
-                field_at = at + rec.offset_of(entry.record, name)
-                records[name] = _steps(getattr(events, name)[rows], targets[name], field_at)
-            elif name not in ("event_vtable", "event_to", "vtable", "unused"):
-                column = getattr(events, name)[rows]
-                unsigned = name == "chain_index" and kind == EventKind.DEBUG
-                records[name] = reinterpret(column, "<u8") if unsigned else column
+        for field in entry.fields:
+            column = getattr(events, column_of(field))[rows]
+            if isinstance(field.type, Scalar):
+                # The handle of a debug event is unsigned in the file, signed in the column.
+                records[field.name] = column.astype(entry.record[field.name], copy=False)
+                continue
+            field_at = at + rec.offset_of(entry.record, field.name)
+            records[field.name] = _steps(column, self._targets(field), field_at)
+
+    def _targets(self, field: Field) -> Ints:
+        if isinstance(field.type, Text):
+            return self._text_at
+        return self._blob_at if isinstance(field.type, Blob) else self._values.at
 
 
 def _steps(numbers: Numbers, targets: Ints, field_at: Ints) -> Ints:

@@ -8,20 +8,12 @@ import numpy as np
 
 from schema.etdump.events import Blobs, EventKind, EventStore, Numbers, full_column, store_of
 from schema.etdump.read_values import read_values
+from schema.etdump.tables import DEBUG_EVENT, EVENT, EVENT_TABLES, column_of
 from schema.etdump.values import DebugValues
-from schema.flatbuf.columns import (
-    Columns,
-    Ints,
-    Region,
-    Rows,
-    columns,
-    extents,
-    follow,
-    reinterpret,
-)
+from schema.flatbuf.columns import Columns, Ints, Region, Rows, columns, extents, follow
+from schema.flatbuf.spec import Blob, Field, Scalar, Text
 from schema.flatbuf.texts import intern
 
-_PROFILE, _ALLOCATION, _DEBUG = range(3)
 _ROW_BYTES = 16  # an offset and an Event of 8 bytes, and as much again for one shared by many
 _KINDS = (EventKind.PROFILE, EventKind.ALLOCATION, EventKind.DEBUG)
 
@@ -84,19 +76,20 @@ class EventReader:
         else:
             target, good = follow(region, rows, self._slots, numbers)
             events, _ = columns(region, rows, target[good], numbers[good])
-        places = [events.offsets(slot) for slot in (_PROFILE, _ALLOCATION, _DEBUG)]
+        places = [events.offsets(field) for field in EVENT.fields]
         present = [at >= 0 for at in places]
         # Exactly one is set in a legal file; the first decides otherwise.
         kind = np.select(present, [int(k) for k in _KINDS], int(EventKind.NONE)).astype(np.int8)
         self.several = int(np.sum(present)) > int((kind != EventKind.NONE).sum())
         self._columns["kind"][events.owners] = kind
-        for at, which, read in zip(
-            places, _KINDS, (self._profile, self._allocation, self._debug), strict=True
-        ):
+        for at, which, table in zip(places, _KINDS, EVENT_TABLES, strict=True):
             mine = np.flatnonzero(kind == which)
             tables, _ = columns(region, rows, at[mine], events.owners[mine])
             if len(tables):
-                read(tables)
+                # A debug event of 0.1 had a handle of 8 bytes, then inline structs.
+                old = self._legacy and table is DEBUG_EVENT
+                for field in table.fields[:1] if old else table.fields:
+                    self._read_field(field, tables)
 
     def _put(self, name: str, rows: Ints, numbers: Numbers) -> None:
         whole = len(rows) == len(self._slots)
@@ -113,16 +106,19 @@ class EventReader:
         if used.any():
             self._put(name, rows[used], numbers[used])
 
-    def _profile(self, tables: Columns) -> None:
-        rows = tables.owners
-        self._texts.append(_Texts("name", rows, tables.offsets(0)))
-        self._put("chain_index", rows, tables.scalar(1, "<i4"))
-        self._put("instruction_id", rows, tables.scalar(2, "<i4", -1))
-        self._put_rare("delegate_id_int", rows, tables.scalar(3, "<i4", -1))
-        self._texts.append(_Texts("delegate_id_str", rows, tables.offsets(4)))
-        self._metadata(tables, tables.offsets(5))
-        self._put("start_time", rows, tables.scalar(6, "<u8"))
-        self._put("end_time", rows, tables.scalar(7, "<u8"))
+    def _read_field(self, field: Field, tables: Columns) -> None:
+        column, rows = column_of(field), tables.owners
+        if isinstance(field.type, Scalar):
+            put = self._put_rare if column == "delegate_id_int" else self._put
+            put(column, rows, tables.scalar(field))
+        elif isinstance(field.type, Text):
+            self._texts.append(_Texts(column, rows, tables.offsets(field)))
+        elif isinstance(field.type, Blob):
+            self._metadata(tables, tables.offsets(field))
+        else:
+            values, owners = tables.children(field)
+            self._values = read_values(values)
+            self._put(column, rows[owners], np.arange(len(owners), dtype=np.int32))
 
     def _metadata(self, tables: Columns, at: Ints) -> None:
         present = np.flatnonzero(at >= 0)
@@ -132,23 +128,6 @@ class EventReader:
         starts, counts = extents(self._region, self.rows, at[present], rows, 1)
         self._blobs = Blobs(self._view, starts, counts)
         self._put("metadata", rows, np.arange(len(rows), dtype=np.int32))
-
-    def _allocation(self, tables: Columns) -> None:
-        self._put("allocator_id", tables.owners, tables.scalar(0, "<i4"))
-        self._put("allocation_size", tables.owners, tables.scalar(1, "<u8"))
-
-    def _debug(self, tables: Columns) -> None:
-        rows = tables.owners
-        self._put("chain_index", rows, reinterpret(tables.scalar(0, "<u8"), "<i8"))
-        if self._legacy:  # 0.1 had a handle of 8 bytes and inline structs here
-            return
-        self._put("instruction_id", rows, tables.scalar(1, "<i4", -1))
-        self._put_rare("delegate_id_int", rows, tables.scalar(3, "<i4", -1))
-        self._texts.append(_Texts("delegate_id_str", rows, tables.offsets(4)))
-        self._texts.append(_Texts("name", rows, tables.offsets(5)))
-        values, owners = tables.children(2)
-        self._values = read_values(values)
-        self._put("value", rows[owners], np.arange(len(owners), dtype=np.int32))
 
     def _strings(self) -> tuple[str, ...]:
         texts = [entry for entry in self._texts if (entry.at >= 0).any()]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from schema.errors import FormatError
+from schema.etdump.tables import ALLOCATOR, EVENT, RUN_DATA
 from schema.flatbuf.columns import (
     Columns,
     Ints,
@@ -20,9 +21,10 @@ from schema.flatbuf.columns import (
 )
 from schema.flatbuf.texts import intern
 
-_NAME, _BUNDLED, _ALLOCATORS, _EVENTS = range(4)
+_NAME, _BUNDLED, _ALLOCATORS, _EVENTS = RUN_DATA.fields
+# 0.1 had no bundled_input_index.
+_OLD_ALLOCATORS, _OLD_EVENTS = replace(_ALLOCATORS, slot=1), replace(_EVENTS, slot=2)
 _RUN_BYTES = 24  # no smaller block has a name and events; bounds how many there can be
-_OLD_ALLOCATORS, _OLD_EVENTS = 1, 2  # 0.1 had no bundled_input_index
 
 
 @dataclass(slots=True)
@@ -93,10 +95,10 @@ def _columns(region: Region, rows: Rows, runs: Columns) -> RunColumns:
     names_at[runs.owners] = runs.offsets(_NAME)
     bundled = np.full(count, -1, dtype=np.int32)
     if not legacy:
-        bundled[runs.owners] = runs.scalar(_BUNDLED, "<i4", -1)
+        bundled[runs.owners] = runs.scalar(_BUNDLED)
     first_allocator, allocators, allocator_names = _allocators(runs, legacy, count)
     owners = np.concatenate([np.arange(count), allocator_names.owners])
-    at = np.concatenate([names_at, allocator_names.offsets(0)])
+    at = np.concatenate([names_at, allocator_names.offsets(ALLOCATOR.field("name"))])
     _check_ends(region, rows, at, owners)
     numbers, raw = intern(region, rows, at, owners)
     # Events last: a block whose name is damaged has none.
@@ -148,7 +150,7 @@ def _is_legacy(runs: Columns) -> bool:
     A table of events then has no slot 3, and what its entries point to first is a table
     (ProfileEvent), where an allocator has a text.
     """
-    if not len(runs) or (runs.place(_EVENTS, 4) >= 0).any():
+    if not len(runs) or (runs.place(_EVENTS) >= 0).any():
         return False
     probe = Rows(len(runs.rows.bad))
     quiet = replace(runs, rows=probe)
@@ -159,6 +161,6 @@ def _is_legacy(runs: Columns) -> bool:
     owner = runs.owners[some]
     target, good = follow(runs.region, probe, starts[some], owner)
     entry, _ = columns(runs.region, probe, target[good], owner[good])
-    child, _ = entry.children(0)
+    child, _ = entry.children(EVENT.field("profile_event"))
     sound = len(child) == 1 and not probe.bad.any()
     return bool(sound and (entry.table_bytes > 4).all() and (child.vtable_bytes >= 4 + 2 * 7).all())

@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from schema.etdump import values as v
+from schema.etdump.tables import TENSOR, TENSOR_LIST, VALUE
 from schema.flatbuf.columns import Columns, Ints, Numbers, columns, extents, follow, items
 
-_VAL, _TENSOR, _TENSOR_LIST, _INT, _FLOAT, _DOUBLE, _BOOL, _OUTPUT = range(8)
-_SCALAR_TYPE, _SIZES, _STRIDES, _OFFSET = range(4)
+_BITS = (
+    ("int_value", v.HAS_INT),
+    ("float_value", v.HAS_FLOAT),
+    ("double_value", v.HAS_DOUBLE),
+    ("bool_value", v.HAS_BOOL),
+)
 
 
 def read_values(tables: Columns) -> v.DebugValues:
@@ -18,22 +23,14 @@ def read_values(tables: Columns) -> v.DebugValues:
     """
     count = len(tables)
     has = np.zeros(count, dtype=np.uint8)
-    numbers = {
-        name: _boxed(tables, slot, dtype, bit, has)
-        for name, slot, dtype, bit in (
-            ("int_value", _INT, "<i8", v.HAS_INT),
-            ("float_value", _FLOAT, "<f4", v.HAS_FLOAT),
-            ("double_value", _DOUBLE, "<f8", v.HAS_DOUBLE),
-            ("bool_value", _BOOL, "u1", v.HAS_BOOL),
-        )
-    }
-    single, owners = tables.children(_TENSOR)
+    numbers = {name: _boxed(tables, name, bit, has) for name, bit in _BITS}
+    single, owners = tables.children(VALUE.field("tensor"))
     tensor = np.full(count, -1, dtype=np.int32)
     tensor[owners] = np.arange(len(owners), dtype=np.int32)
     listed, list_start, list_count = _lists(tables, has, len(single))
     return v.DebugValues(
         v.ValueColumns(
-            type=tables.scalar(_VAL, "i1"),
+            type=tables.scalar(VALUE.field("val")),
             output=_output(tables),
             has=has,
             int_value=numbers["int_value"],
@@ -48,25 +45,34 @@ def read_values(tables: Columns) -> v.DebugValues:
     )
 
 
-def _boxed(tables: Columns, slot: int, dtype: str, bit: int, has: Numbers) -> Numbers:
-    boxes, owners = tables.children(slot)
-    out = np.zeros(len(tables), dtype=dtype)
-    out[owners] = boxes.scalar(0, dtype)
+def _box(tables: Columns, name: str) -> tuple[Numbers, Ints]:
+    """Return the scalars of tables that hold just one, and the rows that have one."""
+    field = VALUE.field(name)
+    boxes, owners = tables.children(field)
+    return boxes.scalar(field.type.fields[0]), owners
+
+
+def _boxed(tables: Columns, name: str, bit: int, has: Numbers) -> Numbers:
+    scalars, owners = _box(tables, name)
+    out = np.zeros(len(tables), dtype=scalars.dtype)
+    out[owners] = scalars
     has[owners] |= np.uint8(bit)
     return out
 
 
 def _output(tables: Columns) -> Numbers:
-    boxes, owners = tables.children(_OUTPUT)
+    scalars, owners = _box(tables, "output")
     out = np.full(len(tables), -1, dtype=np.int8)
-    out[owners] = boxes.scalar(0, "u1") != 0
+    out[owners] = scalars != 0
     return out
 
 
 def _lists(tables: Columns, has: Numbers, shift: int) -> tuple[Columns, Numbers, Numbers]:
-    lists, owners = tables.children(_TENSOR_LIST)
+    lists, owners = tables.children(VALUE.field("tensor_list"))
     has[owners] |= np.uint8(v.HAS_LIST)
-    starts, counts = extents(tables.region, tables.rows, lists.offsets(0), lists.owners, 4)
+    starts, counts = extents(
+        tables.region, tables.rows, lists.offsets(TENSOR_LIST.field("tensors")), lists.owners, 4
+    )
     at = items(tables.region, starts, counts, 4)
     rows = np.repeat(lists.owners, counts)
     target, good = follow(tables.region, tables.rows, at, rows)
@@ -84,13 +90,13 @@ def _tensors(single: Columns, listed: Columns) -> dict[str, Numbers]:
     def stacked(parts: list[Numbers]) -> Numbers:
         return np.concatenate(parts)
 
-    sizes = [_vector(part, _SIZES) for part in both]
-    strides = [_vector(part, _STRIDES) for part in both]
+    sizes = [_vector(part, "sizes") for part in both]
+    strides = [_vector(part, "strides") for part in both]
     sizes_count = stacked([count for _, count in sizes])
     strides_count = stacked([count for _, count in strides])
     return {
-        "scalar_type": stacked([part.scalar(_SCALAR_TYPE, "i1") for part in both]),
-        "offset": stacked([part.scalar(_OFFSET, "<i8") for part in both]),
+        "scalar_type": stacked([part.scalar(TENSOR.field("scalar_type")) for part in both]),
+        "offset": stacked([part.scalar(TENSOR.field("offset")) for part in both]),
         "sizes_start": np.cumsum(sizes_count) - sizes_count,
         "sizes_count": sizes_count,
         "strides_start": int(sizes_count.sum()) + np.cumsum(strides_count) - strides_count,
@@ -99,7 +105,8 @@ def _tensors(single: Columns, listed: Columns) -> dict[str, Numbers]:
     }
 
 
-def _vector(tensors: Columns, slot: int) -> tuple[Numbers, Ints]:
-    starts, counts = extents(tensors.region, tensors.rows, tensors.offsets(slot), tensors.owners, 8)
+def _vector(tensors: Columns, name: str) -> tuple[Numbers, Ints]:
+    vectors = tensors.offsets(TENSOR.field(name))
+    starts, counts = extents(tensors.region, tensors.rows, vectors, tensors.owners, 8)
     at = items(tensors.region, starts, counts, 8)
     return tensors.region.numbers(at, "<i8"), counts

@@ -1,4 +1,4 @@
-"""Fixed layouts of the tables that `encode` writes, and the vtables that describe them.
+"""Records that `encode` writes tables as, and the vtables that describe them.
 
 Each event is one record: the Event table and the table it points to. An absent field keeps its
 bytes; only the vtable says that it is absent.
@@ -8,89 +8,63 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from schema.etdump import tables
 from schema.etdump.events import Numbers
+from schema.etdump.tables import EVENT_TABLES
 from schema.flatbuf.columns import Ints
+from schema.flatbuf.spec import Field, Scalar, Spec
 
+_EVENT = (("event_vtable", "<i4"), ("event_to", "<u4"))
 EVENT_BYTES = 8  # in front of the table of its kind
-_EVENT = [("event_vtable", "<i4"), ("event_to", "<u4")]
-PROFILE = np.dtype(
-    [
-        *_EVENT,
-        ("vtable", "<i4"),
-        ("name", "<u4"),
-        ("chain_index", "<i4"),
-        ("instruction_id", "<i4"),
-        ("delegate_id_int", "<i4"),
-        ("delegate_id_str", "<u4"),
-        ("metadata", "<u4"),
-        ("unused", "<u4"),
-        ("start_time", "<u8"),
-        ("end_time", "<u8"),
-    ]
-)
-ALLOCATION = np.dtype(
-    [*_EVENT, ("vtable", "<i4"), ("allocator_id", "<i4"), ("allocation_size", "<u8")]
-)
-DEBUG = np.dtype(
-    [
-        *_EVENT,
-        ("vtable", "<i4"),
-        ("instruction_id", "<i4"),
-        ("chain_index", "<u8"),
-        ("value", "<u4"),
-        ("delegate_id_int", "<i4"),
-        ("delegate_id_str", "<u4"),
-        ("name", "<u4"),
-    ]
-)
-NONE = np.dtype(_EVENT)
-VALUE = np.dtype(
-    [
-        ("vtable", "<i4"),
-        ("tensor", "<u4"),
-        ("tensor_list", "<u4"),
-        ("int_value", "<u4"),
-        ("float_value", "<u4"),
-        ("double_value", "<u4"),
-        ("bool_value", "<u4"),
-        ("output", "<u4"),
-        ("type", "<i4"),  # one byte is read
-    ]
-)
-TENSOR = np.dtype(
-    [
-        ("vtable", "<i4"),
-        ("sizes", "<u4"),
-        ("strides", "<u4"),
-        ("scalar_type", "<i4"),  # one byte is read
-        ("offset", "<i8"),
-    ]
-)
-NARROW = np.dtype([("vtable", "<i4"), ("item", "<u4")])  # bool, float, an offset
-WIDE = np.dtype([("vtable", "<i4"), ("unused", "<u4"), ("item", "<u8")])  # int, double
-RUN = np.dtype(
-    [
-        ("vtable", "<i4"),
-        ("name", "<u4"),
-        ("bundled_input_index", "<i4"),
-        ("allocators", "<u4"),
-        ("events", "<u4"),
-    ]
-)
+NONE = np.dtype([*_EVENT])
 
 
-def offsets_of(record: np.dtype[np.void], names: Sequence[str], base: int) -> tuple[int, ...]:
-    """Return where fields are, counted from a table that starts ``base`` bytes into the record."""
-    return tuple(offset_of(record, name) - base for name in names)
+def record_of(table: Spec[Any], before: Sequence[tuple[str, str]] = ()) -> np.dtype[np.void]:
+    """Return the record of a table: its vtable, fields of 4 bytes or fewer, then those of 8.
+
+    A scalar of fewer bytes takes 4. Records have no gaps; one that starts at a multiple of 8
+    has its fields aligned.
+
+    Args:
+        table: its fields give the record's fields, by name
+        before: fields of 8 bytes together in front of the table
+    """
+    kinds = [(field.name, _dtype(field)) for field in table.fields]
+    narrow = [row for row in kinds if row[1][-1] != "8"]
+    wide = [row for row in kinds if row[1][-1] == "8"]
+    gap = [("unused", "<u4")] if wide and len(narrow) % 2 == 0 else []
+    return np.dtype([*before, ("vtable", "<i4"), *narrow, *gap, *wide])
+
+
+def _dtype(field: Field) -> str:
+    dtype = field.type.dtype if isinstance(field.type, Scalar) else "<u4"
+    return f"{dtype[:2]}{max(int(dtype[2:]), 4)}"
+
+
+EVENT_RECORDS = tuple(record_of(table, _EVENT) for table in EVENT_TABLES)  # by EventKind
+VALUE, TENSOR, RUN = record_of(tables.VALUE), record_of(tables.TENSOR), record_of(tables.RUN_DATA)
 
 
 def offset_of(record: np.dtype[np.void], name: str) -> int:
-    """Return where a field is in a record; records have no gaps."""
+    """Return where a field is in a record."""
     names = record.names or ()
     return sum(record[before].itemsize for before in names[: names.index(name)])
+
+
+def vtable_of(table: Spec[Any], record: np.dtype[np.void]) -> tuple[int, tuple[int, ...]]:
+    """Return the bytes of a table and the offset of each slot in it, as a vtable has them."""
+    base = offset_of(record, "vtable")
+    offsets = tuple(offset_of(record, field.name) - base for field in table.fields)
+    return record.itemsize - base, offsets
+
+
+def optional(table: Spec[Any]) -> tuple[int, ...]:
+    """Return the slots that rows may leave out: those of offsets."""
+    return tuple(field.slot for field in table.fields if not isinstance(field.type, Scalar))
 
 
 class Vtables:

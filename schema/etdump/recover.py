@@ -19,6 +19,7 @@ from schema.etdump.events import EventKind, EventStore
 from schema.etdump.model import RunData
 from schema.etdump.read_events import EventReader
 from schema.etdump.table import EventTable
+from schema.etdump.tables import EVENT, PROFILE_EVENT
 from schema.etdump.values import HAS_BOOL, HAS_DOUBLE, HAS_FLOAT, HAS_INT, HAS_LIST, ValueType
 from schema.flatbuf.columns import Columns, Ints, Region, Rows, columns
 
@@ -27,7 +28,6 @@ _CHUNK = 1 << 18  # positions looked at together; bounds memory
 _EVENT_BYTES = 8  # a table with one offset; flatcc now and then counts 2 bytes more
 _MOST_DIMS = 16  # kTensorDimensionLimit
 _LONGEST_NAME = 1000
-_START_TIME, _END_TIME = 6, 7
 _LOADING = ("Program::load_method", "Method::init")
 _EXECUTE = "Method::execute"
 
@@ -80,7 +80,7 @@ def _believable(data: memoryview, limit: int, at: Ints) -> Flags:
     region, rows = Region(data, limit), Rows(len(at))
     tables, _ = columns(region, rows, at, np.arange(len(at), dtype=np.int64))
     timed = np.zeros(len(at), dtype=np.bool_)
-    profiles, _ = tables.children(EventKind.PROFILE)
+    profiles, _ = tables.children(EVENT.fields[EventKind.PROFILE])
     timed[profiles.owners] = _is_timed(profiles)
     reader = EventReader(Region(data, limit), data, at, direct=True)
     store = reader.read()
@@ -93,12 +93,13 @@ def _believable(data: memoryview, limit: int, at: Ints) -> Flags:
 
 
 def _is_timed(profiles: Columns) -> Flags:
-    both = (profiles.place(_START_TIME, 8) >= 0) & (profiles.place(_END_TIME, 8) >= 0)
-    names = profiles.offsets(0)
+    start, end, name = map(PROFILE_EVENT.field, ("start_time", "end_time", "name"))
+    both = (profiles.place(start) >= 0) & (profiles.place(end) >= 0)
+    names = profiles.offsets(name)
     at = np.where(names < 0, 0, names)
     size = profiles.region.numbers(at, "<u4").astype(np.int64)
-    end = np.minimum(at + 4 + size, profiles.region.limit - 1)
-    ended = (profiles.region.numbers(end, "u1") == 0) & (size <= _LONGEST_NAME)
+    last = np.minimum(at + 4 + size, profiles.region.limit - 1)
+    ended = (profiles.region.numbers(last, "u1") == 0) & (size <= _LONGEST_NAME)
     return np.logical_and(both, ended | (names < 0))
 
 

@@ -1,86 +1,51 @@
-"""Field tables of etdump_schema_flatcc.fbs, identifier ED00, for the structure view and fuzzing.
+"""Tables of etdump_schema_flatcc.fbs, identifier ED00.
 
-A trace is read by columns, not by these tables; they name every field and its slot.
+Readers take slots, dtypes and defaults from here, the writer the layout of its records, the
+structure view and the fuzz tests the rest; all events of a trace are read at once, by columns.
 Source: etdump_schema_flatcc.fbs since 0.4; slots up to 0.3 are a prefix of these.
 """
 
 from __future__ import annotations
 
-from schema.flatbuf import spec as fb
-from schema.flatbuf.spec import Blob, Text, Vec, spec
+from schema.flatbuf.spec import Field, tables
 
-Row = dict[str, object]
+TABLES = tables(
+    {
+        "Int": "int_val:i64",
+        "Bool": "bool_val:bool",
+        "Float": "float_val:f32",
+        "Double": "double_val:f64",
+        "Tensor": "scalar_type:i8 sizes:[i64] strides:[i64] offset:i64",
+        "TensorList": "tensors:[Tensor]",
+        "Value": "val:i8 tensor:Tensor tensor_list:TensorList int_value:Int float_value:Float "
+        "double_value:Double bool_value:Bool output:Bool",
+        "ProfileEvent": "name:str chain_index:i32 instruction_id:i32=-1 "
+        "delegate_debug_id_int:i32=-1 delegate_debug_id_str:str delegate_debug_metadata:bytes "
+        "start_time:u64 end_time:u64",
+        "AllocationEvent": "allocator_id:i32 allocation_size:u64",
+        "DebugEvent": "chain_index:u64 instruction_id:i32=-1 debug_entry:Value "
+        "delegate_debug_id_int:i32=-1 delegate_debug_id_str:str name:str",
+        "Event": "profile_event:ProfileEvent allocation_event:AllocationEvent "
+        "debug_event:DebugEvent",
+        "Allocator": "name:str",
+        "RunData": "name:str bundled_input_index:i32=-1 allocators:[Allocator] events:[Event]",
+        "ETDump": "version:u32 run_data:[RunData]",
+    }
+)
+ETDUMP, RUN_DATA, ALLOCATOR = TABLES["ETDump"], TABLES["RunData"], TABLES["Allocator"]
+EVENT, VALUE = TABLES["Event"], TABLES["Value"]
+TENSOR, TENSOR_LIST = TABLES["Tensor"], TABLES["TensorList"]
+PROFILE_EVENT, ALLOCATION_EVENT = TABLES["ProfileEvent"], TABLES["AllocationEvent"]
+DEBUG_EVENT = TABLES["DebugEvent"]
+EVENT_TABLES = (PROFILE_EVENT, ALLOCATION_EVENT, DEBUG_EVENT)  # by EventKind, and slot of Event
+_COLUMNS = {
+    "delegate_debug_id_int": "delegate_id_int",
+    "delegate_debug_id_str": "delegate_id_str",
+    "delegate_debug_metadata": "metadata",
+    "debug_entry": "value",
+}
 
 
-def _row(**fields: object) -> Row:
-    return fields
-
-
-TEXT = Text()
-INT = spec("Int", _row, ("int_val", fb.I64))
-BOOL = spec("Bool", _row, ("bool_val", fb.BOOL))
-FLOAT = spec("Float", _row, ("float_val", fb.F32))
-DOUBLE = spec("Double", _row, ("double_val", fb.F64))
-TENSOR = spec(
-    "Tensor",
-    _row,
-    ("scalar_type", fb.I8),
-    ("sizes", Vec(fb.I64)),
-    ("strides", Vec(fb.I64)),
-    ("offset", fb.I64),
-)
-TENSOR_LIST = spec("TensorList", _row, ("tensors", Vec(TENSOR)))
-VALUE = spec(
-    "Value",
-    _row,
-    ("val", fb.I8),
-    ("tensor", TENSOR),
-    ("tensor_list", TENSOR_LIST),
-    ("int_value", INT),
-    ("float_value", FLOAT),
-    ("double_value", DOUBLE),
-    ("bool_value", BOOL),
-    ("output", BOOL),
-)
-PROFILE_EVENT = spec(
-    "ProfileEvent",
-    _row,
-    ("name", TEXT),
-    ("chain_index", fb.I32),
-    ("instruction_id", fb.I32, -1),
-    ("delegate_debug_id_int", fb.I32, -1),
-    ("delegate_debug_id_str", TEXT),
-    ("delegate_debug_metadata", Blob()),
-    ("start_time", fb.U64),
-    ("end_time", fb.U64),
-)
-ALLOCATION_EVENT = spec(
-    "AllocationEvent", _row, ("allocator_id", fb.I32), ("allocation_size", fb.U64)
-)
-DEBUG_EVENT = spec(
-    "DebugEvent",
-    _row,
-    ("chain_index", fb.U64),
-    ("instruction_id", fb.I32, -1),
-    ("debug_entry", VALUE),
-    ("delegate_debug_id_int", fb.I32, -1),
-    ("delegate_debug_id_str", TEXT),
-    ("name", TEXT),
-)
-EVENT = spec(
-    "Event",
-    _row,
-    ("profile_event", PROFILE_EVENT),
-    ("allocation_event", ALLOCATION_EVENT),
-    ("debug_event", DEBUG_EVENT),
-)
-ALLOCATOR = spec("Allocator", _row, ("name", TEXT))
-RUN_DATA = spec(
-    "RunData",
-    _row,
-    ("name", TEXT),
-    ("bundled_input_index", fb.I32, -1),
-    ("allocators", Vec(ALLOCATOR)),
-    ("events", Vec(EVENT)),
-)
-ETDUMP = spec("ETDump", _row, ("version", fb.U32), ("run_data", Vec(RUN_DATA)))
+def column_of(field: Field) -> str:
+    """Return the column of `EventStore` that holds a field of an event."""
+    return _COLUMNS.get(field.name, field.name)

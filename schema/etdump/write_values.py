@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from schema.etdump import records as rec
 from schema.etdump import values as v
 from schema.etdump.events import Numbers
+from schema.etdump.tables import TENSOR, VALUE
 from schema.flatbuf.columns import Ints, reinterpret
+from schema.flatbuf.spec import Spec
 
-_SLOTS = (
-    "type",
-    "tensor",
-    "tensor_list",
-    "int_value",
-    "float_value",
-    "double_value",
-    "bool_value",
-    "output",
-)
-_OPTIONAL = tuple(range(1, 8))
-_TENSOR_SLOTS = ("scalar_type", "sizes", "strides", "offset")
+_LIST_BYTES = 8  # of a TensorList: its vtable and the offset of its vector
 
 
 @dataclass(slots=True)
@@ -30,6 +22,7 @@ class _Box:
     """Tables of one field: the values that have one, its bytes, its record and vtable."""
 
     field: str
+    scalar: str
     owners: Ints
     items: Numbers
     record: np.dtype[np.void]
@@ -55,13 +48,11 @@ class ValueWriter:
         self.at: Ints = np.zeros(self._count, dtype=np.int64)
         self._boxes = self._all_boxes(vtables)
         self._vtables = vtables.each(
-            rec.VALUE.itemsize, rec.offsets_of(rec.VALUE, _SLOTS, 0), _OPTIONAL, self._present()
+            *rec.vtable_of(VALUE, rec.VALUE), rec.optional(VALUE), self._present()
         )
-        self._tensor_vtable = vtables.add(
-            rec.TENSOR.itemsize, rec.offsets_of(rec.TENSOR, _TENSOR_SLOTS, 0)
-        )
+        self._tensor_vtable = vtables.add(*rec.vtable_of(TENSOR, rec.TENSOR))
         self._list_owners = np.flatnonzero(self._columns.has & v.HAS_LIST)
-        self._list_vtable = vtables.add(8, (4,))
+        self._list_vtable = vtables.add(_LIST_BYTES, (4,))
 
     def _present(self) -> Numbers:
         c = self._columns
@@ -81,31 +72,21 @@ class ValueWriter:
 
     def _all_boxes(self, vtables: rec.Vtables) -> list[_Box]:
         c = self._columns
-        narrow, wide = vtables.add(8, (4,)), vtables.add(16, (8,))
-        every = (
-            ("int_value", c.has & v.HAS_INT, reinterpret(c.int_value, "u8"), rec.WIDE, wide),
-            (
-                "float_value",
-                c.has & v.HAS_FLOAT,
-                reinterpret(c.float_value, "u4"),
-                rec.NARROW,
-                narrow,
-            ),
-            (
-                "double_value",
-                c.has & v.HAS_DOUBLE,
-                reinterpret(c.double_value, "u8"),
-                rec.WIDE,
-                wide,
-            ),
-            ("bool_value", c.has & v.HAS_BOOL, c.bool_value, rec.NARROW, narrow),
-            ("output", c.output >= 0, c.output, rec.NARROW, narrow),
-        )
-        made: list[_Box] = []
-        for name, flag, items, record, vtable in every:
+        found: list[_Box] = []
+        for name, flag in (
+            ("int_value", c.has & v.HAS_INT),
+            ("float_value", c.has & v.HAS_FLOAT),
+            ("double_value", c.has & v.HAS_DOUBLE),
+            ("bool_value", c.has & v.HAS_BOOL),
+            ("output", c.output >= 0),
+        ):
+            table: Spec[Any] = VALUE.field(name).type
+            record = rec.record_of(table)
+            vtable = vtables.add(*rec.vtable_of(table, record))
             owners = np.flatnonzero(flag)
-            made.append(_Box(name, owners, items[owners], record, vtable))
-        return made
+            items: Numbers = getattr(c, name)
+            found.append(_Box(name, table.fields[0].name, owners, items[owners], record, vtable))
+        return found
 
     def place(self, start: int) -> int:
         """Choose all positions from an 8-aligned one on; return the first byte after them."""
@@ -116,7 +97,7 @@ class ValueWriter:
             box.start = end
             end = _aligned(end + box.record.itemsize * len(box.owners))
         counts = c.list_count[self._list_owners].astype(np.int64)
-        sizes = rec.NARROW.itemsize + 4 + 4 * counts  # the table, then its vector
+        sizes = _LIST_BYTES + 4 + 4 * counts  # the table, then its vector
         self._lists_at = end + np.cumsum(sizes) - sizes
         end = _aligned(end + int(sizes.sum()))
         self._tensors_at = end
@@ -131,7 +112,7 @@ class ValueWriter:
         c = self._columns
         records = np.ndarray((self._count,), rec.VALUE, out, int(self.at[0]))
         records["vtable"] = self.at - self._vtables
-        records["type"] = reinterpret(c.type, "u1")
+        records["val"] = reinterpret(c.type, "u1")
         tensor_at = self._tensors_at + rec.TENSOR.itemsize * c.tensor.astype(np.int64)
         field_at = self.at + _field("tensor")
         records["tensor"] = np.where(c.tensor >= 0, tensor_at - field_at, 0)
@@ -143,7 +124,7 @@ class ValueWriter:
             records[box.field][box.owners] = target - self.at[box.owners] - _field(box.field)
             tables = np.ndarray((len(box.owners),), box.record, out, box.start)
             tables["vtable"] = target - box.vtable
-            tables["item"] = box.items
+            tables[box.scalar] = box.items
         self._write_lists(out)
         self._write_tensors(out)
 
@@ -171,8 +152,8 @@ class ValueWriter:
         tensors["vtable"] = at - self._tensor_vtable
         tensors["scalar_type"] = reinterpret(c.scalar_type, "u1")
         tensors["offset"] = c.offset
-        tensors["sizes"] = self._numbers_at[:count] - (at + 4)
-        tensors["strides"] = self._numbers_at[count:] - (at + 8)
+        tensors["sizes"] = self._numbers_at[:count] - (at + rec.offset_of(rec.TENSOR, "sizes"))
+        tensors["strides"] = self._numbers_at[count:] - (at + rec.offset_of(rec.TENSOR, "strides"))
         counts = np.concatenate([c.sizes_count, c.strides_count])
         starts = np.concatenate([c.sizes_start, c.strides_start])
         words = np.ndarray((len(out) // 4,), "<u4", out)
@@ -189,7 +170,7 @@ def _aligned(at: int) -> int:
 
 
 def _field(name: str) -> int:
-    return rec.offsets_of(rec.VALUE, (name,), 0)[0]
+    return rec.offset_of(rec.VALUE, name)
 
 
 def _vectors(start: int, counts: Ints) -> tuple[Ints, int]:

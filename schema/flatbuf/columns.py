@@ -7,12 +7,13 @@ row it belongs to as bad instead of ending the read, so that a damaged file can 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from schema.errors import FormatError
+from schema.flatbuf.spec import Field, Scalar
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[Any]
@@ -110,26 +111,27 @@ class Columns:
     def __len__(self) -> int:
         return len(self.positions)
 
-    def scalar(self, slot: int, dtype: str, default: int = 0) -> Numbers:
-        """Return a number column; the default where the field is absent.
+    def scalar(self, field: Field) -> Numbers:
+        """Return a scalar field as a column; its default where it is absent.
 
-        Shapes: dtype[n]
+        Shapes: dtype of the field[n]
         """
-        at = self.place(slot, np.dtype(dtype).itemsize)
+        kind = cast(Scalar, field.type)
+        at = self.place(field)
         absent = at < 0
         if not absent.any():
-            return self.region.numbers(at, dtype)
-        out = np.full(len(at), default, dtype=dtype)
+            return self.region.numbers(at, kind.dtype)
+        out = np.full(len(at), field.default, dtype=kind.dtype)
         present = ~absent
-        out[present] = self.region.numbers(at[present], dtype)
+        out[present] = self.region.numbers(at[present], kind.dtype)
         return out
 
-    def offsets(self, slot: int) -> Ints:
+    def offsets(self, field: Field) -> Ints:
         """Return the position that each table's offset field points to, -1 where absent.
 
         Shapes: int64[n]
         """
-        at = self.place(slot, _POINTER)
+        at = self.place(field)
         present = (at >= 0).nonzero()[0]
         if not len(present):
             return at
@@ -138,19 +140,20 @@ class Columns:
         out[present[good]] = target[good]
         return out
 
-    def children(self, slot: int) -> tuple[Columns, Ints]:
-        """Return the child tables of a slot, and the index of each one's parent here."""
-        target = self.offsets(slot)
+    def children(self, field: Field) -> tuple[Columns, Ints]:
+        """Return the child tables of a field, and the index of each one's parent here."""
+        target = self.offsets(field)
         present = (target >= 0).nonzero()[0]
-        made, good = columns(self.region, self.rows, target[present], self.owners[present])
-        return made, present[good]
+        found, good = columns(self.region, self.rows, target[present], self.owners[present])
+        return found, present[good]
 
-    def place(self, slot: int, width: int) -> Ints:
+    def place(self, field: Field) -> Ints:
         """Return where each table stores a field, -1 where it does not.
 
         Shapes: int64[n]
         """
-        entry = _POINTER + 2 * slot
+        entry = _POINTER + 2 * field.slot
+        width = field.type.nbytes if isinstance(field.type, Scalar) else _POINTER
         known = self.vtable_bytes >= entry + 2
         if known.all():
             at = self.region.numbers(self.vtables + entry, "<u2").astype(np.int64)

@@ -29,6 +29,12 @@ class Scalar:
     code: str
     nbytes: int
 
+    @property
+    def dtype(self) -> str:
+        """Return the numpy dtype of stored values; a bool is the byte that is stored."""
+        kind = "f" if self.code in "fd" else "i" if self.code.islower() else "u"
+        return f"<{kind}{self.nbytes}"
+
 
 BOOL = Scalar("bool", "?", 1)
 I8, U8 = Scalar("i8", "b", 1), Scalar("u8", "B", 1)
@@ -235,3 +241,17 @@ def _column(item: str, types: Mapping[str, FieldType]) -> tuple[Any, ...]:
     if plain != written:
         return (name, kind, () if isinstance(kind, Vec) else None)
     return (name, kind, type(natural_default(kind))(int(default))) if default else (name, kind)
+
+
+def tables(rows: Mapping[str, str]) -> Mapping[str, Spec[dict[str, Any]]]:
+    """Return tables that are read as dicts, by name.
+
+    Args:
+        rows: the fields of each table as `columns` takes them; the name of a table above stands
+            for it
+    """
+    types = dict(NAMED_TYPES)
+    found: dict[str, Spec[dict[str, Any]]] = {}
+    for name, row in rows.items():
+        types[name] = found[name] = spec(name, dict[str, Any], *columns(row, types))
+    return MappingProxyType(found)

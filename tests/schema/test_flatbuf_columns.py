@@ -43,6 +43,7 @@ class Root:
 
 
 ROOT = spec("Root", Root, ("rows", Vec(ROW)))
+_SMALL, _WIDE, _TEXT, _CHILD, _NUMBERS = ROW.fields
 SMALL = st.integers(-(2**15), 2**15 - 1)
 WIDE = st.integers(-(2**63), 2**63 - 1)
 NUMBERS = st.lists(st.integers(-5, 5), max_size=3).map(tuple)
@@ -57,7 +58,7 @@ def opened(raw: bytes) -> tuple[Region, Rows, Columns]:
     one, top = np.zeros(1, dtype=np.int64), Rows(1)
     at, _ = follow(region, top, one, one)
     root, _ = columns(region, top, at, one)
-    starts, counts = extents(region, top, root.offsets(0), one, 4)
+    starts, counts = extents(region, top, root.offsets(ROOT.field("rows")), one, 4)
     slots = items(region, starts, counts, 4)
     rows, numbers = Rows(len(slots)), np.arange(len(slots))
     target, good = follow(region, rows, slots, numbers)
@@ -69,15 +70,15 @@ def opened(raw: bytes) -> tuple[Region, Rows, Columns]:
 @settings(max_examples=150, deadline=None)
 def test_columns_give_what_was_written(expected: list[Row]) -> None:
     region, rows, made = opened(write_root(ROOT, Root(tuple(expected))))
-    assert made.scalar(0, "<i2", 3).tolist() == [row.small for row in expected]
-    assert made.scalar(1, "<i8", -1).tolist() == [row.wide for row in expected]
-    ids, found = texts.intern(region, rows, made.offsets(2), made.owners)
+    assert made.scalar(_SMALL).tolist() == [row.small for row in expected]
+    assert made.scalar(_WIDE).tolist() == [row.wide for row in expected]
+    ids, found = texts.intern(region, rows, made.offsets(_TEXT), made.owners)
     assert [None if i < 0 else found[i].decode() for i in ids] == [row.text for row in expected]
     assert len(set(found)) == len(found)
-    starts, counts = extents(region, rows, made.offsets(4), made.owners, 4)
+    starts, counts = extents(region, rows, made.offsets(_NUMBERS), made.owners, 4)
     flat = region.numbers(items(region, starts, counts, 4), "<i4").tolist()
     assert flat == [number for row in expected for number in row.numbers]
-    children, parents = made.children(3)
+    children, parents = made.children(_CHILD)
     inner = [index for index, row in enumerate(expected) if row.child is not None]
     assert parents.tolist() == children.owners.tolist() == inner
     assert not rows.bad.any()
@@ -142,7 +143,7 @@ def test_damage_marks_its_row_and_says_where() -> None:
     at = bytes(raw).index(b"text3\0") - 4
     struct.pack_into("<I", raw, at, 0x7FFFFFFF)
     region, marks, made = opened(bytes(raw))
-    texts.intern(region, marks, made.offsets(2), made.owners)
+    texts.intern(region, marks, made.offsets(_TEXT), made.owners)
     assert marks.bad.tolist() == [False, False, False, True, False]
     assert marks.reason(3) == (at, "a vector that ends outside the file")
     with pytest.raises(KeyError):
@@ -159,7 +160,7 @@ def test_table_with_vtable_outside_is_left_out(soffset: int) -> None:
     _, marks, made = opened(bytes(raw))
     assert marks.bad.tolist() == [False, True, False]
     assert made.owners.tolist() == [0, 2]
-    assert made.scalar(0, "<i2", 3).tolist() == [0, 2]
+    assert made.scalar(_SMALL).tolist() == [0, 2]
 
 
 def test_field_outside_its_table_marks_the_row_and_counts_as_absent() -> None:
@@ -167,7 +168,7 @@ def test_field_outside_its_table_marks_the_row_and_counts_as_absent() -> None:
     _, _, made = opened(bytes(raw))
     struct.pack_into("<H", raw, int(made.vtables[0]) + 4, int(made.table_bytes[0]) - 1)
     _, marks, made = opened(bytes(raw))
-    assert made.scalar(0, "<i2", 3).tolist() == [3]
+    assert made.scalar(_SMALL).tolist() == [3]
     assert marks.bad.tolist() == [True]
 
 
