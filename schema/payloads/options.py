@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from schema.errors import FormatError
-from schema.flatbuf.spec import BOOL, I8, I32, U32, Spec, Text, Vec, spec
+from schema.flatbuf.spec import Spec, tables
 from schema.payloads.model import CompileSpecs
 from schema.payloads.reading import PayloadReader
 
@@ -47,85 +47,33 @@ _NAMES: dict[str, Mapping[int, str]] = {
 }
 
 
-def _table(name: str, *columns: tuple[Any, ...]) -> Spec[dict[str, Any]]:
-    return spec(name, dict[str, Any], *columns)
-
-
-_INFO = _table(
-    "OpPackageInfo",
-    ("op_package_name", Text()),
-    ("op_package_path", Text()),
-    ("interface_provider", Text()),
-    ("target", I32),
-    ("custom_op_name", Text()),
-    ("qnn_op_type_name", Text()),
-    ("platform", I32),
+_TABLES = tables(
+    {
+        "QnnExecuTorchOpPackageInfo": "op_package_name:str op_package_path:str "
+        "interface_provider:str target:i32 custom_op_name:str qnn_op_type_name:str platform:i32",
+        "QnnExecuTorchOpPackageOptions": "op_package_infos:[QnnExecuTorchOpPackageInfo]",
+        "QnnExecuTorchHtpBackendOptions": "max_sf_buf_size:i32 htp_performance_mode:i32 "
+        "htp_precision:i32 pd_session:i32 use_conv_hmx:bool use_dlbc:bool use_fold_relu:bool "
+        "use_multi_contexts:bool use_weight_sharing:bool use_slc_allocator:bool",
+        "QnnExecuTorchGpuBackendOptions": "gpu_performance_mode:i32 gpu_precision:i32 "
+        "use_memory_optimizations:bool use_node_optimizations:bool use_queue_recording:bool "
+        "use_weight_sharing:bool",
+        "QnnExecuTorchLpaiBackendOptions": "fps:i32 ftrt_ratio:i32 client_perf_type:i32 "
+        "affinity:i32 core_selection:u32 target_env:i32",
+        "QnnExecuTorchBackendOptions": "backend_type:i32 "
+        "htp_options:QnnExecuTorchHtpBackendOptions gpu_options:QnnExecuTorchGpuBackendOptions "
+        "lpai_options:QnnExecuTorchLpaiBackendOptions",
+        "HtpInfo": "htp_arch:i32 vtcm_size_in_mb:u32",
+        "LpaiInfo": "lpai_hardware_version:i32",
+        "SocInfo": "soc_model:i32 htp_info:HtpInfo lpai_info:LpaiInfo",
+        "QnnExecuTorchOptions": "soc_info:SocInfo backend_options:QnnExecuTorchBackendOptions "
+        "library_path:str log_level:i32 online_prepare:bool dump_intermediate_outputs:bool "
+        "profile_level:i32 shared_buffer:bool is_from_context_binary:bool saver:bool "
+        "saver_output_dir:str op_package_options:QnnExecuTorchOpPackageOptions use_mha2sha:bool",
+        "EnnExecuTorchOptions": "chipset:i32 perf_mode:i8",
+    }
 )
-_HTP = _table(
-    "HtpBackendOptions",
-    ("max_sf_buf_size", I32),
-    ("htp_performance_mode", I32),
-    ("htp_precision", I32),
-    ("pd_session", I32),
-    ("use_conv_hmx", BOOL),
-    ("use_dlbc", BOOL),
-    ("use_fold_relu", BOOL),
-    ("use_multi_contexts", BOOL),
-    ("use_weight_sharing", BOOL),
-    ("use_slc_allocator", BOOL),
-)
-_GPU = _table(
-    "GpuBackendOptions",
-    ("gpu_performance_mode", I32),
-    ("gpu_precision", I32),
-    ("use_memory_optimizations", BOOL),
-    ("use_node_optimizations", BOOL),
-    ("use_queue_recording", BOOL),
-    ("use_weight_sharing", BOOL),
-)
-_LPAI = _table(
-    "LpaiBackendOptions",
-    ("fps", I32),
-    ("ftrt_ratio", I32),
-    ("client_perf_type", I32),
-    ("affinity", I32),
-    ("core_selection", U32),
-    ("target_env", I32),
-)
-QNN_OPTIONS = _table(
-    "QnnExecuTorchOptions",
-    (
-        "soc_info",
-        _table(
-            "SocInfo",
-            ("soc_model", I32),
-            ("htp_info", _table("HtpInfo", ("htp_arch", I32), ("vtcm_size_in_mb", U32))),
-            ("lpai_info", _table("LpaiInfo", ("lpai_hardware_version", I32))),
-        ),
-    ),
-    (
-        "backend_options",
-        _table(
-            "BackendOptions",
-            ("backend_type", I32),
-            ("htp_options", _HTP),
-            ("gpu_options", _GPU),
-            ("lpai_options", _LPAI),
-        ),
-    ),
-    ("library_path", Text()),
-    ("log_level", I32),
-    ("online_prepare", BOOL),
-    ("dump_intermediate_outputs", BOOL),
-    ("profile_level", I32),
-    ("shared_buffer", BOOL),
-    ("is_from_context_binary", BOOL),
-    ("saver", BOOL),
-    ("saver_output_dir", Text()),
-    ("op_package_options", _table("OpPackageOptions", ("op_package_infos", Vec(_INFO)))),
-    ("use_mha2sha", BOOL),
-)
-SAMSUNG_OPTIONS = _table("EnnExecuTorchOptions", ("chipset", I32), ("perf_mode", I8))
+QNN_OPTIONS, SAMSUNG_OPTIONS = _TABLES["QnnExecuTorchOptions"], _TABLES["EnnExecuTorchOptions"]
 
 
 def read_options(table: Spec[dict[str, Any]], value: bytes) -> dict[str, object]:

@@ -46,8 +46,14 @@ def write(schema: Path, content: dict[str, Any], folder: Path) -> bytes:
     return next(path for path in folder.glob("blob.*") if path.suffix != ".json").read_bytes()
 
 
-def _flatc(*arguments: Any) -> None:
-    target = Path(arguments[-1]).parent
+def reflection(schema: Path, folder: Path) -> bytes:
+    """Return a schema as the flatbuffer that reflection.fbs describes."""
+    _flatc("-b", "--schema", schema, target=folder)
+    return (folder / schema.with_suffix(".bfbs").name).read_bytes()
+
+
+def _flatc(*arguments: Any, target: Path | None = None) -> None:
+    target = target or Path(arguments[-1]).parent
     program = stock_folder() / "data" / "bin" / "flatc"
     command = [str(program), "-o", str(target), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
