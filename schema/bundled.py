@@ -8,15 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeAlias
 
-from schema.errors import FormatError, Issue
+from schema.dtypes.scalar_type import tensor_nbytes
+from schema.errors import FormatError, Issue, Notes
 from schema.flatbuf.declare import UnionName, f64, i8, i32, i64, named, table_of, u8, u32
+from schema.flatbuf.header import HeaderField, header_field
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Blob, Spec, UnknownMember
 from schema.flatbuf.writer import write_root
-from schema.garbage import uncollected
-from schema.header import HeaderField, header_field
-from schema.notes import Notes
-from schema.scalar_type import tensor_nbytes
+from schema.objects.cyclic_gc import gc_suspended
 
 Buffer = bytes | bytearray | memoryview
 IDENTIFIER = b"BP08"
@@ -147,7 +146,7 @@ def sniff(head: bytes) -> bool:
     return head[4:6] == IDENTIFIER[:2] and len(head) >= 8 and head[6:8].isdigit()
 
 
-@uncollected()
+@gc_suspended()
 def decode(buffer: Buffer, *, file: str = "") -> BundledProgram:
     """Read a bundled program; the program and tensors stay views into the buffer.
 

@@ -1,10 +1,11 @@
-"""The two ways a file can disappoint: FormatError (unreadable) and Issue (readable but odd)."""
+"""Errors of files: FormatError where one cannot be read, Issue where one is odd but readable."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
 
+_MOST_NOTES = 20
 _LONGEST = 400  # characters of a part of a sentence; names in files can be of any length
 
 
@@ -90,3 +91,45 @@ class Issue:
     severity: Severity
     where: str
     message: str
+
+
+class Notes:
+    """Collects issues of one file; a broken file must not fill memory with complaints.
+
+    Attributes:
+        file: what the issues are about
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._issues: list[Issue] = []
+        self._unsaid = 0
+
+    def add(self, message: str, severity: Severity = Severity.WARNING) -> None:
+        """Note something odd; beyond a screenful only the number is kept."""
+        if len(self._issues) < _MOST_NOTES:
+            self._issues.append(Issue(severity, self.file, message))
+        else:
+            self._unsaid += 1
+
+    def extend(self, other: Notes) -> None:
+        """Take over what was noted elsewhere about the same file."""
+        for issue in other._issues:
+            self.add(issue.message, issue.severity)
+        self._unsaid += other._unsaid
+
+    @property
+    def room(self) -> int:
+        """Return how many more messages will be shown."""
+        return _MOST_NOTES - len(self._issues)
+
+    def skip(self, count: int) -> None:
+        """Note that there were more messages without wording them."""
+        self._unsaid += count
+
+    def all(self) -> tuple[Issue, ...]:
+        """Return the issues, and the number of those left out."""
+        if not self._unsaid:
+            return tuple(self._issues)
+        more = Issue(Severity.WARNING, self.file, f"{self._unsaid} more messages are not shown")
+        return (*self._issues, more)

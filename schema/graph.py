@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from schema.scalar_type import scalar_type
+from schema.dtypes.scalar_type import scalar_type
 
 Dim = int | str  # a symbol or its expression where a size is not static
 EMPTY: Mapping[str, object] = MappingProxyType({})

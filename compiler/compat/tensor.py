@@ -17,8 +17,8 @@ from compiler.memory.tensor_spec import (
     num_bytes_from_shape_and_dtype,
 )
 from compiler.untyped import SYMBOLIC
+from schema.dtypes.scalar_type import scalar_type
 from schema.program import model as m
-from schema.scalar_type import scalar_type
 
 __all__ = [
     "ALIGNMENT",

@@ -30,7 +30,7 @@ from compiler.edge.tracing import KeepsWhole
 from compiler.edge.verifier import verifier_for
 from compiler.errors import HardWriteError
 from compiler.untyped import ranges_of
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 
 _SYMBOLIC: dict[type[Any], type[Any]] = {
     torch.SymInt: SymIntArgument,
@@ -39,7 +39,7 @@ _SYMBOLIC: dict[type[Any], type[Any]] = {
 }
 
 
-@uncollected()
+@gc_suspended()
 def edge_program(
     program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None = None
 ) -> ExportedProgram:

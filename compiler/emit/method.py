@@ -38,7 +38,7 @@ from compiler.memory.steps import (
     results_of,
 )
 from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, aten
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 from schema.program import model as m
 
 _NO_RESULT = TensorSpec(scalar_type_of(torch.uint8), (0,), (0,), STATIC)
@@ -96,7 +96,7 @@ class EmitOptions:
     buffer_names: bool = False
 
 
-@uncollected()
+@gc_suspended()
 def emit_method(
     name: str,
     program: ExportedProgram,

@@ -25,7 +25,7 @@ from compiler.errors import UnsupportedError
 from compiler.memory.methods import PlannedMethod, plan_methods
 from compiler.memory.specs import spec_of
 from compiler.stages import Stages
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 from schema.program import encode_parts
 from schema.program import model as m
 
@@ -64,7 +64,7 @@ class EmittedProgram:
 
     @cached_property
     def _parts(self) -> tuple[Any, ...]:
-        with uncollected():
+        with gc_suspended():
             return encode_parts(
                 self.table, self.segments, alignment=self.alignment, inside=self.inside
             )
@@ -85,7 +85,7 @@ class EmittedProgram:
         }
 
 
-@uncollected()
+@gc_suspended()
 def emit_program(
     programs: Mapping[str, ExportedProgram],
     constant_methods: Mapping[str, Any],
@@ -112,7 +112,7 @@ def emit_program(
     )
 
 
-@uncollected()
+@gc_suspended()
 def emit_planned(
     planned: Mapping[str, PlannedMethod],
     constant_methods: Mapping[str, Any],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from schema.dtypes.scalar_type import scalar_type
 from schema.program import model as m
 from schema.program.program import Program, operator_name
-from schema.scalar_type import scalar_type
 
 
 def program_text(program: Program, *, verbose: bool = False) -> str:

@@ -34,7 +34,7 @@ from compiler.memory.steps import (
 )
 from compiler.passes.memory import IN_PLACE_OF
 from compiler.untyped import HigherOrderOperator, aten, ranges_of
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 
 _VIEW = edge_op(aten.view_copy.default)
 _SAME_BYTES = frozenset(
@@ -83,7 +83,7 @@ class Schedule:
         )
 
 
-@uncollected()
+@gc_suspended()
 def schedule(
     program: ExportedProgram,
     options: Any,  # noqa: ANN401 - a MemoryPlanningPass, or a pass with some of its attributes

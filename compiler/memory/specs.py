@@ -12,7 +12,7 @@ from torch.export import ExportedProgram
 from compiler.edge.dim_order import dim_order_of, is_dense
 from compiler.errors import UnboundedShapeError, UnsupportedError
 from compiler.untyped import exactly, expression_of, largest
-from schema.scalar_type import BY_NAME, scalar_type, tensor_nbytes
+from schema.dtypes.scalar_type import BY_NAME, scalar_type, tensor_nbytes
 
 STATIC, DYNAMIC_BOUND = 0, 1
 _MOST = 2**31 - 1  # sizes are 32 bits wide in a program file

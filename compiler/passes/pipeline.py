@@ -37,7 +37,7 @@ from compiler.passes.lineage import Snapshot, restore_metadata, snapshot
 from compiler.passes.manager import ExportedProgramPassManager, PassManager
 from compiler.passes.signature import constant_values, updated_signature
 from compiler.stages import Stages
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 
 _LENT = ("_graph_module", "_graph_signature", "_state_dict", "_constants")
 _USER = InputKind.USER_INPUT
@@ -89,7 +89,7 @@ class _Work:
 
     def program(self, verifiers: list[Any]) -> ExportedProgram:
         """Return the program as it is now, checked by these verifiers."""
-        with uncollected():
+        with gc_suspended():
             return self._program(verifiers)
 
     def _program(self, verifiers: list[Any]) -> ExportedProgram:
@@ -137,7 +137,7 @@ def transformed(
 
 
 def _begun(program: ExportedProgram) -> _Work:
-    with uncollected():
+    with gc_suspended():
         root, graph = copied_root(program.graph_module), copied_graph(program.graph)
         module = torch.fx.GraphModule(root, graph)
     module.meta = dict(program.graph_module.meta)
@@ -226,7 +226,7 @@ def _stage(
 
 
 def _run(work: _Work, one: PassType, config: EdgeCompileConfig, name: str) -> bool:
-    with uncollected():
+    with gc_suspended():
         before = snapshot(work.module)
     if takes_program(one):
         modified = _run_on_program(work, one, name)
@@ -236,7 +236,7 @@ def _run(work: _Work, one: PassType, config: EdgeCompileConfig, name: str) -> bo
             found = _called(one, work.module, name)
         result = graph_result(one, work.module, found)
         work.module, modified = result.graph_module, bool(result.modified)
-    with uncollected():
+    with gc_suspended():
         _complete(work, before, name)
         check_program(work.module, work.signature, config, after=name)
     return modified

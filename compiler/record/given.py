@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from schema.bundled import BundledBool, BundledDouble, BundledInt, BundledTensor, BundledValue
+from schema.dtypes.scalar_type import scalar_type
 from schema.etrecord import members as m
-from schema.scalar_type import scalar_type
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

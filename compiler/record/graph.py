@@ -39,13 +39,13 @@ from compiler.untyped import (
     largest,
     ranges_of,
 )
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 
 _EDGE = "executorch.exir.dialects.edge.ops."
 _MEMORY: dict[Any, str] = {alloc: "memory.alloc", view: "memory.view"}
 
 
-@uncollected()
+@gc_suspended()
 def program_json(
     program: ExportedProgram, numbers: GraphNumbers | None = None, *, edge: bool
 ) -> bytes:

@@ -23,7 +23,7 @@ from schema.etrecord.origins import Origins, encode_origins
 from schema.etrecord.recipe import MEMBER as RECIPE
 from schema.etrecord.verdicts import MEMBER as VERDICTS
 from schema.etrecord.verdicts import Verdict, encode_verdicts
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -357,7 +357,7 @@ class ETRecord:
             return
         from compiler.record.writing import record_chunks
 
-        with uncollected():  # a look at all of torch's objects in between takes 0.2 s
+        with gc_suspended():  # a look at all of torch's objects in between takes 0.2 s
             # A thread that writes behind was no faster: a new one takes fresh memory for its pages.
             for chunk in record_chunks(self, numbered=numbered):
                 stream.write(chunk)

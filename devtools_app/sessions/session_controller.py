@@ -34,7 +34,7 @@ from devtools_app.state.workspace import (
     workspace_of,
 )
 from schema.errors import Issue
-from schema.identity_cache import clear as forget_derived
+from schema.objects.identity_cache import clear as forget_derived
 
 if TYPE_CHECKING:
     from inspector.files.session import SessionOptions

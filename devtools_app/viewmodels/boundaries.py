@@ -16,7 +16,7 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, ModelNode
 from inspector.join.delegate_inside import InsideNode, inside_delegate
 from schema.graph import GraphValue
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 _LAYOUT = ("_to_dim_order_copy", "_clone_dim_order", "permute_copy", "transpose_copy")
 _MEASURED = "inner"

@@ -12,10 +12,10 @@ from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.graph.model_graph import ModelNode, model_graph, short_backend
 from inspector.memory.plan import analyse_memory
+from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind
 from schema.program import instruction_kind, instructions
 from schema.program import model as m
-from schema.scalar_type import scalar_type
 
 _MOST = 6
 _KINDS = {

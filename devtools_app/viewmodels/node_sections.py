@@ -27,8 +27,8 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelNode
 from inspector.join.index import JoinIndex, Related
 from inspector.memory.plan import PlannedValue, analyse_memory
+from schema.dtypes.operator_dtypes import operator_dtypes
 from schema.graph import GraphNode, GraphValue
-from schema.operator_dtypes import operator_dtypes
 
 _MOST = 12  # lines of one group; a panel is no table
 _HIDDEN = frozenset(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from devtools_app.viewmodels.units import format_bytes
 from inspector.graph.model_graph import ModelNode
+from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind
-from schema.scalar_type import scalar_type
 
 _SHORT = {scalar_type(code).name: scalar_type(code).short for code in range(30)}
 

@@ -21,7 +21,7 @@ from inspector.join.index import JoinIndex, join_index
 from inspector.join.links import link_block
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.profile import analyse_profile
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]
 

@@ -28,7 +28,7 @@ from devtools_app.viewmodels.operator_columns import (
 from inspector.files.session import Session
 from inspector.join.links import Link, link_block
 from inspector.trace.blocks import trace_blocks
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

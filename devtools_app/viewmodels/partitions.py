@@ -36,7 +36,7 @@ from inspector.files.session import Session
 from inspector.graph.delegation import DelegateFacts, MethodDelegation, analyse_delegation
 from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph, short_backend
 from schema.graph import NodeKind
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 _FLOW = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
 _NOBODY = -1

@@ -34,7 +34,7 @@ from devtools_app.viewmodels.units import format_bytes, format_share, format_tim
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
 from schema.graph import NodeKind
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 MOST_VISIBLE = 60  # boxes on show when a graph is opened
 _FEW, _MANY = 12, 400

@@ -19,8 +19,8 @@ from devtools_app.viewmodels.units import Quantity
 from inspector.files.session import LoadedFile, Session
 from schema import bundled, etdump, flat_tensor
 from schema.bundled import BundledProgram
-from schema.debug_buffer import DebugBuffer
 from schema.etdump import ETDump
+from schema.etdump.debug_buffer import DebugBuffer
 from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor
 from schema.program import Program

@@ -12,10 +12,10 @@ from itertools import islice
 from typing import Any, TypeVar, cast
 
 from schema.errors import FormatError
+from schema.flatbuf.header import HeaderField
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
 from schema.flatbuf.walk import Place, children, element_count, elements, root_place
-from schema.header import HeaderField
 
 PAGE = 500
 T = TypeVar("T")

@@ -18,18 +18,18 @@ from devtools_app.viewmodels.structure_node import (
 from inspector.files.bundled import inner_program
 from inspector.files.payloads import delegate_payload
 from schema.bundled import BundledProgram
-from schema.debug_buffer import DebugBuffer, TensorView
+from schema.dtypes.scalar_type import scalar_type
 from schema.errors import FormatError
 from schema.etdump import DebugTensor, DebugValue, ETDump
+from schema.etdump.debug_buffer import DebugBuffer, TensorView
 from schema.flat_tensor import FlatTensor
+from schema.flatbuf.header import HeaderField, header_field
 from schema.flatbuf.reader import Reader
 from schema.graph import GraphNode
-from schema.header import HeaderField, header_field
 from schema.payloads import Payload
 from schema.program import Program
 from schema.program import model as m
 from schema.program.model import PROGRAM
-from schema.scalar_type import scalar_type
 
 _HEADER = (
     ("root offset", 0, "I", "position of the root table"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import cast
 
 from devtools_app.viewmodels.structure_node import StructureNode, listed, value_node
+from schema.dtypes.scalar_type import scalar_type
 from schema.etrecord import ETRecord
 from schema.etrecord.tensor_data import Opaque, TensorData
 from schema.etrecord.torch_save import read_torch_save
 from schema.etrecord.zip_index import Member
-from schema.scalar_type import scalar_type
 
 _ZIP, _JSON = b"PK\x03\x04", b"{["
 _TEXT_BYTES = 2000

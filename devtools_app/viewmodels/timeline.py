@@ -34,7 +34,7 @@ from inspector.join.links import link_block
 from inspector.join.methods import is_execution
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.timing import is_time, scale_factor
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from inspector.files.session import Session
 from inspector.graph.delegation import analyse_delegation, verdicts_by_node
 from inspector.graph.model_graph import ModelNode
 from schema.etrecord.verdicts import Outcome, Verdict
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 OUTCOMES = {
     Outcome.DELEGATED: "delegated",

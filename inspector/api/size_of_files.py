@@ -10,12 +10,12 @@ from inspector.api.opening import open_program
 from inspector.files.bundled import inner_program
 from inspector.memory.plan import value_name
 from schema.bundled import BundledProgram
+from schema.dtypes.scalar_type import numel, scalar_type
 from schema.errors import FormatError
 from schema.etrecord import ETRecord, LoweredModule
 from schema.graph import Graph, NodeKind
 from schema.program import Program
 from schema.program import model as m
-from schema.scalar_type import numel, scalar_type
 
 Row = dict[str, Any]
 NamedPayload = tuple[str, str, "bytes | memoryview"]  # name, backend id, bytes

@@ -14,7 +14,7 @@ from schema.etrecord.names import callable_name
 from schema.etrecord.node_list import GETITEM
 from schema.etrecord.source_meta import split_outside_brackets
 from schema.graph import Graph, GraphNode
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 ModuleStack = dict[str, tuple[str, str]]
 _ALLOCATION = "memory.alloc"

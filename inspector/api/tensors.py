@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from inspector.api.torch_bridge import load_torch, tensor_over
 from inspector.files.load import MAP_FROM_BYTES
-from schema.debug_buffer import DebugBuffer, TensorView
+from schema.dtypes.scalar_type import numel, scalar_type
 from schema.errors import FormatError
 from schema.etdump import DebugTensor
+from schema.etdump.debug_buffer import DebugBuffer, TensorView
 from schema.etrecord import TensorData
-from schema.scalar_type import numel, scalar_type
 
 NO_BUFFER = "no debug buffer was given"
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from schema.scalar_type import scalar_type
+from schema.dtypes.scalar_type import scalar_type
 
 Torch: TypeAlias = Any  # the module, or what is made with it
 _PACKAGES = {"torchao": "torchao.quantization"}

@@ -10,12 +10,12 @@ from inspector.files.payloads import delegate_payload
 from inspector.join import record_maps
 from inspector.join.node_index import base_operator, nodes_by_handle
 from schema.bundled import BundledProgram
+from schema.dtypes.scalar_type import scalar_type
 from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor
 from schema.graph import Graph
 from schema.program import Program, backend_id, instructions, operator_name
 from schema.program import model as m
-from schema.scalar_type import scalar_type
 
 _EXTERNAL = 1
 _HANDLES_ARE_OURS = "XnnpackBackend"  # other payloads number their nodes themselves

@@ -12,11 +12,11 @@ from inspector.check.facts import Evidence
 from inspector.files.bundled import inner_program
 from inspector.files.session import LoadedFile, Session
 from schema.bundled import BundledProgram
-from schema.debug_buffer import DebugBuffer
 from schema.etdump import ETDump
+from schema.etdump.debug_buffer import DebugBuffer
 from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program
 
 BELONG, DO_NOT_BELONG, CANNOT_TELL = "belong", "do_not_belong", "cannot_tell"

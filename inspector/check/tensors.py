@@ -19,7 +19,7 @@ from schema.errors import FormatError
 from schema.etrecord import ETRecord
 from schema.etrecord.tensor_data import TensorData
 from schema.graph import Graph, GraphNode, TensorMeta
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload
 from schema.program import Program, instructions, operator_name
 from schema.program import model as m

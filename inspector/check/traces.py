@@ -20,9 +20,9 @@ from inspector.join.node_index import base_operator, nodes_by_handle, walk_nodes
 from inspector.join.operands import plan_operands
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.profile_rows import EXECUTE
-from schema.debug_buffer import DebugBuffer, tensor_extents
 from schema.errors import Severity
 from schema.etdump import ETDump
+from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
 from schema.etrecord import ETRecord
 from schema.graph import Graph, GraphNode
 from schema.program import Program, instructions

@@ -17,9 +17,9 @@ from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.join import record_maps
 from inspector.memory.plan import analyse_memory, instruction_label
 from inspector.trace.profile import analyse_profile
+from schema.dtypes.scalar_type import scalar_type
 from schema.program import Program, instructions
 from schema.program import model as m
-from schema.scalar_type import scalar_type
 
 _DYNAMISM = {0: "static", 1: "bounded", 2: "unbounded"}
 

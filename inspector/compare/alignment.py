@@ -18,9 +18,9 @@ from functools import cached_property
 from inspector.diff.alignment import align
 from inspector.graph.model_graph import ModelGraph, ModelNode, describe
 from inspector.join.node_index import base_operator
-from schema.garbage import uncollected
 from schema.graph import NodeKind
-from schema.identity_cache import identity_cache
+from schema.objects.cyclic_gc import gc_suspended
+from schema.objects.identity_cache import identity_cache
 
 ORIGIN, STRUCTURE, MOVED = "origin", "structure", "moved"
 _ROUNDS = 4  # of pairing by neighbours
@@ -113,7 +113,7 @@ class GraphAlignment:
 
 
 @identity_cache
-@uncollected()
+@gc_suspended()
 def align_graphs(old: ModelGraph, new: ModelGraph) -> GraphAlignment:
     """Return which nodes of two graphs are the same."""
     sides = _Side(old), _Side(new)

@@ -9,7 +9,7 @@ from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.memory.plan import Arena, MemoryPlan, analyse_memory
 from inspector.size.files import session_sizes
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 Sessions = Sequence[Session]
 Number = float | int | None

@@ -10,7 +10,7 @@ from inspector.files.session import Session
 from inspector.recipes.compile_job import job_content
 from inspector.recipes.recipe import RecipeError
 from inspector.recipes.session_recipe import session_recipe
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 
 @identity_cache

@@ -15,7 +15,7 @@ from inspector.files.session import Session
 from inspector.numerics.tensor_statistics import has_numbers
 from inspector.numerics.tensors import StoredTensor, stored_tensors
 from schema.bundled import BundledProgram, BundledTensor, MethodTestSuite
-from schema.scalar_type import scalar_type, to_float64
+from schema.dtypes.scalar_type import scalar_type, to_float64
 
 _PIECE = 1 << 22  # elements
 

@@ -13,11 +13,11 @@ from inspector.graph.delegation import DelegateFacts, MethodDelegation, analyse_
 from inspector.graph.plan_graph import literal
 from inspector.join.operands import plan_operands
 from inspector.memory.plan import analyse_memory, instruction_label
+from schema.dtypes.scalar_type import scalar_type
 from schema.errors import FormatError
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program, instructions
 from schema.program import model as m
-from schema.scalar_type import scalar_type
 
 
 def program_changes(old: Session, new: Session, method: str) -> list[Change]:

@@ -17,7 +17,7 @@ from inspector.files.session import Session
 from inspector.graph.delegation import analyse_delegation
 from inspector.memory.plan import analyse_memory
 from inspector.size.files import session_sizes
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 __all__ = ["AREAS", "Change", "diff_sessions", "instruction_alignment", "node_alignment"]
 

@@ -13,9 +13,9 @@ from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.numerics.tensor_statistics import has_numbers
 from inspector.numerics.tensors import Array, LoggedTensor, logged_tensors, shaped, stored_tensors
-from schema.debug_buffer import DebugBuffer
+from schema.dtypes.scalar_type import scalar_type, tensor_nbytes
 from schema.errors import FormatError, Issue, Severity
-from schema.scalar_type import scalar_type, tensor_nbytes
+from schema.etdump.debug_buffer import DebugBuffer
 
 PAYLOADS, CONSTANTS, DATA, TENSORS = "payloads", "constants", "named data", "tensors"
 KINDS = (PAYLOADS, CONSTANTS, DATA, TENSORS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from schema import program
 from schema.bundled import BundledProgram
 from schema.errors import FormatError
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program
 
 

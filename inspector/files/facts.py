@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from inspector.files.session import Session
 from schema.bundled import BundledProgram
-from schema.debug_buffer import DebugBuffer, tensor_extents
 from schema.etdump import ETDump
+from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
 from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor
 from schema.program import Program

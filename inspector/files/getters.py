@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from schema.dtypes.scalar_type import numel, scalar_type, to_float64
 from schema.errors import FormatError
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program, instructions
 from schema.program import model as m
-from schema.scalar_type import numel, scalar_type, to_float64
 
 _MOST_ELEMENTS = 16
 _NO_VALUE = "value not in this file"

@@ -12,8 +12,8 @@ from pathlib import Path
 from inspector.files.mapped import map_file
 from inspector.files.session import LoadedFile, Session, SessionOptions
 from schema import etdump, formats
-from schema.debug_buffer import DebugBuffer, tensor_extents
 from schema.errors import FormatError, Issue, Severity
+from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
 
 # Small files are read: a mapped file that is rewritten in place kills the process (SIGBUS).
 MAP_FROM_BYTES = 32 << 20

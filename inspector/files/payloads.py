@@ -6,7 +6,7 @@ from threading import RLock
 
 from schema import payloads
 from schema.errors import FormatError, Issue, Severity
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload
 from schema.program import Program
 from schema.program import model as m

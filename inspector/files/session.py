@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from schema.bundled import BundledProgram
-from schema.debug_buffer import DebugBuffer
 from schema.errors import Issue
 from schema.etdump import ETDump
+from schema.etdump.debug_buffer import DebugBuffer
 from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor
 from schema.program import Program

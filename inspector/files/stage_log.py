@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from schema.errors import FormatError
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 STAGES, EDGE = "stages.json", "edge"
 CALL_DELEGATE = "call_delegate"

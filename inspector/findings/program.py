@@ -13,9 +13,9 @@ from inspector.memory.plan import Arena, analyse_memory
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import Part, mark_duplicates
 from inspector.size.users import stored_users, users_of, users_text
+from schema.dtypes.scalar_type import known_nbytes
 from schema.program import Program, instructions
 from schema.program import model as m
-from schema.scalar_type import known_nbytes
 
 _MEASURED = ("pte", "ptd")
 _HASHED_BYTES = 64 << 20  # duplicates are looked for where hashing takes no noticeable time

@@ -12,7 +12,7 @@ from inspector.findings.finding import Finding, Tone, nbytes_text
 from inspector.findings.program import delegation_findings, memory_findings, size_findings
 from inspector.findings.time import time_findings
 from schema.errors import Severity
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 __all__ = ["FEWEST", "MOST", "Finding", "Tone", "findings", "nbytes_text"]
 

@@ -22,7 +22,7 @@ from inspector.join.delegate_owner import call_nodes, ownership
 from schema.etrecord import DelegateMap, ETRecord
 from schema.etrecord.verdicts import Outcome, Verdict
 from schema.graph import Graph, NodeKind
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload, describe_compile_specs, total_bytes
 from schema.program import Program, instructions, operator_name
 from schema.program import model as m

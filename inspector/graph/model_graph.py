@@ -16,7 +16,7 @@ from inspector.graph.plan_graph import delegate_graph_name, plan_graph
 from inspector.join import record_maps
 from inspector.join.delegate_owner import node_owners
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program.model import ExecutionPlan
 
 COMPILED = "compiled"

@@ -7,12 +7,12 @@ from types import MappingProxyType
 from inspector.files.payloads import delegate_payload
 from inspector.join.operands import Operands, delegate_output_counts, members, plan_operands
 from inspector.memory.plan import value_name
+from schema.dtypes.scalar_type import known_nbytes
 from schema.flatbuf.spec import UnknownMember
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program, backend_id, instructions, operator_name
 from schema.program import model as m
-from schema.scalar_type import known_nbytes
 
 _CONTROL = {
     m.MoveCall: "move",

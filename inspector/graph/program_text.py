@@ -9,8 +9,8 @@ from typing import cast
 from inspector.files.session import Session
 from inspector.graph.plan_graph import plan_graph
 from inspector.graph.source import user_frame
+from schema.dtypes.scalar_type import scalar_type
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
-from schema.scalar_type import scalar_type
 
 INSTRUCTIONS = "instructions"
 _INDENT = "    "

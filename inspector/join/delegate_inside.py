@@ -9,7 +9,7 @@ from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelNode
 from schema.graph import GraphNode, GraphValue, Quantisation
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload
 from schema.payloads.model import Constant
 

@@ -18,7 +18,7 @@ from inspector.join.node_index import base_operator
 from schema.etrecord import ETRecord, ListedNode, node_list
 from schema.etrecord.verdicts import Outcome
 from schema.graph import Graph
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program, instructions, operator_name
 from schema.program import model as m
 

@@ -20,7 +20,7 @@ from inspector.join.link_codes import LinkCodes, inside_delegates, link_codes
 from inspector.join.links import Link, link_block, unmapped_matches
 from inspector.join.operands import Operands, delegate_output_counts, plan_operands
 from inspector.trace.blocks import Block, trace_blocks
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import instructions
 from schema.program import model as m
 

@@ -13,7 +13,7 @@ from inspector.join.group_keys import pack, ranks
 from inspector.join.links import BlockLinks, Link, link_block
 from inspector.join.methods import FRAMEWORK
 from inspector.trace.blocks import Block
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]

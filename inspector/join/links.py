@@ -25,7 +25,7 @@ from inspector.join.record_method import method_of
 from inspector.trace.blocks import Block
 from schema.etrecord import DelegateMap
 from schema.graph import Graph, GraphNode
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.payloads.xnnpack.identity import named_node
 from schema.program import Program, backend_id, instructions, operator_name
 from schema.program import model as m

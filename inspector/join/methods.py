@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from inspector.check.kernels import kernels_against, logs_every_node
 from inspector.trace.blocks import Block
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program, instruction_kind, instructions, operator_name
 from schema.program import model as m
 

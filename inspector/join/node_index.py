@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schema.graph import Graph, GraphNode
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 
 @identity_cache

@@ -10,7 +10,7 @@ from inspector.join.index import join_index
 from inspector.numerics.join import join_method
 from inspector.numerics.traced import instruction_outputs
 from schema.graph import GraphNode
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 
 @dataclass(frozen=True, slots=True)

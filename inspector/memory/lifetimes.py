@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.join.operands import PART_WRITERS, STATE_WRITERS, Operands, plan_operands, spread
-from schema.identity_cache import identity_cache
+from schema.dtypes.scalar_type import known_nbytes
+from schema.objects.identity_cache import identity_cache
 from schema.program import instructions, operator_name
 from schema.program import model as m
-from schema.scalar_type import known_nbytes
 
 _BEFORE = -1  # inputs and state are there before the first instruction
 _SIZED_VIEW = "executorch_prim::et_view"

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from inspector.join.operands import plan_operands
 from inspector.memory.lifetimes import Overwrite, Place, lifetimes, planned_place
 from inspector.memory.shared_bytes import Box, counted_once, live_bytes, storages
+from schema.dtypes.scalar_type import known_nbytes, scalar_type
 from schema.errors import Issue, Severity
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program, instructions, operator_name
 from schema.program import model as m
-from schema.scalar_type import known_nbytes, scalar_type
 
 _MOST_NAMED = 8  # values that one shares its bytes with, and issues of one kind
 _MOST_COMPARED = 64  # the largest of those on the same bytes

@@ -19,7 +19,7 @@ from inspector.numerics.quanta import Quanta
 from inspector.numerics.report import BY_REFERENCE, BY_RUN, INSIDE, INSTRUCTION, Row
 from inspector.numerics.traced import DELEGATE, Logged, Output
 from inspector.numerics.unknown import UNKNOWN, Pair
-from schema.debug_buffer import DebugBuffer
+from schema.etdump.debug_buffer import DebugBuffer
 from schema.payloads.xnnpack.identity import tells_order
 
 NOT_LOGGED = "the trace has no tensor of it"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from inspector.graph.operator_names import op_type, wraps_a_write
 from inspector.join.node_index import base_operator
 from schema.graph import Graph, GraphNode, GraphValue, NodeKind
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 Scope = tuple[str, ...]  # names of the nested graphs around, outermost first
 Value = tuple[Scope, str]  # a value of a graph

@@ -19,12 +19,12 @@ from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, is_transpa
 from inspector.numerics.moved import moves_alike
 from inspector.numerics.shared_handles import becomes
 from inspector.numerics.traced import tensor_of
+from schema.dtypes.scalar_type import numel
 from schema.errors import FormatError
 from schema.etrecord import TensorData
 from schema.graph import NodeKind
 from schema.program import instructions, operator_name
 from schema.program import model as m
-from schema.scalar_type import numel
 
 _PICTURES = 4
 _LOST = 0.8  # of the nodes that calls list: a walk that tells fewer has lost its way

@@ -11,9 +11,9 @@ from inspector.api.torch_bridge import load_torch, tensor_over
 from inspector.files.session import Session
 from inspector.numerics.traced import Bytes, strides_of
 from schema.bundled import BundledTensor, TestCase
-from schema.debug_buffer import DebugBuffer
 from schema.errors import FormatError
 from schema.etdump import DebugTensor
+from schema.etdump.debug_buffer import DebugBuffer
 
 TEST_CASE = "test case of the bundled program"
 RECORDED = "representative inputs of the record"

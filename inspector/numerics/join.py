@@ -20,7 +20,7 @@ from inspector.numerics.join_facts import Join, MethodFacts, Target, delegate_me
 from inspector.numerics.loop_copies import CLONE, loop_copies
 from inspector.numerics.payload_flow import outputs_by_flow
 from inspector.numerics.traced import COPY_INDEX, VIEW, Output, instruction_outputs
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import instructions, operator_name
 from schema.program import model as m
 

@@ -19,9 +19,9 @@ from inspector.numerics.grades import FLOW, ORDER
 from inspector.numerics.join_facts import Join
 from inspector.numerics.shared_handles import Event, becomes
 from inspector.numerics.traced import instruction_outputs
+from schema.dtypes.scalar_type import numel
 from schema.program import instructions
 from schema.program import model as m
-from schema.scalar_type import numel
 
 _MOST_EVENTS = 400  # of a payload; each choice looks at all that are left
 

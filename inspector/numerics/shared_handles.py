@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from inspector.numerics.flat_graph import FlatNode
 from inspector.numerics.grades import DELEGATE_ID, ORDER
+from schema.dtypes.scalar_type import numel
 from schema.etdump import DebugTensor
-from schema.scalar_type import numel
 
 # payload kind -> operators that become it, where the names do not say so
 _BECOMES: dict[str, tuple[str, ...]] = {

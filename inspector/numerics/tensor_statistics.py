@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from schema.scalar_type import scalar_type, to_float64
+from schema.dtypes.scalar_type import scalar_type, to_float64
 
 Array = NDArray[Any]
 Facts = dict[str, float | int | None]

@@ -15,12 +15,12 @@ from inspector.files.session import Session
 from inspector.memory.plan import value_name
 from inspector.numerics.tensor_statistics import Facts, data_statistics, statistics
 from inspector.trace.blocks import Block, trace_blocks
-from schema.debug_buffer import DebugBuffer
+from schema.dtypes.scalar_type import known_nbytes, numel, scalar_type, to_float64
 from schema.errors import FormatError
 from schema.etdump import DebugTensor, DebugValue
+from schema.etdump.debug_buffer import DebugBuffer
 from schema.program import Program
 from schema.program import model as m
-from schema.scalar_type import known_nbytes, numel, scalar_type, to_float64
 
 Array = NDArray[Any]
 

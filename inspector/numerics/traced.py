@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from inspector.join.operands import delegate_output_counts, plan_operands
 from inspector.trace.blocks import Block
+from schema.dtypes.scalar_type import numel
 from schema.etdump import DebugTensor, DebugValue
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program, backend_id, instructions, operator_name
 from schema.program import model as m
-from schema.scalar_type import numel
 
 MOVE = "move"
 VIEW, COPY_INDEX = "executorch_prim::et_view.default", "executorch_prim::et_copy_index.tensor"

@@ -13,7 +13,7 @@ from schema.errors import FormatError
 from schema.etrecord import ETRecord
 from schema.flat_tensor import FlatTensor
 from schema.flatbuf.walk import Extent, extents
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program
 
 

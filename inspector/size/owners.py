@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 
 from inspector.files.payloads import delegate_payload
 from inspector.memory.plan import value_name
+from schema.dtypes.scalar_type import known_nbytes
 from schema.errors import FormatError
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.walk import Extent, extents
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program
 from schema.program import model as m
 from schema.program.model import PROGRAM
-from schema.scalar_type import known_nbytes
 
 _HEADER_END = 8
 

@@ -12,7 +12,7 @@ from inspector.join.operands import plan_operands
 from inspector.memory.plan import value_name
 from inspector.size.owners import Part
 from schema.graph import Graph, GraphNode
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import Program, instructions, operator_name
 from schema.program import model as m
 

@@ -14,10 +14,10 @@ from inspector.join.delegate_inside import inside_of
 from inspector.join.operands import plan_operands
 from inspector.numerics.tensor_statistics import Facts, data_statistics, statistics
 from inspector.numerics.tensors import stored_tensors
+from schema.dtypes.scalar_type import numel, scalar_type, to_float64
 from schema.graph import Quantisation, TensorMeta
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.payloads.model import Constant
-from schema.scalar_type import numel, scalar_type, to_float64
 
 BINS = 24
 _PIECE = 1 << 20  # elements

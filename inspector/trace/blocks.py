@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from inspector.join.group_keys import pack, ranks
 from schema.errors import Issue, Severity
 from schema.etdump import DebugValue, ETDump, EventKind, EventTable
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

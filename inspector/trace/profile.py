@@ -18,7 +18,7 @@ from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.profile_rows import EXECUTE, TARGET, BlockSamples, ProfileRows
 from inspector.trace.run_kinds import kind_labels, run_kinds
 from schema.etdump import EMULATED
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 EMULATION = "emulated: torch ran the recorded graph, not what the payload computes"
 CONTROL = ("JF_CALL", "MOVE_CALL", "FREE_CALL")

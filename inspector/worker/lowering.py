@@ -33,8 +33,8 @@ from inspector.recipes.compile_job import CompileJob, Precision, Rules
 from inspector.recipes.edits import means
 from inspector.recipes.emission import check_passes, config_of, edge_config_of, in_file
 from inspector.worker.exporter import AnswerError
+from schema.dtypes.scalar_type import BY_NAME
 from schema.etrecord.verdicts import Outcome, Verdict
-from schema.scalar_type import BY_NAME
 
 
 def known_names() -> dict[str, list[str]]:

@@ -15,8 +15,8 @@ from inspector.jobs.executing import BUFFER, DEBUG_LEVELS, INPUTS, OUTPUTS, TRAC
 from runtime import DebugFilter, DebugLevel, EventTracer
 from runtime.tracing.sinks import ALIGNMENT, FileSink
 from schema import etdump
+from schema.dtypes.scalar_type import tensor_nbytes
 from schema.etdump import DebugEvent
-from schema.scalar_type import tensor_nbytes
 
 _SPARE = 1 << 16  # bytes for what is written last
 _TAIL = bytes(ALIGNMENT)  # zeros at the end, by which a debug buffer is known without its trace

@@ -24,8 +24,8 @@ from runtime.program.loading import read
 from runtime.tracing.sinks import ALIGNMENT
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etdump, program
+from schema.dtypes.scalar_type import tensor_nbytes
 from schema.program import model as m
-from schema.scalar_type import tensor_nbytes
 from schema.version import __version__
 
 _INPUTS, _EXTRACTED = INPUTS, "program.pte"  # handed over; the program is gone afterwards

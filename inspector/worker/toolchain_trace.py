@@ -9,9 +9,9 @@ from pathlib import Path
 
 from runtime.tracing.sinks import ALIGNMENT
 from schema import etdump
+from schema.dtypes.scalar_type import tensor_nbytes
 from schema.etdump import AnyEvent, DebugEvent, ETDump, RunData
 from schema.etdump.values import DebugTensor
-from schema.scalar_type import tensor_nbytes
 
 _EXECUTE = "Execute"  # what the stock runtime names a run
 _PIECE = 1 << 20

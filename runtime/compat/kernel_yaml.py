@@ -17,7 +17,7 @@ from runtime.errors import ExecutionError, invalid_argument
 from runtime.kernels import TABLE
 from runtime.kernels.registry import KernelRegistry
 from runtime.untyped import parse_schema
-from schema.scalar_type import BY_NAME
+from schema.dtypes.scalar_type import BY_NAME
 
 Source: TypeAlias = Path | str | bytes | BinaryIO
 DEFAULT_KEY = "default"

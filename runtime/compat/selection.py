@@ -9,9 +9,9 @@ from types import MappingProxyType
 from runtime.compat.kernel_yaml import KernelLibrary
 from runtime.errors import invalid_argument
 from runtime.kernels import TABLE
+from schema.dtypes.scalar_type import scalar_type
 from schema.program import Program
 from schema.program import model as m
-from schema.scalar_type import scalar_type
 
 
 @dataclass(frozen=True, slots=True)

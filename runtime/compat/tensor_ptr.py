@@ -16,7 +16,7 @@ import torch
 from runtime.errors import invalid_argument
 from runtime.memory.slots import CODE_OF, Slot, TensorShapeDynamism, check_shape, strides_of
 from runtime.untyped import from_buffer
-from schema.scalar_type import numel
+from schema.dtypes.scalar_type import numel
 
 Deleter = Callable[[Any], None]
 BOUND = TensorShapeDynamism.DYNAMIC_BOUND

@@ -20,7 +20,7 @@ from runtime.memory.slots import CODE_OF, as_bytes, dim_order_of, dtype_of, stri
 from runtime.program.loading import Data, load_data_files
 from runtime.untyped import from_buffer
 from schema import flat_tensor
-from schema.scalar_type import numel
+from schema.dtypes.scalar_type import numel
 
 __all__ = [
     "SGD",

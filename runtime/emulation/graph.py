@@ -13,9 +13,9 @@ import torch
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.memory.slots import dtype_of
 from runtime.untyped import dtype_named, from_buffer
+from schema.dtypes.scalar_type import numel
 from schema.etrecord import TensorData
 from schema.graph import Argument, GraphNode, NodeKind
-from schema.scalar_type import numel
 
 _ops: Any = torch.ops
 _IGNORED = ("Device", "Layout")

@@ -19,7 +19,7 @@ from runtime.program.values import TableBuilder
 from runtime.tracing.tracer import EventTracer, clock
 from schema import flat_tensor
 from schema.etrecord import ETRecord
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 from schema.program import Program as ProgramFile
 from schema.program import model as m
 
@@ -103,7 +103,7 @@ class Program:
             )
         return self._methods[name]
 
-    @uncollected()
+    @gc_suspended()
     def fresh_method(
         self, name: str, *, engine: str = "auto", emulate: ETRecord | None = None
     ) -> Method:

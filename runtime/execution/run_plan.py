@@ -10,7 +10,7 @@ from runtime.execution.binding import Call
 from runtime.execution.chains import Chains
 from runtime.execution.fused import FusedRun, plan_fused_run, resolved_calls
 from runtime.execution.ways import run_calls, run_fused
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def checking_plan(chains: Chains) -> RunPlan:
     return RunPlan(partial(run_calls, chains, calls), calls, calls)
 
 
-@uncollected()
+@gc_suspended()
 def final_plan(chains: Chains) -> RunPlan:
     """Return the plan of all runs after a complete one: fused where the program allows it."""
     fused = plan_fused_run(chains.plan, chains.instructions, chains.table)

@@ -12,7 +12,7 @@ import torch
 
 from runtime.errors import OF_SIZES, ErrorCode, ExecutionError, invalid_program
 from runtime.untyped import dtype_named
-from schema.scalar_type import BY_CODE, numel, scalar_type
+from schema.dtypes.scalar_type import BY_CODE, numel, scalar_type
 
 MAX_RANK = 16  # kTensorDimensionLimit
 _ONE_THREAD_COPIES = 8 << 20  # bytes; larger ones are worth several threads

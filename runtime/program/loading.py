@@ -11,7 +11,7 @@ from runtime.program.loaders import DataLoader, FileDataLoader, LoadMode, loader
 from schema import bundled, flat_tensor
 from schema import program as pte
 from schema.errors import FormatError
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 
 Data = bytes | bytearray | memoryview | BinaryIO | Path | str | DataLoader
 _MAPPED_FROM = 64 << 20  # a mapped file that is rewritten in place kills the process that reads it
@@ -54,7 +54,7 @@ def decode_program(data: memoryview, file: str) -> pte.Program:
     Raises: ExecutionError InvalidProgram
     """
     try:
-        with uncollected():
+        with gc_suspended():
             if bundled.sniff(bytes(data[:8])):
                 return pte.decode(bundled.decode(data, file=file).program, file=file)
             return pte.decode(data, file=file)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schema.dtypes.scalar_type import scalar_type, tensor_nbytes
 from schema.program import model as m
 from schema.program.program import instructions
-from schema.scalar_type import scalar_type, tensor_nbytes
 
 _NAMES = {
     "uint8": "Byte",

@@ -13,11 +13,11 @@ from runtime.memory.planned import PlannedBuffers, new_buffer
 from runtime.memory.slots import Slot, TensorShapeDynamism, check_shape, dtype_of, strides_of
 from runtime.program.named_data import NamedDataMap
 from runtime.untyped import from_buffer
+from schema.dtypes.scalar_type import numel
 from schema.errors import FormatError
 from schema.program import Program as ProgramFile
 from schema.program import model as m
 from schema.program.program import EXTERNAL
-from schema.scalar_type import numel
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from schema.errors import FormatError, Severity
+from schema.errors import FormatError, Notes, Severity
 from schema.etdump.events import EventKind, EventStore
 from schema.etdump.from_json import decode_json, is_json
 from schema.etdump.model import ETDump, RunData
@@ -20,11 +20,10 @@ from schema.etdump.recover import recover
 from schema.etdump.table import EventTable
 from schema.etdump.tables import ETDUMP
 from schema.flatbuf.columns import Ints, Region, Rows
+from schema.flatbuf.header import HeaderField, header_field
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
-from schema.garbage import uncollected
-from schema.header import HeaderField, header_field
-from schema.notes import Notes
+from schema.objects.cyclic_gc import gc_suspended
 
 Buffer = bytes | bytearray | memoryview
 IDENTIFIER = b"ED00"
@@ -41,7 +40,7 @@ def sniff(head: bytes) -> bool:
     return head[8:12] == IDENTIFIER or head[4:8] == IDENTIFIER or is_json(head)
 
 
-@uncollected()
+@gc_suspended()
 def decode(buffer: Buffer, *, file: str = "") -> ETDump:
     """Read a trace, binary or as JSON; metadata stays a view into the buffer.
 

@@ -12,14 +12,14 @@ from schema.etrecord.json_text import Json, parse_json
 from schema.etrecord.maps import Problems, read_count_map, read_delegate_map, read_handle_map
 from schema.etrecord.record import ETRecord
 from schema.etrecord.zip_write import Content, write_archive
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 
 Buffer = bytes | bytearray | memoryview
 T = TypeVar("T")
 _SHOWN = 5
 
 
-@uncollected()
+@gc_suspended()
 def decode(buffer: Buffer, *, file: str = "") -> ETRecord:
     """Open a record; stored members stay views into the buffer.
 

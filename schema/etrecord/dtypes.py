@@ -5,7 +5,7 @@ Source: exir/serde/schema.py (schema 5.x and before), torch/_export/serde/schema
 
 from __future__ import annotations
 
-from schema.scalar_type import BY_NAME
+from schema.dtypes.scalar_type import BY_NAME
 
 _COMMON = (
     *("", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"),

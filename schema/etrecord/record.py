@@ -29,8 +29,8 @@ from schema.etrecord.torch_save import SavedTree, Tree, read_torch_save
 from schema.etrecord.verdicts import MEMBER as VERDICTS
 from schema.etrecord.verdicts import Members, Verdicts, decode_members, decode_verdicts
 from schema.etrecord.zip_index import Member
-from schema.garbage import uncollected
 from schema.graph import Graph
+from schema.objects.cyclic_gc import gc_suspended
 
 Buffer = bytes | bytearray | memoryview
 T = TypeVar("T")
@@ -280,7 +280,7 @@ class ETRecord:
         return cast("T", result)
 
     def _program(self, name: str) -> RecordedProgram:
-        with self.archive.budget.making(), uncollected():
+        with self.archive.budget.making(), gc_suspended():
             program = read_program(self.read(name), name, self.archive.budget)
         return replace(program, issues=(*program.issues, *_checksum_issues(self.archive, name)))
 

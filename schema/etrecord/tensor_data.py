@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from schema.scalar_type import numel, scalar_type, to_float64
+from schema.dtypes.scalar_type import numel, scalar_type, to_float64
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from schema.dtypes.scalar_type import scalar_type
 from schema.etrecord.dtypes import STORAGE_TYPES
 from schema.etrecord.tensor_data import TensorData, span_elements
 from schema.etrecord.zip_write import Bytes, Content, Pieces, Sums, archive_chunks, write_archive
-from schema.scalar_type import scalar_type
 
 Key: TypeAlias = "tuple[int, str | None]"  # element type and name
 _PREFIX = "archive"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from schema.errors import FormatError, Severity
+from schema.errors import FormatError, Notes, Severity
 from schema.flat_tensor.model import Entry, FlatTensor, FlatTensorHeader, Segment, TensorLayout
 from schema.flat_tensor.tables import (
     FLAT_TENSOR,
@@ -20,11 +20,10 @@ from schema.flat_tensor.tables import (
     OldTensor,
     Root,
 )
+from schema.flatbuf.header import HeaderField, header_field
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Spec
-from schema.garbage import uncollected
-from schema.header import HeaderField, header_field
-from schema.notes import Notes
+from schema.objects.cyclic_gc import gc_suspended
 
 Buffer = bytes | bytearray | memoryview
 MAGIC = b"FH01"
@@ -38,7 +37,7 @@ def sniff(head: bytes) -> bool:
     return head[4:6] == b"FT" and len(head) >= 8 and head[6:8].isdigit()
 
 
-@uncollected()
+@gc_suspended()
 def decode(buffer: Buffer, *, file: str = "") -> FlatTensor:
     """Read external data; the bytes stay views into the buffer.
 

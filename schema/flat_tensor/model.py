@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from schema.dtypes.scalar_type import tensor_nbytes
 from schema.errors import Issue
 from schema.flatbuf.declare import i8, i32, u8
-from schema.scalar_type import tensor_nbytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from schema.errors import FormatError, Issue, Severity
 from schema.flatbuf.reader import Reader
 from schema.flatbuf.writer import write_root
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 from schema.program import model as m
 from schema.program.model import PROGRAM
 from schema.program.program import Program
@@ -32,7 +32,7 @@ def sniff(head: bytes) -> bool:
     return len(head) >= 8 and head[4:6] == b"ET" and head[6:8].isdigit()
 
 
-@uncollected()
+@gc_suspended()
 def decode(buffer: Buffer, *, file: str = "") -> Program:
     """Read a program; segments stay views into the buffer.
 

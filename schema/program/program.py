@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from schema.dtypes.scalar_type import tensor_nbytes
 from schema.errors import FormatError, Issue
 from schema.flatbuf.spec import UnknownMember
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 from schema.program import model as m
-from schema.scalar_type import tensor_nbytes
 
 EXTERNAL = 1  # TensorDataLocation
 IN_SEGMENT = 1  # DataLocation

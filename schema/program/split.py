@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from schema.dtypes.scalar_type import numel
 from schema.errors import FormatError, Issue, Severity
 from schema.flat_tensor import Entry, FlatTensor, TensorLayout
 from schema.flat_tensor import Segment as FileSegment
 from schema.program import model as m
 from schema.program.codec import SEGMENT_ALIGNMENT
 from schema.program.program import EXTERNAL, IN_SEGMENT, Program
-from schema.scalar_type import numel
 
 _WIDEST = 1 << 16  # bytes; the largest page that files are aligned to
 _TENSOR_STEP = 16  # bytes, constant_tensor_alignment of the stock emitter

@@ -10,8 +10,8 @@ import torch
 
 from compiler.edge.dtype_rules import _LETTERS, dtype_rule_of
 from devtools_app.viewmodels.node_sections import dtype_group
+from schema.dtypes.operator_dtypes import TABLE, OperatorDtypes, operator_dtypes
 from schema.graph import GraphNode, NodeKind
-from schema.operator_dtypes import TABLE, OperatorDtypes, operator_dtypes
 from tests.tools.dtype_table import operators, text
 
 NAMES = [str(dtype).removeprefix("torch.") for dtype in _LETTERS.values()]

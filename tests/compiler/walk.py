@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from schema.dtypes.scalar_type import tensor_nbytes
 from schema.program import model as m
-from schema.scalar_type import tensor_nbytes
 
 
 class Walk:

@@ -11,9 +11,10 @@ from inspector.memory.plan import analyse_memory
 from inspector.size.owners import program_size
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.profile import analyse_profile
-from schema import formats, identity_cache
-from schema.debug_buffer import tensor_extents
+from schema import formats
 from schema.errors import FormatError
+from schema.etdump.debug_buffer import tensor_extents
+from schema.objects import identity_cache
 from schema.program import Program
 
 

@@ -33,8 +33,8 @@ from devtools_app.viewmodels.timeline_flame import flame_timeline
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.graph.model_graph import graph_names
-from schema import identity_cache
 from schema.errors import FormatError
+from schema.objects import identity_cache
 from tests.fuzz.memory import Peak, bound_mib
 from tests.fuzz.run import DAMAGES, DATA, SECONDS, corpus, damage_of, time_limit
 from tests.inspector.cli_runs import READING, loaded_once, run, valid

@@ -16,7 +16,7 @@ from inspector.export.extract import CONSTANTS, DATA, KINDS, PAYLOADS, TENSORS, 
 from inspector.numerics import tensor_statistics as stats
 from inspector.numerics.tensor_statistics import data_statistics, has_numbers, statistics
 from inspector.numerics.tensors import logged_tensors, shaped, stored_tensors
-from schema.scalar_type import BY_CODE, scalar_type
+from schema.dtypes.scalar_type import BY_CODE, scalar_type
 from tests.inspector.cli_runs import run
 from tests.inspector.sessions import DATA as FILES
 from tests.inspector.sessions import folders, label, session

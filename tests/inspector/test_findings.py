@@ -20,7 +20,7 @@ from inspector.trace.profile import analyse_profile
 from schema import etdump
 from schema.etdump import ProfileEvent
 from schema.etdump.build import dump, run
-from schema.identity_cache import clear
+from schema.objects.identity_cache import clear
 from tests.inspector.sessions import DATA, folders, label, session
 
 pytestmark = pytest.mark.slow

@@ -10,11 +10,11 @@ import pytest
 from inspector.files.load import load_session
 from inspector.memory.plan import analyse_memory
 from inspector.numerics.tensors import stored_tensors
+from schema.dtypes.scalar_type import known_nbytes
 from schema.errors import FormatError
 from schema.graph import TensorMeta
 from schema.program import Program, decode, encode
 from schema.program import model as m
-from schema.scalar_type import known_nbytes
 from tests.inspector.cli_runs import run, valid
 from tests.inspector.sessions import DATA
 

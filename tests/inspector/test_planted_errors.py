@@ -20,7 +20,8 @@ from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import INSIDE, Row
 from inspector.numerics.tensors import stored_tensors
 from runtime import Runtime
-from schema import debug_buffer, etdump
+from schema import etdump
+from schema.etdump import debug_buffer
 from schema.program import Program, encode, instructions, operator_name
 from schema.program import model as m
 from tests.inspector.sessions import DATA

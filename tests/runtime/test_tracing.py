@@ -9,8 +9,8 @@ import torch
 
 from runtime import DebugFilter, DebugLevel, EventTracer, ProfilingLevel, Runtime
 from runtime.tracing.sinks import FileSink
-from schema import debug_buffer, etdump
-from schema.etdump import DebugEvent, ProfileEvent
+from schema import etdump
+from schema.etdump import DebugEvent, ProfileEvent, debug_buffer
 from schema.program import model as m
 from tests.runtime.one_op import one_operator
 from tests.runtime.operators.inputs import DTYPES, Maker

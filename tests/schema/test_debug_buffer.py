@@ -11,11 +11,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema import debug_buffer, etdump
+from schema import etdump
+from schema.dtypes.scalar_type import BY_NAME
 from schema.errors import FormatError
-from schema.etdump import DebugEvent, DebugTensor, DebugValue, ValueType
+from schema.etdump import DebugEvent, DebugTensor, DebugValue, ValueType, debug_buffer
 from schema.etdump.build import dump, run
-from schema.scalar_type import BY_NAME
 from tests.conftest import DATA
 from tests.oracle.client import Oracle
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from schema import debug_buffer, etdump
+from schema import etdump
 from schema.errors import Severity
-from schema.etdump import DebugEvent, ProfileEvent, RunData, ValueType
+from schema.etdump import DebugEvent, ProfileEvent, RunData, ValueType, debug_buffer
 from schema.etdump.build import dump, run, synthetic
 from schema.etdump.recover import recover
 from schema.flatbuf.reader import Reader

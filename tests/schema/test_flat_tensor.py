@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schema import flat_tensor
+from schema.dtypes.scalar_type import BY_NAME
 from schema.errors import FormatError, Severity
 from schema.flat_tensor import Blob, Entry, FlatTensor, Segment, TensorLayout
 from schema.flat_tensor.tables import FLAT_TENSOR, OLD_FLAT_TENSOR
-from schema.scalar_type import BY_NAME
 from tests.oracle.client import Oracle
 from tests.schema.damage import all_kinds, survives
 

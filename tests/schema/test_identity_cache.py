@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from schema.identity_cache import identity_cache
+from schema.objects.identity_cache import identity_cache
 
 
 class Thing:

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from schema.scalar_type import BY_CODE, BY_NAME, numel, scalar_type, tensor_nbytes, to_float64
+from schema.dtypes.scalar_type import (
+    BY_CODE,
+    BY_NAME,
+    numel,
+    scalar_type,
+    tensor_nbytes,
+    to_float64,
+)
 
 PLAIN = [
     "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bfloat16",

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from schema.dtypes.scalar_type import BY_NAME
 from schema.errors import FormatError
 from schema.etrecord import Opaque, SavedTree, TensorData, decode, read_torch_save, tensors
 from schema.etrecord.pickle_machine import MAX_OPCODES
-from schema.scalar_type import BY_NAME
 from tests.schema.etrecord_samples import (
     DATA,
     numbers,

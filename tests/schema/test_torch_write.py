@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from schema.dtypes.scalar_type import BY_NAME
 from schema.etrecord import TensorData, read_torch_save
 from schema.etrecord.torch_write import write_zeros
-from schema.scalar_type import BY_NAME
 
 _TYPES = (
     *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bool"),

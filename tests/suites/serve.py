@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.compat.names import Place, place_of, places
-from schema.scalar_type import tensor_nbytes
+from schema.dtypes.scalar_type import tensor_nbytes
 from tests.suites import missing
 
 _SPEC = importlib.util.find_spec("executorch")

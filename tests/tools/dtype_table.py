@@ -1,4 +1,4 @@
-"""Write schema/operator_dtypes.json from the verifier rules: python -m tests.tools.dtype_table."""
+"""Write schema/dtypes/operator_dtypes.json from the verifier rules (-m tests.tools.dtype_table)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from compiler.edge.dtype_rules import _RULES
 from compiler.edge.dtype_table import type_constraints
-from schema.operator_dtypes import TABLE
+from schema.dtypes.operator_dtypes import TABLE
 
 
 def operators() -> dict[str, Any]:

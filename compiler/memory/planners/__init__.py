@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from compiler.memory.blocks import Block, MemoryPlan, aligned, lower_bound, verify
 from compiler.memory.planners.by_size import greedy, interval
 from compiler.memory.planners.naive import naive
-from schema.garbage import uncollected
+from schema.objects.cyclic_gc import gc_suspended
 
 Planner = Callable[[Sequence[Block], int], list[int]]
 
@@ -15,7 +15,7 @@ PLANNERS: dict[str, Planner] = {"naive": naive, "greedy": greedy, "interval": in
 DEFAULT_PLANNERS: tuple[Planner, ...] = (greedy, interval, naive)
 
 
-@uncollected()
+@gc_suspended()
 def plan_blocks(
     blocks: Sequence[Block],
     alignment: int = 16,

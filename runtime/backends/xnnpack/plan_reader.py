@@ -20,13 +20,13 @@ from runtime.backends.xnnpack.model import (
 from runtime.backends.xnnpack.quant_params import scaling_of
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.program.named_data import NamedDataMap
+from schema.dtypes.scalar_type import numel
 from schema.errors import FormatError
 from schema.flatbuf.spec import UnknownMember
 from schema.payloads.xnnpack import model as m
 from schema.payloads.xnnpack.codec import constant_data, decode
 from schema.payloads.xnnpack.graph import node_kind
 from schema.payloads.xnnpack.kernels import input_ids, output_ids
-from schema.scalar_type import numel
 
 MOST_DIMS = 6
 _MOST_EXTERNS = 4096

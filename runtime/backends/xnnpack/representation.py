@@ -23,7 +23,7 @@ from runtime.backends.xnnpack.model import (
 )
 from runtime.backends.xnnpack.quant_params import range_of
 from runtime.untyped import from_buffer
-from schema.scalar_type import numel
+from schema.dtypes.scalar_type import numel
 
 Tensor = torch.Tensor
 Change = Callable[[Tensor], Tensor]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, cast
 
+from schema.dtypes.scalar_type import scalar_type
 from schema.errors import FormatError, Issue, Severity
 from schema.graph import Argument, Dim, Graph, GraphNode, GraphValue, NodeKind, TensorMeta
 from schema.payloads.mlx.operations import COLUMNS, Column, Operation
@@ -24,7 +25,6 @@ from schema.payloads.mlx.tables import (
     SlotVariant,
 )
 from schema.payloads.model import NO_FACTS, Constant
-from schema.scalar_type import scalar_type
 
 WHERE = "MLX payload"
 _LONG = 400  # characters of a text among the facts; a kernel's source is far longer

@@ -7,10 +7,10 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from schema import graph as g
+from schema.dtypes.scalar_type import scalar_type
 from schema.payloads.model import Constant
 from schema.payloads.names import unique
 from schema.payloads.native import tables as t
-from schema.scalar_type import scalar_type
 
 _KINDS = {
     t.CALL: g.NodeKind.CALL,

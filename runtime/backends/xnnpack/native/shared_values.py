@@ -15,7 +15,7 @@ from runtime.backends.xnnpack.native.c_calls import recipe
 from runtime.backends.xnnpack.native.constants import ConstantStore
 from runtime.backends.xnnpack.native.process import ALIGNMENT, SPARE, Kernels, Region
 from runtime.backends.xnnpack.representation import STORED
-from schema.scalar_type import numel
+from schema.dtypes.scalar_type import numel
 
 INPUT, OUTPUT = 1, 2
 _PROFILING = 8

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from schema.dtypes.scalar_type import BY_CODE, ScalarType, numel, scalar_type, to_float64
 from schema.errors import FormatError, Issue, Severity
 from schema.etdump import DebugTensor, DebugValues, ETDump
-from schema.scalar_type import BY_CODE, ScalarType, numel, scalar_type, to_float64
 
 Buffer = bytes | bytearray | memoryview
 Ints = NDArray[np.int64]

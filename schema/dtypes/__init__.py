@@ -1,0 +1,1 @@
+"""Dtypes: the scalar types of the files, and which of them an operator accepts."""

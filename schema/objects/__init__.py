@@ -1,0 +1,1 @@
+"""Python objects in large numbers: the cyclic garbage collector, caches keyed by identity."""
