@@ -26,10 +26,10 @@ from devtools_app.shell.theme import BASE_SIZE, Mode
 from devtools_app.shell.view_host import ViewHost
 from devtools_app.state import transitions
 from devtools_app.state.settings import Settings
-from devtools_app.state.state import NOTHING
 from devtools_app.state.workspace import SUFFIX
 from devtools_app.views.spec import CanDraw, CanExport, CanFind, CanStep
 from devtools_app.widgets.files import ask_save
+from inspector.tables.selection import NOTHING
 
 if TYPE_CHECKING:
     from devtools_app.shell.window import MainWindow

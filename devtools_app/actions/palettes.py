@@ -13,9 +13,9 @@ from devtools_app.actions.table import ACTIONS
 from devtools_app.dialogs.palette_dialog import PaletteDialog
 from devtools_app.jobs.computed import Computed
 from devtools_app.shell.theme import Theme
-from devtools_app.state.state import Selection
 from devtools_app.state.store import Store
 from devtools_app.viewmodels.fuzzy import Choice
+from inspector.tables.selection import Selection
 
 if TYPE_CHECKING:
     from inspector.files.session import Session

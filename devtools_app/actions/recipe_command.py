@@ -238,7 +238,7 @@ class RecipeCommand:
 
     def _measured(self, found: Measuring) -> None:
         """Note the times in the history of variants."""
-        from devtools_app.viewmodels.units import format_time
+        from inspector.tables.units import format_time
 
         store = self._window.store
         history = store.state.history

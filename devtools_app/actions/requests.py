@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from devtools_app.state.state import NOTHING, Place, Selection
+from devtools_app.state.state import Place
+from inspector.tables.selection import NOTHING, Selection
 
 if TYPE_CHECKING:
     from inspector.jobs.bisect import BisectJob

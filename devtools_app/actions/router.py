@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from devtools_app.actions import requests
 from devtools_app.state import transitions
-from devtools_app.state.state import Selection
+from inspector.tables.selection import Selection
 
 if TYPE_CHECKING:
     from devtools_app.shell.window import MainWindow

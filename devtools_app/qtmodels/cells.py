@@ -19,9 +19,9 @@ from devtools_app.qtmodels.roles import (
     TOOLTIP,
 )
 from devtools_app.viewmodels.colours import Palette
-from devtools_app.viewmodels.row_order import SortKey
-from devtools_app.viewmodels.table import Column, ColumnKind, Table
-from devtools_app.viewmodels.units import as_number
+from inspector.tables.row_order import SortKey
+from inspector.tables.table import Column, ColumnKind, Table
+from inspector.tables.units import as_number
 
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)

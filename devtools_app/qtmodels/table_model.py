@@ -17,9 +17,9 @@ from typing_extensions import override
 
 from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
 from devtools_app.qtmodels.roles import BACKGROUND
-from devtools_app.viewmodels.filter import Filter
-from devtools_app.viewmodels.row_order import Order, RowOrder, SortKey
-from devtools_app.viewmodels.table import Table
+from inspector.tables.filter import Filter
+from inspector.tables.row_order import Order, RowOrder, SortKey
+from inspector.tables.table import Table
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()

@@ -18,9 +18,9 @@ from typing_extensions import override
 
 from devtools_app.qtmodels.cells import Looks, cell, heading, sort_mark
 from devtools_app.qtmodels.roles import BACKGROUND
-from devtools_app.viewmodels.filter import Filter
-from devtools_app.viewmodels.row_order import SortKey
-from devtools_app.viewmodels.tree import (
+from inspector.tables.filter import Filter
+from inspector.tables.row_order import SortKey
+from inspector.tables.tree import (
     MOST_BELOW,
     TOP,
     Tree,

@@ -9,7 +9,7 @@ from devtools_app.screenshots import window as shots
 from devtools_app.screenshots.job_panels import write_gap
 from devtools_app.screenshots.walkthrough import write_loop
 from devtools_app.shell.start_page import SAMPLE
-from devtools_app.state.state import Selection, SelectionKind
+from inspector.tables.selection import Selection, SelectionKind
 
 _LARGE = (1440, 900)
 _OF_A_JOB = ("stages", "gap", "compare", "sweep")  # have nothing to show of files alone

@@ -13,12 +13,12 @@ from devtools_app.actions.edit_menu import EditMenu
 from devtools_app.screenshots import window as shots
 from devtools_app.screenshots.job_panels import PATIENCE, SIZE, until, write_panels, write_sweep
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.views.editing import edits_menu
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import CompileRun
 from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob, Rules, Source
 from inspector.recipes.recipe import RECIPE
+from inspector.tables.selection import Selection, SelectionKind
 
 MODULE = Path(__file__).parents[1] / "sample_data" / "demo" / "keyword_spotter.py"
 OPERATOR = "aten.convolution.default"

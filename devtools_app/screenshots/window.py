@@ -29,11 +29,11 @@ from devtools_app.shell.cyclic_gc import GarbageCollector
 from devtools_app.shell.theme import Mode
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.settings import SettingsFile
-from devtools_app.state.state import NOTHING, Selection
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
 from devtools_app.widgets.log_panel import log_qt_message
 from inspector.cli.output import write_bytes
+from inspector.tables.selection import NOTHING, Selection
 
 SECONDS = 60.0
 _QUIET_SECONDS = 0.25  # views ask for their data one turn of the event loop after they are shown

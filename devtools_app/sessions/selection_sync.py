@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from devtools_app.jobs.latest import Latest
-from devtools_app.state.state import Selection, State
+from devtools_app.state.state import State
 from devtools_app.state.store import Store
+from inspector.tables.selection import Selection
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from inspector.files.session import Session

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from devtools_app.state.variants import History
+from inspector.tables.selection import NOTHING, Selection
+from inspector.tables.units import AUTOMATIC, Units
 
 if TYPE_CHECKING:  # importing the readers takes longer than showing the window
     from inspector.files.session import Session
@@ -27,55 +28,6 @@ OVERLAYS = (
     ("own gap", "own error"),
     ("change", "what changed"),
 )
-
-
-class SelectionKind(str, Enum):
-    """What the user pointed at."""
-
-    NONE = "none"
-    NODE = "node"
-    INSTRUCTION = "instruction"
-    EVENT = "event"
-    VALUE = "value"
-    DELEGATE = "delegate"
-    PART = "part"
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The one thing selected in all views.
-
-    ``kind`` says which key the user pointed at; other keys may be filled in by a view that knows
-    them. Views light up whatever the links of the session say belongs to it.
-
-    Attributes:
-        kind: what was pointed at
-        method: method it belongs to, empty for parts of a file
-        graph: name of the graph a node is in, as the session calls it
-        node: name of the node in that graph
-        instruction: instruction id in the chain of the method
-        event: row of the event in the event table of the session
-        value: index of the value in the plan
-        delegate: index of the delegate in the plan
-        part: path of a part of a file (size tree, structure tree)
-    """
-
-    kind: SelectionKind = SelectionKind.NONE
-    method: str = ""
-    graph: str = ""
-    node: str = ""
-    instruction: int | None = None
-    event: int | None = None
-    value: int | None = None
-    delegate: int | None = None
-    part: str = ""
-
-    def __bool__(self) -> bool:
-        """Return whether anything is selected."""
-        return self.kind is not SelectionKind.NONE
-
-
-NOTHING = Selection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,19 +90,6 @@ class Bookmark:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
-    """How numbers are shown.
-
-    Attributes:
-        time: auto, ns, µs, ms or s
-        size: auto, B, KiB, MiB or GiB
-    """
-
-    time: str = "auto"
-    size: str = "auto"
-
-
 _NO_NOTES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -188,7 +127,7 @@ class State:
     selection: Selection = NOTHING
     filter_text: str = ""
     overlay: str = "time"
-    units: Units = Units()
+    units: Units = AUTOMATIC
     expanded: frozenset[str] = frozenset()
     view: str = ""
     split_view: str = ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devtools_app.state.state import NOTHING, Bookmark, OpenSession, Place, Selection, State
+from devtools_app.state.state import Bookmark, OpenSession, Place, State
+from inspector.tables.selection import NOTHING, Selection
 
 if TYPE_CHECKING:
     from inspector.files.session import Session, SessionOptions

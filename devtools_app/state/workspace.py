@@ -23,10 +23,11 @@ from devtools_app.state.json_file import (
     read_json,
     write_json,
 )
-from devtools_app.state.state import NOTHING, Bookmark, Place, Selection, SelectionKind, State
+from devtools_app.state.state import Bookmark, Place, State
 from devtools_app.state.transitions import BOOKMARK_SLOTS
 from devtools_app.state.variant_file import history_content, history_from
 from devtools_app.state.variants import History
+from inspector.tables.selection import NOTHING, Selection, SelectionKind
 
 SUFFIX = ".etscope"
 FORMAT = 1

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.node_text import operator_title
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.viewmodels.verdicts import known_verdicts
 from inspector.files.session import Session
 from inspector.graph.delegation import analyse_delegation
 from inspector.graph.model_graph import ModelNode, short_backend
+from inspector.graph.node_text import operator_title
 from inspector.join.index import join_index
 from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.edits import Edit, Target, TargetKind, edits_for
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.verdicts import known_verdicts
 from schema.etrecord.verdicts import Verdict
 from schema.graph import NodeKind
 

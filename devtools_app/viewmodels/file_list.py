@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from devtools_app.viewmodels.session_list import kind_words
-from devtools_app.viewmodels.table import Column, Table, badge_column, number_column, text_column
-from devtools_app.viewmodels.units import Quantity, as_number, format_quantity
 from inspector.files.payloads import unread_payloads
 from inspector.files.session import LoadedFile, Session
+from inspector.tables.table import Column, Table, badge_column, number_column, text_column
+from inspector.tables.units import Quantity, as_number, format_quantity
 from schema.errors import Issue, Severity
 
 _TONES = {

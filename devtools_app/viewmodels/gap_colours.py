@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from devtools_app.viewmodels.canvas_data import GraphOverlay, LegendEntry, Swatch
-from devtools_app.viewmodels.gap_rows import FLOOR, Floats
 from devtools_app.viewmodels.scene import GraphScene
 from inspector.graph.model_graph import COMPILED, ModelNode
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import INSTRUCTION, Row, RunGap
+from inspector.tables.numeric_gap import FLOOR, Floats
 
 GAP, OWN_GAP = "gap", "own gap"
 _WORDS = {GAP: "distance from the reference", OWN_GAP: "error a node adds itself"}

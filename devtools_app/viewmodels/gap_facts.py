@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from devtools_app.actions.requests import ShowView
-from devtools_app.viewmodels.facts import Fact, FactGroup
-from devtools_app.viewmodels.gap_rows import selected_row
 from inspector.join.index import Related
 from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import BY_RUN, Row, RunGap
+from inspector.tables.facts import Fact, FactGroup
+from inspector.tables.numeric_gap import selected_row
 
 _TITLE = "Numeric gap"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.fuzzy import Choice
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph
+from inspector.tables.selection import Selection, SelectionKind
 
 
 def goto_choices(session: Session, method: str) -> tuple[Choice, ...]:

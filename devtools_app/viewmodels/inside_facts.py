@@ -5,12 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from devtools_app.state.state import Units
-from devtools_app.viewmodels.facts import Fact, FactGroup
-from devtools_app.viewmodels.node_text import value_text
-from devtools_app.viewmodels.units import format_bytes
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelNode
+from inspector.graph.node_text import value_text
 from inspector.join.delegate_inside import (
     InsideNode,
     inside_delegate,
@@ -18,6 +15,8 @@ from inspector.join.delegate_inside import (
     quantisation_text,
 )
 from inspector.size.weights import Spread, WeightBytes, node_weights, spread
+from inspector.tables.facts import Fact, FactGroup
+from inspector.tables.units import Units, format_bytes
 from schema.program import instructions
 from schema.program import model as m
 

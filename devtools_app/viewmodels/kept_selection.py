@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from devtools_app.state.state import NOTHING, Selection, SelectionKind
 from devtools_app.viewmodels.scene_search import related_to
 from inspector.compare.alignment import align_graphs, origin
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, graph_names, model_graph
 from inspector.join.index import join_index
+from inspector.tables.selection import NOTHING, Selection, SelectionKind
 
 
 def kept_selection(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.canvas_data import (
     NOT_DELEGATED,
     PLAIN,
@@ -18,15 +17,16 @@ from devtools_app.viewmodels.canvas_data import (
 )
 from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.viewmodels.table import Table, Total, number_column, share_column, text_column
 from devtools_app.viewmodels.timeline_events import call_label
-from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes, format_share
 from inspector.files.session import Session
 from inspector.findings.finding import plural
 from inspector.graph.model_graph import short_backend
 from inspector.join.index import JoinIndex
 from inspector.join.value_sources import value_sources
 from inspector.memory.plan import Arena, MemoryPlan, PlannedValue, analyse_memory
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import Table, Total, number_column, share_column, text_column
+from inspector.tables.units import Quantity, choose_unit, format_bytes, format_share
 from schema.program import instructions
 from schema.program import model as m
 

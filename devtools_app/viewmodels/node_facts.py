@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devtools_app.state.state import Selection, SelectionKind, Units
-from devtools_app.viewmodels.boundaries import border_group, boundaries, join_group
-from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
 from devtools_app.viewmodels.gap_facts import gap_group
 from devtools_app.viewmodels.inside_facts import inside_groups, weight_groups
 from devtools_app.viewmodels.node_sections import (
@@ -14,32 +11,35 @@ from devtools_app.viewmodels.node_sections import (
     argument_group,
     dtype_group,
     memory_group,
-    shortened,
     tensor_group,
     time_group,
     weight_group,
 )
-from devtools_app.viewmodels.node_text import node_title, operator_title, summary_text
-from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.size_map import part_selection
-from devtools_app.viewmodels.snippet import file_name, snippet
-from devtools_app.viewmodels.units import (
-    Quantity,
-    exact_text,
-    format_bytes,
-    format_share,
-    format_time,
-)
-from devtools_app.viewmodels.verdicts import verdict_group
 from inspector.files.session import Session
 from inspector.graph.delegation import DelegateFacts, analyse_delegation
 from inspector.graph.model_graph import ModelNode, short_backend
+from inspector.graph.node_text import node_title, operator_title, summary_text
+from inspector.graph.snippet import file_name, snippet
 from inspector.graph.source import SourceFrame, frames, user_frame
 from inspector.join.index import Related, join_index
 from inspector.memory.plan import PlannedValue, analyse_memory
 from inspector.numerics.report import RunGap
 from inspector.size.files import session_sizes
+from inspector.tables.boundaries import border_group, boundaries, join_group
+from inspector.tables.facts import Fact, FactGroup, FactSheet, shortened
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.units import (
+    Quantity,
+    Units,
+    exact_text,
+    format_bytes,
+    format_share,
+    format_time,
+)
+from inspector.tables.verdicts import verdict_group
+from inspector.trace.operator_rows import OperatorRow, operator_rows
 
 
 def node_facts(

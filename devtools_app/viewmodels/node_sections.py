@@ -6,43 +6,34 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from devtools_app.state.state import Selection, SelectionKind, Units
-from devtools_app.viewmodels.facts import Fact, FactGroup
-from devtools_app.viewmodels.node_text import (
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, ModelNode
+from inspector.graph.node_text import (
     node_title,
     operator_title,
     short_description,
     value_text,
 )
-from devtools_app.viewmodels.operator_rows import OperatorRow
-from devtools_app.viewmodels.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
-from devtools_app.viewmodels.units import (
+from inspector.join.index import JoinIndex, Related
+from inspector.memory.plan import PlannedValue, analyse_memory
+from inspector.tables.facts import Fact, FactGroup, shortened
+from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.units import (
     Quantity,
+    Units,
     exact_text,
     format_bytes,
     format_share,
     format_time,
 )
-from inspector.files.session import Session
-from inspector.graph.model_graph import COMPILED, ModelNode
-from inspector.join.index import JoinIndex, Related
-from inspector.memory.plan import PlannedValue, analyse_memory
+from inspector.trace.operator_rows import OperatorRow
 from schema.dtypes.operator_dtypes import operator_dtypes
 from schema.graph import GraphNode, GraphValue
 
-_MOST = 12  # lines of one group; a panel is no table
 _HIDDEN = frozenset(
     {"instruction", "chain", "raw_target", "outputs", "debug_handle", "nn_module_stack", "torch_fn"}
 )
-
-
-def shortened(title: str, facts: Iterable[Fact]) -> FactGroup:
-    """Return a group of the first facts; the others are counted."""
-    listed = tuple(facts)
-    if len(listed) > _MOST:
-        rest = len(listed) - _MOST + 1
-        listed = (*listed[: _MOST - 1], Fact("", f"and {rest:,} more"))
-    return FactGroup(title, listed)
 
 
 def time_group(rows: list[OperatorRow], units: Units) -> FactGroup:

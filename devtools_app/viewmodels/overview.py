@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from devtools_app.state.state import Units
 from devtools_app.viewmodels.entries import Entry
-from devtools_app.viewmodels.facts import Fact, FactGroup
 from devtools_app.viewmodels.finding_links import finding_entry, short_paths
-from devtools_app.viewmodels.method_facts import method_group
 from devtools_app.viewmodels.session_list import kind_words, session_line
-from devtools_app.viewmodels.snippet import file_name
 from devtools_app.viewmodels.status import StatusFacts, status_facts
-from devtools_app.viewmodels.units import Quantity, exact_text, format_bytes, format_time
 from inspector.check.session import BELONG, DO_NOT_BELONG, Check, FileLink, check_session
 from inspector.files.getters import getters
 from inspector.files.session import LoadedFile, Session
 from inspector.findings.session import Finding, findings
+from inspector.graph.snippet import file_name
+from inspector.tables.facts import Fact, FactGroup
+from inspector.tables.method_facts import method_group
+from inspector.tables.units import Quantity, Units, exact_text, format_bytes, format_time
 
 _NS = 1e6  # a millisecond in nanoseconds
 

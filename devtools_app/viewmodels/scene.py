@@ -21,8 +21,6 @@ from devtools_app.viewmodels.layout.scene_graph import (
     SceneNode,
     scene_graph,
 )
-from devtools_app.viewmodels.node_text import node_title, shape_text
-from devtools_app.viewmodels.node_times import NodeTimes, node_times
 from devtools_app.viewmodels.scene_clusters import (
     BRANCH,
     QUANTISED,
@@ -30,9 +28,11 @@ from devtools_app.viewmodels.scene_clusters import (
     branch_owner,
     clusters,
 )
-from devtools_app.viewmodels.units import format_bytes, format_share, format_time
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
+from inspector.graph.node_text import node_title, shape_text
+from inspector.tables.units import format_bytes, format_share, format_time
+from inspector.trace.node_times import NodeTimes, node_times
 from schema.graph import NodeKind
 from schema.objects.identity_cache import identity_cache
 

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
-from devtools_app.viewmodels.node_text import operator_title
 from inspector.graph.model_graph import ModelGraph, ModelNode, Region
+from inspector.graph.node_text import operator_title
+from inspector.graph.operator_names import quantizes
 from schema.graph import NodeKind
 
 MODULE, DELEGATE, BRANCH, QUANTISED = "module", "delegate", "branch", "quantised"
@@ -156,18 +157,9 @@ def branch_owner(region: Region) -> str:
     return region.key.removesuffix(f"/{region.label}")
 
 
-def quantises(target: str) -> int:
-    """Return 1 for an operator that quantises, -1 for one that dequantises, 0 for others."""
-    name = target.replace("::", ".").split(".")
-    words = name[1] if len(name) > 1 else name[0]
-    if words.startswith("dequantize"):
-        return -1
-    return 1 if words.startswith(("quantize", "choose_qparams")) else 0
-
-
 def _with_quantised(graph: ModelGraph, regions: list[Regions]) -> list[Regions]:
     """Put each operator and the conversions that belong to it alone into a region of their own."""
-    signs = [quantises(node.node.target) for node in graph.nodes]
+    signs = [quantizes(node.node.target) for node in graph.nodes]
     if not any(signs):
         return regions
     readers: list[list[int]] = [[] for _ in graph.nodes]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.filter import Mask, matches, parse_filter
 from devtools_app.viewmodels.layout.placed import Placed
 from devtools_app.viewmodels.scene import GraphScene
-from devtools_app.viewmodels.table import Table
 from inspector.graph.model_graph import COMPILED, ModelNode
 from inspector.join.index import JoinIndex, Related
+from inspector.tables.filter import Mask, matches, parse_filter
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import Table
 
 _ORIGINS = {"record": "from the ETRecord", "program": "from the program"}
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from devtools_app.state.state import OpenSession
 from devtools_app.viewmodels.colours import Palette
 from devtools_app.viewmodels.entries import Entry
-from devtools_app.viewmodels.units import format_bytes
 from inspector.files.session import Session
+from inspector.tables.units import format_bytes
 
 KIND_WORDS = {
     "pte": "program",

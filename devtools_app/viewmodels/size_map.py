@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch, TreemapData
-from devtools_app.viewmodels.table import Table, Total, number_column, share_column, text_column
-from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes
 from inspector.files.session import LoadedFile, Session
 from inspector.graph.model_graph import short_backend
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import Part, mark_duplicates
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import Table, Total, number_column, share_column, text_column
+from inspector.tables.units import Quantity, choose_unit, format_bytes
 
 # Hues of the treemap by what a part is for; text and table say the same in words.
 _HUES = (

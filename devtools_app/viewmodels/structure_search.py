@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from devtools_app.viewmodels.filter import Filter, matches
 from devtools_app.viewmodels.structure_node import StructureNode
+from inspector.tables.filter import Filter, matches
 
 MOST_LINES = 300_000  # looked at in one search
 Way = tuple[int, ...]  # row at each level, from the top

@@ -27,11 +27,11 @@ from devtools_app.viewmodels.timeline_events import (
     event_facts,
 )
 from devtools_app.viewmodels.timeline_stack import gaps, stack_levels
-from devtools_app.viewmodels.units import Quantity
 from inspector.files.session import Session
 from inspector.graph.model_graph import short_backend
 from inspector.join.links import link_block
 from inspector.join.methods import is_execution
+from inspector.tables.units import Quantity
 from inspector.trace.blocks import Block, trace_blocks
 from inspector.trace.timing import is_time, scale_factor
 from schema.objects.identity_cache import identity_cache

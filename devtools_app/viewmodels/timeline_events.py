@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.colours import backend_index
-from devtools_app.viewmodels.operator_columns import OUTER
 from inspector.files.session import Session
 from inspector.graph.model_graph import short_backend
 from inspector.join.group_keys import pack, ranks
@@ -20,6 +19,7 @@ from inspector.join.links import BlockLinks, inner_label, link_block
 from inspector.join.methods import FRAMEWORK
 from inspector.memory.plan import instruction_label
 from inspector.trace.blocks import Block
+from inspector.trace.operator_columns import OUTER
 from inspector.trace.profile_rows import EXECUTE
 from inspector.trace.timing import is_time
 from schema.program import instructions

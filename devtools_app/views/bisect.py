@@ -22,18 +22,9 @@ from devtools_app.dialogs.run_form import FILE
 from devtools_app.jobs.bisecting import Bisection, trials_in
 from devtools_app.jobs.latest import Latest
 from devtools_app.shell.theme import set_role
-from devtools_app.state.state import OpenSession, Selection, State
+from devtools_app.state.state import OpenSession, State
 from devtools_app.state.variant_steps import shown_variant
 from devtools_app.state.variants import Variant
-from devtools_app.viewmodels.bisect import (
-    OTHER,
-    WISHES,
-    bound_text,
-    node_table,
-    trial_table,
-    wish_named,
-)
-from devtools_app.viewmodels.table import Table
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
@@ -49,6 +40,16 @@ from inspector.experiments.bisect.words import Finding, finding_from, kept_out, 
 from inspector.experiments.gates.requirement import RequirementError
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.messages import Ended
+from inspector.tables.bisect import (
+    OTHER,
+    WISHES,
+    bound_text,
+    node_table,
+    trial_table,
+    wish_named,
+)
+from inspector.tables.selection import Selection
+from inspector.tables.table import Table
 
 if TYPE_CHECKING:
     from inspector.recipes.compile_job import CompileJob

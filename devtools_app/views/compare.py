@@ -18,17 +18,6 @@ from devtools_app.state.state import Gaps, OpenSession, Place, State
 from devtools_app.state.variant_steps import compared_sessions
 from devtools_app.state.variants import Variant, walked
 from devtools_app.viewmodels.change_colours import CHANGE
-from devtools_app.viewmodels.compare import Link, any_known, headline, subtitle, summary_table
-from devtools_app.viewmodels.compare_lists import (
-    GAPS,
-    LISTS,
-    OPERATORS,
-    OWNERS,
-    TIMES,
-    detail_table,
-    time_bars,
-    words_of,
-)
 from devtools_app.viewmodels.recipe_form import change_line
 from devtools_app.viewmodels.variant_list import variant_entries
 from devtools_app.views.pane import NO_SESSION, Pane
@@ -41,6 +30,17 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.compare.model import Comparison
 from inspector.compare.sessions import compare_sessions
 from inspector.numerics.report import GapReport
+from inspector.tables.compare import Link, any_known, headline, subtitle, summary_table
+from inspector.tables.compare_lists import (
+    GAPS,
+    LISTS,
+    OPERATORS,
+    OWNERS,
+    TIMES,
+    detail_table,
+    time_bars,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from inspector.jobs.measure import Measurement

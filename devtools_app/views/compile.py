@@ -16,8 +16,6 @@ from PySide6.QtWidgets import (
 from devtools_app.actions.requests import AskCompile
 from devtools_app.jobs.compiling import KEPT_LINES, Compile
 from devtools_app.state.state import State
-from devtools_app.viewmodels.stage_table import stage_table
-from devtools_app.viewmodels.table import Table
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
@@ -27,6 +25,8 @@ from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from inspector.jobs.messages import Ended
 from inspector.recipes.compile_job import EXECUTORCH
+from inspector.tables.compile_stages import stage_table
+from inspector.tables.table import Table
 
 _EMPTY = Need(
     "Nothing was compiled yet",

@@ -8,8 +8,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu, QWidget
 
 from devtools_app.actions.requests import Ask, OfferEdits
-from devtools_app.state.state import Selection
 from devtools_app.widgets.item_panel import ItemPanel
+from inspector.tables.selection import Selection
 
 
 def offer_edits_of_rows(panel: ItemPanel, ask: Ask) -> None:

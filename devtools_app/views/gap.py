@@ -13,17 +13,7 @@ from typing_extensions import override
 from devtools_app.actions.requests import Execute
 from devtools_app.dialogs.run_form import RunForm, runnable
 from devtools_app.jobs.numeric_gap import Gap
-from devtools_app.state.state import NOTHING, Gaps, OpenSession, Selection, SelectionKind, State
-from devtools_app.viewmodels.gap_rows import (
-    FLOOR,
-    TensorLook,
-    gap_table,
-    growth,
-    look_table,
-    selected_row,
-    summary,
-    tensor_look,
-)
+from devtools_app.state.state import Gaps, OpenSession, State
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -35,6 +25,17 @@ from inspector.files.session import Session
 from inspector.jobs.gap import GapJob
 from inspector.join.index import join_index
 from inspector.numerics.report import Row, RunGap
+from inspector.tables.numeric_gap import (
+    FLOOR,
+    TensorLook,
+    gap_table,
+    growth,
+    look_table,
+    selected_row,
+    summary,
+    tensor_look,
+)
+from inspector.tables.selection import NOTHING, Selection, SelectionKind
 
 _MISSING = Need(
     "No run to compare",

@@ -8,9 +8,8 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QLineEdit
 from typing_extensions import override
 
-from devtools_app.state.state import Selection, SelectionKind, State
+from devtools_app.state.state import State
 from devtools_app.viewmodels.change_colours import CHANGE, held_to
-from devtools_app.viewmodels.filter import FilterError
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP
 from devtools_app.viewmodels.graph_making import GraphLook, MadeGraph, make_graph
 from devtools_app.viewmodels.layout.cluster_tree import (
@@ -41,6 +40,8 @@ from devtools_app.widgets.graph_canvas_pick import NOTHING, in_order
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, graph_names
+from inspector.tables.filter import FilterError
+from inspector.tables.selection import Selection, SelectionKind
 
 _NO_GRAPH = Need(
     "No graph to draw",

@@ -9,7 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
-from devtools_app.state.state import Selection, SelectionKind, State
+from devtools_app.state.state import State
 from devtools_app.viewmodels.memory_map import (
     MemoryMap,
     arena_titles,
@@ -18,7 +18,6 @@ from devtools_app.viewmodels.memory_map import (
     memory_plan,
     selected_values,
 )
-from devtools_app.viewmodels.table import Table
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside, with_legend
@@ -31,6 +30,8 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.join.index import JoinIndex, join_index
 from inspector.memory.plan import MemoryPlan
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import Table
 
 _NO_PROGRAM = Need(
     "No memory plan",

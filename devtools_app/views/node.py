@@ -7,9 +7,8 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.actions.requests import OpenSource, Select, ShowView
-from devtools_app.state.state import Selection, State
+from devtools_app.state.state import State
 from devtools_app.state.variant_steps import shown_variant
-from devtools_app.viewmodels.facts import FactSheet
 from devtools_app.viewmodels.node_facts import node_facts
 from devtools_app.views.editing import edits_menu, show_edits
 from devtools_app.views.pane import NO_SESSION, Pane
@@ -18,6 +17,8 @@ from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.fact_panel import FactPanel
 from devtools_app.widgets.push_button import push_button
 from inspector.graph.source import SourceFrame
+from inspector.tables.facts import FactSheet
+from inspector.tables.selection import Selection
 
 _NOTHING = Need(
     "Nothing is selected",

@@ -12,13 +12,8 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget, QToolButton
 from typing_extensions import override
 
 from devtools_app.actions.requests import Select
-from devtools_app.state.state import Selection, State, Units
-from devtools_app.viewmodels.all_events import all_events
-from devtools_app.viewmodels.grouping import group_rows
-from devtools_app.viewmodels.operators import OperatorsTable, operators_table
-from devtools_app.viewmodels.row_order import RowOrder
+from devtools_app.state.state import State
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.viewmodels.tree import TreeOrder
 from devtools_app.views.editing import offer_edits_of_rows
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -31,6 +26,13 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.tree_view import TreeView
 from inspector.files.session import Session
 from inspector.join.index import JoinIndex, join_index
+from inspector.tables.events import all_events
+from inspector.tables.grouping import group_rows
+from inspector.tables.operators import OperatorsTable, operators_table
+from inspector.tables.row_order import RowOrder
+from inspector.tables.selection import Selection
+from inspector.tables.tree import TreeOrder
+from inspector.tables.units import Units
 
 _GROUPS = ("operator", "event", "module", "backend", "delegate", "block")
 _NO_GROUP = ""

@@ -18,11 +18,12 @@ from PySide6.QtWidgets import (
 from devtools_app.actions.requests import Select
 from devtools_app.jobs.latest import Latest, Token
 from devtools_app.shell.theme import set_role
-from devtools_app.state.state import Selection, State
+from devtools_app.state.state import State
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
+from inspector.tables.selection import Selection
 
 Work = Callable[[], object]
 _STOPPED = Need("Stopped", "This was given up before it was ready.")

@@ -9,20 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
 from typing_extensions import override
 
-from devtools_app.state.state import Selection, SelectionKind, State
-from devtools_app.viewmodels.partitions import (
-    COUNTING,
-    Partitions,
-    boundary_table,
-    constants_table,
-    counts_text,
-    delegate_sheet,
-    method_sheet,
-    partitions,
-)
+from devtools_app.state.state import State
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.viewmodels.tree import TreeOrder
-from devtools_app.viewmodels.verdicts import verdict_table
 from devtools_app.views.editing import offer_edits_of_rows
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
@@ -34,6 +22,19 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.tree_view import TreeView
 from inspector.files.session import Session
 from inspector.join.index import JoinIndex, join_index
+from inspector.tables.partitions import (
+    COUNTING,
+    Partitions,
+    boundary_table,
+    constants_table,
+    counts_text,
+    delegate_sheet,
+    method_sheet,
+    partitions,
+)
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.tree import TreeOrder
+from inspector.tables.verdicts import verdict_table
 
 _BORDER, _CONSTANTS, _VERDICTS = "boundary", "constants", "verdicts"
 _NOTHING = Need(

@@ -23,9 +23,6 @@ from devtools_app.dialogs.run_form import Runnable, runnable
 from devtools_app.jobs.running import Execution
 from devtools_app.shell.theme import set_role
 from devtools_app.state.state import State
-from devtools_app.viewmodels.run_tables import cases_table, outputs_text, times_table
-from devtools_app.viewmodels.stage_table import stage_table
-from devtools_app.viewmodels.table import Table
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
@@ -36,6 +33,9 @@ from devtools_app.widgets.push_button import push_button
 from devtools_app.widgets.table_view import TableView
 from inspector.jobs.executing import BundleJob, RunJob, VerifyJob
 from inspector.jobs.messages import Ended
+from inspector.tables.compile_stages import stage_table
+from inspector.tables.runs import cases_table, outputs_text, times_table
+from inspector.tables.table import Table
 
 _EMPTY = Need(
     "Nothing to run",

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from devtools_app.jobs.latest import Latest
-from devtools_app.state.state import Selection, SelectionKind, State
-from devtools_app.viewmodels.row_order import RowOrder, SortKey
+from devtools_app.state.state import State
 from devtools_app.viewmodels.size_map import (
     Duplicates,
     SizeMap,
@@ -18,7 +17,6 @@ from devtools_app.viewmodels.size_map import (
     parts_table,
     size_map,
 )
-from devtools_app.viewmodels.units import format_bytes
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside, with_legend
@@ -29,6 +27,9 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.treemap_canvas import TreemapCanvas
 from devtools_app.widgets.treemap_canvas_paint import STRENGTH
 from inspector.files.session import Session
+from inspector.tables.row_order import RowOrder, SortKey
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.units import format_bytes
 
 _SIZE_COLUMN = 1
 _FIRST = ("pte", "bpte", "ptd", "etrecord")

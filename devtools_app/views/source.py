@@ -12,17 +12,8 @@ from typing_extensions import override
 
 from devtools_app.actions.requests import AddSourceRoot, OpenSource
 from devtools_app.jobs.computed import Computed
-from devtools_app.state.state import Selection, SelectionKind, State
+from devtools_app.state.state import State
 from devtools_app.viewmodels.scene_search import graph_title, related_to
-from devtools_app.viewmodels.snippet import file_name
-from devtools_app.viewmodels.source_lines import (
-    LineKey,
-    SourceFiles,
-    SourceText,
-    source_files,
-    source_text,
-)
-from devtools_app.viewmodels.tree import TreeOrder
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import EmptyState, Need
@@ -32,7 +23,17 @@ from devtools_app.widgets.tree_view import TreeView
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED
 from inspector.graph.program_text import INSTRUCTIONS, ProgramText, program_text, text_names
+from inspector.graph.snippet import file_name
 from inspector.join.index import JoinIndex, join_index
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.source_lines import (
+    LineKey,
+    SourceFiles,
+    SourceText,
+    source_files,
+    source_text,
+)
+from inspector.tables.tree import TreeOrder
 
 _NOTHING = Need(
     "No source lines",

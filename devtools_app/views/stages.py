@@ -8,9 +8,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter
 from typing_extensions import override
 
-from devtools_app.state.state import OpenSession, Selection, State
+from devtools_app.state.state import OpenSession, State
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.viewmodels.stage_steps import (
+from devtools_app.views.pane import NO_SESSION, Pane
+from devtools_app.views.spec import Area, ViewContext, ViewSpec
+from devtools_app.widgets.empty_state import Need
+from devtools_app.widgets.table_view import TableView
+from devtools_app.widgets.toolbar_combo import ToolbarCombo
+from inspector.join.index import join_index
+from inspector.tables.selection import Selection
+from inspector.tables.stage_steps import (
     ALL,
     CHANGED,
     ShownNodes,
@@ -21,12 +28,6 @@ from devtools_app.viewmodels.stage_steps import (
     step_words,
     steps_of,
 )
-from devtools_app.views.pane import NO_SESSION, Pane
-from devtools_app.views.spec import Area, ViewContext, ViewSpec
-from devtools_app.widgets.empty_state import Need
-from devtools_app.widgets.table_view import TableView
-from devtools_app.widgets.toolbar_combo import ToolbarCombo
-from inspector.join.index import join_index
 
 _COMMAND = "etscope compile model.py:build -o build --stages"
 _ASKED = "A compile writes its stages beside the program when it is asked to."

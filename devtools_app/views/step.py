@@ -21,17 +21,7 @@ from devtools_app.dialogs.run_form import Runnable, runnable
 from devtools_app.jobs.latest import Latest
 from devtools_app.jobs.stepping import Walk
 from devtools_app.shell.theme import set_role
-from devtools_app.state.state import OpenSession, Selection, State
-from devtools_app.viewmodels.step_tables import (
-    Call,
-    Places,
-    calls_of,
-    node_table,
-    number_table,
-    places_of,
-    selection_of,
-    value_table,
-)
+from devtools_app.state.state import OpenSession, State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.elided_label import ElidedLabel
 from devtools_app.widgets.empty_state import EmptyState, Need
@@ -43,6 +33,17 @@ from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.jobs.executing import ENGINES, StepJob
 from inspector.jobs.messages import Ended
+from inspector.tables.selection import Selection
+from inspector.tables.steps import (
+    Call,
+    Places,
+    calls_of,
+    node_table,
+    number_table,
+    places_of,
+    selection_of,
+    value_table,
+)
 
 _EMPTY = Need(
     "No delegate to step through",

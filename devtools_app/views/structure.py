@@ -11,13 +11,10 @@ from typing_extensions import override
 
 from devtools_app.jobs.latest import Latest
 from devtools_app.shell.theme import FontSize, set_role
-from devtools_app.state.state import Selection, SelectionKind, State
-from devtools_app.viewmodels.export import TextFormat, write_table
-from devtools_app.viewmodels.filter import FilterError, parse_filter
+from devtools_app.state.state import State
 from devtools_app.viewmodels.structure import structure, structure_table
 from devtools_app.viewmodels.structure_node import StructureNode
 from devtools_app.viewmodels.structure_search import MOST_LINES, Found, find_before, find_next
-from devtools_app.viewmodels.table import Table
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.views.structure_model import StructureModel
@@ -26,6 +23,10 @@ from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.files import try_to_write
 from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.hex_view import HexView
+from inspector.render.delimited import TextFormat, write_table
+from inspector.tables.filter import FilterError, parse_filter
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import Table
 
 # name, type, value, offset, bytes
 _WIDTHS = (

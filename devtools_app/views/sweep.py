@@ -9,8 +9,6 @@ from typing_extensions import override
 
 from devtools_app.actions.requests import ChoosePath, OpenPaths
 from devtools_app.state.state import State
-from devtools_app.viewmodels.row_order import RowOrder
-from devtools_app.viewmodels.sweep import axes_of, first_axes, scatter, sweep_table
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside
@@ -19,6 +17,8 @@ from devtools_app.widgets.scatter_plot import ScatterPlot
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.experiments.sweeps.results import PointResult, Results, Status, read_results
+from inspector.tables.row_order import RowOrder
+from inspector.tables.sweep import axes_of, first_axes, scatter, sweep_table
 
 _NOTHING = Need(
     "No sweep is open",

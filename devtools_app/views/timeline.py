@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from typing_extensions import override
 
-from devtools_app.state.state import Selection, SelectionKind, State
+from devtools_app.state.state import State
 from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
 from devtools_app.viewmodels.scene_search import related_to
 from devtools_app.viewmodels.timeline import (
@@ -29,6 +29,7 @@ from devtools_app.widgets.timeline_canvas_paint import STRENGTH
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.join.index import JoinIndex, join_index
+from inspector.tables.selection import Selection, SelectionKind
 
 _FLAME, _ALIGNED, _ABSOLUTE, _RUN = "flame", "aligned", "absolute", "run "
 _MOST_LISTED = 200  # runs in the chooser; all runs together show the others

@@ -19,11 +19,11 @@ from PySide6.QtWidgets import (
 
 from devtools_app.shell.theme import FontSize, Theme, set_role
 from devtools_app.viewmodels.entries import Entry
-from devtools_app.viewmodels.facts import Fact
 from devtools_app.viewmodels.overview import Missing
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.command_text import CommandText
 from devtools_app.widgets.link_row import LinkRow
+from inspector.tables.facts import Fact
 
 _LABEL_WIDTH = 92
 

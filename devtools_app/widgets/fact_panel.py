@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.shell.theme import FontSize, Theme, set_role
-from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.link_button import LinkButton
+from inspector.tables.facts import Fact, FactGroup, FactSheet
 
 _LABEL_WIDTH = 88
 

@@ -23,15 +23,15 @@ from devtools_app.qtmodels.cells import make_looks
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.shell.theme import Theme, set_role
-from devtools_app.viewmodels.export import TextFormat, tsv, write_table
-from devtools_app.viewmodels.filter import FilterError, parse_filter
-from devtools_app.viewmodels.table import ColumnKind, Table
-from devtools_app.viewmodels.units import magnitude
 from devtools_app.widgets.badge import BadgeDelegate
 from devtools_app.widgets.empty_state import EmptyState, Need
 from devtools_app.widgets.files import AskSave, ask_save, try_to_write
 from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.share_bar import ShareDelegate
+from inspector.render.delimited import TextFormat, tsv, write_table
+from inspector.tables.filter import FilterError, parse_filter
+from inspector.tables.table import ColumnKind, Table
+from inspector.tables.units import magnitude
 
 _LOG = logging.getLogger(__name__)
 _NO_MATCH = "No row matches the filter"

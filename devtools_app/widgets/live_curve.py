@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from typing_extensions import override
 
 from devtools_app.viewmodels.layout.camera import Camera
-from devtools_app.viewmodels.units import format_bytes
 from devtools_app.widgets.canvas import Canvas
 from devtools_app.widgets.memory_canvas_paint import LEFT, RIGHT
 from devtools_app.widgets.paint_theme import CanvasColours, mix, qcolor, readable
+from inspector.tables.units import format_bytes
 
 _TOP, _BOTTOM = 18.0, 6.0
 _HEIGHT = 76

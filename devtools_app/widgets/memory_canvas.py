@@ -13,7 +13,6 @@ from typing_extensions import override
 
 from devtools_app.viewmodels.canvas_data import MemoryData
 from devtools_app.viewmodels.layout.camera import Camera
-from devtools_app.viewmodels.units import format_bytes
 from devtools_app.widgets.canvas import Canvas
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.memory_canvas_paint import (
@@ -27,6 +26,7 @@ from devtools_app.widgets.memory_canvas_paint import (
     screen_boxes,
 )
 from devtools_app.widgets.paint_theme import CanvasColours
+from inspector.tables.units import format_bytes
 
 _DRAG = 4
 _WHEEL = 1.0015

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from typing_extensions import override
 
 from devtools_app.shell.theme import FontSize, Theme
-from devtools_app.viewmodels.units import (
+from inspector.tables.units import (
     Quantity,
     choose_unit,
     column_formatter,

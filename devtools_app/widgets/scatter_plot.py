@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from typing_extensions import override
 
 from devtools_app.shell.theme import FontSize, Theme
-from devtools_app.viewmodels.sweep import Dot, Scatter
+from inspector.tables.sweep import Dot, Scatter
 
 _TOP, _RIGHT, _BELOW, _GAP = 14, 18, 46, 8
 _DOT, _NEAR = 4.0, 14.0

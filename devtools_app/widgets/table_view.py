@@ -19,10 +19,10 @@ from typing_extensions import override
 
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.shell.theme import Theme
-from devtools_app.viewmodels.row_order import RowOrder, SortKey
-from devtools_app.viewmodels.table import Column, ColumnKind, Table
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.item_panel import ItemPanel
+from inspector.tables.row_order import RowOrder, SortKey
+from inspector.tables.table import Column, ColumnKind, Table
 
 _SAMPLE_ROWS = 200  # measuring all rows of a long table would take longer than showing them
 _WIDEST = 420

@@ -10,10 +10,10 @@ from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter
 from typing_extensions import override
 
 from devtools_app.shell.theme import Theme
-from devtools_app.viewmodels.source_lines import SourceLine
-from devtools_app.viewmodels.units import format_time
 from devtools_app.widgets.code_view import CodeView
 from devtools_app.widgets.share_bar import paint_share
+from inspector.tables.source_lines import SourceLine
+from inspector.tables.units import format_time
 
 _BAR, _GAP = 46, 8
 _TIME_SAMPLE, _COUNT_SAMPLE = "000.0 µs", "×000"

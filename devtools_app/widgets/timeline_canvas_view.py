@@ -12,7 +12,6 @@ from typing_extensions import override
 from devtools_app.viewmodels.canvas_data import TimelineData
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
-from devtools_app.viewmodels.units import exact_text, format_quantity, format_share
 from devtools_app.widgets.canvas import Canvas
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.paint_theme import CanvasColours
@@ -25,6 +24,7 @@ from devtools_app.widgets.timeline_canvas_paint import (
     TimelinePicture,
     place_lanes,
 )
+from inspector.tables.units import exact_text, format_quantity, format_share
 
 _SLACK = 3.0  # pixels beside a narrow event that still hit it
 _PAD = 0.02  # free time at both ends, as a part of the whole

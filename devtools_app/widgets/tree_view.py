@@ -11,11 +11,11 @@ from typing_extensions import override
 
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.shell.theme import Theme
-from devtools_app.viewmodels.row_order import SortKey
-from devtools_app.viewmodels.table import ColumnKind, Table
-from devtools_app.viewmodels.tree import Tree, TreeOrder, empty_tree
 from devtools_app.widgets.column_fit import ColumnFit, ColumnWidth
 from devtools_app.widgets.item_panel import ItemPanel
+from inspector.tables.row_order import SortKey
+from inspector.tables.table import ColumnKind, Table
+from inspector.tables.tree import Tree, TreeOrder, empty_tree
 
 _SAMPLE_ROWS = 200
 _OPEN_AT_MOST = 500  # matches opened by a filter; more could not be looked at anyway

@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from devtools_app.viewmodels.canvas_data import TreemapData
 from devtools_app.viewmodels.layout.treemap import Cell, TreemapIndex, lay_out_treemap
-from devtools_app.viewmodels.units import format_bytes
 from devtools_app.widgets.canvas import Canvas
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.paint_theme import CanvasColours, qcolor
@@ -22,6 +21,7 @@ from devtools_app.widgets.treemap_canvas_paint import (
     TreemapPicture,
     share_words,
 )
+from inspector.tables.units import format_bytes
 
 _MARGIN = 8.0
 _CRUMB = 12

@@ -37,3 +37,12 @@ def node_type(name: str, target: str) -> str:
 def is_compute(name: str) -> bool:
     """Return whether an operator computes, as opposed to moving or converting data."""
     return _MOVERS.search(name) is None
+
+
+def quantizes(target: str) -> int:
+    """Return 1 for an operator that quantizes, -1 for one that dequantizes, 0 for others."""
+    name = target.replace("::", ".").split(".")
+    words = name[1] if len(name) > 1 else name[0]
+    if words.startswith("dequantize"):
+        return -1
+    return 1 if words.startswith(("quantize", "choose_qparams")) else 0

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from devtools_app.viewmodels.all_events import _node_words
-from devtools_app.viewmodels.block_names import block_labels
-from devtools_app.viewmodels.operator_columns import OUTER, UNATTRIBUTED, delegate_label
-from devtools_app.viewmodels.operator_rows import OperatorRow
-from devtools_app.viewmodels.operators import JOIN_WORDS, backend_words
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, model_graph
 from inspector.join.index import _instruction_nodes
 from inspector.join.links import NO_LINK, Link, link_block
 from inspector.memory.plan import instruction_label
+from inspector.tables.events import _node_words
+from inspector.tables.operators import JOIN_WORDS, backend_words
+from inspector.trace.block_names import block_labels
 from inspector.trace.blocks import trace_blocks
+from inspector.trace.operator_columns import OUTER, UNATTRIBUTED, delegate_label
+from inspector.trace.operator_rows import OperatorRow
 from inspector.trace.profile import analyse_profile
 from inspector.trace.profile_rows import EXECUTE
 from inspector.trace.timing import is_time, scale_factor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from devtools_app.viewmodels.table import (
+from inspector.tables.table import (
     Table,
     Total,
     badge_column,
@@ -12,7 +12,7 @@ from devtools_app.viewmodels.table import (
     share_column,
     text_column,
 )
-from devtools_app.viewmodels.units import Quantity
+from inspector.tables.units import Quantity
 
 
 def operators() -> Table:

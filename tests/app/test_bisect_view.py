@@ -11,8 +11,6 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.state import SelectionKind
-from devtools_app.viewmodels.bisect import OTHER, WISHES, bound_text
 from devtools_app.views.bisect import BisectView
 from inspector.experiments.bisect.bound import LOADS, parse_bound
 from inspector.experiments.bisect.trials import Node, Trial
@@ -20,6 +18,8 @@ from inspector.jobs import bisect as bisect_run
 from inspector.jobs.messages import Ended, Found, Message, Outcome, Stage, Tried, Trying
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.recipe import RECIPE, Recipe
+from inspector.tables.bisect import OTHER, WISHES, bound_text
+from inspector.tables.selection import SelectionKind
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 

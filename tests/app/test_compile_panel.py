@@ -15,10 +15,10 @@ from devtools_app.dialogs.compile_dialog import CompileDialog
 from devtools_app.dialogs.compile_form import CompileForm, form_from
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.settings import Settings, settings_content, settings_from
-from devtools_app.viewmodels.stage_table import stage_table
 from devtools_app.views.compile import CompileView
 from inspector.jobs.messages import Ended, Outcome, Ready, Stage
 from inspector.recipes.compile_job import Quantising
+from inspector.tables.compile_stages import stage_table
 from tests.app.conftest import interactive
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

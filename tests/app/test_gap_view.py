@@ -12,8 +12,6 @@ import pytest
 from PySide6.QtGui import QImage
 
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.gap_rows import FLOOR, gap_table, growth, summary, tensor_look
 from devtools_app.views.compare import ComparePane, _nothing
 from devtools_app.views.gap import GapPane, needs
 from inspector.files.load import load_session
@@ -23,6 +21,8 @@ from inspector.jobs.messages import Message, Outcome, message_from
 from inspector.jobs.process import COMPARES
 from inspector.numerics.metrics import Tolerance, measure
 from inspector.numerics.report import Row, RunGap
+from inspector.tables.numeric_gap import FLOOR, gap_table, growth, summary, tensor_look
+from inspector.tables.selection import Selection, SelectionKind
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 

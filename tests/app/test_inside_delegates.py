@@ -10,14 +10,10 @@ import numpy as np
 import pytest
 
 from devtools_app.actions.requests import ShowView
-from devtools_app.state.state import Gaps, OpenSession, Selection, SelectionKind, State, Units
-from devtools_app.viewmodels.boundaries import boundaries, inserted_nodes
-from devtools_app.viewmodels.facts import FactSheet
+from devtools_app.state.state import Gaps, OpenSession, State
 from devtools_app.viewmodels.gap_colours import GAP, OWN_GAP, gap_text, node_gaps
-from devtools_app.viewmodels.gap_rows import selected_row
 from devtools_app.viewmodels.inside_facts import bars
 from devtools_app.viewmodels.node_facts import node_facts
-from devtools_app.viewmodels.partitions import delegate_sheet, partitions
 from devtools_app.viewmodels.scene import graph_scene, with_sublabels
 from devtools_app.viewmodels.scene_overlay import graph_overlay
 from inspector.files.session import Session
@@ -26,6 +22,12 @@ from inspector.join.index import join_index
 from inspector.numerics.metrics import Tolerance, measure
 from inspector.numerics.report import INSIDE, INSTRUCTION, Row, RunGap
 from inspector.size.weights import node_weights, spread
+from inspector.tables.boundaries import boundaries, inserted_nodes
+from inspector.tables.facts import FactSheet
+from inspector.tables.numeric_gap import selected_row
+from inspector.tables.partitions import delegate_sheet, partitions
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.units import Units
 from tests.app.sessions import DATA, opened
 
 FLOATS = DATA / "corpus/v1.5.1/convnet_xnnpack"

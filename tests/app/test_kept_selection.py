@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.state import NOTHING, Selection, SelectionKind
 from devtools_app.state.transitions import add_session, select, show_session
 from devtools_app.state.variants import with_variant
 from devtools_app.viewmodels.kept_selection import kept_selection
@@ -16,6 +15,7 @@ from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.join.index import join_index
+from inspector.tables.selection import NOTHING, Selection, SelectionKind
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 

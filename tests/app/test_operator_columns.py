@@ -11,20 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devtools_app.state.state import Selection, Units
-from devtools_app.viewmodels.all_events import all_events
-from devtools_app.viewmodels.grouping import GroupKey, group_rows
-from devtools_app.viewmodels.operator_columns import UNATTRIBUTED
-from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
-from devtools_app.viewmodels.operators import OperatorsTable, operators_table
-from devtools_app.viewmodels.row_order import RowOrder
 from devtools_app.viewmodels.timeline_flame import flame_timeline, has_flame
 from inspector.files.session import LoadedFile, Session, SessionOptions
 from inspector.join.index import join_index
 from inspector.join.int_maps import CodedMap, GroupMap, IntMap
 from inspector.join.link_codes import link_codes
 from inspector.join.links import link_block
+from inspector.tables.events import all_events
+from inspector.tables.grouping import GroupKey, group_rows
+from inspector.tables.operators import OperatorsTable, operators_table
+from inspector.tables.row_order import RowOrder
+from inspector.tables.selection import Selection
+from inspector.tables.units import Units
 from inspector.trace.blocks import trace_blocks
+from inspector.trace.operator_columns import UNATTRIBUTED
+from inspector.trace.operator_rows import OperatorRow, operator_rows
 from schema.etdump import ETDump, ProfileEvent, dump, run
 from schema.etdump.build import synthetic
 from tests.app import simple_operators as simple

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from devtools_app.viewmodels.file_list import all_issues
-from devtools_app.viewmodels.partitions import (
-    constants_table,
-    delegate_sheet,
-    partitions,
-)
 from devtools_app.viewmodels.structure import structure
 from devtools_app.viewmodels.structure_node import StructureNode
 from inspector.files.load import load_session
 from inspector.graph.model_graph import model_graph
+from inspector.tables.partitions import (
+    constants_table,
+    delegate_sheet,
+    partitions,
+)
 from schema.errors import Severity
 from tests.schema.payload_programs import Family, families, write
 

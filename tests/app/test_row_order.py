@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devtools_app.viewmodels.filter import FilterError, TooSlowError, parse_filter
-from devtools_app.viewmodels.row_order import RowOrder, SortKey, text_ranks
-from devtools_app.viewmodels.table import Categories, Table, number_column, text_column
-from devtools_app.viewmodels.units import Quantity
+from inspector.tables.filter import FilterError, TooSlowError, parse_filter
+from inspector.tables.row_order import RowOrder, SortKey, text_ranks
+from inspector.tables.table import Categories, Table, number_column, text_column
+from inspector.tables.units import Quantity
 from tests.app.tables import large, operators
 
 

@@ -19,11 +19,11 @@ from devtools_app.dialogs.bundle_dialog import BundleDialog
 from devtools_app.dialogs.run_form import RunForm, default_folder, run_form_from, runnable
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.settings import Settings, settings_content, settings_from
-from devtools_app.viewmodels.run_tables import cases_table
 from devtools_app.views.run import RunView
 from inspector.files.load import load_session
 from inspector.jobs import run as jobs
 from inspector.jobs.messages import Ended, Outcome
+from inspector.tables.runs import cases_table
 from tests.app.conftest import interactive
 from tests.inspector.jobs_here import Here
 

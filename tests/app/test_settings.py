@@ -19,7 +19,7 @@ from devtools_app.state.settings import (
     settings_content,
     settings_from,
 )
-from devtools_app.state.state import Units
+from inspector.tables.units import Units
 
 FULL = Settings(
     theme=Mode.DARK,

@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.stage_steps import (
+from devtools_app.views.stages import StagesPane
+from inspector.files.load import load_session
+from inspector.files.stage_log import STAGES, Change, StageLog, StageNode, Step, changed
+from inspector.graph.model_graph import COMPILED, model_graph
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.stage_steps import (
     ALL,
     CHANGED,
     node_table,
@@ -21,10 +25,6 @@ from devtools_app.viewmodels.stage_steps import (
     step_words,
     steps_of,
 )
-from devtools_app.views.stages import StagesPane
-from inspector.files.load import load_session
-from inspector.files.stage_log import STAGES, Change, StageLog, StageNode, Step, changed
-from inspector.graph.model_graph import COMPILED, model_graph
 
 DATA = Path(__file__).parents[1] / "data" / "corpus" / "v1.5.1" / "convnet_portable"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devtools_app.state.state import NOTHING, Place, Selection, SelectionKind, State
+from devtools_app.state.state import Place, State
 from devtools_app.state.store import Store
 from devtools_app.state.transitions import (
     HISTORY_LIMIT,
@@ -26,6 +26,7 @@ from devtools_app.state.transitions import (
     with_options,
 )
 from inspector.files.session import Session, SessionOptions
+from inspector.tables.selection import NOTHING, Selection, SelectionKind
 
 
 def session(name: str = "one") -> Session:

@@ -11,17 +11,17 @@ import torch
 from PySide6.QtWidgets import QPushButton
 
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.step_tables import (
+from devtools_app.views.step import StepView
+from inspector.graph.model_graph import COMPILED
+from inspector.jobs.messages import Ended
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.steps import (
     calls_of,
     node_table,
     number_table,
     places_of,
     value_table,
 )
-from devtools_app.views.step import StepView
-from inspector.graph.model_graph import COMPILED
-from inspector.jobs.messages import Ended
 from tests.app.sessions import DATA, opened
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

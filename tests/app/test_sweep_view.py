@@ -17,7 +17,9 @@ from PySide6.QtWidgets import QLabel
 
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.sweep_file import sweep_path
-from devtools_app.viewmodels.sweep import (
+from devtools_app.views.sweep import SweepPane
+from inspector.experiments.sweeps.results import METRICS, PointResult, Results, Status, results_text
+from inspector.tables.sweep import (
     axes_of,
     first_axes,
     metric_text,
@@ -25,8 +27,6 @@ from devtools_app.viewmodels.sweep import (
     short_titles,
     sweep_table,
 )
-from devtools_app.views.sweep import SweepPane
-from inspector.experiments.sweeps.results import METRICS, PointResult, Results, Status, results_text
 
 pytestmark = pytest.mark.gui
 

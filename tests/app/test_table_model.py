@@ -12,11 +12,11 @@ from devtools_app.qtmodels.cells import make_looks
 from devtools_app.qtmodels.roles import SHARE, TONE
 from devtools_app.qtmodels.table_model import TableModel
 from devtools_app.viewmodels.colours import LIGHT
-from devtools_app.viewmodels.export import TextFormat, tsv, write_table
-from devtools_app.viewmodels.filter import parse_filter
-from devtools_app.viewmodels.row_order import RowOrder, SortKey
-from devtools_app.viewmodels.table import Table, number_column, text_column
-from devtools_app.viewmodels.units import Quantity
+from inspector.render.delimited import TextFormat, tsv, write_table
+from inspector.tables.filter import parse_filter
+from inspector.tables.row_order import RowOrder, SortKey
+from inspector.tables.table import Table, number_column, text_column
+from inspector.tables.units import Quantity
 from tests.app.tables import operators
 
 pytestmark = pytest.mark.gui

@@ -14,10 +14,10 @@ from devtools_app.dialogs.compile_form import EXECUTORCH, CompileForm, form_from
 from devtools_app.dialogs.run_form import RunForm, run_form_from, runnable
 from devtools_app.shell.window import MainWindow
 from devtools_app.state.settings import Settings, settings_content, settings_from
-from devtools_app.viewmodels.run_tables import outputs_text
 from devtools_app.views.run import RunView
 from inspector.files.load import load_session
 from inspector.jobs.messages import Ended, Ready
+from inspector.tables.runs import outputs_text
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]
 

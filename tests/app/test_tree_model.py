@@ -16,11 +16,12 @@ from PySide6.QtWidgets import QTreeView
 from devtools_app.qtmodels.cells import make_looks
 from devtools_app.qtmodels.tree_model import TreeModel
 from devtools_app.viewmodels.colours import LIGHT
-from devtools_app.viewmodels.filter import parse_filter
-from devtools_app.viewmodels.grouping import GroupKey, group_rows
-from devtools_app.viewmodels.row_order import RowOrder, SortKey
-from devtools_app.viewmodels.table import Categories, Table, number_column, text_column
-from devtools_app.viewmodels.tree import (
+from devtools_app.widgets.tree_view import TreeView
+from inspector.tables.filter import parse_filter
+from inspector.tables.grouping import GroupKey, group_rows
+from inspector.tables.row_order import RowOrder, SortKey
+from inspector.tables.table import Categories, Table, number_column, text_column
+from inspector.tables.tree import (
     MOST_BELOW,
     TOP,
     Tree,
@@ -29,8 +30,7 @@ from devtools_app.viewmodels.tree import (
     empty_tree,
     tree_from_paths,
 )
-from devtools_app.viewmodels.units import Quantity
-from devtools_app.widgets.tree_view import TreeView
+from inspector.tables.units import Quantity
 from tests.app.tables import operators
 
 pytestmark = [pytest.mark.gui, pytest.mark.slow]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devtools_app.viewmodels.units import (
+from inspector.tables.units import (
     MISSING,
     SIZE_UNITS,
     Quantity,

@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QPu
 
 from devtools_app.actions.requests import AddSourceRoot, OpenSource, Select, ShowView
 from devtools_app.shell.theme import Mode
-from devtools_app.state.state import NOTHING, Selection, SelectionKind
 from devtools_app.views import findings, node, operators, overview, source
 from devtools_app.views.spec import CanExport, ViewSpec
 from devtools_app.widgets.link_row import LinkRow
 from inspector.files.session import Session
+from inspector.tables.selection import NOTHING, Selection, SelectionKind
 from tests.app.sessions import DATA, chain_session, opened
 from tests.app.view_bench import Bench
 

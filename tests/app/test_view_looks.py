@@ -14,20 +14,12 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QTableView
 
 from devtools_app.shell.theme import Theme
-from devtools_app.state.state import Units
-from devtools_app.viewmodels.all_events import all_events
-from devtools_app.viewmodels.block_names import block_labels
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
 from devtools_app.viewmodels.colour_maps import sequential_map
-from devtools_app.viewmodels.filter import parse_filter
-from devtools_app.viewmodels.grouping import group_rows
 from devtools_app.viewmodels.memory_map import memory_map, memory_plan, value_names
-from devtools_app.viewmodels.operators import operators_table
-from devtools_app.viewmodels.row_order import RowOrder
 from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.scene_clusters import BRANCH, DELEGATE, nested_delegates
 from devtools_app.viewmodels.scene_search import whole_delegate
-from devtools_app.viewmodels.table import Table, share_column, text_column
 from devtools_app.viewmodels.timeline import one_run, timeline_runs
 from devtools_app.widgets.column_fit import ColumnWidth, fitted
 from devtools_app.widgets.elided_label import ElidedLabel
@@ -37,6 +29,14 @@ from devtools_app.widgets.legend import Legend, line_places
 from devtools_app.widgets.table_view import TableView
 from inspector.cli.main import main as cli
 from inspector.graph.model_graph import COMPILED, Region
+from inspector.tables.events import all_events
+from inspector.tables.filter import parse_filter
+from inspector.tables.grouping import group_rows
+from inspector.tables.operators import operators_table
+from inspector.tables.row_order import RowOrder
+from inspector.tables.table import Table, share_column, text_column
+from inspector.tables.units import Units
+from inspector.trace.block_names import block_labels
 from inspector.trace.blocks import trace_blocks
 from tests.app.sessions import DATA, opened
 from tests.app.tables import operators

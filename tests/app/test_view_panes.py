@@ -12,13 +12,13 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit
 
 from devtools_app.shell.theme import Mode
-from devtools_app.state.state import NOTHING, Selection, SelectionKind
 from devtools_app.viewmodels.structure import structure
 from devtools_app.views import graph, memory, partitions, size, timeline
 from devtools_app.views import structure as structure_view
 from devtools_app.views.spec import CanDraw, CanExport, ViewSpec
 from devtools_app.views.structure_model import StructureModel
 from inspector.files.session import Session
+from inspector.tables.selection import NOTHING, Selection, SelectionKind
 from tests.app.sessions import chain_session, opened
 from tests.app.view_bench import Bench
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.state.state import OpenSession, SelectionKind
+from devtools_app.state.state import OpenSession
 from devtools_app.viewmodels.canvas_data import PLAIN
 from devtools_app.viewmodels.change_colours import (
     LEFT,
@@ -17,7 +17,13 @@ from devtools_app.viewmodels.change_colours import (
     change_overlay,
     node_changes,
 )
-from devtools_app.viewmodels.compare import (
+from devtools_app.viewmodels.scene import graph_scene
+from inspector.compare.model import LESS, MORE, Comparison, Delta, Place
+from inspector.compare.sessions import compare_sessions
+from inspector.compare.statistics import ALIKE, FASTER, SLOWER, TimeVerdict
+from inspector.files.load import load_session
+from inspector.files.session import Session
+from inspector.tables.compare import (
     Link,
     difference_text,
     headline,
@@ -27,13 +33,8 @@ from devtools_app.viewmodels.compare import (
     tone_of,
     value_text,
 )
-from devtools_app.viewmodels.compare_lists import LISTS, TIMES, detail_table, time_bars
-from devtools_app.viewmodels.scene import graph_scene
-from inspector.compare.model import LESS, MORE, Comparison, Delta, Place
-from inspector.compare.sessions import compare_sessions
-from inspector.compare.statistics import ALIKE, FASTER, SLOWER, TimeVerdict
-from inspector.files.load import load_session
-from inspector.files.session import Session
+from inspector.tables.compare_lists import LISTS, TIMES, detail_table, time_bars
+from inspector.tables.selection import SelectionKind
 
 pytestmark = pytest.mark.slow
 CORPUS = Path(__file__).parents[1] / "data" / "corpus" / "v1.5.1"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from devtools_app.state.state import Selection, SelectionKind
 from devtools_app.viewmodels.memory_map import (
     culprits,
     memory_map,
@@ -15,6 +14,7 @@ from devtools_app.viewmodels.memory_map import (
 from devtools_app.viewmodels.size_map import find_duplicates, parts_table, size_map
 from inspector.join.index import join_index
 from inspector.size.files import session_sizes
+from inspector.tables.selection import Selection, SelectionKind
 from tests.app.sessions import DATA, chain_session, folders, opened
 
 FILES = sorted(

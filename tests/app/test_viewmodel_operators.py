@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devtools_app.state.state import Selection, SelectionKind, Units
-from devtools_app.viewmodels.all_events import all_events
-from devtools_app.viewmodels.facts import FactSheet
 from devtools_app.viewmodels.node_facts import node_facts
-from devtools_app.viewmodels.operator_columns import UNATTRIBUTED
-from devtools_app.viewmodels.operator_rows import operator_rows
-from devtools_app.viewmodels.operators import operators_table, sample_points
 from devtools_app.viewmodels.overview import overview
-from devtools_app.viewmodels.source_lines import source_files
 from inspector.files.session import Session
+from inspector.tables.events import all_events
+from inspector.tables.facts import FactSheet
+from inspector.tables.operators import operators_table, sample_points
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.source_lines import source_files
+from inspector.tables.units import Units
+from inspector.trace.operator_columns import UNATTRIBUTED
+from inspector.trace.operator_rows import operator_rows
 from inspector.trace.profile import analyse_profile
 from tests.app.sessions import DATA, chain_session, folders, opened
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from devtools_app.state.state import Selection
-from devtools_app.viewmodels.partitions import (
+from devtools_app.viewmodels.structure import structure, structure_table
+from devtools_app.viewmodels.structure_node import PAGE, StructureNode, paged, value_node
+from inspector.tables.partitions import (
     boundary_table,
     constants_table,
     counts_text,
@@ -13,8 +14,7 @@ from devtools_app.viewmodels.partitions import (
     method_sheet,
     partitions,
 )
-from devtools_app.viewmodels.structure import structure, structure_table
-from devtools_app.viewmodels.structure_node import PAGE, StructureNode, paged, value_node
+from inspector.tables.selection import Selection
 from tests.app.sessions import DATA, folders, opened
 
 MOST = 3000

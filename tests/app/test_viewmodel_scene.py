@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.filter import FilterError
 from devtools_app.viewmodels.layout.engine import lay_out
 from devtools_app.viewmodels.layout.scene_graph import NOT_DELEGATED
-from devtools_app.viewmodels.node_text import operator_title
 from devtools_app.viewmodels.opened_boxes import boxes_scope, opened_boxes, with_opened_boxes
 from devtools_app.viewmodels.scene import (
     MOST_VISIBLE,
@@ -18,11 +15,15 @@ from devtools_app.viewmodels.scene import (
     opening_set,
     with_sublabels,
 )
-from devtools_app.viewmodels.scene_clusters import QUANTISED, quantises
+from devtools_app.viewmodels.scene_clusters import QUANTISED
 from devtools_app.viewmodels.scene_overlay import OVERLAYS, graph_overlay
 from devtools_app.viewmodels.scene_search import search_nodes, selected_nodes
 from inspector.graph.model_graph import graph_names
+from inspector.graph.node_text import operator_title
+from inspector.graph.operator_names import quantizes
 from inspector.join.index import join_index
+from inspector.tables.filter import FilterError
+from inspector.tables.selection import Selection, SelectionKind
 from tests.app.sessions import chain_session, folders, opened
 
 XNNPACK = "corpus/v1.5.1/tinygpt_xnnpack"
@@ -104,7 +105,7 @@ def test_quantised_operators_stand_with_their_conversions() -> None:
     for node, path in zip(made.graph.nodes, made.clusters.paths, strict=True):
         region = made.clusters.regions.get(path)
         if region is not None and region.kind == QUANTISED:
-            groups.setdefault(path, set()).add(quantises(node.node.target))
+            groups.setdefault(path, set()).add(quantizes(node.node.target))
     assert groups
     assert all(0 in signs and len(signs) > 1 for signs in groups.values())
 
@@ -120,7 +121,7 @@ def test_quantised_operators_stand_with_their_conversions() -> None:
     ],
 )
 def test_quantises_tells_conversions_apart(target: str, sign: int) -> None:
-    assert quantises(target) == sign
+    assert quantizes(target) == sign
 
 
 def test_operator_title_drops_what_says_nothing() -> None:

@@ -18,8 +18,8 @@ from devtools_app.viewmodels.timeline import (
 )
 from devtools_app.viewmodels.timeline_flame import flame_timeline
 from devtools_app.viewmodels.timeline_stack import gaps, stack_levels
-from devtools_app.viewmodels.units import Quantity
 from inspector.files.session import Session, SessionOptions
+from inspector.tables.units import Quantity
 from inspector.trace.profile import analyse_profile
 from tests.app.sessions import folders, opened
 

@@ -20,12 +20,8 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.viewmodels.entries import Entry
-from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
-from devtools_app.viewmodels.grouping import GroupKey, group_rows
 from devtools_app.viewmodels.hexdump import hex_rows, parse_offset, row_count
 from devtools_app.viewmodels.python_tokens import line_tokens
-from devtools_app.viewmodels.row_order import RowOrder
-from devtools_app.viewmodels.table import Table
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.code_view import CodeView
@@ -39,6 +35,10 @@ from devtools_app.widgets.message_strip import MessageStrip
 from devtools_app.widgets.table_view import TableView
 from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from devtools_app.widgets.tree_view import TreeView
+from inspector.tables.facts import Fact, FactGroup, FactSheet
+from inspector.tables.grouping import GroupKey, group_rows
+from inspector.tables.row_order import RowOrder
+from inspector.tables.table import Table
 from tests.app.conftest import interactive
 from tests.app.tables import operators
 

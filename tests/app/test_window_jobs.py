@@ -15,13 +15,13 @@ from devtools_app.jobs.recompiling import Phase, Recompiling, Round
 from devtools_app.shell.job_line import JobLine
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.shell.theme import Mode, Theme
-from devtools_app.viewmodels.table import Table, text_column
 from devtools_app.widgets.card_page import CardPage
 from devtools_app.widgets.dot_list import _JOINT
 from devtools_app.widgets.gap_plots import DifferencePlot, GrowthPlot
 from devtools_app.widgets.table_view import TableView
 from inspector.files.load import session_name
 from inspector.recipes.compile_job import CompileJob, Source
+from inspector.tables.table import Table, text_column
 
 pytestmark = pytest.mark.gui
 

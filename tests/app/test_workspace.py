@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devtools_app.state.json_file import DamagedFileError
-from devtools_app.state.state import Bookmark, Place, Selection, SelectionKind, State
+from devtools_app.state.state import Bookmark, Place, State
 from devtools_app.state.transitions import add_session
 from devtools_app.state.workspace import (
     Workspace,
@@ -20,6 +20,7 @@ from devtools_app.state.workspace import (
     workspace_of,
 )
 from inspector.files.session import Session
+from inspector.tables.selection import Selection, SelectionKind
 from tests.app.test_settings import JSON
 
 CHOSEN = Selection(SelectionKind.EVENT, "forward", "g", "conv", 3, 17, 0, 2, "a/b")

@@ -9,13 +9,13 @@ from pytestqt.qtbot import QtBot
 
 from devtools_app.actions.requests import Request, Select
 from devtools_app.shell.theme import Mode, Theme
-from devtools_app.state.state import Selection
 from devtools_app.state.store import Store
 from devtools_app.state.transitions import add_session, select
 from devtools_app.views.pane import Pane
 from devtools_app.views.spec import ViewContext
 from devtools_app.widgets.log_panel import LogStore
 from inspector.files.session import Session
+from inspector.tables.selection import Selection
 
 
 class Bench:

@@ -6,10 +6,11 @@ from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from devtools_app.shell.start_page import SAMPLE
 from devtools_app.shell.window import MainWindow
-from devtools_app.state.state import Selection, SelectionKind, State
+from devtools_app.state.state import State
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from inspector.files.session import Session
+from inspector.tables.selection import Selection, SelectionKind
 
 SAMPLE_FILES = tuple(str(path) for path in sorted(SAMPLE.iterdir()) if path.is_file())
 

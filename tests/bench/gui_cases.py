@@ -125,9 +125,9 @@ _TABLE = """
 import json, time
 from PySide6.QtWidgets import QApplication
 from devtools_app.shell.theme import Mode, Theme
-from devtools_app.viewmodels.operators import operators_table
-from devtools_app.viewmodels.row_order import RowOrder
-from devtools_app.state.state import Units
+from inspector.tables.operators import operators_table
+from inspector.tables.row_order import RowOrder
+from inspector.tables.units import Units
 from devtools_app.widgets.table_view import TableView
 from tests.app.sessions import chain_session
 app = QApplication([])

@@ -13,18 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.state.state import Selection, SelectionKind, Units
-from devtools_app.viewmodels.all_events import all_events
 from devtools_app.viewmodels.file_list import all_issues, file_table
 from devtools_app.viewmodels.goto import goto_choices
 from devtools_app.viewmodels.memory_map import memory_plan
 from devtools_app.viewmodels.node_facts import node_facts
-from devtools_app.viewmodels.operators import operators_table
 from devtools_app.viewmodels.overview import missing, overview, verdict
-from devtools_app.viewmodels.partitions import partitions
 from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.size_map import find_duplicates, size_map
-from devtools_app.viewmodels.source_lines import source_files
 from devtools_app.viewmodels.status import status_facts
 from devtools_app.viewmodels.structure import structure
 from devtools_app.viewmodels.structure_node import StructureNode
@@ -33,6 +28,12 @@ from devtools_app.viewmodels.timeline_flame import flame_timeline
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.graph.model_graph import graph_names
+from inspector.tables.events import all_events
+from inspector.tables.operators import operators_table
+from inspector.tables.partitions import partitions
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.source_lines import source_files
+from inspector.tables.units import Units
 from schema.errors import FormatError
 from schema.objects import identity_cache
 from tests.fuzz.memory import Peak, bound_mib

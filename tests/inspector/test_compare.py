@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devtools_app.viewmodels.compare import difference_text as shown_difference
 from inspector.cli import compare
 from inspector.compare.html import MOST_BYTES, comparison_html
 from inspector.compare.model import Comparison, Delta
@@ -30,6 +29,7 @@ from inspector.numerics.metrics import Metrics
 from inspector.numerics.report import GapReport, Row, RunGap
 from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.recipes.recipe import Recipe
+from inspector.tables.compare import difference_text as shown_difference
 from schema import etdump
 from schema.etrecord.tensor_data import TensorData
 from tests.inspector.cli_runs import FORMATS, LONE, SESSIONS, loaded_once, run, valid

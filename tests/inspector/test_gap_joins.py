@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from devtools_app.viewmodels.gap_rows import gap_table, summary
 from inspector.cli.gap import _answer
 from inspector.cli.options import Namespace
 from inspector.experiments.gates.evidence import Evidence, MissingError
@@ -19,6 +18,7 @@ from inspector.numerics.grades import FLOW, HANDLE, ORDER
 from inspector.numerics.metrics import Tolerance, measure
 from inspector.numerics.report import INSTRUCTION, GapReport, Row, RunGap, report_from
 from inspector.numerics.shared_handles import Event, told_apart
+from inspector.tables.numeric_gap import gap_table, summary
 from schema.etdump import DebugTensor
 from schema.graph import GraphNode, NodeKind
 

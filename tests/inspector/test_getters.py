@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from compiler import to_edge
-from devtools_app.state.state import Units
 from devtools_app.viewmodels.overview import overview
 from inspector.files.getters import getters
 from inspector.files.load import load_session
+from inspector.tables.units import Units
 from runtime import Runtime
 from schema.program import decode
 from tests.inspector.cli_runs import run, valid

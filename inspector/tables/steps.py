@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
-from devtools_app.viewmodels.units import Quantity
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
 from inspector.join.delegate_inside import inside_delegate, inside_of
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import Table, badge_column, number_column, text_column
+from inspector.tables.units import Quantity
 from schema.program import instructions
 from schema.program import model as m
 

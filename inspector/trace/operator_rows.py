@@ -15,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from devtools_app.viewmodels.block_names import block_labels
-from devtools_app.viewmodels.operator_columns import (
+from inspector.files.session import Session
+from inspector.join.links import Link, link_block
+from inspector.trace.block_names import block_labels
+from inspector.trace.blocks import trace_blocks
+from inspector.trace.operator_columns import (
     DELEGATE_CALL,
     INNER,
     KINDS,
@@ -25,9 +28,6 @@ from devtools_app.viewmodels.operator_columns import (
     block_rows,
     delegate_label,
 )
-from inspector.files.session import Session
-from inspector.join.links import Link, link_block
-from inspector.trace.blocks import trace_blocks
 from schema.objects.identity_cache import identity_cache
 
 Floats = NDArray[np.float64]

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph
 from inspector.graph.operator_names import is_compute
 from inspector.join.index import JoinIndex, join_index
 from inspector.join.links import link_block
 from inspector.trace.blocks import trace_blocks
+from inspector.trace.operator_rows import OperatorRow, operator_rows
 from inspector.trace.profile import analyse_profile
 from schema.objects.identity_cache import identity_cache
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
-from devtools_app.viewmodels.units import Quantity
 from inspector.jobs.messages import Ended, Outcome, Stage
+from inspector.tables.table import Table, badge_column, number_column, text_column
+from inspector.tables.units import Quantity
 
 _TONES = {"done": "good", "running": "accent", "cancelled": "warn"}
 

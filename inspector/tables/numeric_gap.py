@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.node_text import operator_title
-from devtools_app.viewmodels.table import (
+from inspector.graph.node_text import operator_title
+from inspector.join.index import Related
+from inspector.numerics.kept import kept_arrays
+from inspector.numerics.metrics import Metrics
+from inspector.numerics.report import INSIDE, Row, RunGap
+from inspector.tables.table import (
     Column,
     Table,
     badge_column,
@@ -20,11 +24,7 @@ from devtools_app.viewmodels.table import (
     share_column,
     text_column,
 )
-from devtools_app.viewmodels.units import Quantity
-from inspector.join.index import Related
-from inspector.numerics.kept import kept_arrays
-from inspector.numerics.metrics import Metrics
-from inspector.numerics.report import INSIDE, Row, RunGap
+from inspector.tables.units import Quantity
 
 Floats = NDArray[np.float64]
 FLOOR = 1e-12  # what is drawn at the bottom of a scale of decades

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from devtools_app.viewmodels.units import (
+from inspector.tables.units import (
     MISSING,
     Formatter,
     Quantity,

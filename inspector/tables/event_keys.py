@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.table import Keys
 from inspector.join.int_maps import IntMap
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import Keys
 
 Ints = NDArray[np.int64]
 

@@ -9,19 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.state.state import Selection, SelectionKind, Units
-from devtools_app.viewmodels.event_keys import EventKeys
-from devtools_app.viewmodels.operator_columns import (
-    INNER,
-    KINDS,
-    LEFT,
-    REST,
-    UNATTRIBUTED,
-    BlockRows,
-    delegate_label,
-)
-from devtools_app.viewmodels.operator_rows import OperatorRows, operator_rows
-from devtools_app.viewmodels.table import (
+from inspector.files.session import Session
+from inspector.graph.model_graph import COMPILED, model_graph, short_backend
+from inspector.join.group_keys import pack, ranks
+from inspector.join.index import Related, join_index
+from inspector.join.int_maps import GroupMap
+from inspector.join.links import Link
+from inspector.tables.event_keys import EventKeys
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import (
     Categories,
     Column,
     Table,
@@ -31,13 +27,17 @@ from devtools_app.viewmodels.table import (
     share_column,
     text_column,
 )
-from devtools_app.viewmodels.units import Quantity, choose_unit
-from inspector.files.session import Session
-from inspector.graph.model_graph import COMPILED, model_graph, short_backend
-from inspector.join.group_keys import pack, ranks
-from inspector.join.index import Related, join_index
-from inspector.join.int_maps import GroupMap
-from inspector.join.links import Link
+from inspector.tables.units import Quantity, Units, choose_unit
+from inspector.trace.operator_columns import (
+    INNER,
+    KINDS,
+    LEFT,
+    REST,
+    UNATTRIBUTED,
+    BlockRows,
+    delegate_label,
+)
+from inspector.trace.operator_rows import OperatorRows, operator_rows
 from inspector.trace.profile import analyse_profile
 from schema.graph import NodeKind
 

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.boundaries import (
+from inspector.files.session import Session
+from inspector.graph.delegation import DelegateFacts, MethodDelegation, analyse_delegation
+from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph, short_backend
+from inspector.graph.node_text import node_title, operator_title, summary_text, value_text
+from inspector.tables.boundaries import (
     Boundary,
     Inserted,
     border_group,
@@ -17,11 +20,9 @@ from devtools_app.viewmodels.boundaries import (
     inserted_selection,
     join_group,
 )
-from devtools_app.viewmodels.facts import Fact, FactGroup, FactSheet
-from devtools_app.viewmodels.node_sections import shortened
-from devtools_app.viewmodels.node_text import node_title, operator_title, summary_text, value_text
-from devtools_app.viewmodels.node_times import NodeTimes, node_times
-from devtools_app.viewmodels.table import (
+from inspector.tables.facts import Fact, FactGroup, FactSheet, shortened
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import (
     Column,
     Table,
     Total,
@@ -30,11 +31,9 @@ from devtools_app.viewmodels.table import (
     share_column,
     text_column,
 )
-from devtools_app.viewmodels.tree import TOP, Tree
-from devtools_app.viewmodels.units import Quantity, choose_unit, format_bytes, format_share
-from inspector.files.session import Session
-from inspector.graph.delegation import DelegateFacts, MethodDelegation, analyse_delegation
-from inspector.graph.model_graph import ModelGraph, ModelNode, model_graph, short_backend
+from inspector.tables.tree import TOP, Tree
+from inspector.tables.units import Quantity, choose_unit, format_bytes, format_share
+from inspector.trace.node_times import NodeTimes, node_times
 from schema.graph import NodeKind
 from schema.objects.identity_cache import identity_cache
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from devtools_app.state.state import Units
-from devtools_app.viewmodels.facts import Fact, FactGroup
-from devtools_app.viewmodels.node_text import short_description, value_text
-from devtools_app.viewmodels.units import format_bytes
 from inspector.files.session import Session
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.graph.model_graph import ModelNode, model_graph, short_backend
+from inspector.graph.node_text import short_description, value_text
 from inspector.memory.plan import analyse_memory
+from inspector.tables.facts import Fact, FactGroup
+from inspector.tables.units import Units, format_bytes
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind
 from schema.program import instruction_kind, instructions

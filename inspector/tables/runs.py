@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
-from devtools_app.viewmodels.units import Quantity, choose_unit
+from inspector.tables.table import Table, badge_column, number_column, text_column
+from inspector.tables.units import Quantity, choose_unit
 
 _TONES = {"passed": "good", "failed": "bad", "error": "bad", "not compared": "muted"}
 _NAMES = {

@@ -8,21 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from devtools_app.state.state import Units
-from devtools_app.viewmodels.node_times import NodeTimes, node_times
-from devtools_app.viewmodels.snippet import file_name
-from devtools_app.viewmodels.table import (
+from inspector.files.session import Session
+from inspector.graph.model_graph import ModelGraph, model_graph
+from inspector.graph.snippet import file_name
+from inspector.graph.source import SourceFrame, find_source, read_source, user_frame
+from inspector.tables.table import (
     Table,
     Total,
     number_column,
     share_column,
     text_column,
 )
-from devtools_app.viewmodels.tree import TOP, Tree
-from devtools_app.viewmodels.units import Quantity, choose_unit
-from inspector.files.session import Session
-from inspector.graph.model_graph import ModelGraph, model_graph
-from inspector.graph.source import SourceFrame, find_source, read_source, user_frame
+from inspector.tables.tree import TOP, Tree
+from inspector.tables.units import Quantity, Units, choose_unit
+from inspector.trace.node_times import NodeTimes, node_times
 
 
 @dataclass(frozen=True, slots=True)

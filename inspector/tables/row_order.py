@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.filter import Comparison, Filter, matches
-from devtools_app.viewmodels.table import Categories, Column, Table
+from inspector.tables.filter import Comparison, Filter, matches
+from inspector.tables.table import Categories, Column, Table
 
 Order = NDArray[np.int64]
 Mask = NDArray[np.bool_]

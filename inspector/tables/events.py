@@ -8,25 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.state.state import Units
-from devtools_app.viewmodels.block_names import block_labels
-from devtools_app.viewmodels.event_keys import EventKeys
-from devtools_app.viewmodels.operator_columns import DELEGATE_CALL
-from devtools_app.viewmodels.operators import (
-    JOIN_WORDS,
-    OperatorsTable,
-    backend_words,
-    join_column,
-    time_columns,
-)
-from devtools_app.viewmodels.table import (
-    Categories,
-    Table,
-    number_column,
-    share_column,
-    text_column,
-)
-from devtools_app.viewmodels.units import Quantity
 from inspector.files.session import Session
 from inspector.join.group_keys import pack, ranks
 from inspector.join.link_codes import (
@@ -37,6 +18,24 @@ from inspector.join.link_codes import (
     texts_among,
 )
 from inspector.join.links import NO_LINK, BlockLinks, Link
+from inspector.tables.event_keys import EventKeys
+from inspector.tables.operators import (
+    JOIN_WORDS,
+    OperatorsTable,
+    backend_words,
+    join_column,
+    time_columns,
+)
+from inspector.tables.table import (
+    Categories,
+    Table,
+    number_column,
+    share_column,
+    text_column,
+)
+from inspector.tables.units import Quantity, Units
+from inspector.trace.block_names import block_labels
+from inspector.trace.operator_columns import DELEGATE_CALL
 from inspector.trace.profile import analyse_profile
 from inspector.trace.profile_rows import BlockSamples
 from inspector.trace.timing import is_time

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+
+_MOST = 12  # lines of one group; a panel is no table
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +75,12 @@ class FactSheet:
             lines += [f"{fact.label}\t{fact.exact or fact.value}" for fact in group.facts]
             lines += group.code
         return "\n".join(lines)
+
+
+def shortened(title: str, facts: Iterable[Fact]) -> FactGroup:
+    """Return a group of the first facts; the others are counted."""
+    listed = tuple(facts)
+    if len(listed) > _MOST:
+        rest = len(listed) - _MOST + 1
+        listed = (*listed[: _MOST - 1], Fact("", f"and {rest:,} more"))
+    return FactGroup(title, listed)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.table import (
+from inspector.files.session import Session
+from inspector.files.stage_files import session_stages
+from inspector.files.stage_log import StageLog, StageNode, Step, delegated
+from inspector.graph.model_graph import COMPILED, model_graph
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import (
     Column,
     Table,
     badge_column,
     number_column,
     text_column,
 )
-from devtools_app.viewmodels.units import Quantity
-from inspector.files.session import Session
-from inspector.files.stage_files import session_stages
-from inspector.files.stage_log import StageLog, StageNode, Step, delegated
-from inspector.graph.model_graph import COMPILED, model_graph
+from inspector.tables.units import Quantity
 
 CHANGED, ALL = "changed", "all"
 _SHOWN_NAMES = 4

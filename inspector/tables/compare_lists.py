@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.compare import (
-    MS,
-    Link,
-    difference_column,
-    link_of,
-    shown_place,
-    value_text,
-)
-from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
-from devtools_app.viewmodels.units import Quantity, choose_unit, format_time
 from inspector.compare.model import (
     Comparison,
     Delta,
@@ -24,6 +13,17 @@ from inspector.compare.model import (
     WeightChange,
 )
 from inspector.graph.model_graph import short_backend
+from inspector.tables.compare import (
+    MS,
+    Link,
+    difference_column,
+    link_of,
+    shown_place,
+    value_text,
+)
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import Table, badge_column, number_column, text_column
+from inspector.tables.units import Quantity, choose_unit, format_time
 
 OWNERS, PARTITIONS, OPERATORS, MODULES, NODES = (
     "owners",

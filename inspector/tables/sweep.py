@@ -6,22 +6,22 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from devtools_app.viewmodels.table import (
+from inspector.experiments.sweeps.grid import value_text
+from inspector.experiments.sweeps.results import METRICS, PointResult, Results, Status, best_of
+from inspector.tables.table import (
     Column,
     Table,
     badge_column,
     number_column,
     text_column,
 )
-from devtools_app.viewmodels.units import (
+from inspector.tables.units import (
     Quantity,
     Unit,
     choose_unit,
     column_formatter,
     format_quantity,
 )
-from inspector.experiments.sweeps.grid import value_text
-from inspector.experiments.sweeps.results import METRICS, PointResult, Results, Status, best_of
 
 # metric -> what it counts, and how many of its base units the sweep's unit is
 _QUANTITIES: Mapping[str, tuple[Quantity, float]] = {

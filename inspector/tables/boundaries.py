@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.facts import Fact, FactGroup
-from devtools_app.viewmodels.operator_rows import OperatorRow, operator_rows
-from devtools_app.viewmodels.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
-from devtools_app.viewmodels.scene_clusters import quantises
-from devtools_app.viewmodels.units import Quantity, exact_text, format_bytes, format_time
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, ModelNode
+from inspector.graph.operator_names import quantizes
 from inspector.join.delegate_inside import InsideNode, inside_delegate
+from inspector.tables.facts import Fact, FactGroup
+from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.units import Quantity, exact_text, format_bytes, format_time
+from inspector.trace.operator_rows import OperatorRow, operator_rows
 from schema.graph import GraphValue
 from schema.objects.identity_cache import identity_cache
 
@@ -83,7 +83,7 @@ def _conversion(other: ModelNode) -> str:
     """Return what a node outside does only for the border's sake; nothing for one delegated."""
     if other.delegate is not None:
         return ""
-    sign = quantises(other.node.target)
+    sign = quantizes(other.node.target)
     if sign:
         return "quantise" if sign > 0 else "dequantise"
     stem = other.node.target.rpartition("::")[2].split(".")[0]

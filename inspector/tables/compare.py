@@ -5,14 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.table import (
-    Column,
-    Table,
-    badge_column,
-    text_column,
-)
-from devtools_app.viewmodels.units import format_bytes, format_time
 from inspector.compare.model import (
     LESS,
     MORE,
@@ -21,6 +13,14 @@ from inspector.compare.model import (
     Place,
 )
 from inspector.compare.statistics import FASTER, SLOWER, TimeVerdict
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import (
+    Column,
+    Table,
+    badge_column,
+    text_column,
+)
+from inspector.tables.units import format_bytes, format_time
 
 MS = 1e6  # nanoseconds
 _DELEGATES = "delegates"

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from devtools_app.viewmodels.row_order import Order, RowOrder, as_floats
-from devtools_app.viewmodels.table import (
+from inspector.tables.row_order import Order, RowOrder, as_floats
+from inspector.tables.table import (
     Column,
     ColumnKind,
     Keys,
@@ -20,8 +20,8 @@ from devtools_app.viewmodels.table import (
     full_bar,
     text_column,
 )
-from devtools_app.viewmodels.tree import MOST_BELOW, TOP, Tree
-from devtools_app.viewmodels.units import Formatter, as_number
+from inspector.tables.tree import MOST_BELOW, TOP, Tree
+from inspector.tables.units import Formatter, as_number
 
 _NOTHING = ("", "—")  # what text columns say where there is nothing to say
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.facts import Fact, FactGroup
-from devtools_app.viewmodels.node_text import operator_title
-from devtools_app.viewmodels.partitions import Partitions
-from devtools_app.viewmodels.table import Table, badge_column, text_column
 from inspector.files.session import Session
 from inspector.graph.delegation import analyse_delegation, verdicts_by_node
 from inspector.graph.model_graph import ModelNode
+from inspector.graph.node_text import operator_title
+from inspector.tables.facts import Fact, FactGroup
+from inspector.tables.partitions import Partitions
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import Table, badge_column, text_column
 from schema.etrecord.verdicts import Outcome, Verdict
 from schema.objects.identity_cache import identity_cache
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from devtools_app.viewmodels.units import format_bytes
 from inspector.graph.model_graph import ModelNode
+from inspector.tables.units import format_bytes
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind
 

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from devtools_app.state.state import Selection, SelectionKind
-from devtools_app.viewmodels.node_text import operator_title
-from devtools_app.viewmodels.table import Table, badge_column, number_column, text_column
-from devtools_app.viewmodels.units import Quantity
 from inspector.compare.alignment import origin
 from inspector.experiments.bisect.bound import LOADS, Bound
 from inspector.experiments.bisect.trials import Node, State, numbers_of
 from inspector.experiments.bisect.words import value_of
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, model_graph
+from inspector.graph.node_text import operator_title
 from inspector.jobs.messages import Trying
+from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.table import Table, badge_column, number_column, text_column
+from inspector.tables.units import Quantity
 
 OTHER = "other"
 _TONES = {"holds": "good", "trying": "accent"}

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TextIO
 
-from devtools_app.viewmodels.table import Table
-from devtools_app.viewmodels.units import raw_text
+from inspector.tables.table import Table
+from inspector.tables.units import raw_text
 
 _FORMULA_STARTS = ("=", "+", "-", "@")
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from devtools_app.viewmodels.filter import Filter
-from devtools_app.viewmodels.row_order import RowOrder, SortKey
-from devtools_app.viewmodels.table import Column, Table
+from inspector.tables.filter import Filter
+from inspector.tables.row_order import RowOrder, SortKey
+from inspector.tables.table import Column, Table
 
 Nodes = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -1,0 +1,55 @@
+"""What is selected: one thing of a session, by the key that rows, nodes and events share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class SelectionKind(str, Enum):
+    """What the user pointed at."""
+
+    NONE = "none"
+    NODE = "node"
+    INSTRUCTION = "instruction"
+    EVENT = "event"
+    VALUE = "value"
+    DELEGATE = "delegate"
+    PART = "part"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The one thing selected in all views.
+
+    ``kind`` says which key the user pointed at; other keys may be filled in by a view that knows
+    them. Views light up whatever the links of the session say belongs to it.
+
+    Attributes:
+        kind: what was pointed at
+        method: method it belongs to, empty for parts of a file
+        graph: name of the graph a node is in, as the session calls it
+        node: name of the node in that graph
+        instruction: instruction id in the chain of the method
+        event: row of the event in the event table of the session
+        value: index of the value in the plan
+        delegate: index of the delegate in the plan
+        part: path of a part of a file (size tree, structure tree)
+    """
+
+    kind: SelectionKind = SelectionKind.NONE
+    method: str = ""
+    graph: str = ""
+    node: str = ""
+    instruction: int | None = None
+    event: int | None = None
+    value: int | None = None
+    delegate: int | None = None
+    part: str = ""
+
+    def __bool__(self) -> bool:
+        """Return whether anything is selected."""
+        return self.kind is not SelectionKind.NONE
+
+
+NOTHING = Selection()
