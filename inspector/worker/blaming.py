@@ -9,7 +9,7 @@ from inspector.graph.source import user_frame
 from inspector.join import record_maps
 from inspector.numerics.flat_graph import flat_graph
 from runtime import ExecutionError
-from runtime.backends.xnnpack.errors import PartitionError
+from runtime.delegates.errors import DelegateError
 from runtime.program.loading import read
 from schema import etrecord
 from schema.errors import FormatError
@@ -31,7 +31,7 @@ def told_lines(record: str) -> Generator[None, None, None]:
 
 
 def _locate(error: ExecutionError, path: str) -> None:
-    handle = error.debug_handle if isinstance(error, PartitionError) else None
+    handle = error.debug_handle if isinstance(error, DelegateError) else None
     if not handle:
         return
     try:

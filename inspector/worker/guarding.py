@@ -14,10 +14,10 @@ from compiler.partition.verdicts import calls_in
 from compiler.program_manager import ExecutorchProgramManager
 from inspector.jobs.guard import LOADS, REFUSED, UNCHECKED, Guarded, GuardReport
 from inspector.recipes.compile_job import PROGRAM
-from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.native.detect import availability
-from runtime.backends.xnnpack.plan_reader import Names, read_plan
-from runtime.backends.xnnpack.trial_load import LOADING, Refused, try_native, try_torch
+from runtime.backends.xnnpack.plan_reader import NamedBlobs, read_plan
+from runtime.backends.xnnpack.trial_load import LOADING, LoadFailure, try_native, try_torch
+from runtime.delegates.errors import DelegateError
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.program.loading import decode_program, read
 from runtime.program.named_data import NamedDataMap
@@ -133,7 +133,7 @@ def guard(program: Program, external: Iterable[FlatTensor], known: Known) -> Gua
         external: data files that belong beside it
         known: explains which node of the graph a node of a payload was made of
     """
-    names = Names(NamedDataMap(external, program))
+    names = NamedBlobs(NamedDataMap(external, program))
     partitions: list[Guarded] = []
     refusals: list[Refusal] = []
     for plan in program.plans:
@@ -168,19 +168,21 @@ def _engine() -> str:
     return f"the real kernels of {release}" if release else HOST
 
 
-def _tried(program: Program, entry: m.BackendDelegate, names: Names, number: int) -> Refused | None:
+def _tried(
+    program: Program, entry: m.BackendDelegate, names: NamedBlobs, number: int
+) -> LoadFailure | None:
     try:
         plan = read_plan(program.delegate_data(entry), names, number)
     except ExecutionError as error:
-        return Refused(LOADING, (error,))
+        return LoadFailure(LOADING, (error,))
     except FormatError as error:
-        return Refused(LOADING, (_unreadable(error, number),))
+        return LoadFailure(LOADING, (_unreadable(error, number),))
     return try_native(plan) if real_kernels() else try_torch(plan)
 
 
-def _unreadable(error: FormatError, number: int) -> PartitionError:
+def _unreadable(error: FormatError, number: int) -> DelegateError:
     code = ErrorCode.DelegateInvalidCompatibility
-    return PartitionError(code, str(error), partition=number)
+    return DelegateError(code, str(error), partition=number)
 
 
 class _Made:
@@ -247,7 +249,7 @@ class _Made:
         ]
 
 
-def _explained(found: Refused, made: _Made, engine: str) -> Iterator[Refusal]:
+def _explained(found: LoadFailure, made: _Made, engine: str) -> Iterator[Refusal]:
     """Yield a refusal for each node to blame, those of one edge node once."""
     seen: set[str] = set()
     for error in found.errors:
@@ -283,7 +285,7 @@ def _explained(found: Refused, made: _Made, engine: str) -> Iterator[Refusal]:
 
 
 def _why(error: ExecutionError) -> str:
-    found = error.why if isinstance(error, PartitionError) else error.reason
+    found = error.why if isinstance(error, DelegateError) else error.reason
     return found.rstrip(".")
 
 

@@ -17,7 +17,7 @@ from inspector.worker.exporter import Say, told
 from inspector.worker.inputs import chosen_method
 from inspector.worker.run_job import inputs_of, record_of
 from runtime import Method, Runtime
-from runtime.backends.xnnpack.engine_choice import run_kernels_here
+from runtime.backends import run_native_kernels_here
 from schema.etrecord import ETRecord
 from schema.version import __version__
 
@@ -59,7 +59,7 @@ def measure(job: MeasureJob, say: Say, failure: Failure) -> dict[str, Any]:
         say: tells messages
         failure: an error as the content of a message
     """
-    run_kernels_here()
+    run_native_kernels_here()
     first = job.first_block or (0,) * len(job.programs)
     entries = [
         _Entry(each, number, start)

@@ -23,7 +23,7 @@ from inspector.worker.inputs import chosen_method, described, made_inputs, print
 from inspector.worker.recording import NotWrittenError, Recording
 from inspector.worker.resident import forget_peak, peak_bytes, resident_bytes
 from runtime import DebugFilter, Method, Program, Runtime
-from runtime.backends.xnnpack.engine_choice import run_kernels_here
+from runtime.backends import run_native_kernels_here
 from runtime.program.loading import read
 from runtime.verify import bundled_values, find_case
 from schema import bundled, etrecord
@@ -68,7 +68,7 @@ def _run(job: RunJob, folder: Path, recording: Recording, say: Say) -> dict[str,
     measured = _Measured(idle_bytes=resident_bytes())
     others = [Others()]
     forget_peak()
-    run_kernels_here()  # a worker may end with them, and questions to another process take time
+    run_native_kernels_here()  # a worker may crash, and requests to a process take time
     with told(say, "load"):
         start = time.perf_counter()
         program = Runtime.get().load_program(

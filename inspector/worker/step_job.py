@@ -15,7 +15,7 @@ from inspector.worker.blaming import told_lines
 from inspector.worker.exporter import AnswerError, Say, told
 from inspector.worker.inputs import ValuesError, chosen_method, described, made_inputs, read_values
 from runtime import DelegateSteps, ErrorCode, ExecutionError, Program, Runtime
-from runtime.backends.xnnpack.engine_choice import run_kernels_here
+from runtime.backends import run_native_kernels_here
 from runtime.delegates.stepping import InnerNode
 from runtime.program.loading import read
 from runtime.verify import bundled_values, find_case
@@ -78,7 +78,7 @@ def subject_of(job: StepJob) -> Subject:
     """
     if job.threads:
         torch.set_num_threads(job.threads)
-    run_kernels_here()
+    run_native_kernels_here()
     program = Runtime.get().load_program(job.program, data_path=list(job.data_files))
     name = chosen_method(program.file, job.method)
     return Subject(job, program, name, _inputs(job, program.file.plan(name)))

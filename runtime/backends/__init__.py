@@ -1,4 +1,4 @@
-"""The backends that run in this process: a file or package each, one line in the table."""
+"""The built-in backends: a module or package each, and one line in the table."""
 
 from __future__ import annotations
 
@@ -13,3 +13,12 @@ BACKENDS: dict[str, Callable[[], BackendInterface]] = {
     "ExecutorBackend": ExecutorBackend,
     "XnnpackBackend": XnnpackBackend,
 }
+
+
+def run_native_kernels_here() -> None:
+    """Allow the native kernels of backends to run in this process, for workers only.
+
+    They are faster here than in a process of their own, and may crash it.
+    """
+    for backend in BACKENDS.values():
+        backend().run_in_this_process()

@@ -1,4 +1,4 @@
-"""The demonstration backends: one sine after the other, and a whole program inside a program."""
+"""The demo backends: a chain of sines, and a program inside a program."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _MOST_OPERATIONS = 100_000
 
 
 class BackendWithCompilerDemo(BackendInterface):
-    """Runs payloads of `sin`: they name operators in order and no operands.
+    """Runs payloads of `sin`, which list operators without operands.
 
-    What takes more than one operand cannot be run from such a payload without guessing.
+    Operators of several operands cannot be run from such a payload.
     """
 
     payload_is_all = False
@@ -61,8 +61,8 @@ class BackendWithCompilerDemo(BackendInterface):
                 ErrorCode.DelegateInvalidCompatibility,
                 f"the payload names {', '.join(others)} but not their operands; only sin can be "
                 "run from it",
-                remedy="Load with the ETRecord of this program to have its original graph run "
-                "instead, or run the program that was not delegated.",
+                remedy="Load with the ETRecord of this program to run its original graph "
+                "instead, or run the program without delegation.",
             )
         return [int(entry[2] or -1) for entry in found if entry]
 
@@ -72,7 +72,7 @@ class BackendWithCompilerDemo(BackendInterface):
     ) -> None:
         """Apply the sines one after the other."""
         if len(args) != 2 or not isinstance(args[0], torch.Tensor):
-            raise invalid_argument("one tensor goes in and one comes out")
+            raise invalid_argument("expected one input tensor and one output tensor")
         value = args[0]
         for identity in handle:
             started = context.tracer.start()
@@ -83,7 +83,7 @@ class BackendWithCompilerDemo(BackendInterface):
 
 
 class ExecutorBackend(BackendInterface):
-    """Runs payloads that are whole programs, with the kernels and backends of the outer one."""
+    """Runs payloads that are programs, with the kernels and backends of the outer program."""
 
     @override
     def init(

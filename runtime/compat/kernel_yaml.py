@@ -1,7 +1,7 @@
-"""Kernel libraries as their yaml files declare them: operators, kernels, and what each takes.
+"""Kernel libraries declared in yaml files: operators, kernels, and their kernel keys.
 
 An entry has `op` (an operator that torch knows) or `func` (a whole schema), and `kernels`, each
-with the name of a function and the element types and dim orders it is for, by the aliases of the
+with the name of a function and the dtypes and dim orders that it is for, by the aliases of the
 entry.
 """
 
@@ -43,7 +43,7 @@ class DeclaredKernel:
 
     Attributes:
         name: of the function, as in ``torch::executor::add_out``
-        keys: the tensors it takes, ``v1/<dtype>;<dim order>|...`` each, or ``default`` for all
+        keys: of its tensors, ``v1/<dtype>;<dim order>|...`` each, or ``default`` for all
     """
 
     name: str
@@ -56,7 +56,7 @@ class DeclaredOperator:
 
     Attributes:
         name: full name, with namespace and overload
-        schema: as the file has it, empty where it names an operator of torch's
+        schema: as in the file, empty for an operator of torch
         kernels: in the order of the file
     """
 
@@ -84,11 +84,11 @@ class KernelLibrary:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Return the operators that no built-in kernel has."""
+        """Return the operators without a built-in kernel."""
         return tuple(name for name in self.names if name not in TABLE)
 
     def over(self, other: KernelLibrary) -> KernelLibrary:
-        """Return both libraries as one; where both have an operator, this one's kernels run."""
+        """Return both libraries merged; where both have an operator, this one's kernels run."""
         own = {one.name for one in self.operators}
         more = tuple(one for one in other.operators if one.name not in own)
         return KernelLibrary(self.operators + more, self.file)
@@ -104,10 +104,10 @@ class KernelLibrary:
             registry: of a runtime
             functions: by the name of the kernel, with or without its namespaces
 
-        Raises: ExecutionError for a schema that is not allowed, a name that is taken, or a function
-            that no operator of the library names
+        Raises: ExecutionError for an invalid schema, a registered name, or a function that no
+            operator of the library names
         """
-        made: dict[tuple[str, str], tuple[str, Callable[..., Any]]] = {}
+        found: dict[tuple[str, str], tuple[str, Callable[..., Any]]] = {}
         used: set[str] = set()
         for one in self.operators:
             for kernel in one.kernels if one.schema else ():
@@ -115,13 +115,13 @@ class KernelLibrary:
                     if name in functions:
                         used.add(name)
                         for key in kernel.keys:
-                            made.setdefault((one.name, key), (one.schema, functions[name]))
+                            found.setdefault((one.name, key), (one.schema, functions[name]))
         unknown = sorted(set(functions) - used)
         if unknown:
             raise invalid_argument(f"no operator of the library is computed by {unknown[0]!r}")
-        for (_, key), (schema, function) in made.items():
+        for (_, key), (schema, function) in found.items():
             registry.register(_with_namespace(schema), "" if key == DEFAULT_KEY else key)(function)
-        return tuple(dict.fromkeys(name for name, _ in made))
+        return tuple(dict.fromkeys(name for name, _ in found))
 
 
 def read_kernel_yaml(source: Source) -> KernelLibrary:
@@ -130,7 +130,7 @@ def read_kernel_yaml(source: Source) -> KernelLibrary:
     Args:
         source: path, or bytes or file object of the file
 
-    Raises: ExecutionError InvalidArgument naming the entry that is wrong; OSError
+    Raises: ExecutionError InvalidArgument naming the invalid entry; OSError
     """
     data, file = _bytes(source)
     found = _parsed(data, file)
@@ -143,7 +143,7 @@ def read_kernel_yaml(source: Source) -> KernelLibrary:
         try:
             one = _operator(entry)
             if one.name in operators:
-                raise invalid_argument(f"{one.name} is there twice")
+                raise invalid_argument(f"{one.name} is defined twice")
         except ExecutionError as error:
             error.reason = f"{file or 'the yaml'}, entry {place}: {error.reason}"
             raise
@@ -168,8 +168,8 @@ def _parsed(data: bytes, file: str) -> Any:  # noqa: ANN401 - what the file hold
     try:
         return yaml.safe_load(data)
     except (yaml.YAMLError, RecursionError, ValueError, UnicodeDecodeError) as error:
-        said = " ".join(str(error).split())
-        raise invalid_argument(f"{file or 'the yaml'}: {said or 'nested too deeply'}") from None
+        reason = " ".join(str(error).split())
+        raise invalid_argument(f"{file or 'the yaml'}: {reason or 'nested too deeply'}") from None
 
 
 def _operator(entry: Any) -> DeclaredOperator:  # noqa: ANN401 - checked here
@@ -178,13 +178,13 @@ def _operator(entry: Any) -> DeclaredOperator:  # noqa: ANN401 - checked here
     fields = cast("Mapping[Any, Any]", entry)
     given = [key for key in ("op", "func") if isinstance(fields.get(key), str)]
     if len(given) != 1:
-        raise invalid_argument("expected one of op and func, a text")
+        raise invalid_argument("expected exactly one of op and func, a string")
     text: str = fields[given[0]]
     schema = text if given[0] == "func" else ""
     name = _name(text, schema)
     kernels: Any = fields.get("kernels") or []
     if not isinstance(kernels, list):
-        raise invalid_argument(f"{name}: kernels is no list")
+        raise invalid_argument(f"{name}: kernels is not a list")
     types = _types(fields.get("type_alias") or {})
     orders = _orders(fields.get("dim_order_alias") or {})
     made: list[DeclaredKernel] = []
@@ -209,8 +209,8 @@ def _name(text: str, schema: str) -> str:
     try:
         parsed = parse_schema(_with_namespace(schema))
     except RuntimeError as error:
-        said = str(error).splitlines()[0]
-        raise invalid_argument(f"{schema!r} is no schema: {said}") from None
+        reason = str(error).splitlines()[0]
+        raise invalid_argument(f"{schema!r} is not a schema: {reason}") from None
     return f"{parsed.name}.{parsed.overload_name}" if parsed.overload_name else parsed.name
 
 
@@ -222,7 +222,7 @@ def _types(given: Any) -> dict[str, tuple[int, ...]]:  # noqa: ANN401 - checked 
             lower = str(name).lower()
             kind = BY_NAME.get(_TORCH_NAMES.get(lower, lower))
             if kind is None:
-                raise invalid_argument(f"type_alias {alias}: {name!r} is no element type")
+                raise invalid_argument(f"type_alias {alias}: unknown dtype {name!r}")
             codes.append(kind.code)
         found[alias] = tuple(dict.fromkeys(codes))
     return found
@@ -239,7 +239,7 @@ def _orders(given: Any) -> dict[str, tuple[str, ...]]:  # noqa: ANN401 - checked
             if len(order) > _MOST_DIMENSIONS or sorted(map(str, order)) != sorted(
                 map(str, range(len(order)))
             ):
-                raise invalid_argument(f"dim_order_alias {alias}: {order} is no dim order")
+                raise invalid_argument(f"dim_order_alias {alias}: {order} is not a dim order")
             texts.append(",".join(map(str, order)))
         found[alias] = tuple(texts)
     return found
@@ -247,7 +247,7 @@ def _orders(given: Any) -> dict[str, tuple[str, ...]]:  # noqa: ANN401 - checked
 
 def _pairs(given: Any, what: str) -> Iterable[tuple[str, Any]]:  # noqa: ANN401 - checked here
     if not isinstance(given, Mapping):
-        raise invalid_argument(f"{what}: expected names and what they stand for")
+        raise invalid_argument(f"{what}: expected a mapping")
     return [(str(key), value) for key, value in cast("Mapping[Any, Any]", given).items()]
 
 
@@ -285,14 +285,16 @@ def _keys(
     types: Mapping[str, tuple[int, ...]],
     orders: Mapping[str, tuple[str, ...]],
 ) -> tuple[str, ...]:
-    """Return a key for each choice of what the aliases stand for; an alias is the same all over."""
+    """Return a key for each combination of alias values, equal in all arguments."""
     used = {f"type {alias}": types[alias] for alias, _ in pairs}
     used |= {f"order {alias}": orders[alias] for _, alias in pairs}
     count = 1
     for choices in used.values():
         count *= len(choices)
     if not 0 < count <= _MOST_KEYS:
-        raise invalid_argument(f"{name}: its aliases stand for {count:,} combinations")
+        raise invalid_argument(
+            f"{name}: its aliases have {count:,} combinations, at most {_MOST_KEYS:,} are supported"
+        )
     keys: list[str] = []
     for choice in product(*used.values()):
         chosen = dict(zip(used, choice, strict=True))

@@ -1,4 +1,4 @@
-"""The Module facade: a program that loads itself and its methods when they are needed."""
+"""The Module facade: a program that is loaded, like its methods, on first use."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _UNSET = object()
 
 
 class Module:
-    """A program whose methods are called by name; everything is loaded when it is first needed.
+    """A program whose methods are called by name; everything is loaded on first use.
 
-    Inputs that are set stay for later calls until they are replaced, or taken back by None.
+    Inputs that are set are kept for later calls until they are replaced, or cleared by None.
 
     Args:
         file_path: path, bytes or `DataLoader` of a ``.pte``
         data_files: ``.ptd`` files
         event_tracer: records loads and runs
         load_mode: how files are loaded; None reads small ones and maps large ones
-        runtime: where to load, the process's one by default
+        runtime: loads the program; by default the shared one of the process
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Module:
         self._inputs: dict[str, list[Any]] = {}
 
     def load(self) -> Program:
-        """Load the program unless it is; return it.
+        """Return the program, loaded at the first call.
 
         Raises: ExecutionError
         """
@@ -78,7 +78,7 @@ class Module:
         return self.load().num_methods()
 
     def load_method(self, method_name: str) -> Method:
-        """Load a method unless it is; return it.
+        """Return a method, loaded at the first call.
 
         Raises: UnknownMethodError
         """
@@ -89,12 +89,12 @@ class Module:
         return self.load_method("forward")
 
     def unload_method(self, method_name: str) -> bool:
-        """Let go of a method and of its preset inputs; return whether it was loaded."""
+        """Unload a method and clear its preset inputs; return whether it was loaded."""
         self._inputs.pop(method_name, None)
         return self._program is not None and self._program.unload_method(method_name)
 
     def unload_forward(self) -> bool:
-        """Let go of `forward`."""
+        """Unload `forward`."""
         return self.unload_method("forward")
 
     def is_method_loaded(self, method_name: str) -> bool:
@@ -102,11 +102,11 @@ class Module:
         return self._program is not None and self._program.is_method_loaded(method_name)
 
     def method_meta(self, method_name: str) -> MethodMeta:
-        """Return what the program says about a method."""
+        """Return the metadata of a method."""
         return self.load().metadata(method_name)
 
     def execute(self, method_name: str, *inputs: Any) -> list[Any]:  # noqa: ANN401 - values
-        """Run a method; inputs given come first, preset ones fill what is left.
+        """Run a method on the given inputs, followed by preset ones.
 
         Raises: ExecutionError InvalidArgument naming an input that is neither given nor preset
         """
@@ -129,21 +129,21 @@ class Module:
 
     def set_input(
         self,
-        value: Any,  # noqa: ANN401 - tensor or number
+        value: Any,  # noqa: ANN401 - tensor or scalar
         index: int,
         method_name: str = "forward",
     ) -> None:
-        """Preset one input; None takes it back.
+        """Preset one input; None clears it.
 
-        Raises: ExecutionError InvalidArgument for an input that is not there
+        Raises: ExecutionError InvalidArgument for an unknown input
         """
         count = self.method_meta(method_name).num_inputs()
         if not 0 <= index < count:
-            raise invalid_input(f"there is no input {index}; the method takes {count}")
+            raise invalid_input(f"input {index} not found; the method takes {count}")
         self._preset(method_name, count)[index] = _UNSET if value is None else value
 
     def set_inputs(self, values: Sequence[Any], method_name: str = "forward") -> None:
-        """Preset all inputs; an empty sequence takes them back.
+        """Preset all inputs; an empty sequence clears them.
 
         Raises: ExecutionError InvalidArgument for another number of inputs
         """
@@ -155,11 +155,11 @@ class Module:
     def set_output(
         self, tensor: torch.Tensor, index: int = 0, method_name: str = "forward"
     ) -> None:
-        """Let an output that has no planned memory be written into a tensor of the caller."""
+        """Write an output without planned memory into a tensor of the caller."""
         self.load_method(method_name).set_output(tensor, index)
 
     def set_outputs(self, tensors: Sequence[torch.Tensor], method_name: str = "forward") -> None:
-        """Let all outputs be written into tensors of the caller."""
+        """Write all outputs into tensors of the caller."""
         count = self.method_meta(method_name).num_outputs()
         if len(tensors) != count:
             raise invalid_input(f"{len(tensors)} outputs are given, the method has {count}")
@@ -173,13 +173,13 @@ class Module:
     def get_output(self, index: int = 0, method_name: str = "forward") -> Any:  # noqa: ANN401
         """Return a copy of one output of the last run.
 
-        Raises: ExecutionError InvalidArgument for an output that is not there
+        Raises: ExecutionError InvalidArgument for an unknown output
         """
         outputs = self.get_outputs(method_name)
         if not 0 <= index < len(outputs):
-            raise invalid_input(f"there is no output {index}; the method has {len(outputs)}")
+            raise invalid_input(f"output {index} not found; the method has {len(outputs)}")
         return outputs[index]
 
     def event_tracer(self) -> EventTracer | None:
-        """Return what records loads and runs, None where nothing is recorded."""
+        """Return the tracer of loads and runs, None without."""
         return self._tracer

@@ -1,4 +1,4 @@
-"""The older module functions, with their documented names."""
+"""The older module functions, under their documented names."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ __all__ = [
 
 
 class _Profile(EventTracer):
-    """Records the runs of modules in the profile block that was created last."""
+    """Records the runs of modules in the newest profile block."""
 
     def begin(self, name: str) -> None:
         """Begin a block."""
@@ -63,14 +63,14 @@ class _Profile(EventTracer):
 
     @override
     def create_event_block(self, name: str) -> None:
-        """Leave the events of a run in the block that is open."""
+        """Keep the events of a run in the open block."""
 
 
-_profile: list[_Profile] = []  # the one that records, none while no block was created
+_profile: list[_Profile] = []  # the recording one; empty until a block is created
 
 
 class BundledModule:
-    """A bundled program, to be given to the functions that run its cases.
+    """A bundled program, for the functions that run its cases.
 
     Attributes:
         file: its tables
@@ -82,7 +82,7 @@ class BundledModule:
     def verify_result_with_bundled_expected_output(
         self, method_name: str, testset_idx: int, rtol: float = RTOL, atol: float = ATOL
     ) -> list[Any]:
-        """Run a case on a program loaded anew, compare the outputs and return them.
+        """Run a case on a newly loaded program, compare the outputs and return them.
 
         Raises: ExecutionError if an element is outside of the tolerance
         """
@@ -99,11 +99,11 @@ class ExecuTorchModule:
     def __init__(
         self, program: ExecuTorchProgram, data_error: ExecutionError | None = None
     ) -> None:
-        """Take a loaded program.
+        """Wrap a loaded program.
 
         Args:
-            program: whose methods are called
-            data_error: raised when a method is loaded, as data is then read first
+            program: has the methods
+            data_error: raised when a method is loaded, when the stock runtime first reads data
         """
         self._program = program
         self._data_error = data_error
@@ -128,7 +128,7 @@ class ExecuTorchModule:
         return self._method(method_name)(inputs, clone_outputs)
 
     def plan_execute(self, method_name: str, clone_outputs: bool = True) -> list[Any]:
-        """Run a method on the inputs that are set."""
+        """Run a method on its current inputs."""
         method = self._method(method_name)
         method.run()
         return method.get_outputs(clone_outputs)
@@ -159,7 +159,7 @@ class ExecuTorchModule:
     ) -> CaseResult:
         """Run a bundled case and compare the outputs.
 
-        Returns: how far each output is from what it should be
+        Returns: error statistics of each output
 
         Raises: ExecutionError if an element is outside of the tolerance
         """
@@ -183,11 +183,11 @@ class ExecuTorchModule:
     def write_etdump_result_to_file(
         self, path: str | Path, debug_buffer_path: str | Path | None = None
     ) -> None:
-        """Write what was recorded so far."""
+        """Write the trace, and the debug buffer where a path for it is given."""
         self._program.write_etdump_result_to_file(path, debug_buffer_path)
 
     def method_meta(self, method_name: str) -> MethodMeta:
-        """Return what the program says about a method."""
+        """Return the metadata of a method."""
         return self._program.metadata(method_name)
 
     def method_names(self) -> list[str]:
@@ -227,7 +227,7 @@ def _load_for_executorch_from_buffer(
 ) -> ExecuTorchModule:
     """Load a program from bytes, which are kept alive.
 
-    Data that cannot be read is an ExecutionError of the first method that is loaded.
+    Invalid data raises an ExecutionError when the first method is loaded.
     """
     del program_verification
     try:
@@ -257,14 +257,14 @@ def _load_for_executorch_from_data_loader(
     enable_etdump: bool = False,
     debug_buffer_size: int = 0,
 ) -> ExecuTorchModule:
-    """Load a program from what a loader gives."""
+    """Load a program from a data loader."""
     return ExecuTorchModule(_loaded(loader, data_path, enable_etdump, debug_buffer_size))
 
 
 def _create_profile_block(name: str) -> None:
-    """Record runs of modules that were loaded without a trace, from now on in a block of this name.
+    """Record runs of modules loaded without a tracer, from now on in a block of this name.
 
-    The stock wheel is built without its old profiler: there the three functions do nothing.
+    The stock wheel is built without its old profiler; there the three functions do nothing.
     """
     if not _profile:
         _profile.append(_Profile())
@@ -272,19 +272,19 @@ def _create_profile_block(name: str) -> None:
 
 
 def _dump_profile_results() -> bytes:
-    """Return the ETDump of what was recorded, empty while no block was created."""
+    """Return the recorded ETDump, empty until a block is created."""
     return etdump.encode(_profile[0].trace()) if _profile else b""
 
 
 def _reset_profile_results() -> None:
-    """Forget what was recorded and record no further runs."""
+    """Drop the recorded events and stop recording."""
     _profile.clear()
 
 
 def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 0) -> BundledModule:
     """Return a bundled program.
 
-    Raises: ExecutionError InvalidArgument for bytes that are none
+    Raises: ExecutionError InvalidArgument for other bytes
     """
     del non_const_pool_size
     try:
@@ -319,7 +319,7 @@ def _load_program_from_buffer(
 
 
 def _get_operator_names() -> list[str]:
-    """Return the names of all operators there are kernels for."""
+    """Return the names of all operators with a kernel."""
     return sorted(Runtime.get().operator_registry.operator_names)
 
 
@@ -334,12 +334,12 @@ def _is_available(backend_name: str) -> bool:
 
 
 def _threadpool_get_thread_count() -> int:
-    """Return how many threads a kernel takes: those of torch."""
+    """Return the number of threads of kernels, which is torch's."""
     return torch.get_num_threads()
 
 
 def _unsafe_reset_threadpool(num_threads: int) -> None:
-    """Let kernels take so many threads.
+    """Set the number of threads of kernels.
 
     Raises: RuntimeError for less than one
     """

@@ -1,4 +1,4 @@
-"""Selective builds as data: which kernels a program or a list needs, and how many that saves."""
+"""Selective builds: the kernels that programs or lists need, and how many are left out."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from schema.program import model as m
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class KernelSelection:
     """A set of kernels.
 
     Attributes:
         operators: full names, sorted
-        dtypes: names of element types each operator is called with; empty unless a program was
-            looked at
+        dtypes: names of the dtypes that each operator is called with; empty unless requested
     """
 
     operators: tuple[str, ...]
@@ -29,7 +28,7 @@ class Selection:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Return the operators that no built-in kernel has."""
+        """Return the operators without a built-in kernel."""
         return tuple(name for name in self.operators if name not in TABLE)
 
     @property
@@ -45,38 +44,36 @@ def selected(
     libraries: Iterable[KernelLibrary] | None = None,
     every: bool = False,
     with_dtypes: bool = False,
-) -> Selection:
-    """Return the kernels that one of these needs; `Runtime(operators=...)` takes their names.
+) -> KernelSelection:
+    """Return the kernels that one of these needs, for `Runtime(operators=...)`.
 
     Args:
         operators: full names
         programs: programs whose operators are needed
-        libraries: what `read_kernel_yaml` returned, whose operators are needed
+        libraries: from `read_kernel_yaml`, whose operators are needed
         every: all built-in kernels
-        with_dtypes: element types too, of programs only
+        with_dtypes: dtypes too, for programs only
 
-    Raises: ExecutionError InvalidArgument if not exactly one is given, or element types are
-        asked of anything but programs
+    Raises: ExecutionError InvalidArgument if not exactly one is given, or dtypes are requested
+        without programs
     """
     ways = (operators is not None, programs is not None, libraries is not None, every)
     if sum(ways) != 1:
-        raise invalid_argument(
-            "select by operators, by programs, by libraries or all of them: exactly one"
-        )
+        raise invalid_argument("select exactly one of operators, programs, libraries and every")
     if with_dtypes and programs is None:
-        raise invalid_argument("element types are known of programs only")
+        raise invalid_argument("dtypes are available for programs only")
     if libraries is not None:
         operators = [name for library in libraries for name in library.names]
     if operators is not None:
-        return Selection(tuple(sorted({*operators})), MappingProxyType({}))
+        return KernelSelection(tuple(sorted({*operators})), MappingProxyType({}))
     if programs is None:
-        return Selection(tuple(sorted(TABLE)), MappingProxyType({}))
+        return KernelSelection(tuple(sorted(TABLE)), MappingProxyType({}))
     found: dict[str, set[str]] = {}
     for program in programs:
         for plan in program.plans:
             _add(found, plan)
     names = {name: tuple(sorted(found[name])) for name in sorted(found)}
-    return Selection(tuple(names), MappingProxyType(names if with_dtypes else {}))
+    return KernelSelection(tuple(names), MappingProxyType(names if with_dtypes else {}))
 
 
 def _add(found: dict[str, set[str]], plan: m.ExecutionPlan) -> None:

@@ -1,7 +1,7 @@
-"""Tensors as the documented helpers make them: they know how far they may be resized.
+"""The documented tensor helpers: tensors that can be resized within limits.
 
-A `TensorPtr` holds a torch tensor over memory of its own or of somebody else; methods take it where
-they take tensors.
+A `TensorPtr` holds a torch tensor over memory of its own or of the caller; methods accept it in
+place of a tensor.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ BOUND = TensorShapeDynamism.DYNAMIC_BOUND
 
 
 class TensorPtr:
-    """A tensor that can be resized up to the number of elements it was made with.
+    """A tensor that can be resized up to its original number of elements.
 
     Args:
         tensor: a dense tensor
-        dynamism: how far it may be resized
+        dynamism: whether it may be resized
     """
 
     def __init__(
@@ -48,26 +48,26 @@ class TensorPtr:
 
     @property
     def tensor(self) -> torch.Tensor:
-        """Return the tensor, in its present sizes."""
+        """Return the tensor in its current sizes."""
         return self._slot.tensor
 
     @property
     def dynamism(self) -> TensorShapeDynamism:
-        """Return how far it may be resized."""
+        """Return whether it may be resized."""
         return TensorShapeDynamism(self._slot.dynamism)
 
     def sizes(self) -> tuple[int, ...]:
-        """Return the present sizes."""
+        """Return the current sizes."""
         return tuple(self.tensor.shape)
 
     def numel(self) -> int:
-        """Return the present number of elements."""
+        """Return the current number of elements."""
         return self.tensor.numel()
 
     def resize(self, sizes: Sequence[int]) -> None:
         """Change the sizes.
 
-        Raises: ExecutionError NotSupported for another rank or more elements than it was made with
+        Raises: ExecutionError NotSupported for another rank or more elements than at first
         """
         self._slot.resize(sizes)
 
@@ -77,7 +77,7 @@ class TensorPtr:
 
 @dataclass(frozen=True)
 class BlobBuilder:
-    """Says step by step what lies in memory of the caller; `make_tensor_ptr` ends it."""
+    """Describes a tensor in memory of the caller; `make_tensor_ptr` creates it."""
 
     data: Any
     sizes: Sequence[int]
@@ -85,23 +85,23 @@ class BlobBuilder:
     order: Sequence[int] = ()
     steps: Sequence[int] = ()
     how: TensorShapeDynamism = BOUND
-    let_go: Deleter | None = None
+    on_free: Deleter | None = None
 
     def dim_order(self, dim_order: Sequence[int]) -> BlobBuilder:
-        """Say which dimension is outermost."""
+        """Set the dim order."""
         return replace(self, order=dim_order)
 
     def strides(self, strides: Sequence[int]) -> BlobBuilder:
-        """Say how far apart neighbours are, in elements."""
+        """Set the strides, in elements."""
         return replace(self, steps=strides)
 
     def dynamism(self, dynamism: TensorShapeDynamism) -> BlobBuilder:
-        """Say how far it may be resized."""
+        """Set whether it may be resized."""
         return replace(self, how=dynamism)
 
     def deleter(self, deleter: Deleter) -> BlobBuilder:
-        """Say what is called with the memory once the tensor is gone."""
-        return replace(self, let_go=deleter)
+        """Set the function called with the memory when the tensor is freed."""
+        return replace(self, on_free=deleter)
 
     def make_tensor_ptr(self) -> TensorPtr:
         """Return the tensor, a view of the memory.
@@ -118,8 +118,8 @@ class BlobBuilder:
         if count:
             flat = _flat(self.data, self.type, count)
         made = TensorPtr(flat.as_strided(tuple(self.sizes), strides), self.how)
-        if self.let_go is not None:
-            weakref.finalize(made, self.let_go, self.data)
+        if self.on_free is not None:
+            weakref.finalize(made, self.on_free, self.data)
         return made
 
 
@@ -134,12 +134,14 @@ def _order_of(sizes: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
 def _flat(data: Any, dtype: torch.dtype, count: int) -> torch.Tensor:  # noqa: ANN401 - memory
     if isinstance(data, torch.Tensor):
         if data.dtype is not dtype or data.numel() < count or not data.is_contiguous():
-            raise invalid_argument(f"the tensor is no memory of {count} elements of {dtype}")
+            raise invalid_argument(
+                f"the tensor is not contiguous memory of {count} elements of {dtype}"
+            )
         return data.detach().reshape(-1)
     try:
         return from_buffer(data, dtype, count)
     except (ValueError, TypeError) as error:
-        raise invalid_argument(f"{count} elements of {dtype} do not lie in it: {error}") from None
+        raise invalid_argument(f"{count} elements of {dtype} do not fit: {error}") from None
 
 
 def for_blob(
@@ -147,7 +149,7 @@ def for_blob(
     sizes: Sequence[int],
     type: torch.dtype = torch.float32,
 ) -> BlobBuilder:
-    """Begin a tensor over memory of the caller, which has to outlive it."""
+    """Return a builder of a tensor over memory of the caller, which must outlive it."""
     return BlobBuilder(data, sizes, type)
 
 
@@ -159,7 +161,7 @@ def from_blob(
     deleter: Deleter | None = None,
     dynamism: TensorShapeDynamism = BOUND,
 ) -> TensorPtr:
-    """Return a tensor over memory of the caller, which has to outlive it."""
+    """Return a tensor over memory of the caller, which must outlive it."""
     return BlobBuilder(data, sizes, type, (), strides, dynamism, deleter).make_tensor_ptr()
 
 
@@ -169,15 +171,15 @@ def make_tensor_ptr(
     type: torch.dtype | None = None,
     dynamism: TensorShapeDynamism = BOUND,
 ) -> TensorPtr:
-    """Return a tensor: a view of another one, or one that holds numbers.
+    """Return a tensor: a view of another one, or one of given scalars.
 
     Args:
-        data: a tensor, or numbers, nested or flat
-        sizes: other sizes of as many elements
-        type: element type of numbers; theirs without it
-        dynamism: how far it may be resized
+        data: a tensor, or scalars, nested or flat
+        sizes: other sizes with as many elements
+        type: dtype; by default that of the data
+        dynamism: whether it may be resized
 
-    Raises: ExecutionError InvalidArgument for casts from fractions to integers, and to bool
+    Raises: ExecutionError InvalidArgument for casts from floats to integers, and to bool
     """
     if isinstance(data, TensorPtr | torch.Tensor):
         held = data.tensor if isinstance(data, TensorPtr) else data
@@ -202,7 +204,7 @@ def clone_tensor_ptr(
 ) -> TensorPtr:
     """Return a copy with memory of its own.
 
-    Raises: ExecutionError InvalidArgument for casts from fractions to integers, and to bool
+    Raises: ExecutionError InvalidArgument for casts from floats to integers, and to bool
     """
     held = tensor.tensor if isinstance(tensor, TensorPtr) else tensor
     dynamism = tensor.dynamism if isinstance(tensor, TensorPtr) else BOUND
@@ -214,7 +216,7 @@ def clone_tensor_ptr(
 def resize_tensor_ptr(tensor: TensorPtr, sizes: Sequence[int]) -> None:
     """Change the sizes of a tensor.
 
-    Raises: ExecutionError NotSupported for another rank or more elements than it was made with
+    Raises: ExecutionError NotSupported for another rank or more elements than at first
     """
     tensor.resize(sizes)
 
@@ -223,9 +225,9 @@ def _check_cast(source: torch.dtype, target: torch.dtype) -> None:
     if source is target:
         return
     if target is torch.bool:
-        raise invalid_argument(f"{source} is not cast to bool")
+        raise invalid_argument(f"{source} cannot be cast to bool")
     if source.is_floating_point and not target.is_floating_point:
-        raise invalid_argument(f"{source} is not cast to {target}")
+        raise invalid_argument(f"{source} cannot be cast to {target}")
 
 
 def _maker(name: str, leading: int) -> Callable[..., TensorPtr]:
@@ -242,7 +244,7 @@ def _maker(name: str, leading: int) -> Callable[..., TensorPtr]:
         return TensorPtr(function(*given, *arguments[leading:], dtype=type), dynamism)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"""Return what ``torch.{name}`` gives, as a tensor that can be resized."""
+    make.__doc__ = f"""Return the result of ``torch.{name}`` as a tensor that can be resized."""
     return make
 
 
@@ -263,7 +265,7 @@ def full_strided(
     type: torch.dtype = torch.float32,
     dynamism: TensorShapeDynamism = BOUND,
 ) -> TensorPtr:
-    """Return a tensor of one number, laid out by its strides."""
+    """Return a tensor filled with one scalar, with given strides."""
     made = torch.empty_strided(tuple(sizes), tuple(strides), dtype=type)
     return TensorPtr(made.fill_(fill_value), dynamism)
 

@@ -1,7 +1,7 @@
-"""Programs that compute a loss and its gradients: their parameters, and steps of a descent.
+"""Training: programs that compute a loss and its gradients, and an SGD optimizer.
 
-Experimental upstream. A program is trainable when its export held the backward pass; the methods
-`__et_training_*` beside it say which outputs are gradients and which parameters.
+Experimental upstream. A program is trainable when it was exported with its backward pass; its
+methods `__et_training_*` return which outputs are gradients and which are parameters.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Parameters = Mapping[str, torch.Tensor]
 
 
 class TrainingModule:
-    """A program whose methods can be run backward too.
+    """A program whose methods have a backward pass.
 
-    Parameters and gradients are those of the last method that ran unless another one is named.
+    Parameters and gradients are those of the last method that ran, unless another one is named.
 
     Args:
         program: with its `__et_training_*` methods
@@ -54,7 +54,7 @@ class TrainingModule:
         self._last = "forward"
 
     def forward_backward(self, method_name: str, inputs: Sequence[Any]) -> list[Any]:
-        """Run a method with its backward pass; return what the method itself returns.
+        """Run a method with its backward pass and return its outputs.
 
         Raises: ExecutionError InvalidArgument for a program that was exported without gradients
         """
@@ -68,7 +68,7 @@ class TrainingModule:
     execute_forward_backward = forward_backward
 
     def named_parameters(self, method_name: str = "") -> dict[str, torch.Tensor]:
-        """Return the parameters by qualified name: the method's own memory, to be changed in place.
+        """Return the parameters by qualified name: the method's own memory, which may be changed.
 
         Raises: ExecutionError InvalidArgument for a program that was exported without gradients
         """
@@ -127,7 +127,7 @@ class TrainingModule:
         for prefix in (self.gradients_method_prefix, self.parameters_method_prefix):
             if prefix + name not in self.program.method_names:
                 raise invalid_argument(
-                    f"{name!r} was exported without gradients: there is no {prefix}{name}"
+                    f"{name!r} was exported without gradients: {prefix}{name} not found"
                 )
             (start,) = self._method(prefix + name).execute()
             starts.append(start)
@@ -153,13 +153,13 @@ class SGD:
 
     Args:
         named_params: parameters by name
-        lr: step for a gradient of one
-        momentum: share of the last step that is kept
-        dampening: share of the gradient that is left out of the momentum
-        weight_decay: pull of a parameter toward zero
-        nesterov: look ahead along the momentum
+        lr: learning rate
+        momentum: factor of the previous step
+        dampening: fraction of the gradient that is not added to the momentum
+        weight_decay: L2 penalty
+        nesterov: Nesterov momentum
 
-    Raises: ExecutionError InvalidArgument for numbers that make no sense
+    Raises: ExecutionError InvalidArgument for invalid hyperparameters
     """
 
     def __init__(
@@ -172,22 +172,22 @@ class SGD:
         nesterov: bool = False,
     ) -> None:
         if min(lr, momentum, weight_decay) < 0:
-            raise invalid_argument("lr, momentum and weight_decay are not negative")
+            raise invalid_argument("lr, momentum and weight_decay must not be negative")
         if nesterov and (momentum <= 0 or dampening):
-            raise invalid_argument("nesterov needs a momentum, and no dampening")
+            raise invalid_argument("nesterov needs momentum and no dampening")
         self._parameters = dict(named_params)
         self._lr, self._momentum, self._dampening = lr, momentum, dampening
         self._decay, self._nesterov = weight_decay, nesterov
         self._kept: dict[str, torch.Tensor] = {}
 
     def step(self, named_gradients: Parameters) -> None:
-        """Change each parameter that has a gradient.
+        """Update each parameter that has a gradient.
 
         Raises: ExecutionError InvalidArgument for a gradient of an unknown parameter
         """
         unknown = set(named_gradients) - set(self._parameters)
         if unknown:
-            raise invalid_argument(f"{min(unknown)!r} is no parameter of the optimiser")
+            raise invalid_argument(f"{min(unknown)!r} is not a parameter of the optimizer")
         for name, gradient in named_gradients.items():
             parameter = self._parameters[name]
             parameter.sub_(self._direction(name, parameter, gradient), alpha=self._lr)
@@ -215,12 +215,12 @@ def get_sgd_optimizer(
     weight_decay: float = 0.0,
     nesterov: bool = False,
 ) -> SGD:
-    """Return an optimiser of parameters."""
+    """Return an SGD optimizer of parameters."""
     return SGD(named_params, lr, momentum, dampening, weight_decay, nesterov)
 
 
 def encoded_parameters(parameters: Parameters) -> bytes:
-    """Return a ``.ptd`` file that holds tensors by name."""
+    """Return a ``.ptd`` file with tensors by name."""
     return flat_tensor.encode(
         flat_tensor.pack((name, _blob(value)) for name, value in parameters.items())
     )
@@ -254,10 +254,10 @@ def decoded_parameters(data: Data) -> dict[str, torch.Tensor]:
 
 
 def _load_for_executorch_for_training(path: str | Path) -> TrainingModule:
-    """Load a program that can be trained."""
+    """Load a program for training from a file."""
     return TrainingModule(Runtime.get().load_program(path))
 
 
 def _load_for_executorch_for_training_from_buffer(buffer: bytes) -> TrainingModule:
-    """Load a program that can be trained from its bytes."""
+    """Load a program for training from bytes."""
     return TrainingModule(Runtime.get().load_program(buffer))

@@ -30,7 +30,7 @@ from inspector.join.operands import plan_operands
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import RunGap
 from runtime import Runtime
-from runtime.backends.xnnpack.torch_engine import HostEngine
+from runtime.backends.xnnpack.torch_engine import TorchEngine
 from runtime.execution import ways
 from runtime.execution.chains import Chains
 from schema import program as pte
@@ -298,7 +298,7 @@ def hit(planted: Planted, run: RunGap) -> str:
 @contextmanager
 def _planting(planted: Planted | None) -> Iterator[None]:
     """Spoil what is made at a place while a program runs, before it is logged."""
-    record, run_node = ways.record, HostEngine.run_node
+    record, run_node = ways.record, TorchEngine.run_node
 
     def after(chains: Chains, tracer: Any, chain: int, index: int, times: Any) -> None:
         if planted is not None and planted.node < 0 and index == planted.instruction:
@@ -308,7 +308,7 @@ def _planting(planted: Planted | None) -> Iterator[None]:
                     _spoil(one)
         record(chains, tracer, chain, index, times)
 
-    def inside(self: HostEngine, index: int) -> None:
+    def inside(self: TorchEngine, index: int) -> None:
         run_node(self, index)
         if planted is not None and (self.plan.partition, index) == (
             planted.partition,
@@ -319,11 +319,11 @@ def _planting(planted: Planted | None) -> Iterator[None]:
             _spoil(value)
             self.replace(ident, value)
 
-    ways.record, HostEngine.run_node = after, inside
+    ways.record, TorchEngine.run_node = after, inside
     try:
         yield
     finally:
-        ways.record, HostEngine.run_node = record, run_node
+        ways.record, TorchEngine.run_node = record, run_node
 
 
 def _spoil(value: object) -> None:

@@ -21,7 +21,7 @@ from inspector.files.session import Session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.join import join_method
 from inspector.numerics.report import Row
-from runtime.backends.xnnpack.torch_engine import HostEngine
+from runtime.backends.xnnpack.torch_engine import TorchEngine
 from schema import program as pte
 from schema.payloads.xnnpack import codec
 from schema.payloads.xnnpack import model as x
@@ -154,17 +154,17 @@ def test_planted_kernel_inside_is_named_wherever_it_is(inside: Inside, tmp_path:
 def test_planted_narrow_node_inside_is_named_wherever_it_is(
     inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = HostEngine._bind
+    whole = TorchEngine._bind
     model = (inside.made.folder / "model.pte").read_bytes()
     for index in chosen(range(len(inside.payload.table.xnodes)), 2):
 
-        def narrow(self: HostEngine, node: Any, place: int = index) -> Any:
+        def narrow(self: TorchEngine, node: Any, place: int = index) -> Any:
             bound = whole(self, node)
             if node.index != place:
                 return bound
             return replace(bound, run=lambda *given: bound.run(*given).bfloat16().float())
 
-        monkeypatch.setattr(HostEngine, "_bind", narrow)
+        monkeypatch.setattr(TorchEngine, "_bind", narrow)
         assert_named(inside, first(inside, model, tmp_path), index)
 
 

@@ -147,5 +147,5 @@ def test_descent_that_makes_no_sense_is_refused(options: dict[str, Any]) -> None
 
 
 def test_gradient_of_an_unknown_parameter_is_refused() -> None:
-    with pytest.raises(ExecutionError, match="no parameter"):
+    with pytest.raises(ExecutionError, match="not a parameter"):
         SGD({"a": torch.ones(1)}, 0.1).step({"b": torch.ones(1)})

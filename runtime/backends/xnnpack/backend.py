@@ -1,4 +1,4 @@
-"""The XNNPACK backend: payloads run by torch's kernels, or by the real ones where they are."""
+"""The XNNPACK backend: runs payloads with torch's kernels, or with the native ones if available."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from typing_extensions import override
 
-from runtime.backends.xnnpack.engine import Engine, Measured
-from runtime.backends.xnnpack.engine_choice import NATIVE, TORCH, engine_of
-from runtime.backends.xnnpack.model import Plan, Value
-from runtime.backends.xnnpack.plan_reader import Names, read_plan
+from runtime.backends.xnnpack.engine import Engine, TimeSource
+from runtime.backends.xnnpack.engine_choice import NATIVE, TORCH, engine_of, run_kernels_here
+from runtime.backends.xnnpack.model import PartitionPlan, Value
+from runtime.backends.xnnpack.plan_reader import NamedBlobs, read_plan
 from runtime.backends.xnnpack.representation import STORED
 from runtime.backends.xnnpack.stepping import PartitionSteps
 from runtime.delegates.interface import (
@@ -25,20 +25,20 @@ from runtime.delegates.interface import (
 from runtime.errors import invalid_argument
 
 _DTYPES = STORED
-_IN_ORDER = tuple(range(16))  # more dimensions than any payload has
+_CONTIGUOUS = tuple(range(16))  # more dimensions than any payload has
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class XnnpackPartition:
     """A partition, ready to run.
 
     Attributes:
         plan: the checked payload
-        engine: what runs it
-        note: why it is not the engine that was preferred, empty when it is
+        engine: runs it
+        note: why it is not the preferred engine, empty when it is
     """
 
-    plan: Plan
+    plan: PartitionPlan
     engine: Engine
     note: str = ""
 
@@ -52,49 +52,57 @@ class XnnpackBackend(BackendInterface):
         context: BackendInitContext,
         processed: memoryview,
         compile_specs: Mapping[str, bytes],
-    ) -> Partition:
+    ) -> XnnpackPartition:
         """Return a partition whose weights are unpacked.
 
-        Raises: PartitionError naming partition and node
+        Raises: DelegateError naming partition and node
         """
         del compile_specs
-        plan = read_plan(processed, Names(context.named_data), context.partition)
+        plan = read_plan(processed, NamedBlobs(context.named_data), context.partition)
         engine, note = engine_of(plan, context.engine)
-        return Partition(plan, engine, note)
+        return XnnpackPartition(plan, engine, note)
 
     @override
     def execute(
-        self, context: BackendExecutionContext, handle: Partition, args: Sequence[Any]
+        self, context: BackendExecutionContext, handle: XnnpackPartition, args: Sequence[Any]
     ) -> None:
         """Run a partition on its arguments."""
-        inputs = [_given(value, args, context) for value in handle.plan.inputs]
+        inputs = [_input(value, args, context) for value in handle.plan.inputs]
         results = handle.engine.run(inputs, context.tracer)
         _store_all(handle.plan, args, context, results)
 
     @override
     def steps(
-        self, context: BackendExecutionContext, handle: Partition, args: Sequence[Any]
+        self, context: BackendExecutionContext, handle: XnnpackPartition, args: Sequence[Any]
     ) -> PartitionSteps:
         """Return a call of a partition to be run node by node."""
-        inputs = [_given(value, args, context) for value in handle.plan.inputs]
+        inputs = [_input(value, args, context) for value in handle.plan.inputs]
         store = partial(_store_all, handle.plan, args, context)
         return PartitionSteps(handle.engine, inputs, store)
 
     @override
-    def measurement(self, name: str, handle: Partition) -> Measurement:
+    def measurement(self, name: str, handle: XnnpackPartition) -> Measurement:
         """Return what runs a partition."""
         engine = handle.engine
-        word = TORCH if engine.measured is Measured.HOST else NATIVE
-        return Measurement(name, word, engine.measured.value, handle.note)
+        name_of_engine = TORCH if engine.time_source is TimeSource.HOST else NATIVE
+        return Measurement(name, name_of_engine, engine.time_source.value, handle.note)
 
     @override
-    def destroy(self, handle: Partition) -> None:
-        """Let go of a partition."""
+    def destroy(self, handle: XnnpackPartition) -> None:
+        """Free a partition."""
         handle.engine.close()
+
+    @override
+    def run_in_this_process(self) -> None:
+        """Allow the real kernels to run in this process."""
+        run_kernels_here()
 
 
 def _store_all(
-    plan: Plan, args: Sequence[Any], context: BackendExecutionContext, results: list[torch.Tensor]
+    plan: PartitionPlan,
+    args: Sequence[Any],
+    context: BackendExecutionContext,
+    results: list[torch.Tensor],
 ) -> None:
     for value, result in zip(plan.outputs, results, strict=True):
         _store(value, result, args, context)
@@ -103,20 +111,20 @@ def _store_all(
 def _argument(value: Value, args: Sequence[Any]) -> torch.Tensor:
     place = value.argument
     if place is None or place >= len(args) or not isinstance(args[place], torch.Tensor):
-        raise invalid_argument(f"argument {place} of the delegate call is no tensor")
+        raise invalid_argument(f"argument {place} of the delegate call is not a tensor")
     return args[place]
 
 
-def _given(value: Value, args: Sequence[Any], context: BackendExecutionContext) -> torch.Tensor:
+def _input(value: Value, args: Sequence[Any], context: BackendExecutionContext) -> torch.Tensor:
     argument = _argument(value, args)
     wanted = _DTYPES[value.datatype]
     if argument.dtype is not wanted:
         raise invalid_argument(
             f"argument {value.argument} of the delegate call is {argument.dtype}, the payload "
-            f"was made for {wanted}"
+            f"expects {wanted}"
         )
     order = context.dim_order(argument)
-    return argument if order == _IN_ORDER[: len(order)] else argument.permute(order)
+    return argument if order == _CONTIGUOUS[: len(order)] else argument.permute(order)
 
 
 def _store(
@@ -129,6 +137,6 @@ def _store(
             f"argument {value.argument} of the delegate call has {len(order)} dimensions, the "
             f"result has {result.dim()}"
         )
-    if order != _IN_ORDER[: len(order)]:
+    if order != _CONTIGUOUS[: len(order)]:
         result = result.permute(sorted(range(len(order)), key=order.__getitem__))
     context.store(argument, result)

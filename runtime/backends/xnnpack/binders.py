@@ -1,4 +1,4 @@
-"""Which function binds which node."""
+"""The function that binds each kind of node."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from runtime.backends.xnnpack import conv_linear, elementwise, pooling, shapes
-from runtime.backends.xnnpack.model import Node
-from runtime.backends.xnnpack.node_calls import Bound, Values
+from runtime.backends.xnnpack.model import PayloadNode
+from runtime.backends.xnnpack.node_calls import NodeCall, Values
 
-BINDERS: Mapping[str, Callable[[Node, Values], Bound]] = MappingProxyType(
+BINDERS: Mapping[str, Callable[[PayloadNode, Values], NodeCall]] = MappingProxyType(
     {
         **dict.fromkeys(elementwise.UNARY, elementwise.unary),
         **dict.fromkeys(elementwise.BINARY, elementwise.binary),
         **{f"Concatenate{count}": shapes.concatenate for count in (2, 3, 4, 5)},
-        "ArgMaxPooling2d": pooling.largest,
+        "ArgMaxPooling2d": pooling.argmax_pool,
         "AvgPooling2d": pooling.average_pool,
-        "BatchMatrixMultiply": elementwise.product,
+        "BatchMatrixMultiply": elementwise.matmul,
         "Clamp": elementwise.clamp,
         "Conv2d": conv_linear.convolution,
-        "ConvTranspose2d": conv_linear.transposed,
+        "ConvTranspose2d": conv_linear.conv_transpose,
         "Convert": elementwise.convert,
         "Copy": elementwise.convert,
         "DepthwiseConv2d": conv_linear.convolution,
         "ELU": elementwise.elu,
         "FullyConnected": conv_linear.linear,
-        "GlobalAvgPooling2d": pooling.global_mean,
+        "GlobalAvgPooling2d": pooling.global_average_pool,
         "LeakyReLU": elementwise.leaky_relu,
         "MaxPooling2d": pooling.max_pool,
         "Softmax": elementwise.softmax,

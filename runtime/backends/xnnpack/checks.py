@@ -1,4 +1,4 @@
-"""What must hold of a node before it is run; each function returns what is wrong, or nothing."""
+"""Checks of a node before it is run; each returns what is wrong, or an empty string."""
 
 from __future__ import annotations
 
@@ -7,31 +7,38 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from runtime.backends.xnnpack.model import REAL, STEPPED, WEIGHT_ONLY, Datatype, Node, Value
+from runtime.backends.xnnpack.model import (
+    PER_TENSOR,
+    REAL,
+    WEIGHT_ONLY,
+    Datatype,
+    PayloadNode,
+    Value,
+)
 from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.model import NO_VALUE
 
 Values = Mapping[int, Value]
 WITH_WEIGHTS = frozenset({"FullyConnected", "Conv2d", "DepthwiseConv2d", "ConvTranspose2d"})
 MOST_SIZE = 1 << 24
-"""Of a kernel, a stride, a padding or an image, in elements along one dimension."""
+"""Largest kernel, stride, padding or image, in elements along one dimension."""
 TRANSPOSED = 1  # flag of FullyConnected and BatchMatrixMultiply
 _OVER_IMAGES = (n.Convolution, n.Pooling, n.StaticResize)
 _NOT_RUN = "ScaledDotProductAttention"
 _BITS_OF_4 = frozenset({Datatype.QCINT4, Datatype.QBINT4})
 
 
-def check_node(node: Node, values: Values, ready: set[int], fixed: frozenset[int]) -> str:
+def check_node(node: PayloadNode, values: Values, ready: set[int], fixed: frozenset[int]) -> str:
     """Return why a node cannot be run, empty when it can.
 
     Args:
         node: the node
         values: all values
-        ready: ids of what is there before it runs
-        fixed: ids of constants and arguments, which nothing may be written to
+        ready: ids of the values that are computed before it runs
+        fixed: ids of constants and arguments, which must not be written
     """
     if node.kind == _NOT_RUN:
-        return "no XNNPACK runtime has this node"
+        return "no XNNPACK runtime supports this node"
     return (
         _operands(node, values, ready)
         or _results(node, values, ready, fixed)
@@ -42,18 +49,18 @@ def check_node(node: Node, values: Values, ready: set[int], fixed: frozenset[int
     )
 
 
-def _operands(node: Node, values: Values, ready: set[int]) -> str:
+def _operands(node: PayloadNode, values: Values, ready: set[int]) -> str:
     for place, ident in enumerate(node.inputs):
         if ident == NO_VALUE and node.kind in WITH_WEIGHTS and place == 2:
             continue
         if ident not in values:
             return f"operand {place} is value {ident}, which is not among the values"
         if ident not in ready:
-            return f"operand {place} is value {ident}, which nothing has made yet"
+            return f"operand {place} is value {ident}, which is not computed yet"
     return ""
 
 
-def _results(node: Node, values: Values, ready: set[int], fixed: frozenset[int]) -> str:
+def _results(node: PayloadNode, values: Values, ready: set[int], fixed: frozenset[int]) -> str:
     if len(set(node.outputs)) != len(node.outputs):
         return f"value {node.outputs[0]} is both of its results"
     for ident in node.outputs:
@@ -62,28 +69,28 @@ def _results(node: Node, values: Values, ready: set[int], fixed: frozenset[int])
         if ident in fixed:
             return f"its result is value {ident}, which is a constant or an argument"
         if ident in ready:
-            return f"its result is value {ident}, which another node makes"
+            return f"its result is value {ident}, which another node computes"
     return ""
 
 
-def _claims(node: Node, values: Values) -> str:
-    """Return why a result cannot have the sizes it claims: memory is set aside for them."""
+def _claims(node: PayloadNode, values: Values) -> str:
+    """Return why a result cannot have its declared sizes, for which memory is allocated."""
     given, made = values[node.inputs[0]].dims, values[node.outputs[0]].dims
     if isinstance(node.form, _OVER_IMAGES) and len(given) == len(made) and made[0] > given[0]:
-        return f"it makes {made[0]} images of {given[0]}"
+        return f"its result has {made[0]} images, its operand {given[0]}"
     if isinstance(node.form, n.Unary) and math.prod(made) > math.prod(given):
         return f"its result has the sizes {list(made)}, its operand {list(given)}"
     return ""
 
 
-def _bounds(node: Node) -> str:
+def _bounds(node: PayloadNode) -> str:
     if node.bounds is None:
         return ""
     low, high = node.bounds
     return "" if low < high else f"its bounds are {low:g} and {high:g}"
 
 
-def _types(node: Node, values: Values) -> str:
+def _types(node: PayloadNode, values: Values) -> str:
     weighted = node.kind in WITH_WEIGHTS
     for place, ident in enumerate(node.inputs):
         if ident == NO_VALUE:
@@ -96,29 +103,29 @@ def _types(node: Node, values: Values) -> str:
     for ident in node.outputs:
         datatype = values[ident].datatype
         if datatype in WEIGHT_ONLY or (datatype == Datatype.QDINT8 and node.kind != "Convert"):
-            return f"its result is {datatype.name.lower()}, which it does not make"
+            return f"its result is {datatype.name.lower()}, which it does not return"
     return _weights(node, values) if weighted else ""
 
 
-def _weights(node: Node, values: Values) -> str:
+def _weights(node: PayloadNode, values: Values) -> str:
     given, filters = values[node.inputs[0]], values[node.inputs[1]]
     if given.datatype == Datatype.INT32 or filters.datatype in (Datatype.INT32, Datatype.QDINT8):
-        return "it does not multiply these element types"
-    if given.datatype in STEPPED and filters.datatype in (*REAL, *_BITS_OF_4):
+        return "it does not multiply these dtypes"
+    if given.datatype in PER_TENSOR and filters.datatype in (*REAL, *_BITS_OF_4):
         return f"{given.datatype.name.lower()} times {filters.datatype.name.lower()}"
     if filters.data is None and node.kind != "FullyConnected":
-        return "its filter is no constant"
+        return "its filter is not a constant"
     bias = values.get(node.inputs[2])
     if bias is not None:
         if bias.data is None and (bias.datatype not in REAL or node.kind != "FullyConnected"):
-            return "its bias is no constant"
+            return "its bias is not a constant"
         wanted = _channels_out(node, filters)
         if math.prod(bias.dims) != wanted:
-            return f"its bias has the sizes {list(bias.dims)}, there are {wanted} channels"
+            return f"its bias has the sizes {list(bias.dims)}, expected {wanted} channels"
     return ""
 
 
-def _channels_out(node: Node, filters: Value) -> int:
+def _channels_out(node: PayloadNode, filters: Value) -> int:
     dims = filters.dims
     if isinstance(node.form, n.FullyConnected):
         place = 1 if node.form.flags & TRANSPOSED else 0
@@ -126,7 +133,7 @@ def _channels_out(node: Node, filters: Value) -> int:
     return dims[3 if node.kind == "DepthwiseConv2d" else 0] if len(dims) == 4 else -1
 
 
-def _fields(node: Node, values: Values) -> str:
+def _fields(node: PayloadNode, values: Values) -> str:
     check = _BY_FORM.get(type(node.form))
     return "" if check is None else check(node, node.form, values)
 
@@ -142,7 +149,7 @@ def _sizes(form: object, names: str, least: int) -> str:
 _PADDING = "padding_top padding_right padding_bottom padding_left"
 
 
-def _convolution(node: Node, form: n.Convolution, values: Values) -> str:
+def _convolution(node: PayloadNode, form: n.Convolution, values: Values) -> str:
     wrong = _sizes(
         form,
         "kernel_height kernel_width subsampling_height subsampling_width dilation_height "
@@ -156,16 +163,16 @@ def _convolution(node: Node, form: n.Convolution, values: Values) -> str:
     if node.kind == "DepthwiseConv2d":
         if form.group_output_channels % form.group_input_channels:
             return (
-                f"{form.group_output_channels} channels come of {form.group_input_channels} "
-                "in each group"
+                f"{form.group_output_channels} output channels for "
+                f"{form.group_input_channels} input channels in each group"
             )
         many = form.group_output_channels // form.group_input_channels
         wanted = (1, *window, form.groups * many)
     found = values[form.filter_id].dims
-    return "" if found == wanted else f"its filter is {list(found)}, it must be {list(wanted)}"
+    return "" if found == wanted else f"its filter is {list(found)}, expected {list(wanted)}"
 
 
-def _linear(node: Node, form: n.FullyConnected, values: Values) -> str:
+def _linear(node: PayloadNode, form: n.FullyConnected, values: Values) -> str:
     del node
     filters = values[form.filter_id]
     if len(filters.dims) != 2:
@@ -173,13 +180,13 @@ def _linear(node: Node, form: n.FullyConnected, values: Values) -> str:
     packed = filters.datatype in _BITS_OF_4
     if packed and (filters.dims[1] % 2 or form.flags & TRANSPOSED):
         return f"weights of four bits have the sizes {list(filters.dims)}"
-    axis = filters.scaling.axis if filters.scaling is not None else 0
+    axis = filters.quantization.axis if filters.quantization is not None else 0
     if filters.datatype == Datatype.QCINT8 and axis != form.flags & TRANSPOSED:
         return f"the scales of its filter are those of dimension {axis}"
     return ""
 
 
-def _pooling(node: Node, form: n.Pooling, values: Values) -> str:
+def _pooling(node: PayloadNode, form: n.Pooling, values: Values) -> str:
     del values
     strides = "" if node.kind == "ArgMaxPooling2d" else " stride_height stride_width"
     dilations = " dilation_height dilation_width" if node.kind == "MaxPooling2d" else ""
@@ -187,14 +194,14 @@ def _pooling(node: Node, form: n.Pooling, values: Values) -> str:
     return _sizes(form, window, 1) or _sizes(form, _PADDING, 0)
 
 
-def _transpose(node: Node, form: n.StaticTranspose, values: Values) -> str:
+def _transpose(node: PayloadNode, form: n.StaticTranspose, values: Values) -> str:
     del node, values
     if form.num_dims != len(form.perm) or sorted(form.perm) != list(range(len(form.perm))):
-        return f"{list(form.perm)} is no order of {form.num_dims} dimensions"
+        return f"{list(form.perm)} is not a permutation of {form.num_dims} dimensions"
     return ""
 
 
-def _reshape(node: Node, form: n.StaticReshape, values: Values) -> str:
+def _reshape(node: PayloadNode, form: n.StaticReshape, values: Values) -> str:
     del node, values
     shape = form.new_shape
     if form.num_dims != len(shape) or len(shape) > 6 or shape.count(0) > 1:
@@ -202,14 +209,14 @@ def _reshape(node: Node, form: n.StaticReshape, values: Values) -> str:
     return ""
 
 
-def _slice(node: Node, form: n.StaticSlice, values: Values) -> str:
+def _slice(node: PayloadNode, form: n.StaticSlice, values: Values) -> str:
     del node, values
     if not form.num_dims == len(form.offsets) == len(form.sizes):
         return f"{len(form.offsets)} offsets and {len(form.sizes)} sizes of {form.num_dims}"
     return ""
 
 
-def _pad(node: Node, form: n.StaticPad, values: Values) -> str:
+def _pad(node: PayloadNode, form: n.StaticPad, values: Values) -> str:
     del node
     rank = len(values[form.input_id].dims)
     if not len(form.pre_paddings) == len(form.post_paddings) == rank:
@@ -221,23 +228,23 @@ def _pad(node: Node, form: n.StaticPad, values: Values) -> str:
     return ""
 
 
-def _resize(node: Node, form: n.StaticResize, values: Values) -> str:
+def _resize(node: PayloadNode, form: n.StaticResize, values: Values) -> str:
     del node, values
     return _sizes(form, "new_height new_width", 1)
 
 
-def _concatenate(node: Node, form: n.Concatenate, values: Values) -> str:
+def _concatenate(node: PayloadNode, form: n.Concatenate, values: Values) -> str:
     rank = len(values[node.outputs[0]].dims)
     return "" if form.axis < rank else f"the axis is {form.axis} of {rank} dimensions"
 
 
-def _slope(node: Node, form: n.LeakyReLU | n.ELU, values: Values) -> str:
+def _slope(node: PayloadNode, form: n.LeakyReLU | n.ELU, values: Values) -> str:
     del node, values
     slope = form.negative_slope if isinstance(form, n.LeakyReLU) else form.alpha
     return "" if math.isfinite(slope) else f"its slope is {slope}"
 
 
-_Check = Callable[[Node, Any, Values], str]
+_Check = Callable[[PayloadNode, Any, Values], str]
 _BY_FORM: Mapping[type, _Check] = MappingProxyType(
     cast(
         "dict[type, _Check]",

@@ -1,4 +1,4 @@
-"""Linear layers and convolutions: weights are unpacked once, when a payload is loaded."""
+"""Linear and convolution nodes, whose weights are unpacked once when a payload is loaded."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import torch
 
 from runtime.backends.xnnpack import representation
 from runtime.backends.xnnpack.checks import TRANSPOSED
-from runtime.backends.xnnpack.model import REAL, STEPPED, Datatype, Node, Value
-from runtime.backends.xnnpack.node_calls import Bound, Values, chain, check_size
+from runtime.backends.xnnpack.model import PER_TENSOR, REAL, Datatype, PayloadNode, Value
+from runtime.backends.xnnpack.node_calls import NodeCall, Values, chain, check_size
 from runtime.backends.xnnpack.packed import Activation, Window, convolve, multiply
 from runtime.backends.xnnpack.pooling import (
     SAME_PADDING,
-    margins_of,
-    same_margins,
-    to_held,
-    to_image,
-    widened,
+    pad_image,
+    padding_of,
+    same_padding,
+    to_channels_first,
+    to_channels_last,
 )
 from runtime.backends.xnnpack.representation import Change, Tensor
 from runtime.errors import invalid_argument
@@ -32,119 +32,120 @@ _SCALED_LAST = frozenset({Datatype.QCINT8, Datatype.QCINT4})
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a node multiplies with and adds, and what is done to the sums.
+    """Weights of a node, and the conversion of its sums.
 
     Attributes:
-        filters: as in the file, real or in steps
-        bias: one number a channel, None for none
-        activation: bounds to be applied to the sums, None where `settle` does it
-        settle: turns sums, whose channels are last, into the held result; None for nothing
+        filters: as in the file, real or quantized integers
+        bias: one value a channel, None for none
+        activation: bounds of the sums, None where `from_real` applies them
+        from_real: converts sums, with channels last, into the held result; None for no conversion
     """
 
     filters: Tensor
     bias: Tensor | None
     activation: Activation | None
-    settle: Change | None
+    from_real: Change | None
 
 
-def weights_of(node: Node, values: Values) -> Weights:
+def weights_of(node: PayloadNode, values: Values) -> Weights:
     """Return the weights of a node whose filter is a constant."""
     given, filters = values[node.inputs[0]], values[node.inputs[1]]
     target = values[node.outputs[0]]
     bias = None if node.inputs[2] == NO_VALUE else values[node.inputs[2]]
-    if given.datatype in STEPPED and filters.scaling is not None:
-        return _in_steps(node, given, filters, bias, target)
+    if given.datatype in PER_TENSOR and filters.quantization is not None:
+        return _integer_weights(node, given, filters, bias, target)
     real_bias = (
         None if bias is None or bias.data is None else representation.weight(bias).reshape(-1)
     )
     whole = given.datatype in REAL and not given.dynamic
     if real_bias is not None and whole and filters.datatype in _SCALED_LAST:
-        # These kernels scale the sum, in which the bias is already.
-        assert filters.scaling is not None
-        real_bias = real_bias * representation.channel_scales(filters.scaling)
+        # These kernels scale the sum after the bias was added.
+        assert filters.quantization is not None
+        real_bias = real_bias * representation.channel_scales(filters.quantization)
     if target.datatype.name == "FLOAT32":
         return Weights(representation.weight(filters), real_bias, node.bounds, None)
     return Weights(
-        representation.weight(filters), real_bias, None, representation.settle(target, node.bounds)
+        representation.weight(filters),
+        real_bias,
+        None,
+        representation.from_real(target, node.bounds),
     )
 
 
-def _in_steps(
-    node: Node, given: Value, filters: Value, bias: Value | None, target: Value
+def _integer_weights(
+    node: PayloadNode, given: Value, filters: Value, bias: Value | None, target: Value
 ) -> Weights:
-    steps = representation.steps_of(given)
+    steps = representation.quantized_range_of(given)
     assert steps is not None
-    assert filters.scaling is not None
-    unit = torch.tensor(steps.scale) * representation.channel_scales(filters.scaling)
+    assert filters.quantization is not None
+    unit = torch.tensor(steps.scale) * representation.channel_scales(filters.quantization)
     added = None
     if bias is not None:
         added = (
             representation.weight(bias).reshape(-1) / unit
             if bias.datatype in REAL
-            else representation.weight_steps(bias).reshape(-1)
+            else representation.integer_weight(bias).reshape(-1)
         )
-    made = representation.steps_of(target)
+    made = representation.quantized_range_of(target)
     if made is None:
-        done = representation.settle(target, node.bounds)
-        return Weights(representation.weight_steps(filters), added, None, _scaled(unit, done))
+        done = representation.from_real(target, node.bounds)
+        return Weights(representation.integer_weight(filters), added, None, _rescaled(unit, done))
     factor = unit / torch.tensor(made.scale)
-    low, high = representation.step_bounds(made, node.bounds)
+    low, high = representation.quantized_bounds(made, node.bounds)
     return Weights(
-        representation.weight_steps(filters),
+        representation.integer_weight(filters),
         added,
         None,
         lambda sums: sums.mul_(factor).round_().clamp_(low, high),
     )
 
 
-def _scaled(unit: Tensor, done: Change | None) -> Change:
+def _rescaled(unit: Tensor, done: Change | None) -> Change:
     def scale(sums: Tensor) -> Tensor:
         return sums * unit
 
     return chain(scale, done) or scale
 
 
-def linear(node: Node, values: Values) -> Bound:
+def linear(node: PayloadNode, values: Values) -> NodeCall:
     """Bind FullyConnected."""
     assert isinstance(node.form, n.FullyConnected)
-    if _is_given(node, values):
-        return _given_linear(node, values)
+    if _has_computed_weights(node, values):
+        return _linear_with_computed_weights(node, values)
     weights = weights_of(node, values)
-    turned = bool(node.form.flags & TRANSPOSED)
-    filters = weights.filters.t().contiguous() if turned else weights.filters
+    transposed = bool(node.form.flags & TRANSPOSED)
+    filters = weights.filters.t().contiguous() if transposed else weights.filters
     rows = _rows(values[node.inputs[0]])
     call = multiply(filters, weights.bias, weights.activation, rows)
-    done, channels = weights.settle, filters.shape[1]
+    done, channels = weights.from_real, filters.shape[1]
 
     def run(held: Tensor) -> Tensor:
         if not held.dim() or held.shape[-1] != channels:
-            raise invalid_argument(
-                f"the shape {list(held.shape)} does not go with {channels} channels"
-            )
+            raise invalid_argument(f"the shape {list(held.shape)} does not fit {channels} channels")
         found = call(held)
         return found if done is None else done(found)
 
-    return Bound(run, node.inputs[:1])
+    return NodeCall(run, node.inputs[:1])
 
 
 def _rows(value: Value) -> int:
     return math.prod(value.dims[:-1])
 
 
-def _is_given(node: Node, values: Values) -> bool:
+def _has_computed_weights(node: PayloadNode, values: Values) -> bool:
     return any(values[ident].data is None for ident in node.read[1:])
 
 
-def _given_linear(node: Node, values: Values) -> Bound:
-    """Bind a linear layer whose weights are computed or arguments; all are real numbers then."""
+def _linear_with_computed_weights(node: PayloadNode, values: Values) -> NodeCall:
+    """Bind a linear layer whose weights are computed or arguments; all are real values then."""
     assert isinstance(node.form, n.FullyConnected)
-    turned = bool(node.form.flags & TRANSPOSED)
+    transposed = bool(node.form.flags & TRANSPOSED)
     given = values[node.inputs[0]]
     change = representation.to_real(given)
     others = [values[ident] for ident in node.read[1:]]
     ready = [representation.weight(one) if one.data is not None else None for one in others]
     reals = [representation.to_real(one) for one in others]
-    done = representation.settle(values[node.outputs[0]], node.bounds)
+    done = representation.from_real(values[node.outputs[0]], node.bounds)
 
     def run(held: Tensor, *rest: Tensor) -> Tensor:
         held = held if change is None else change(held)
@@ -155,15 +156,15 @@ def _given_linear(node: Node, values: Values) -> Bound:
             parts.append(real(part) if fixed is None and real is not None else part)
         filters, bias = parts[0], parts[1] if len(parts) > 1 else None
         assert filters is not None
-        filters = filters.transpose(-1, -2) if turned else filters
+        filters = filters.transpose(-1, -2) if transposed else filters
         found = aten.linear.default(held, filters, None if bias is None else bias.reshape(-1))
         return found if done is None else done(found)
 
     reads = [ident for ident in node.read[1:] if values[ident].data is None]
-    return Bound(run, (node.inputs[0], *reads))
+    return NodeCall(run, (node.inputs[0], *reads))
 
 
-def convolution(node: Node, values: Values) -> Bound:
+def convolution(node: PayloadNode, values: Values) -> NodeCall:
     """Bind Conv2d and DepthwiseConv2d."""
     assert isinstance(node.form, n.Convolution)
     form = node.form
@@ -175,29 +176,29 @@ def convolution(node: Node, values: Values) -> Bound:
         (form.subsampling_height, form.subsampling_width),
         (form.dilation_height, form.dilation_width),
         form.groups,
-        margins_of(form),
+        padding_of(form),
     )
     same = bool(form.flags & SAME_PADDING)
     if (
         filters.shape[2:] == (1, 1)
         and window.stride == (1, 1)
         and form.groups == 1
-        and (same or not any(window.margins))
+        and (same or not any(window.padding))
     ):
         rows = _rows(values[node.inputs[0]])
         one = multiply(filters[:, :, 0, 0], weights.bias, weights.activation, rows)
-        return Bound(_pointwise_call(one, filters.shape[1], weights.settle), node.inputs[:1])
-    call = convolve(filters, weights.bias, window, weights.activation, movable=same)
-    return Bound(_conv_call(call, filters, window, same, weights.settle), node.inputs[:1])
+        return NodeCall(_pointwise_call(one, filters.shape[1], weights.from_real), node.inputs[:1])
+    call = convolve(filters, weights.bias, window, weights.activation, padded_by_caller=same)
+    return NodeCall(_conv_call(call, filters, window, same, weights.from_real), node.inputs[:1])
 
 
 def _pointwise_call(call: Callable[[Tensor], Tensor], channels: int, done: Change | None) -> Change:
-    """Return a convolution with one tap a channel: a product of the channels, which are last."""
+    """Return a 1x1 convolution: a matmul over the channels, which are last."""
 
     def run(held: Tensor) -> Tensor:
         if held.dim() != 4 or held.shape[3] != channels:
             shape = list(held.shape)
-            raise invalid_argument(f"an image of shape {shape} in place of {channels} channels")
+            raise invalid_argument(f"an image of shape {shape}, expected {channels} channels")
         found = call(held)
         return found if done is None else done(found)
 
@@ -215,36 +216,36 @@ def _conv_call(
     reach = (filters.shape[2], filters.shape[3])
 
     def run(held: Tensor) -> Tensor:
-        image = to_image(held)
+        image = to_channels_first(held)
         if image.shape[1] != channels:
-            raise invalid_argument(f"an image has {image.shape[1]} channels in place of {channels}")
+            raise invalid_argument(f"an image has {image.shape[1]} channels, expected {channels}")
         if same:
-            around = same_margins(image, reach, window.stride, window.dilation)
-            image = widened(image, around, 0.0)
-        found = to_held(call(image))
+            padding_now = same_padding(image, reach, window.stride, window.dilation)
+            image = pad_image(image, padding_now, 0.0)
+        found = to_channels_last(call(image))
         return found if done is None else done(found)
 
     return run
 
 
-def transposed(node: Node, values: Values) -> Bound:
+def conv_transpose(node: PayloadNode, values: Values) -> NodeCall:
     """Bind ConvTranspose2d."""
     assert isinstance(node.form, n.Convolution)
     form = node.form
     weights = weights_of(node, values)
-    filters = _turned(weights.filters, form.groups)
+    filters = _transpose_filters(weights.filters, form.groups)
     stride = [form.subsampling_height, form.subsampling_width]
     dilation = [form.dilation_height, form.dilation_width]
-    left, right, top, bottom = margins_of(form)
+    left, right, top, bottom = padding_of(form)
     more = (form.adjustment_height, form.adjustment_width)
     bias, channels = weights.bias, form.groups * form.group_output_channels
-    done = weights.settle or representation.clamping(weights.activation)
+    done = weights.from_real or representation.clamping(weights.activation)
 
     def run(held: Tensor) -> Tensor:
-        image = to_image(held)
+        image = to_channels_first(held)
         if image.shape[1] != filters.shape[0]:
             raise invalid_argument(
-                f"an image has {image.shape[1]} channels in place of {filters.shape[0]}"
+                f"an image has {image.shape[1]} channels, expected {filters.shape[0]}"
             )
         sizes = [
             (image.shape[2 + dim] - 1) * stride[dim]
@@ -258,19 +259,19 @@ def transposed(node: Node, values: Values) -> Bound:
         whole = aten.convolution.default(
             image, filters, None, stride, [0, 0], dilation, True, [0, 0], form.groups
         )
-        # A margin is cut off, an adjustment put on; both may meet at the lower end.
+        # Padding crops the result and an adjustment extends it; at the lower end both may apply.
         whole = aten.constant_pad_nd.default(
             whole, [-left, more[1] - right, -top, more[0] - bottom], 0.0
         )
-        found = to_held(whole)
+        found = to_channels_last(whole)
         found = found if bias is None else found.add_(bias)
         return found if done is None else done(found)
 
-    return Bound(run, node.inputs[:1])
+    return NodeCall(run, node.inputs[:1])
 
 
-def _turned(filters: Tensor, groups: int) -> Tensor:
-    """Return a filter as torch stores those of transposed convolutions.
+def _transpose_filters(filters: Tensor, groups: int) -> Tensor:
+    """Return a filter in the layout of torch's transposed convolutions.
 
     Shapes: (G * O, H, W, I) -> (G * I, O, H, W)
     """

@@ -1,4 +1,4 @@
-"""Nodes that treat elements one by one, and products of matrices."""
+"""Elementwise nodes and batch matmul."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 import torch
 
 from runtime.backends.xnnpack.checks import TRANSPOSED
-from runtime.backends.xnnpack.model import Node
-from runtime.backends.xnnpack.node_calls import Bound, Values, alike, chain
-from runtime.backends.xnnpack.representation import Change, Tensor, settle, to_real
+from runtime.backends.xnnpack.model import PayloadNode
+from runtime.backends.xnnpack.node_calls import NodeCall, Values, chain, same_representation
+from runtime.backends.xnnpack.representation import Change, Tensor, from_real, to_real
 from runtime.untyped import aten
 from schema.payloads.xnnpack import nodes as n
 
@@ -42,81 +42,81 @@ BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 _UNBOUNDED = frozenset({"Maximum", "Minimum", "PReLU"})
 
 
-def unary(node: Node, values: Values) -> Bound:
+def unary(node: PayloadNode, values: Values) -> NodeCall:
     """Bind a function of one element."""
     return _function(node, values, UNARY[node.kind])
 
 
-def leaky_relu(node: Node, values: Values) -> Bound:
+def leaky_relu(node: PayloadNode, values: Values) -> NodeCall:
     """Bind LeakyReLU."""
     assert isinstance(node.form, n.LeakyReLU)
     slope = node.form.negative_slope
     return _function(node, values, lambda real: aten.leaky_relu.default(real, slope))
 
 
-def elu(node: Node, values: Values) -> Bound:
+def elu(node: PayloadNode, values: Values) -> NodeCall:
     """Bind ELU."""
     assert isinstance(node.form, n.ELU)
     alpha = node.form.alpha
     return _function(node, values, lambda real: aten.elu.default(real, alpha))
 
 
-def softmax(node: Node, values: Values) -> Bound:
+def softmax(node: PayloadNode, values: Values) -> NodeCall:
     """Bind Softmax, which is taken along the last dimension."""
     return _function(node, values, lambda real: torch.softmax(real, -1))
 
 
-def _function(node: Node, values: Values, function: Change) -> Bound:
+def _function(node: PayloadNode, values: Values, function: Change) -> NodeCall:
     source, target = values[node.inputs[0]], values[node.outputs[0]]
-    run = chain(to_real(source), function, settle(target))
+    run = chain(to_real(source), function, from_real(target))
     assert run is not None
-    return Bound(run, node.inputs)
+    return NodeCall(run, node.inputs)
 
 
-def convert(node: Node, values: Values) -> Bound:
-    """Bind Convert and Copy, which change the element type or nothing."""
+def convert(node: PayloadNode, values: Values) -> NodeCall:
+    """Bind Convert and Copy, which change the dtype or nothing."""
     source, target = values[node.inputs[0]], values[node.outputs[0]]
-    if alike(source, target):
-        return Bound(_same, node.inputs)
-    return Bound(chain(to_real(source), settle(target)) or _same, node.inputs)
+    if same_representation(source, target):
+        return NodeCall(_same, node.inputs)
+    return NodeCall(chain(to_real(source), from_real(target)) or _same, node.inputs)
 
 
-def clamp(node: Node, values: Values) -> Bound:
-    """Bind Clamp, whose bounds are those of the node."""
+def clamp(node: PayloadNode, values: Values) -> NodeCall:
+    """Bind Clamp, with the bounds of the node."""
     source, target = values[node.inputs[0]], values[node.outputs[0]]
-    return Bound(chain(to_real(source), settle(target, node.bounds)) or _same, node.inputs)
+    return NodeCall(chain(to_real(source), from_real(target, node.bounds)) or _same, node.inputs)
 
 
 def _same(held: Tensor) -> Tensor:
     return held
 
 
-def binary(node: Node, values: Values) -> Bound:
+def binary(node: PayloadNode, values: Values) -> NodeCall:
     """Bind a function of two elements; shapes are broadcast."""
     function = BINARY[node.kind]
     left, right = (to_real(values[ident]) for ident in node.inputs)
     bounds = None if node.kind in _UNBOUNDED else node.bounds
-    done = settle(values[node.outputs[0]], bounds)
+    done = from_real(values[node.outputs[0]], bounds)
     if left is None and right is None and done is None:
-        return Bound(function, node.inputs)
+        return NodeCall(function, node.inputs)
     first, second, last = left or _same, right or _same, done or _same
 
     def run(a: Tensor, b: Tensor) -> Tensor:
         return last(function(first(a), second(b)))
 
-    return Bound(run, node.inputs)
+    return NodeCall(run, node.inputs)
 
 
-def product(node: Node, values: Values) -> Bound:
+def matmul(node: PayloadNode, values: Values) -> NodeCall:
     """Bind BatchMatrixMultiply."""
     assert isinstance(node.form, n.Binary)
     left, right = (to_real(values[ident]) for ident in node.inputs)
-    done = settle(values[node.outputs[0]], node.bounds)
-    turned = bool(node.form.flags & TRANSPOSED)
+    done = from_real(values[node.outputs[0]], node.bounds)
+    transposed = bool(node.form.flags & TRANSPOSED)
 
     def run(a: Tensor, b: Tensor) -> Tensor:
         a, b = left(a) if left else a, right(b) if right else b
-        found = torch.matmul(a, b.transpose(-1, -2) if turned else b)
+        found = torch.matmul(a, b.transpose(-1, -2) if transposed else b)
         return done(found) if done else found
 
-    return Bound(run, node.inputs)
+    return NodeCall(run, node.inputs)

@@ -1,4 +1,4 @@
-"""What every engine does with a partition, and what its times are worth."""
+"""The interface of the engines that run a partition, and the source of their times."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from enum import Enum
 
 import torch
 
-from runtime.backends.xnnpack.errors import PartitionError
-from runtime.backends.xnnpack.model import Node, Plan, Value
+from runtime.backends.xnnpack.model import PartitionPlan, PayloadNode, Value
+from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import HOST_EMULATION, DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 
 
-class Measured(Enum):
-    """Where times come from; times of different kinds are never added up."""
+class TimeSource(Enum):
+    """Source of times; times of different sources are never added up."""
 
     HOST = HOST_EMULATION
     KERNELS = "measured on real kernels"
@@ -23,61 +23,61 @@ class Measured(Enum):
 
 
 class Engine(ABC):
-    """Runs one partition. Tensors go in and out in the order of memory and in stored types.
+    """Runs one partition. Inputs and results have memory order and stored dtypes.
 
     Attributes:
         plan: the checked payload
-        measured: where its times come from
+        time_source: of its times
     """
 
-    plan: Plan
-    measured: Measured
+    plan: PartitionPlan
+    time_source: TimeSource
 
     @abstractmethod
     def run(self, inputs: Sequence[torch.Tensor], tracer: DelegateTracer) -> list[torch.Tensor]:
-        """Run all nodes and return the results, by argument.
+        """Run all nodes and return the results, in the order of arguments.
 
-        Raises: PartitionError naming the node that failed
+        Raises: DelegateError naming the node that failed
         """
 
     @abstractmethod
     def begin(self, inputs: Sequence[torch.Tensor]) -> None:
-        """Set the inputs; nodes are run one by one after it."""
+        """Set the inputs, for nodes that are run one by one."""
 
     @abstractmethod
     def run_node(self, index: int) -> None:
-        """Run one node; those before it were run.
+        """Run one node; those before it have run.
 
-        Raises: PartitionError naming the node
+        Raises: DelegateError naming the node
         """
 
     @abstractmethod
     def value(self, ident: int) -> torch.Tensor:
-        """Return what a value holds.
+        """Return a value.
 
-        Raises: PartitionError for a value that nothing has made yet
+        Raises: DelegateError for a value that is not computed yet
         """
 
     @abstractmethod
     def replace(self, ident: int, tensor: torch.Tensor) -> None:
-        """Let a value hold something else from now on."""
+        """Replace a value from now on."""
 
-    def close(self) -> None:  # noqa: B027 - need not do anything
-        """Let go of everything."""
+    def close(self) -> None:  # noqa: B027 - optional
+        """Free all resources."""
 
-    def _missing(self, value: Value) -> PartitionError:
-        return PartitionError(
+    def _missing(self, value: Value) -> DelegateError:
+        return DelegateError(
             ErrorCode.InvalidState,
-            f"value {value.ident} holds nothing yet",
+            f"value {value.ident} is not computed yet",
             partition=self.plan.partition,
         )
 
 
 def at_node(
-    error: Exception, node: Node, partition: int, *, loading: bool = False
-) -> PartitionError:
-    """Return an error with the node where it was raised."""
-    if isinstance(error, PartitionError):
+    error: Exception, node: PayloadNode, partition: int, *, loading: bool = False
+) -> DelegateError:
+    """Return an error with the node that raised it."""
+    if isinstance(error, DelegateError):
         return error
     if isinstance(error, ExecutionError):
         code, reason = error.code, error.reason
@@ -88,7 +88,7 @@ def at_node(
         code = ErrorCode.MemoryAllocationFailed if short else code
     if loading:
         code = ErrorCode.DelegateInvalidCompatibility
-    return PartitionError(
+    return DelegateError(
         code,
         reason,
         partition=partition,

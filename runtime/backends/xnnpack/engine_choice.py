@@ -1,55 +1,55 @@
-"""Which engine runs a partition."""
+"""Chooses the engine of a partition."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from runtime.backends.xnnpack.engine import Engine
-from runtime.backends.xnnpack.errors import PartitionError
-from runtime.backends.xnnpack.model import Plan
+from runtime.backends.xnnpack.model import PartitionPlan
 from runtime.backends.xnnpack.native.detect import availability, threads
 from runtime.backends.xnnpack.native.engine import NativeEngine
 from runtime.backends.xnnpack.native.local import LocalKernels
 from runtime.backends.xnnpack.native.process import KernelProcess, Kernels
-from runtime.backends.xnnpack.torch_engine import HostEngine
+from runtime.backends.xnnpack.torch_engine import TorchEngine
+from runtime.delegates.errors import DelegateError
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 
 AUTO, NATIVE, TORCH = "auto", "native", "torch"
 NAMES = (AUTO, NATIVE, TORCH)
 
 
-def engine_of(plan: Plan, name: str) -> tuple[Engine, str]:
+def engine_of(plan: PartitionPlan, name: str) -> tuple[Engine, str]:
     """Return the engine of a partition, and why it is not the preferred one.
 
     Args:
         plan: the checked payload
-        name: ``auto`` takes the real kernels where they can be used
+        name: ``auto`` prefers the real kernels where they are available
 
-    Raises: PartitionError if the engine cannot be used, or refuses the payload
+    Raises: DelegateError if the engine cannot be used, or refuses the payload
     """
     if name not in NAMES:
-        raise invalid_argument(f"there is no engine {name!r}; there are {', '.join(NAMES)}")
+        raise invalid_argument(f"unknown engine {name!r}; available: {', '.join(NAMES)}")
     if name == TORCH:
-        return HostEngine(plan), ""
+        return TorchEngine(plan), ""
     found = availability()
     if found.folder is not None:
         return _native(plan, fall_back=name == AUTO)
     if name == NATIVE:
-        raise PartitionError(ErrorCode.NotSupported, found.reason, partition=plan.partition)
-    return HostEngine(plan), found.reason
+        raise DelegateError(ErrorCode.NotSupported, found.reason, partition=plan.partition)
+    return TorchEngine(plan), found.reason
 
 
-def _native(plan: Plan, *, fall_back: bool) -> tuple[Engine, str]:
+def _native(plan: PartitionPlan, *, fall_back: bool) -> tuple[Engine, str]:
     try:
         return NativeEngine(plan, kernels()), ""
     except ExecutionError as error:
         if not fall_back:
             raise
-        return HostEngine(plan), f"The real kernels refuse it: {error.reason}."
+        return TorchEngine(plan), f"The real kernels refuse it: {error.reason}."
 
 
-class Shared:
-    """The kernels that this process has, and those for other numbers of threads."""
+class KernelPool:
+    """The real kernels of this process, and those for other numbers of threads."""
 
     kernels: Kernels | None = None
     here = False
@@ -58,28 +58,28 @@ class Shared:
 
 
 def run_kernels_here() -> None:
-    """Let the real kernels run in this process, which may then end with them: for workers only.
+    """Let the real kernels run in this process, which they may crash: for workers only.
 
-    Without it they have a process of their own. The self-test has one in any case.
+    By default they run in a child process. The self-test always does.
     """
-    if not Shared.here:
-        Shared.here, Shared.kernels = True, None
+    if not KernelPool.here:
+        KernelPool.here, KernelPool.kernels = True, None
 
 
 def kernels() -> Kernels:
-    """Return the real kernels for as many threads as torch has, in a new process if need be."""
+    """Return the real kernels for as many threads as torch uses, in a new process if needed."""
     _for_threads(threads())
-    found, folder = Shared.kernels, availability().folder
+    found, folder = KernelPool.kernels, availability().folder
     if found is None or not found.alive:
         assert folder is not None
-        make = LocalKernels if Shared.here else KernelProcess
-        found = Shared.kernels = make(folder, threads())
+        make = LocalKernels if KernelPool.here else KernelProcess
+        found = KernelPool.kernels = make(folder, threads())
     return found
 
 
 def _for_threads(count: int) -> None:
-    """Take the kernels that have so many threads; what is loaded keeps its own."""
-    if Shared.kernels is not None and Shared.count != count:
-        Shared.others[Shared.count] = Shared.kernels
-        Shared.kernels = Shared.others.get(count)
-    Shared.count = count
+    """Select the kernels with that many threads; loaded partitions keep theirs."""
+    if KernelPool.kernels is not None and KernelPool.count != count:
+        KernelPool.others[KernelPool.count] = KernelPool.kernels
+        KernelPool.kernels = KernelPool.others.get(count)
+    KernelPool.count = count

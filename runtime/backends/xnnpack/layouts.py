@@ -1,8 +1,8 @@
-"""How the dimensions of values in a payload lie in memory, as far as its nodes tell.
+"""Memory layouts of the values of a payload, inferred from its nodes.
 
-Nodes over images want their channels last, and the compiler brings values there and back by nodes
-that stand for no operator of the program: they have no debug handle. Where such a node starts from
-a value of the program's own order, or ends in one, the order of what is at its other side is known.
+Nodes over images need channels last, and the compiler inserts permutations that belong to no
+operator of the program: they have no debug handle. Where such a node reads or writes a value in the
+program's own order, the order on its other side is known.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from runtime.backends.xnnpack.model import Node, Plan
+from runtime.backends.xnnpack.model import PartitionPlan, PayloadNode
 from schema.payloads.xnnpack import nodes as n
 
 UNIT = -1
 Labels = tuple[int, ...]
-"""For each dimension in memory the program's dimension, UNIT for one that only memory has."""
+"""The program's dimension of each dimension in memory, UNIT for one that only memory has."""
 
 _IMAGES = frozenset(
     (
@@ -37,24 +37,24 @@ _IMAGE = 4  # dimensions
 _TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 
 
-class Orders:
-    """Gives the values of a payload the dimensions that the program has of them.
+class DimLayouts:
+    """Permutes the values of a payload into the dimensions of the program.
 
     Args:
-        plan: the payload; it is looked at when the first value is asked for
+        plan: the payload, which is analysed at the first call
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: PartitionPlan) -> None:
         self._plan = plan
         self._found: Mapping[int, Labels] | None = None
 
     def logical(self, ident: int, tensor: torch.Tensor) -> torch.Tensor:
-        """Return a value, given in the order of memory, with the dimensions of the program.
+        """Return a value, given in memory order, with the dimensions of the program.
 
-        It comes back as it is where that order is not known.
+        It is returned unchanged where its layout is unknown.
         """
         if self._found is None:
-            self._found = orders_of(self._plan)
+            self._found = layouts_of(self._plan)
         labels = self._found.get(ident)
         if labels is None or len(labels) != tensor.dim():
             return tensor
@@ -62,14 +62,14 @@ class Orders:
         if any(tensor.shape[axis] != 1 for axis in units):
             return tensor
         axes = [axis for axis in range(len(labels)) if axis not in units]
-        moved = tensor.permute(sorted(axes, key=labels.__getitem__) + units)
-        return moved.reshape(moved.shape[: len(axes)]).contiguous()
+        moving = tensor.permute(sorted(axes, key=labels.__getitem__) + units)
+        return moving.reshape(moving.shape[: len(axes)]).contiguous()
 
 
-def orders_of(plan: Plan) -> dict[int, Labels]:
-    """Return the order of every value that lies as images do.
+def layouts_of(plan: PartitionPlan) -> dict[int, Labels]:
+    """Return the layout of every value in the layout of images.
 
-    There are none in payloads without debug handles: what was inserted is not known there.
+    None is known in payloads without debug handles, where inserted nodes cannot be told apart.
     """
     if all(node.handle is None for node in plan.nodes):
         return {}
@@ -83,12 +83,12 @@ def orders_of(plan: Plan) -> dict[int, Labels]:
 
 
 class _Regions:
-    """Values that lie in one order, because a node that reads and makes them keeps it."""
+    """Groups of values with one layout, because the nodes between them keep it (union-find)."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: PartitionPlan) -> None:
         self._plan = plan
         self._parent = {ident: ident for ident in plan.values}
-        self._moves: list[Node] = []
+        self._moves: list[PayloadNode] = []
         self._own: set[int] = {value.ident for value in (*plan.inputs, *plan.outputs)}
         images: set[int] = set()
         for node in plan.nodes:
@@ -107,7 +107,7 @@ class _Regions:
                         self._parent[self.root(ident)] = self.root(ends[-1])
         self._images = {self.root(ident) for ident in images if self._rank(ident) == _IMAGE}
 
-    def _ends(self, node: Node) -> list[int]:
+    def _ends(self, node: PayloadNode) -> list[int]:
         values = self._plan.values
         return [ident for ident in (*node.read, *node.outputs) if values[ident].data is None]
 
@@ -115,24 +115,24 @@ class _Regions:
         return len(self._plan.values[ident].dims)
 
     def root(self, ident: int) -> int:
-        """Return the value that stands for a region."""
+        """Return the representative value of a region."""
         while self._parent[ident] != ident:
             self._parent[ident] = self._parent[self._parent[ident]]
             ident = self._parent[ident]
         return ident
 
     def is_image(self, ident: int) -> bool:
-        """Return whether a node over images is in the region of a value."""
+        """Return whether the region of a value has a node over images."""
         return self.root(ident) in self._images
 
     def labels(self) -> dict[int, Labels]:
-        """Return the order of regions that inserted nodes connect with one of the program's."""
+        """Return the layout of the regions that inserted nodes connect with a known one."""
         known = {
             self.root(ident): tuple(range(self._rank(ident)))
             for ident in sorted(self._own)
             if not self.is_image(ident)
         }
-        beside: dict[int, list[tuple[Node, int, int]]] = {}
+        beside: dict[int, list[tuple[PayloadNode, int, int]]] = {}
         for node in self._moves:
             source, target = node.inputs[0], node.outputs[0]
             beside.setdefault(self.root(source), []).append((node, source, target))
@@ -140,23 +140,23 @@ class _Regions:
         waiting = list(known)
         while waiting:
             region = waiting.pop()
-            for node, near, far in beside.get(region, ()):
+            for node, nearest, far in beside.get(region, ()):
                 if self.root(far) in known:
                     continue
-                found = self._carried(node, near, far, known[region])
+                found = self._carried(node, nearest, far, known[region])
                 if found is not None:
                     known[self.root(far)] = found
                     waiting.append(self.root(far))
         return known
 
-    def _carried(self, node: Node, near: int, far: int, labels: Labels) -> Labels | None:
-        """Return the order at the far side of an inserted node, None where it is not clear."""
-        given, wanted = (self._plan.values[ident].dims for ident in (near, far))
+    def _carried(self, node: PayloadNode, nearest: int, far: int, labels: Labels) -> Labels | None:
+        """Return the layout on the other side of an inserted node, None where it is ambiguous."""
+        given, wanted = (self._plan.values[ident].dims for ident in (nearest, far))
         if len(labels) != len(given):
             return None
         if isinstance(node.form, n.StaticTranspose):
             order = node.form.perm
-            forwards = near == node.inputs[0]
+            forwards = nearest == node.inputs[0]
             order = order if forwards else [order.index(axis) for axis in range(len(order))]
             return tuple(labels[axis] for axis in order)
         order = _TO_LAST if self.is_image(far) else _TO_FIRST
@@ -172,7 +172,7 @@ def _is_moved(given: Sequence[int], wanted: Sequence[int], order: Sequence[int])
 
 
 def _with_units(labels: Labels, given: Sequence[int], wanted: Sequence[int]) -> Labels | None:
-    """Return the labels of a shape that differs by dimensions of size 1 only."""
+    """Return the labels of a shape that differs only in dimensions of size 1."""
     left = list(zip(labels, given, strict=True))
     found: list[int] = []
     for size in wanted:

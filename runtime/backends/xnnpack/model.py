@@ -1,4 +1,4 @@
-"""A checked payload: values with their data, nodes in the order they run."""
+"""A checked payload: values with their data, and nodes in the order they run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 
 class Datatype(IntEnum):
-    """Types of elements, with the numbers of the file."""
+    """Datatypes, with the codes of the file."""
 
     FLOAT32 = 1
     FLOAT16 = 2
@@ -46,25 +46,25 @@ BITS: dict[Datatype, int] = {
     Datatype.BFLOAT16: 16,
 }
 REAL = frozenset({Datatype.FLOAT32, Datatype.FLOAT16, Datatype.BFLOAT16})
-STEPPED = frozenset({Datatype.QINT8, Datatype.QUINT8})
-"""Types of values that are computed in steps of one scale."""
+PER_TENSOR = frozenset({Datatype.QINT8, Datatype.QUINT8})
+"""Datatypes of values quantized with one scale and zero point."""
 WEIGHT_ONLY = frozenset(
     {Datatype.QINT32, Datatype.QCINT8, Datatype.QCINT32, Datatype.QCINT4, Datatype.QBINT4}
 )
-NIBBLE_ZERO = 8
-"""What stands for zero in weights of four bits."""
+INT4_ZERO = 8
+"""Zero point of 4-bit weights."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scaling:
-    """What the integers of a value stand for.
+class Quantization:
+    """Quantization parameters of a value.
 
     Attributes:
         scales: one a tensor, a channel, or a group of each channel
-        zero_point: the integer that stands for zero
+        zero_point: integer of the real value 0
         axis: dimension of the channels
         group_size: elements that share a scale, 0 without groups
-        row_dims: dimensions of a row whose parameters are found at run time, 0 otherwise
+        row_dims: dimensions of a row that is quantized dynamically, 0 otherwise
     """
 
     scales: Floats
@@ -75,7 +75,7 @@ class Scaling:
 
     @property
     def scale(self) -> float:
-        """Return the scale of a value that has one."""
+        """Return the scale of a value that has a single one."""
         return float(self.scales[0])
 
 
@@ -85,21 +85,21 @@ class Value:
 
     Attributes:
         ident: id by which nodes refer to it
-        datatype: type of its elements
-        dims: sizes in the order of memory
-        data: bytes of a constant, None for what is computed or given
-        scaling: None for plain numbers
-        argument: place among the arguments of the delegate call, None for inner values
-        is_input: whether it is given
+        datatype: of its elements
+        dims: sizes in memory order
+        data: bytes of a constant, None for other values
+        quantization: None without
+        argument: index among the arguments of the delegate call, None for inner values
+        is_input: whether it is an input
         is_output: whether it is a result
-        dynamic: whether a float input is quantised row by row as it arrives (oldest payloads)
+        dynamic: whether a float input is quantized dynamically by row (oldest payloads)
     """
 
     ident: int
     datatype: Datatype
     dims: tuple[int, ...]
     data: memoryview | None = None
-    scaling: Scaling | None = None
+    quantization: Quantization | None = None
     argument: int | None = None
     is_input: bool = False
     is_output: bool = False
@@ -107,17 +107,17 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PayloadNode:
     """A node of a payload.
 
     Attributes:
-        index: place in the payload, by which traces name it
-        kind: what it does
+        index: in the payload, by which traces name it
+        kind: name of its operation
         form: its fields
-        inputs: ids of what it reads, NO_VALUE for what is left out
-        outputs: ids of what it makes
+        inputs: ids of the values it reads, NO_VALUE for optional ones
+        outputs: ids of the values it writes
         bounds: of its result, None for none
-        handle: debug handle of the operator it was made from, None if the compiler inserted it
+        handle: debug handle of the operator it was lowered from, None if the compiler inserted it
     """
 
     index: int
@@ -135,12 +135,12 @@ class Node:
 
     @property
     def read(self) -> tuple[int, ...]:
-        """Return the ids of what it reads, without what is left out."""
+        """Return the ids of the values it reads, without missing optional ones."""
         return tuple(ident for ident in self.inputs if ident != NO_VALUE)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PartitionPlan:
     """A payload that was checked: every id leads to a value that is there when it is needed.
 
     Attributes:
@@ -154,7 +154,7 @@ class Plan:
 
     partition: int
     values: dict[int, Value]
-    nodes: tuple[Node, ...]
+    nodes: tuple[PayloadNode, ...]
     num_externs: int
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]

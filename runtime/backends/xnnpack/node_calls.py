@@ -1,4 +1,4 @@
-"""A node as one call, and the pieces that every call is put together of."""
+"""A node as one call, and the conversions that calls are composed of."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any
 import torch
 
 from runtime.backends.xnnpack.model import Value
-from runtime.backends.xnnpack.representation import Bounds, Change, settle, to_real
+from runtime.backends.xnnpack.representation import Bounds, Change, from_real, to_real
 from runtime.errors import ErrorCode, ExecutionError
 
 Tensor = torch.Tensor
 Values = Mapping[int, Value]
-_MANY_ELEMENTS = 1 << 26
-_MOST_TIMES = 64
+_MANY_ELEMENTS = 1 << 26  # results up to this size are never refused
+_MOST_TIMES = 64  # larger ones, up to this multiple of their operand
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class NodeCall:
     """A node, ready to run.
 
     Attributes:
-        run: takes the held operands, returns the held result, several as a tuple
-        reads: ids of the operands that are handed in
+        run: takes the held operands and returns the held result, several as a tuple
+        reads: ids of the operands
     """
 
     run: Callable[..., Any]
@@ -32,7 +32,7 @@ class Bound:
 
 
 def chain(*changes: Change | None) -> Change | None:
-    """Return one change that makes all of them, None where none is left."""
+    """Return the composition of conversions, None where there is none."""
     left = [change for change in changes if change is not None]
     if not left:
         return None
@@ -46,37 +46,37 @@ def chain(*changes: Change | None) -> Change | None:
     return lambda value: tail(head(value))
 
 
-def alike(one: Value, other: Value) -> bool:
-    """Return whether two values are held the same way, so that elements may just be moved."""
+def same_representation(one: Value, other: Value) -> bool:
+    """Return whether two values have the same representation, so that elements can be moved."""
     if one.datatype != other.datatype:
         return False
-    if one.scaling is None or other.scaling is None:
-        return one.scaling is other.scaling
-    return one.scaling.scale == other.scaling.scale and (
-        one.scaling.zero_point == other.scaling.zero_point
+    if one.quantization is None or other.quantization is None:
+        return one.quantization is other.quantization
+    return one.quantization.scale == other.quantization.scale and (
+        one.quantization.zero_point == other.quantization.zero_point
     )
 
 
-def moved(source: Value, target: Value, move: Change, bounds: Bounds | None = None) -> Change:
-    """Return a change that only moves elements, with those around it that types ask for."""
-    if alike(source, target) and bounds is None:
+def moving(source: Value, target: Value, move: Change, bounds: Bounds | None = None) -> Change:
+    """Return a conversion that moves elements, with those that the datatypes need around it."""
+    if same_representation(source, target) and bounds is None:
         return move
-    found = chain(to_real(source), move, settle(target, bounds))
+    found = chain(to_real(source), move, from_real(target, bounds))
     assert found is not None
     return found
 
 
 def check_size(count: int, given: int) -> None:
-    """Refuse results that no compiler would ask for: a damaged number must not use up the machine.
+    """Reject sizes that no compiler writes, so that a damaged payload cannot exhaust the memory.
 
     Args:
         count: elements of the result
-        given: elements of the operand it is made of
+        given: elements of its operand
 
     Raises: ExecutionError OutOfResources
     """
     if count > max(_MANY_ELEMENTS, given * _MOST_TIMES):
         raise ExecutionError(
             ErrorCode.OutOfResources,
-            f"{count:,} elements would be made of {given:,}",
+            f"a result of {count:,} elements from {given:,}",
         )

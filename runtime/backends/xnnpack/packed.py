@@ -1,4 +1,4 @@
-"""Layers by torch's packed kernels, with the activation inside, where torch has them."""
+"""Convolution and matmul with torch's packed oneDNN kernels, with the activation fused."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from runtime.backends.xnnpack.pooling import Margins, widened
+from runtime.backends.xnnpack.pooling import Padding, pad_image
 from runtime.untyped import aten
 
 Tensor = torch.Tensor
 Activation = tuple[float, float]
-_WIDE = 256  # wider margins are put on apart, where their size is checked
+_WIDE = 256  # wider padding is applied separately, where its size is checked
 _torch: Any = torch
 _mkldnn: Any = torch.ops.mkldnn
 
@@ -23,16 +23,16 @@ class Window:
     """How a filter moves over an image.
 
     Attributes:
-        stride: steps down and across
-        dilation: distance of the filter's elements
-        groups: how many parts the channels are in
-        margins: zeros around the image
+        stride: vertical and horizontal
+        dilation: vertical and horizontal
+        groups: of channels
+        padding: zeros around the image
     """
 
     stride: tuple[int, int]
     dilation: tuple[int, int]
     groups: int
-    margins: Margins
+    padding: Padding
 
 
 def convolve(
@@ -41,25 +41,25 @@ def convolve(
     window: Window,
     activation: Activation | None,
     *,
-    movable: bool = False,
+    padded_by_caller: bool = False,
 ) -> Callable[[Tensor], Tensor]:
     """Return a convolution of images with channels last.
 
     Args:
         filters: of shape (O, I / groups, H, W)
-        bias: one number a channel
+        bias: one value a channel
         window: how the filter moves
         activation: bounds of the result
-        movable: whether margins depend on the image and are put on by the caller
+        padded_by_caller: whether the padding depends on the image, so that the caller applies it
     """
-    left, right, top, bottom = (0, 0, 0, 0) if movable else window.margins
+    left, right, top, bottom = (0, 0, 0, 0) if padded_by_caller else window.padding
     if left == right <= _WIDE and top == bottom <= _WIDE:
-        return _even(filters, bias, window, (top, left), activation)
-    inner = _even(filters, bias, window, (0, 0), activation)
-    return lambda image: inner(widened(image, (left, right, top, bottom), 0.0))
+        return _symmetric(filters, bias, window, (top, left), activation)
+    inner = _symmetric(filters, bias, window, (0, 0), activation)
+    return lambda image: inner(pad_image(image, (left, right, top, bottom), 0.0))
 
 
-def _even(
+def _symmetric(
     filters: Tensor,
     bias: Tensor | None,
     window: Window,
@@ -91,23 +91,23 @@ def _even(
 def multiply(
     filters: Tensor, bias: Tensor | None, activation: Activation | None, rows: int
 ) -> Callable[[Tensor], Tensor]:
-    """Return a product of the last dimension.
+    """Return a matmul over the last dimension.
 
     Args:
         filters: of shape (O, I)
-        bias: one number an output
+        bias: one value an output
         activation: bounds of the result
-        rows: how many there are likely to be; any number is right
+        rows: expected number of rows, for the packing; any number works
     """
     single = filters.dtype is torch.float32 and (bias is None or bias.dtype is torch.float32)
     if single and filters.numel() and has_packed():
         packed = _mkldnn._reorder_linear_weight(filters.contiguous(), max(1, rows))
-        name, numbers = _after(activation)
+        name, bounds = _activation(activation)
         call = _mkldnn._linear_pointwise.default
 
         def run(held: Tensor) -> Tensor:
             if held.numel():
-                return call(held, packed, bias, name, numbers, None)
+                return call(held, packed, bias, name, bounds, None)
             return aten.linear.default(held, filters, bias)
 
         return run
@@ -118,7 +118,7 @@ def multiply(
 
 
 def has_packed() -> bool:
-    """Return whether torch was built with packed kernels."""
+    """Return whether torch was built with oneDNN's packed kernels."""
     available = bool(_torch.backends.mkldnn.is_available())
     return available and hasattr(_mkldnn, "_convolution_pointwise")
 
@@ -132,16 +132,16 @@ def _packed(
 ) -> Callable[[Tensor], Tensor]:
     stride, dilation, groups = window.stride, window.dilation, window.groups
     packed = _mkldnn._reorder_convolution_weight(filters, padding, stride, dilation, groups)
-    name, numbers = _after(activation)
+    name, bounds = _activation(activation)
     call = _mkldnn._convolution_pointwise.default
 
     def run(image: Tensor) -> Tensor:
-        return call(image, packed, bias, padding, stride, dilation, groups, name, numbers, None)
+        return call(image, packed, bias, padding, stride, dilation, groups, name, bounds, None)
 
     return run
 
 
-def _after(activation: Activation | None) -> tuple[str, list[float]]:
+def _activation(activation: Activation | None) -> tuple[str, list[float]]:
     if activation is None or activation == (float("-inf"), float("inf")):
         return "none", []
     if activation == (0.0, float("inf")):

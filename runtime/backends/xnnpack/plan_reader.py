@@ -1,4 +1,4 @@
-"""Reads a payload into a plan, and refuses what cannot be run with the place of the fault."""
+"""Reads a payload into a plan, and rejects what cannot be run with partition and node."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import re
 from collections.abc import Callable
 
 from runtime.backends.xnnpack.checks import check_node
-from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.model import (
     BITS,
     WEIGHT_ONLY,
     Datatype,
-    Node,
-    Plan,
+    PartitionPlan,
+    PayloadNode,
     Value,
 )
-from runtime.backends.xnnpack.quant_params import scaling_of
+from runtime.backends.xnnpack.quant_params import quantization_of
+from runtime.delegates.errors import DelegateError
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.program.named_data import NamedDataMap
 from schema.dtypes.scalar_type import numel
@@ -33,17 +33,17 @@ _MOST_EXTERNS = 4096
 _HASH = re.compile(r"(?:scale_)?([0-9a-f]{64})")
 
 
-class Names(dict[str, memoryview]):
-    """Named data as a mapping that is filled as it is asked; blobs are checked once."""
+class NamedBlobs(dict[str, memoryview]):
+    """Named data as a lazily filled mapping; the hash of each blob is checked once."""
 
     def __init__(self, data: NamedDataMap) -> None:
         super().__init__()
         self._data = data
 
-    def get(self, key: str, default: memoryview | None = None) -> memoryview | None:  # pyright: ignore[reportIncompatibleMethodOverride] - the mapping is asked by text alone
+    def get(self, key: str, default: memoryview | None = None) -> memoryview | None:  # pyright: ignore[reportIncompatibleMethodOverride] - keys are strings
         """Return the bytes of a key, None where there are none.
 
-        Raises: FormatError for bytes that are not those the key was made of
+        Raises: FormatError for bytes that do not have the hash in the key
         """
         if key not in self and key in self._data:
             found = self._data.data(key)
@@ -56,31 +56,31 @@ class Names(dict[str, memoryview]):
         return super().get(key, default)
 
 
-def read_plan(processed: memoryview, names: Names, partition: int) -> Plan:
+def read_plan(processed: memoryview, names: NamedBlobs, partition: int) -> PartitionPlan:
     """Return the plan of a payload.
 
-    Raises: PartitionError for the first thing that cannot be run
+    Raises: DelegateError for the first thing that cannot be run
     """
     try:
         graph = decode(processed)
     except FormatError as error:
-        raise PartitionError(
+        raise DelegateError(
             ErrorCode.DelegateInvalidCompatibility, str(error), partition=partition
         ) from None
-    return _Reader(graph, names, partition).plan()
+    return _PlanReader(graph, names, partition).plan()
 
 
-class _Reader:
-    def __init__(self, graph: m.XNNGraph, names: Names, partition: int) -> None:
+class _PlanReader:
+    def __init__(self, graph: m.XNNGraph, names: NamedBlobs, partition: int) -> None:
         self._graph = graph
         self._names = names
         self._partition = partition
         self._values: dict[int, Value] = {}
 
-    def plan(self) -> Plan:
+    def plan(self) -> PartitionPlan:
         table = self._graph.table
         if table.num_externs > _MOST_EXTERNS:
-            raise self._bad(f"{table.num_externs} arguments, at most {_MOST_EXTERNS} can be")
+            raise self._bad(f"{table.num_externs} arguments, at most {_MOST_EXTERNS} are supported")
         users = self._users()
         for place, value in enumerate(table.xvalues):
             self._add(place, value, users)
@@ -90,7 +90,7 @@ class _Reader:
             key=lambda value: value.argument or 0,
         )
         self._check_ends(ends)
-        return Plan(
+        return PartitionPlan(
             self._partition,
             self._values,
             nodes,
@@ -119,13 +119,13 @@ class _Reader:
                 found.setdefault(ident, node)
         return found
 
-    def _bad(self, reason: str, node: m.XNode | None = None) -> PartitionError:
+    def _bad(self, reason: str, node: m.XNode | None = None) -> DelegateError:
         if node is None:
             code = ErrorCode.DelegateInvalidCompatibility
-            return PartitionError(code, reason, partition=self._partition)
+            return DelegateError(code, reason, partition=self._partition)
         nodes = self._graph.table.xnodes
         place = next(index for index, entry in enumerate(nodes) if entry is node)
-        return PartitionError(
+        return DelegateError(
             ErrorCode.DelegateInvalidCompatibility,
             reason,
             partition=self._partition,
@@ -137,35 +137,37 @@ class _Reader:
     def _add(self, place: int, value: m.XValue, users: dict[int, m.XNode]) -> None:
         tensor = value.tensor
         if tensor is None:
-            raise self._bad(f"value {place} is of a kind that is not known")
+            raise self._bad(f"value {place} is of an unknown kind")
         user = users.get(tensor.id_out)
 
-        def bad(reason: str) -> PartitionError:
+        def bad(reason: str) -> DelegateError:
             return self._bad(f"value {tensor.id_out} {reason}", user)
 
         if tensor.id_out in self._values or tensor.id_out == m.NO_VALUE:
-            raise bad("is there twice")
+            raise bad("is defined twice")
         try:
             self._values[tensor.id_out] = self._value(tensor, value.quantisation, bad)
         except FormatError as error:
             raise bad(f"cannot be read: {error}") from None
         except ExecutionError as error:
-            raise error if isinstance(error, PartitionError) else bad(error.reason) from None
+            raise error if isinstance(error, DelegateError) else bad(error.reason) from None
 
     def _value(
         self,
         tensor: m.TensorValue,
         params: m.QuantParams | None,
-        bad: Callable[[str], PartitionError],
+        bad: Callable[[str], DelegateError],
     ) -> Value:
         if tensor.datatype not in BITS:
-            raise bad(f"has the element type {tensor.datatype}, which cannot be run")
+            raise bad(f"has the datatype {tensor.datatype}, which is not supported")
         datatype = Datatype(tensor.datatype)
         dims = self._dims(tensor, bad)
         data = self._data(tensor, dims, datatype, bad)
         if datatype in WEIGHT_ONLY and data is None:
-            raise bad(f"is {datatype.name.lower()} but no constant")
-        scaling = scaling_of(datatype, dims, params, lambda index: self._constant(index, bad), bad)
+            raise bad(f"is {datatype.name.lower()} but not a constant")
+        quantization = quantization_of(
+            datatype, dims, params, lambda index: self._constant(index, bad), bad
+        )
         dynamic = tensor.dq_datatype == Datatype.QINT8 and datatype == Datatype.FLOAT32
         given = bool(tensor.flags & m.EXTERNAL_INPUT)
         made = bool(tensor.flags & m.EXTERNAL_OUTPUT)
@@ -173,15 +175,23 @@ class _Reader:
         if given and data is not None:
             raise bad("is an argument and a constant")
         return Value(
-            tensor.id_out, datatype, dims, data, scaling, argument, given, made, dynamic and given
+            tensor.id_out,
+            datatype,
+            dims,
+            data,
+            quantization,
+            argument,
+            given,
+            made,
+            dynamic and given,
         )
 
     def _argument(
-        self, tensor: m.TensorValue, is_end: bool, bad: Callable[[str], PartitionError]
+        self, tensor: m.TensorValue, is_end: bool, bad: Callable[[str], DelegateError]
     ) -> int | None:
         if tensor.external_id == m.NO_VALUE:
             if is_end:
-                raise bad("is an argument without a place")
+                raise bad("is an argument without an index")
             return None
         if tensor.external_id >= self._graph.table.num_externs:
             raise bad(
@@ -189,10 +199,10 @@ class _Reader:
             )
         return tensor.external_id if is_end else None
 
-    def _dims(self, tensor: m.TensorValue, bad: Callable[[str], PartitionError]) -> tuple[int, ...]:
+    def _dims(self, tensor: m.TensorValue, bad: Callable[[str], DelegateError]) -> tuple[int, ...]:
         dims = tensor.dims
         if len(dims) > MOST_DIMS:
-            raise bad(f"has {len(dims)} dimensions, at most {MOST_DIMS} can be")
+            raise bad(f"has {len(dims)} dimensions, at most {MOST_DIMS} are supported")
         if tensor.num_dims != len(dims):
             raise bad(f"has {len(dims)} sizes for {tensor.num_dims} dimensions")
         if math.prod(max(size, 1) for size in dims) > _MOST_ELEMENTS:
@@ -204,7 +214,7 @@ class _Reader:
         tensor: m.TensorValue,
         dims: tuple[int, ...],
         datatype: Datatype,
-        bad: Callable[[str], PartitionError],
+        bad: Callable[[str], DelegateError],
     ) -> memoryview | None:
         if not tensor.constant_buffer_idx:
             return None
@@ -214,15 +224,15 @@ class _Reader:
             raise bad(f"needs {needed:,} bytes, its constant has {len(data):,}")
         return data[:needed]
 
-    def _constant(self, index: int, bad: Callable[[str], PartitionError]) -> memoryview:
+    def _constant(self, index: int, bad: Callable[[str], DelegateError]) -> memoryview:
         data = constant_data(self._graph, index, self._names)
         if data is None:
             entry = (self._graph.table.constant_data or ())[index]
-            raise bad(f"needs the named data {entry.named_key!r}, which are not there")
+            raise bad(f"needs the named data {entry.named_key!r}, which was not found")
         return data
 
-    def _nodes(self) -> tuple[Node, ...]:
-        made: list[Node] = []
+    def _nodes(self) -> tuple[PayloadNode, ...]:
+        made: list[PayloadNode] = []
         ready = {
             ident
             for ident, value in self._values.items()
@@ -232,9 +242,9 @@ class _Reader:
         for index, node in enumerate(self._graph.table.xnodes):
             form = node.xnode_union
             if form is None or isinstance(form, UnknownMember):
-                raise self._bad("nodes of this kind are not known", node)
+                raise self._bad("nodes of this kind are unknown", node)
             bounds = node.output_min_max
-            one = Node(
+            one = PayloadNode(
                 index,
                 form.kind,
                 form,
@@ -250,7 +260,7 @@ class _Reader:
             made.append(one)
         for value in self._values.values():
             if value.is_output and value.ident not in ready:
-                raise self._bad(f"value {value.ident} is a result that no node makes")
+                raise self._bad(f"value {value.ident} is a result that no node computes")
         return tuple(made)
 
 

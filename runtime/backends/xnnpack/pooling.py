@@ -1,31 +1,31 @@
-"""Pools: the largest, the mean, and the place of the largest of each window."""
+"""Max, average and argmax pooling, and padding of images."""
 
 from __future__ import annotations
 
 import torch
 
-from runtime.backends.xnnpack.model import Node
-from runtime.backends.xnnpack.node_calls import Bound, Values, chain, check_size, moved
-from runtime.backends.xnnpack.representation import Tensor, settle, to_real
+from runtime.backends.xnnpack.model import PayloadNode
+from runtime.backends.xnnpack.node_calls import NodeCall, Values, chain, check_size, moving
+from runtime.backends.xnnpack.representation import Tensor, from_real, to_real
 from runtime.errors import invalid_argument
 from runtime.untyped import aten
 from schema.payloads.xnnpack import nodes as n
 
 SAME_PADDING = 4
 KEEP_DIMS = 0x40
-Margins = tuple[int, int, int, int]
+Padding = tuple[int, int, int, int]
 """Left, right, top, bottom."""
 
 
-def margins_of(form: n.Pooling | n.Convolution | n.ArgMaxPooling) -> Margins:
-    """Return the padding of a form."""
+def padding_of(form: n.Pooling | n.Convolution | n.ArgMaxPooling) -> Padding:
+    """Return the padding of a node's form."""
     return form.padding_left, form.padding_right, form.padding_top, form.padding_bottom
 
 
-def same_margins(
+def same_padding(
     image: Tensor, window: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int]
-) -> Margins:
-    """Return the padding with which an image gives one window a stride.
+) -> Padding:
+    """Return the padding of an image that makes the output size its size divided by the stride.
 
     Shapes: image (N, C, H, W)
     """
@@ -37,21 +37,21 @@ def same_margins(
     return found[0], found[1], found[2], found[3]
 
 
-def widened(image: Tensor, margins: Margins, filler: float) -> Tensor:
-    """Return an image with margins around it.
+def pad_image(image: Tensor, padding: Padding, fill_value: float) -> Tensor:
+    """Return an image with padding.
 
     Shapes: image (N, C, H, W)
     """
-    if not any(margins):
+    if not any(padding):
         return image
-    left, right, top, bottom = margins
+    left, right, top, bottom = padding
     count, channels, height, width = image.shape
     check_size(count * channels * (height + top + bottom) * (width + left + right), image.numel())
-    return aten.constant_pad_nd.default(image, list(margins), filler)
+    return aten.constant_pad_nd.default(image, list(padding), fill_value)
 
 
-def to_image(held: Tensor) -> Tensor:
-    """Return a value with its channels last as torch sees images.
+def to_channels_first(held: Tensor) -> Tensor:
+    """Return a channels-last value as a channels-first image.
 
     Shapes: (N, H, W, C) -> (N, C, H, W)
     """
@@ -60,58 +60,60 @@ def to_image(held: Tensor) -> Tensor:
     return held.permute(0, 3, 1, 2)
 
 
-def to_held(image: Tensor) -> Tensor:
-    """Return an image with its channels last.
+def to_channels_last(image: Tensor) -> Tensor:
+    """Return a channels-first image as a channels-last value.
 
     Shapes: (N, C, H, W) -> (N, H, W, C)
     """
     return image.permute(0, 2, 3, 1).contiguous()
 
 
-def max_pool(node: Node, values: Values) -> Bound:
+def max_pool(node: PayloadNode, values: Values) -> NodeCall:
     """Bind MaxPooling2d."""
     assert isinstance(node.form, n.Pooling)
     form = node.form
-    window, stride = _window(form), (form.stride_height, form.stride_width)
+    window, stride = _kernel_size(form), (form.stride_height, form.stride_width)
     dilation = (form.dilation_height, form.dilation_width)
-    margins = margins_of(form)
+    padding = padding_of(form)
     same = bool(form.flags & SAME_PADDING)
 
     def run(held: Tensor) -> Tensor:
-        image = to_image(held)
-        around = same_margins(image, window, stride, dilation) if same else margins
-        image = widened(image, around, float("-inf"))
+        image = to_channels_first(held)
+        padding_now = same_padding(image, window, stride, dilation) if same else padding
+        image = pad_image(image, padding_now, float("-inf"))
         found = aten.max_pool2d.default(image, window, stride, [0, 0], dilation)
-        return to_held(found)
+        return to_channels_last(found)
 
     source, target = values[node.inputs[0]], values[node.outputs[0]]
-    return Bound(moved(source, target, run, node.bounds), node.inputs)
+    return NodeCall(moving(source, target, run, node.bounds), node.inputs)
 
 
-def average_pool(node: Node, values: Values) -> Bound:
-    """Bind AvgPooling2d; margins do not count."""
+def average_pool(node: PayloadNode, values: Values) -> NodeCall:
+    """Bind AvgPooling2d; padding is not counted."""
     assert isinstance(node.form, n.Pooling)
     form = node.form
-    window, stride = _window(form), (form.stride_height, form.stride_width)
-    margins = margins_of(form)
+    window, stride = _kernel_size(form), (form.stride_height, form.stride_width)
+    padding = padding_of(form)
     same = bool(form.flags & SAME_PADDING)
 
     def run(real: Tensor) -> Tensor:
-        image = to_image(real)
-        around = same_margins(image, window, stride, (1, 1)) if same else margins
-        if not any(around):
-            return to_held(aten.avg_pool2d.default(image, window, stride))
-        sums = aten.avg_pool2d.default(widened(image, around, 0.0), window, stride)
+        image = to_channels_first(real)
+        padding_now = same_padding(image, window, stride, (1, 1)) if same else padding
+        if not any(padding_now):
+            return to_channels_last(aten.avg_pool2d.default(image, window, stride))
+        sums = aten.avg_pool2d.default(pad_image(image, padding_now, 0.0), window, stride)
         ones = torch.ones((1, 1, *image.shape[2:]))
-        return to_held(sums / aten.avg_pool2d.default(widened(ones, around, 0.0), window, stride))
+        return to_channels_last(
+            sums / aten.avg_pool2d.default(pad_image(ones, padding_now, 0.0), window, stride)
+        )
 
     source, target = values[node.inputs[0]], values[node.outputs[0]]
-    change = chain(to_real(source), run, settle(target, node.bounds))
+    change = chain(to_real(source), run, from_real(target, node.bounds))
     assert change is not None
-    return Bound(change, node.inputs)
+    return NodeCall(change, node.inputs)
 
 
-def global_mean(node: Node, values: Values) -> Bound:
+def global_average_pool(node: PayloadNode, values: Values) -> NodeCall:
     """Bind GlobalAvgPooling2d: the mean over the second and third last dimensions."""
     assert isinstance(node.form, n.Unary)
     keep = bool(node.form.flags & KEEP_DIMS)
@@ -122,20 +124,20 @@ def global_mean(node: Node, values: Values) -> Bound:
         return real.mean((-3, -2), keepdim=keep)
 
     source, target = values[node.inputs[0]], values[node.outputs[0]]
-    change = chain(to_real(source), run, settle(target, node.bounds))
+    change = chain(to_real(source), run, from_real(target, node.bounds))
     assert change is not None
-    return Bound(change, node.inputs)
+    return NodeCall(change, node.inputs)
 
 
-def largest(node: Node, values: Values) -> Bound:
-    """Bind ArgMaxPooling2d: windows side by side; places in them are counted down first."""
+def argmax_pool(node: PayloadNode, values: Values) -> NodeCall:
+    """Bind ArgMaxPooling2d: adjacent windows; indices in a window are column-major."""
     assert isinstance(node.form, n.ArgMaxPooling)
     form = node.form
     height, width = form.pooling_height, form.pooling_width
-    margins = margins_of(form)
+    padding = padding_of(form)
 
     def run(held: Tensor) -> tuple[Tensor, Tensor]:
-        image = widened(to_image(held), margins, float("-inf"))
+        image = pad_image(to_channels_first(held), padding, float("-inf"))
         count, channels, rows, columns = image.shape
         down, across = rows // height, columns // width
         image = image[:, :, : down * height, : across * width]
@@ -144,8 +146,8 @@ def largest(node: Node, values: Values) -> Bound:
         found, places = flat.max(-1)
         return found.contiguous(), places.to(torch.int32)
 
-    return Bound(run, node.inputs[:1])
+    return NodeCall(run, node.inputs[:1])
 
 
-def _window(form: n.Pooling) -> tuple[int, int]:
+def _kernel_size(form: n.Pooling) -> tuple[int, int]:
     return form.pooling_height, form.pooling_width

@@ -1,4 +1,4 @@
-"""Quantisation parameters of a value, checked."""
+"""Checked quantization parameters of a value."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from runtime.backends.xnnpack.errors import PartitionError
-from runtime.backends.xnnpack.model import NIBBLE_ZERO, REAL, Datatype, Floats, Scaling
+from runtime.backends.xnnpack.model import INT4_ZERO, REAL, Datatype, Floats, Quantization
+from runtime.delegates.errors import DelegateError
 from schema.payloads.xnnpack import model as m
 
-Bad = Callable[[str], PartitionError]
+MakeError = Callable[[str], DelegateError]
 Fetch = Callable[[int], memoryview]
 
 _KINDS: dict[Datatype, tuple[type[object], ...]] = {
@@ -33,39 +33,39 @@ _LEAST_GROUP = 32
 
 
 def range_of(datatype: Datatype) -> tuple[int, int]:
-    """Return the least and the largest integer of a type in steps."""
+    """Return the smallest and the largest integer of a per-tensor quantized type."""
     return _RANGES[datatype]
 
 
-def scaling_of(
+def quantization_of(
     datatype: Datatype,
     dims: tuple[int, ...],
     params: m.QuantParams | None,
     fetch: Fetch,
-    bad: Bad,
-) -> Scaling | None:
-    """Return the scaling of a value, None for plain numbers.
+    bad: MakeError,
+) -> Quantization | None:
+    """Return the quantization of a value, None for a value without.
 
     Args:
-        datatype: its element type
+        datatype: of the value
         dims: its sizes
         params: as in the file
         fetch: returns the bytes of a constant
-        bad: makes the error of this value
+        bad: returns the error of this value
 
-    Raises: PartitionError for parameters that do not fit the value
+    Raises: DelegateError for parameters that do not fit the value
     """
     if datatype in REAL or datatype == Datatype.INT32:
         if params is not None:
-            raise bad(f"is {datatype.name.lower()} with quantisation parameters")
+            raise bad(f"is {datatype.name.lower()} with quantization parameters")
         return None
     if params is None or type(params) not in _KINDS[datatype]:
         found = "none" if params is None else type(params).__name__
-        raise bad(f"is {datatype.name.lower()} with the quantisation parameters {found}")
+        raise bad(f"is {datatype.name.lower()} with the quantization parameters {found}")
     if isinstance(params, m.PerTokenDynamicQuant):
         if not 0 < params.num_nonbatch_dims <= max(len(dims), 1):
             raise bad(f"has rows of {params.num_nonbatch_dims} of its {len(dims)} dimensions")
-        return Scaling(np.ones(1, np.float32), row_dims=params.num_nonbatch_dims)
+        return Quantization(np.ones(1, np.float32), row_dims=params.num_nonbatch_dims)
     if isinstance(params, m.PerTensorQuant):
         return _whole(datatype, params, bad)
     if isinstance(params, m.PerChannelQuant):
@@ -73,27 +73,31 @@ def scaling_of(
     return _groups(dims, params, fetch, bad)
 
 
-def _whole(datatype: Datatype, params: m.PerTensorQuant, bad: Bad) -> Scaling:
+def _whole(datatype: Datatype, params: m.PerTensorQuant, bad: MakeError) -> Quantization:
     low, high = _RANGES[datatype]
     if not low <= params.zero_point <= high:
         raise bad(f"has the zero point {params.zero_point}, outside of {low} to {high}")
-    return Scaling(_checked(np.array([params.scale], np.float32), bad), params.zero_point)
+    return Quantization(_checked(np.array([params.scale], np.float32), bad), params.zero_point)
 
 
 def _channels(
-    datatype: Datatype, dims: tuple[int, ...], params: m.PerChannelQuant, fetch: Fetch, bad: Bad
-) -> Scaling:
+    datatype: Datatype,
+    dims: tuple[int, ...],
+    params: m.PerChannelQuant,
+    fetch: Fetch,
+    bad: MakeError,
+) -> Quantization:
     axis = _axis(params.channel_dim, dims, bad)
     scales = _stored(params, fetch, "<f4", bad)
     if len(scales) != dims[axis]:
         raise bad(f"has {len(scales)} scales for {dims[axis]} channels")
-    zero = NIBBLE_ZERO if datatype == Datatype.QCINT4 else 0
-    return Scaling(_checked(scales, bad), zero, axis)
+    zero = INT4_ZERO if datatype == Datatype.QCINT4 else 0
+    return Quantization(_checked(scales, bad), zero, axis)
 
 
 def _groups(
-    dims: tuple[int, ...], params: m.PerChannelGroupQuant, fetch: Fetch, bad: Bad
-) -> Scaling:
+    dims: tuple[int, ...], params: m.PerChannelGroupQuant, fetch: Fetch, bad: MakeError
+) -> Quantization:
     axis = _axis(params.channel_dim, dims, bad)
     size = params.group_size
     if size < _LEAST_GROUP or size % _LEAST_GROUP:
@@ -104,15 +108,15 @@ def _groups(
     count = dims[0] * dims[1] // size
     if len(scales) != count:
         raise bad(f"has {len(scales)} scales for {count} groups")
-    return Scaling(_checked(scales, bad), NIBBLE_ZERO, axis, size)
+    return Quantization(_checked(scales, bad), INT4_ZERO, axis, size)
 
 
-def _group_scales(params: m.PerChannelGroupQuant, fetch: Fetch, bad: Bad) -> Floats:
+def _group_scales(params: m.PerChannelGroupQuant, fetch: Fetch, bad: MakeError) -> Floats:
     if params.scale_buffer_idx:
         return _from_bf16(_stored(params, fetch, "<u2", bad))
     if params.scale_bf16:
         return _from_bf16(np.array(params.scale_bf16, np.uint16))
-    # The kernels have bfloat16 scales; the stock runtime rounds so before it cuts the bits off.
+    # The kernels have bfloat16 scales; the stock runtime multiplies by this before it truncates.
     wide: Any = np.array(params.scale, np.float32) * np.float32(1.00389105)
     return _from_bf16((wide.view(np.uint32) >> 16).astype(np.uint16))
 
@@ -122,7 +126,7 @@ def _from_bf16(raw: Any) -> Floats:  # noqa: ANN401 - an array of 16-bit integer
 
 
 def _stored(
-    params: m.PerChannelQuant | m.PerChannelGroupQuant, fetch: Fetch, dtype: str, bad: Bad
+    params: m.PerChannelQuant | m.PerChannelGroupQuant, fetch: Fetch, dtype: str, bad: MakeError
 ) -> Any:  # noqa: ANN401 - an array of that type
     if not params.scale_buffer_idx:
         return np.array(params.scale, np.float32)
@@ -133,13 +137,13 @@ def _stored(
     return np.frombuffer(data, dtype, params.num_scales)
 
 
-def _axis(axis: int, dims: tuple[int, ...], bad: Bad) -> int:
+def _axis(axis: int, dims: tuple[int, ...], bad: MakeError) -> int:
     if not 0 <= axis < len(dims):
         raise bad(f"has its channels in dimension {axis} of {len(dims)}")
     return axis
 
 
-def _checked(scales: Floats, bad: Bad) -> Floats:
+def _checked(scales: Floats, bad: MakeError) -> Floats:
     wrong = scales[~(np.isfinite(scales) & (scales > 0))]
     if len(wrong):
         raise bad(f"has the scale {float(wrong[0]):g}")

@@ -1,8 +1,8 @@
-"""How values are held between nodes, and how bytes and results become that.
+"""The representation of values between nodes, and conversions to and from it.
 
-Every value is held as float32 (int32 for whole numbers): real numbers as they are, half precision
-rounded to what it can hold, integers in steps of a scale as the number of steps from zero. Sums of
-such steps are exact below 2**24, so that integer kernels are repeated and not approximated.
+Every value is held as float32 (int32 for integers): real values as they are, half precision rounded
+to its precision, quantized integers minus their zero point. Sums of such integers are exact below
+2**24, so that integer kernels are reproduced exactly.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import torch
 
 from runtime.backends.xnnpack.model import (
     BITS,
+    PER_TENSOR,
     REAL,
-    STEPPED,
     Datatype,
     Floats,
-    Scaling,
+    Quantization,
     Value,
 )
 from runtime.backends.xnnpack.quant_params import range_of
@@ -43,18 +43,18 @@ STORED: dict[Datatype, torch.dtype] = {
     Datatype.QDINT8: torch.float32,
     Datatype.INT32: torch.int32,
 }
-"""Element type of each type outside of the engine; rows in dynamic steps are seen as reals."""
+"""Dtype of each datatype outside of the engine; dynamically quantized rows are real there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """The steps that a value may be from zero.
+class QuantizedRange:
+    """Quantization of a value with one scale, in integers minus the zero point.
 
     Attributes:
-        scale: what a step stands for
-        zero: the integer that stands for zero
-        low: least number of steps
-        high: largest number of steps
+        scale: real value of 1
+        zero: zero point
+        low: smallest integer minus the zero point
+        high: largest integer minus the zero point
     """
 
     scale: float
@@ -62,42 +62,42 @@ class Steps:
     low: int
     high: int
 
-    def near(self, real: float) -> float:
-        """Return the number of steps nearest to a real number."""
+    def nearest(self, real: float) -> float:
+        """Return the quantized value nearest to a real one, minus the zero point."""
         inverse = torch.tensor(1.0) / torch.tensor(self.scale)
         rounded = float(torch.round(torch.tensor(real) * inverse))
         return min(max(rounded, self.low), self.high)
 
 
-def steps_of(value: Value) -> Steps | None:
-    """Return the steps of a value, None for one that is held as real numbers."""
-    if value.datatype not in STEPPED or value.scaling is None:
+def quantized_range_of(value: Value) -> QuantizedRange | None:
+    """Return the quantization of a value, None for one that is held as real values."""
+    if value.datatype not in PER_TENSOR or value.quantization is None:
         return None
     low, high = range_of(value.datatype)
-    zero = value.scaling.zero_point
-    return Steps(value.scaling.scale, zero, low - zero, high - zero)
+    zero = value.quantization.zero_point
+    return QuantizedRange(value.quantization.scale, zero, low - zero, high - zero)
 
 
 def to_real(value: Value) -> Change | None:
-    """Return what turns a held value into real numbers, None where it is already."""
-    steps = steps_of(value)
+    """Return the conversion of a held value to real values, None where none is needed."""
+    steps = quantized_range_of(value)
     if steps is None:
         return None
     scale = steps.scale
     return lambda held: held * scale
 
 
-def settle(value: Value, bounds: Bounds | None = None) -> Change | None:
-    """Return what turns real numbers into the held value, None where nothing is to be done.
+def from_real(value: Value, bounds: Bounds | None = None) -> Change | None:
+    """Return the conversion of real values to the held value, None where none is needed.
 
-    The result is a tensor of its own.
+    The conversion returns a new tensor.
     """
-    steps = steps_of(value)
+    steps = quantized_range_of(value)
     if steps is not None:
-        return _to_steps(steps, bounds)
+        return _quantize(steps, bounds)
     if value.datatype == Datatype.QDINT8:
-        assert value.scaling is not None
-        return rows_in_steps(value.scaling.row_dims)
+        assert value.quantization is not None
+        return quantize_rows(value.quantization.row_dims)
     if value.datatype == Datatype.INT32:
         return lambda real: torch.round(real).to(torch.int32)
     clamp = clamping(bounds)
@@ -110,7 +110,7 @@ def settle(value: Value, bounds: Bounds | None = None) -> Change | None:
 
 
 def clamping(bounds: Bounds | None) -> Change | None:
-    """Return what keeps a tensor within bounds, None for no bounds; results are new tensors."""
+    """Return the clamp to bounds, None for no bounds; it returns a new tensor."""
     if bounds is None or bounds == (float("-inf"), float("inf")):
         return None
     low, high = bounds
@@ -119,23 +119,23 @@ def clamping(bounds: Bounds | None) -> Change | None:
     return lambda real: torch.clamp(real, low, high)
 
 
-def step_bounds(steps: Steps, bounds: Bounds | None) -> Bounds:
-    """Return the least and the largest number of steps a result may be from zero."""
+def quantized_bounds(steps: QuantizedRange, bounds: Bounds | None) -> Bounds:
+    """Return the bounds of a result in quantized values minus the zero point."""
     if bounds is None:
         return steps.low, steps.high
-    return steps.near(bounds[0]), steps.near(bounds[1])
+    return steps.nearest(bounds[0]), steps.nearest(bounds[1])
 
 
-def _to_steps(steps: Steps, bounds: Bounds | None) -> Change:
+def _quantize(steps: QuantizedRange, bounds: Bounds | None) -> Change:
     inverse = float(torch.tensor(1.0) / torch.tensor(steps.scale))
-    low, high = step_bounds(steps, bounds)
+    low, high = quantized_bounds(steps, bounds)
     return lambda real: (real * inverse).round_().clamp_(low, high)
 
 
-def rows_in_steps(row_dims: int) -> Change:
-    """Return what rounds each row to 256 steps between its least and largest element.
+def quantize_rows(row_dims: int) -> Change:
+    """Return the dynamic quantization of rows, each between its smallest and largest element.
 
-    Source: the asymmetric parameters of dynamically quantised kernels: zero is always a step.
+    Source: the asymmetric parameters of dynamically quantized kernels; zero is always exact.
     """
     dims = tuple(range(-row_dims, 0))
 
@@ -155,81 +155,81 @@ def rows_in_steps(row_dims: int) -> Change:
 
 
 def held(value: Value, stored: Tensor) -> Tensor:
-    """Return a tensor of the value's stored type as it is held."""
-    steps = steps_of(value)
+    """Return a tensor of the stored dtype in the held representation."""
+    steps = quantized_range_of(value)
     if steps is not None:
         return stored.float().sub_(steps.zero)
     if value.datatype in REAL:
         real = stored.float()
-        return rows_in_steps(1)(real) if value.dynamic else real
+        return quantize_rows(1)(real) if value.dynamic else real
     return stored if value.datatype == Datatype.INT32 else stored.float()
 
 
-def shown(value: Value, carried: Tensor) -> Tensor:
-    """Return a held value in its stored type, dense in the order of memory."""
-    steps = steps_of(value)
+def to_stored(value: Value, carried: Tensor) -> Tensor:
+    """Return a held value in its stored dtype, contiguous."""
+    steps = quantized_range_of(value)
     if steps is not None:
         carried = carried + float(steps.zero)
     return carried.to(STORED[value.datatype]).contiguous()
 
 
 def real(value: Value, carried: Tensor) -> Tensor:
-    """Return a held value as real numbers."""
+    """Return a held value as real values."""
     change = to_real(value)
     return carried if change is None else change(carried)
 
 
 def constant(value: Value) -> Tensor:
-    """Return a plain or stepped constant as it is held."""
+    """Return a constant in the held representation."""
     return held(value, stored_constant(value))
 
 
 def stored_constant(value: Value) -> Tensor:
-    """Return a constant in its stored type; weights of four bits one an element."""
+    """Return a constant in its stored dtype; 4-bit weights unpacked."""
     assert value.data is not None
     if BITS[value.datatype] == 4:
-        return _nibbles(value).to(torch.uint8)
+        return _unpack_int4(value).to(torch.uint8)
     dtype = STORED[value.datatype]
     count = numel(value.dims)
     flat = from_buffer(value.data, dtype, count) if count else torch.empty(0, dtype=dtype)
     return flat.reshape(value.dims)
 
 
-def weight_steps(value: Value) -> Tensor:
-    """Return a quantised weight or bias as numbers of steps from zero, in float32."""
-    assert value.scaling is not None
-    return stored_constant(value).float().sub_(value.scaling.zero_point)
+def integer_weight(value: Value) -> Tensor:
+    """Return a quantized weight or bias minus its zero point, in float32."""
+    assert value.quantization is not None
+    return stored_constant(value).float().sub_(value.quantization.zero_point)
 
 
 def weight(value: Value) -> Tensor:
-    """Return any weight or bias as real numbers."""
-    if value.scaling is None:
+    """Return any weight or bias as real values."""
+    if value.quantization is None:
         return constant(value)
-    return weight_steps(value).mul_(spread_scales(value))
+    return integer_weight(value).mul_(broadcast_scales(value))
 
 
-def spread_scales(value: Value) -> Tensor:
-    """Return the scales of a weight in a shape that multiplies it element by element."""
-    scaling, rank = value.scaling, len(value.dims)
-    assert scaling is not None
-    scales = _floats(scaling.scales)
-    if scaling.group_size:
-        return scales.reshape(value.dims[0], -1).repeat_interleave(scaling.group_size, dim=1)
+def broadcast_scales(value: Value) -> Tensor:
+    """Return the scales of a weight in a shape that broadcasts to it."""
+    quantization, rank = value.quantization, len(value.dims)
+    assert quantization is not None
+    scales = _floats(quantization.scales)
+    if quantization.group_size:
+        return scales.reshape(value.dims[0], -1).repeat_interleave(quantization.group_size, dim=1)
     if len(scales) == 1:
         return scales.reshape(())
-    return scales.reshape([-1 if dim == scaling.axis else 1 for dim in range(rank)])
+    return scales.reshape([-1 if dim == quantization.axis else 1 for dim in range(rank)])
 
 
-def channel_scales(scaling: Scaling) -> Tensor:
-    """Return one scale a channel, or the only one."""
-    return _floats(scaling.scales)
+def channel_scales(quantization: Quantization) -> Tensor:
+    """Return one scale a channel, or the single scale."""
+    return _floats(quantization.scales)
 
 
 def _floats(scales: Floats) -> Tensor:
     return torch.tensor(scales.tolist(), dtype=torch.float32)
 
 
-def _nibbles(value: Value) -> Tensor:
+def _unpack_int4(value: Value) -> Tensor:
     assert value.data is not None
     raw = from_buffer(value.data, torch.uint8, len(value.data))
     pairs = torch.stack((raw & 15, raw >> 4), dim=-1)  # the low nibble is the first element

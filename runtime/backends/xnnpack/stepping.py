@@ -1,4 +1,4 @@
-"""A call of a partition, node by node, on either engine."""
+"""A delegate call run node by node, on either engine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing_extensions import override
 
 from runtime.backends.xnnpack import representation
 from runtime.backends.xnnpack.engine import Engine
-from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.representation import STORED
+from runtime.delegates.errors import DelegateError
 from runtime.delegates.stepping import DelegateSteps, InnerNode
 from runtime.errors import ErrorCode, ExecutionError
 
@@ -19,9 +19,9 @@ class PartitionSteps(DelegateSteps):
     """A call of a partition.
 
     Args:
-        engine: what runs the nodes
-        inputs: in the order of memory
-        store: takes the results
+        engine: runs the nodes
+        inputs: in memory order
+        store: stores the results
     """
 
     def __init__(
@@ -42,38 +42,38 @@ class PartitionSteps(DelegateSteps):
     @property
     @override
     def position(self) -> int:
-        """Return the place of the node that runs next."""
+        """Return the index of the node that runs next."""
         return self._position
 
     @override
     def step(self) -> None:
         """Run the next node."""
         if self._position >= len(self.nodes):
-            raise ExecutionError(ErrorCode.EndOfMethod, "there is no node left")
+            raise ExecutionError(ErrorCode.EndOfMethod, "no node is left")
         with torch.no_grad():
             self._engine.run_node(self._position)
         self._position += 1
 
     @override
     def value(self, ident: int) -> torch.Tensor:
-        """Return a copy of what a value holds, in the order of memory."""
+        """Return a copy of a value, in memory order."""
         self._check(ident)
         return self._engine.value(ident).clone()
 
     @override
     def real(self, ident: int) -> torch.Tensor | None:
-        """Return the numbers that a quantised value stands for, None for any other value."""
+        """Return a quantized value dequantized, None for any other value."""
         self._check(ident)
         value = self._engine.plan.values[ident]
-        if value.scaling is None or value.scaling.row_dims:
-            return None  # rows in steps of their own are seen as real numbers
+        if value.quantization is None or value.quantization.row_dims:
+            return None  # dynamically quantized rows are held as real values
         if value.data is not None:
             return representation.weight(value)
         return representation.real(value, representation.held(value, self._engine.value(ident)))
 
     @override
     def replace(self, ident: int, tensor: torch.Tensor) -> None:
-        """Let a value hold something else, for the nodes that run from now on."""
+        """Replace a value for the nodes that run from now on."""
         self._check(ident)
         value = self._engine.plan.values[ident]
         if value.data is not None:
@@ -88,17 +88,17 @@ class PartitionSteps(DelegateSteps):
 
     @override
     def finish(self) -> None:
-        """Run what is left and store the results."""
+        """Run the remaining nodes and store the results."""
         self.run_to(len(self.nodes))
         self._store([self._engine.value(value.ident) for value in self._engine.plan.outputs])
 
     def _check(self, ident: int) -> None:
         if ident not in self._engine.plan.values:
-            raise self._refused(f"there is no value {ident}")
+            raise self._refused(f"value {ident} not found")
 
-    def _refused(self, reason: str) -> PartitionError:
-        error = PartitionError(
+    def _refused(self, reason: str) -> DelegateError:
+        error = DelegateError(
             ErrorCode.InvalidArgument, reason, partition=self._engine.plan.partition
         )
-        error.remedy = "Choose a value that a node makes, and a tensor of its type and shape."
+        error.remedy = "Choose a value that a node computes, and a tensor of its dtype and shape."
         return error

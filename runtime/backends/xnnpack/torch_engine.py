@@ -1,4 +1,4 @@
-"""The engine that runs payloads by torch's kernels; it is always there."""
+"""The engine that runs payloads with torch's kernels; it is always available."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import torch
 
 from runtime.backends.xnnpack import representation
 from runtime.backends.xnnpack.binders import BINDERS
-from runtime.backends.xnnpack.engine import Engine, Measured, at_node
-from runtime.backends.xnnpack.layouts import Orders
-from runtime.backends.xnnpack.model import WEIGHT_ONLY, Node, Plan, Value
-from runtime.backends.xnnpack.node_calls import Bound
+from runtime.backends.xnnpack.engine import Engine, TimeSource, at_node
+from runtime.backends.xnnpack.layouts import DimLayouts
+from runtime.backends.xnnpack.model import WEIGHT_ONLY, PartitionPlan, PayloadNode, Value
+from runtime.backends.xnnpack.node_calls import NodeCall
 from runtime.delegates.interface import DelegateTracer
 from schema.payloads.xnnpack.identity import node_identity
 
 Tensor = torch.Tensor
 
 
-class HostEngine(Engine):
+class TorchEngine(Engine):
     """Runs a partition node by node over registers, one for each value.
 
     Args:
         plan: the checked payload
 
-    Raises: PartitionError for a node that cannot be bound
+    Raises: DelegateError for a node that cannot be bound
     """
 
-    measured = Measured.HOST
+    time_source = TimeSource.HOST
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: PartitionPlan) -> None:
         self.plan = plan
-        self._orders = Orders(plan)
+        self._layouts = DimLayouts(plan)
         self._places = {ident: place for place, ident in enumerate(plan.values)}
         self._fixed: list[Any] = [_fixed(value) for value in plan.values.values()]
         self._held: list[Any] = list(self._fixed)
@@ -44,14 +44,14 @@ class HostEngine(Engine):
         self._dropped = self._last_uses(bound)
         self._steps = list(zip(self._calls, self._dropped, strict=True))
 
-    def _bind(self, node: Node) -> Bound:
+    def _bind(self, node: PayloadNode) -> NodeCall:
         try:
             return BINDERS[node.kind](node, self.plan.values)
         except Exception as error:
             raise at_node(error, node, self.plan.partition, loading=True) from error
 
-    def _last_uses(self, bound: Sequence[Bound]) -> list[tuple[int, ...]]:
-        """Return the registers that nobody reads after each node."""
+    def _last_uses(self, bound: Sequence[NodeCall]) -> list[tuple[int, ...]]:
+        """Return the registers without a later use, for each node."""
         last: dict[int, int] = {}
         for index, (node, one) in enumerate(zip(self.plan.nodes, bound, strict=True)):
             for ident in (*one.reads, *node.outputs):
@@ -84,14 +84,14 @@ class HostEngine(Engine):
             raise at_node(error, self.plan.nodes[index], self.plan.partition) from error
 
     def _run_traced(self, tracer: DelegateTracer) -> None:
-        note = self.measured.value.encode()
+        note = self.time_source.value.encode()
         for node in self.plan.nodes:
             started = tracer.start()
             self.run_node(node.index)
             tracer.end(node_identity(node.index), started, note)
             if tracer.logs_values:
                 for ident in node.outputs:
-                    value = self._orders.logical(ident, self.value(ident))
+                    value = self._layouts.logical(ident, self.value(ident))
                     tracer.log_value(node_identity(node.index), value)
             for place in self._dropped[node.index]:
                 self._held[place] = None
@@ -114,7 +114,7 @@ class HostEngine(Engine):
         value = self.plan.values[ident]
         carried = self._held[self._places[ident]]
         if carried is not None:
-            return representation.shown(value, carried)
+            return representation.to_stored(value, carried)
         if value.data is None:
             raise self._missing(value)
         return representation.stored_constant(value)
@@ -126,13 +126,13 @@ class HostEngine(Engine):
 
     def _results(self) -> list[Tensor]:
         return [
-            representation.shown(value, self._held[self._places[value.ident]])
+            representation.to_stored(value, self._held[self._places[value.ident]])
             for value in self.plan.outputs
         ]
 
 
 def _fixed(value: Value) -> Tensor | None:
-    """Return a constant as it is held; weights live in the calls that multiply with them."""
+    """Return a constant in the held representation; packed weights are in the calls instead."""
     return (
         None
         if value.data is None or value.datatype in WEIGHT_ONLY
@@ -140,7 +140,9 @@ def _fixed(value: Value) -> Tensor | None:
     )
 
 
-def _call(held: list[Any], bound: Bound, node: Node, places: dict[int, int]) -> Callable[[], None]:
+def _call(
+    held: list[Any], bound: NodeCall, node: PayloadNode, places: dict[int, int]
+) -> Callable[[], None]:
     run = bound.run
     reads = [places[ident] for ident in bound.reads]
     targets = [places[ident] for ident in node.outputs]

@@ -1,78 +1,79 @@
-"""A partition loaded to see whether it loads, and let go of again."""
+"""Loads a partition on trial and frees it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from runtime.backends.xnnpack.engine_choice import kernels
-from runtime.backends.xnnpack.errors import PartitionError
-from runtime.backends.xnnpack.model import Plan
+from runtime.backends.xnnpack.model import PartitionPlan
 from runtime.backends.xnnpack.native.constants import ConstantStore
 from runtime.backends.xnnpack.native.engine import NativeEngine
 from runtime.backends.xnnpack.native.process import Kernels
 from runtime.backends.xnnpack.native.stepwise import StepEngine
-from runtime.backends.xnnpack.torch_engine import HostEngine
+from runtime.backends.xnnpack.torch_engine import TorchEngine
+from runtime.delegates.errors import DelegateError
 from runtime.errors import ExecutionError
 
+# Written to guard reports, which older versions read too: hence the British spelling.
 LOADING, SHAPES, ENDED = "initialisation", "shapes", "ended"
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """What an engine does not load.
+class LoadFailure:
+    """A partition that an engine does not load.
 
     Attributes:
-        phase: ``initialisation``, ``shapes`` when it loads and its first run would fail, or
-            ``ended`` when the process of the kernels did
-        errors: one for each node that is to blame; one without a node where none could be named
+        phase: ``initialisation``, ``shapes`` when it loads but its first run would fail, or
+            ``ended`` when the process of the kernels crashed
+        errors: one for each node at fault; one without a node where none is known
     """
 
     phase: str
     errors: tuple[ExecutionError, ...]
 
 
-def try_native(plan: Plan) -> Refused | None:
-    """Load a partition on the real kernels, alone in their process; return what is wrong with it.
+def try_native(plan: PartitionPlan) -> LoadFailure | None:
+    """Load a partition alone on the real kernels; return its failure, None if it loads.
 
-    The kernels must be available. Their process is a new one when the last has ended.
+    The kernels must be available. They are restarted if their process has ended.
     """
     process = kernels()
     try:
         engine = NativeEngine(plan, process)
     except ExecutionError as error:
         if not process.alive:
-            return Refused(ENDED, (_killer(plan) or error,))
-        return Refused(LOADING, tuple(_refused(plan, process)) or (error,))
+            return LoadFailure(ENDED, (_killer(plan) or error,))
+        return LoadFailure(LOADING, tuple(_refused(plan, process)) or (error,))
     try:
         engine.take_shapes()
     except ExecutionError as error:
-        return Refused(SHAPES if process.alive else ENDED, (error,))
+        return LoadFailure(SHAPES if process.alive else ENDED, (error,))
     finally:
         engine.close()
     return None
 
 
-def try_torch(plan: Plan) -> Refused | None:
-    """Load a partition on torch's kernels; return what is wrong with it."""
+def try_torch(plan: PartitionPlan) -> LoadFailure | None:
+    """Load a partition on torch's kernels; return its failure, None if it loads."""
     try:
-        HostEngine(plan).close()
+        TorchEngine(plan).close()
     except ExecutionError as error:
-        return Refused(LOADING, (error,))
+        return LoadFailure(LOADING, (error,))
     return None
 
 
-def _refused(plan: Plan, process: Kernels) -> list[PartitionError]:
-    """Return the refusal of each node that the library does not take alone."""
-    found: list[PartitionError] = []
+def _refused(plan: PartitionPlan, process: Kernels) -> list[DelegateError]:
+    """Return the error of each node that the library refuses alone."""
+    found: list[DelegateError] = []
     try:
         StepEngine(plan, process, ConstantStore(process, plan), found).close()
-    except PartitionError as error:
+    except DelegateError as error:
         found.append(error)
     return found
 
 
-def _killer(plan: Plan) -> ExecutionError | None:
-    """Return an error with the node that ends the process when it is alone, None for none."""
+def _killer(plan: PartitionPlan) -> ExecutionError | None:
+    """Return the error of the node that crashes the process alone, None for none."""
     process = kernels()
     try:
         StepEngine(plan, process, ConstantStore(process, plan)).close()

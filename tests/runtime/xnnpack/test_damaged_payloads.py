@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from runtime import ErrorCode, ExecutionError, Runtime
-from runtime.backends.xnnpack.errors import PartitionError
+from runtime.delegates.errors import DelegateError
 from schema.flatbuf.spec import UnknownMember
 from schema.payloads.xnnpack import model as x
 from tests.runtime.xnnpack.float_cases import window
@@ -112,12 +112,12 @@ FAULTS: dict[str, tuple[Callable[[], Case], Change, int | None, str]] = {
             ),
         ),
         1,
-        "not known",
+        "unknown",
     ),
     "operand that is not there": (convolution, node(1, input1_id=77), 1, "not among the values"),
-    "operand that comes later": (convolution, node(1, input1_id=3), 1, "nothing has made"),
+    "operand that comes later": (convolution, node(1, input1_id=3), 1, "not computed yet"),
     "result that is a constant": (convolution, node(1, output_id=2), 1, "a constant"),
-    "result that is made twice": (convolution, node(2, output_id=3), 2, "another node makes"),
+    "result that is made twice": (convolution, node(2, output_id=3), 2, "another node computes"),
     "stride of zero": (convolution, node(1, subsampling_height=0), 1, "subsampling_height is 0"),
     "kernel that the filter is not": (convolution, node(1, kernel_width=5), 1, "its filter is"),
     "groups of nothing": (convolution, node(1, groups=0), 1, "groups is 0"),
@@ -165,8 +165,8 @@ FAULTS: dict[str, tuple[Callable[[], Case], Change, int | None, str]] = {
         1,
         "dimension 9",
     ),
-    "element type that is not known": (convolution, value(0, datatype=99), 0, "element type 99"),
-    "element type that is packed": (convolution, value(0, datatype=13), 0, "element type 13"),
+    "element type that is not known": (convolution, value(0, datatype=99), 0, "datatype 99"),
+    "element type that is packed": (convolution, value(0, datatype=13), 0, "datatype 13"),
     "seven dimensions": (
         convolution,
         value(1, dims=(1,) * 7, num_dims=7),
@@ -177,7 +177,7 @@ FAULTS: dict[str, tuple[Callable[[], Case], Change, int | None, str]] = {
         convolution,
         value(3, dims=(1 << 24, 6, 6, 8)),
         1,
-        "16777216 images of 1",
+        "16777216 images, its operand 1",
     ),
     "more elements than it is given": (
         convolution,
@@ -207,11 +207,11 @@ FAULTS: dict[str, tuple[Callable[[], Case], Change, int | None, str]] = {
             )
         ),
         1,
-        "which are not there",
+        "which was not found",
     ),
     "argument beyond the call": (convolution, value(0, external_id=9), 0, "argument 9 of 2"),
     "argument that is given twice": (convolution, value(4, external_id=0), None, "both argument 0"),
-    "value that is there twice": (convolution, value(3, id_out=1), 0, "is there twice"),
+    "value that is there twice": (convolution, value(3, id_out=1), 0, "is defined twice"),
     "more arguments than there can be": (convolution, table(num_externs=5000), None, "at most"),
     "groups of 31": (
         rows,
@@ -246,7 +246,7 @@ def refusal(case: Case, engine: str) -> ExecutionError:
 def test_damaged_payload_is_refused_with_its_place(name: str) -> None:
     make, change, place, words = FAULTS[name]
     error = refusal(damaged(make, change), "torch")
-    assert isinstance(error, PartitionError)
+    assert isinstance(error, DelegateError)
     assert error.code == ErrorCode.DelegateInvalidCompatibility
     assert (error.partition, error.node) == (0, place)
     assert words in error.reason
@@ -266,14 +266,14 @@ def test_named_data_with_another_hash_are_refused() -> None:
     Runtime.get().load_program(case.program).load_method("forward", engine="torch")
     case.named = {key: bytes(287) + b"\1"}
     error = refusal(case, "torch")
-    assert isinstance(error, PartitionError)
+    assert isinstance(error, DelegateError)
     assert (error.node, "hash" in error.reason) == (1, True)
 
 
 def test_payload_that_is_none_is_refused() -> None:
     case = convolution()
     damaged_bytes = case.program.replace(b"XN01", b"XX01")
-    with pytest.raises(PartitionError) as raised:
+    with pytest.raises(DelegateError) as raised:
         Runtime.get().load_program(damaged_bytes).load_method("forward", engine="torch")
     assert "XN01" in raised.value.reason
 
@@ -287,7 +287,7 @@ def test_shape_that_kernels_refuse_names_the_node() -> None:
     case = damaged(convolution, value(0, dims=(1, 6, 6, 4)))
     case.inputs = [torch.zeros(1, 6, 6, 3)]
     method = Runtime.get().load_program(case.program).load_method("forward", engine="torch")
-    with pytest.raises(PartitionError) as raised:
+    with pytest.raises(DelegateError) as raised:
         method.execute(case.inputs)
     assert (raised.value.node, raised.value.kind, raised.value.debug_handle) == (1, "Conv2d", 5)
     assert "3 channels" in raised.value.reason

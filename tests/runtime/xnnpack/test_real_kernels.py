@@ -13,12 +13,12 @@ import torch
 
 from runtime import ErrorCode, ExecutionError, Runtime
 from runtime.backends.xnnpack import engine_choice
-from runtime.backends.xnnpack.errors import PartitionError
 from runtime.backends.xnnpack.native import child, detect
 from runtime.backends.xnnpack.native.detect import Availability, availability, examine
 from runtime.backends.xnnpack.native.process import KernelProcess, library_folder
 from runtime.backends.xnnpack.native.self_test import probe, probe_plan
-from runtime.backends.xnnpack.torch_engine import HostEngine
+from runtime.backends.xnnpack.torch_engine import TorchEngine
+from runtime.delegates.errors import DelegateError
 from schema.payloads.xnnpack import model as x
 from tests.runtime.samples import inputs_of
 from tests.runtime.xnnpack.payloads import Q8, Case, Payload
@@ -33,8 +33,8 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin with the engines as a process finds them."""
-    monkeypatch.setattr(engine_choice.Shared, "kernels", None)
-    monkeypatch.setattr(engine_choice.Shared, "here", False)
+    monkeypatch.setattr(engine_choice.KernelPool, "kernels", None)
+    monkeypatch.setattr(engine_choice.KernelPool, "here", False)
 
 
 def test_missing_library_is_refused_with_a_sentence() -> None:
@@ -96,13 +96,13 @@ def test_build_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 def test_self_test_names_the_kernel_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     folder = library_folder()
     assert folder is not None
-    run = HostEngine.run
+    run = TorchEngine.run
 
-    def wrong(self: HostEngine, *args: object) -> list[torch.Tensor]:
+    def wrong(self: TorchEngine, *args: object) -> list[torch.Tensor]:
         found = run(self, *args)  # type: ignore[arg-type]
         return [*found[:1], found[1] + 0.01, *found[2:]]
 
-    monkeypatch.setattr(HostEngine, "run", wrong)
+    monkeypatch.setattr(TorchEngine, "run", wrong)
     process = KernelProcess(folder, 1)
     try:
         assert probe(process).startswith("Sigmoid differs by ")
@@ -140,7 +140,7 @@ def refused() -> Case:
 @pytest.mark.interop
 def test_payload_that_the_kernels_refuse_names_the_node_and_auto_takes_torch() -> None:
     case = refused()
-    with pytest.raises(PartitionError) as raised:
+    with pytest.raises(DelegateError) as raised:
         Runtime().load_program(case.program).load_method("forward", engine="native")
     assert (raised.value.node, raised.value.kind) == (0, "Concatenate2")
     assert "says invalid parameter" in raised.value.reason
@@ -154,12 +154,12 @@ def test_payload_that_the_kernels_refuse_names_the_node_and_auto_takes_torch() -
 WORKER = """
 import sys, torch
 from runtime import Runtime
-from runtime.backends.xnnpack.engine_choice import run_kernels_here
+from runtime.backends import run_native_kernels_here
 from runtime.backends.xnnpack.native import engine
 mapped = lambda: any("xnnpack" in line for line in open("/proc/self/maps"))
 Runtime().load_program(sys.argv[1]).load_method("forward", engine="native")
 assert not mapped(), "in this process"
-run_kernels_here()
+run_native_kernels_here()
 method = Runtime().load_program(sys.argv[1]).load_method("forward", engine="native")
 print(method.measurements[0].source)
 given = torch.load(sys.argv[2])

@@ -14,8 +14,8 @@ from inspector.files.load import load_session
 from inspector.join.links import Grade, link_block
 from inspector.trace.blocks import trace_blocks
 from runtime import DebugLevel, EventTracer, Program, Runtime
-from runtime.backends.xnnpack.engine import Measured
-from runtime.backends.xnnpack.model import Node
+from runtime.backends.xnnpack.engine import TimeSource
+from runtime.backends.xnnpack.model import PayloadNode
 from schema.etdump import DebugEvent, ProfileEvent
 from schema.payloads.xnnpack.identity import named_node
 from schema.payloads.xnnpack.nodes import StaticTranspose
@@ -71,7 +71,7 @@ def test_inner_values_are_logged_with_shape_and_place() -> None:
     assert [tuple(tensor.sizes) for tensor in found if tensor is not None] == wanted
 
 
-def in_program(dims: tuple[int, ...], node: Node) -> tuple[int, ...]:
+def in_program(dims: tuple[int, ...], node: PayloadNode) -> tuple[int, ...]:
     """Return the sizes that a value of the small net has outside of the payload."""
     back = isinstance(node.form, StaticTranspose) and node.form.perm == (0, 3, 1, 2)
     if len(dims) != 4 or back:
@@ -95,7 +95,7 @@ def test_native_engine_node_by_node_gives_the_values_of_the_torch_engine() -> No
     program, events = traced(NET, "native", DebugLevel.INTERMEDIATE)
     found = inner(events)
     notes = {bytes(e.metadata or b"").decode() for e in found}
-    assert notes == {Measured.STEPS.value}
+    assert notes == {TimeSource.STEPS.value}
     assert len(found) == sum(spans_of(program))
     places = [(e.instruction_id, e.delegate_id_str) for e in inner(ours)]
     assert [(e.instruction_id, e.delegate_id_str) for e in found] == places

@@ -1,4 +1,4 @@
-"""A plan as calls of the library's C interface."""
+"""A plan as calls of the library's C API."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtime.backends.xnnpack.model import Datatype, Node, Plan, Value
+from runtime.backends.xnnpack.model import Datatype, PartitionPlan, PayloadNode, Value
 from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.model import NO_VALUE
 
 Place = list[int]
-"""Number of a region, and an offset in it."""
-Step = tuple[int, str, list[Any]]
+"""Id of a region, and an offset in it."""
+DefineCall = tuple[int, str, list[Any]]
 
-# The library's numbers differ from those of the file from ten on.
+# The library's enum values differ from those of the file from 10 on.
 _DATATYPES = {Datatype.QBINT4: 12, Datatype.INT32: 11}
 _UNARY = {
     "Abs": 0,
@@ -48,40 +48,40 @@ _BLOCK_ZERO = 8
 
 
 @dataclass(slots=True)
-class Recipe:
-    """The calls that make a runtime.
+class LibraryCalls:
+    """The calls that create a runtime.
 
     Attributes:
-        externs: how many ids are reserved
+        externs: number of reserved ids
         values: id, function and arguments
-        nodes: place in the payload, function and arguments
+        nodes: index in the payload, function and arguments
     """
 
     externs: int
     values: list[tuple[int, str, list[Any]]] = field(default_factory=list[Any])
-    nodes: list[Step] = field(default_factory=list[Step])
+    nodes: list[DefineCall] = field(default_factory=list[DefineCall])
 
     def question(self) -> dict[str, Any]:
-        """Return it as arguments of the child's question."""
+        """Return it as arguments of the child's request."""
         return {"externs": self.externs, "values": self.values, "nodes": self.nodes}
 
 
-def recipe(
-    plan: Plan,
-    nodes: Iterable[Node],
+def library_calls(
+    plan: PartitionPlan,
+    nodes: Iterable[PayloadNode],
     external: dict[int, tuple[int, int]],
     place: Callable[[Value, str], Place],
-) -> Recipe:
-    """Return the calls that make a runtime of some nodes of a plan.
+) -> LibraryCalls:
+    """Return the calls that create a runtime for some nodes of a plan.
 
     Args:
         plan: the checked payload
         nodes: nodes to be run, in order
-        external: id in the runtime, and whether it is an input (1) or a result (2), by value
-        place: returns where ``data`` or ``scales`` of a value are
+        external: by value, id in the runtime and flag: input (1) or result (2)
+        place: returns the location of ``data`` or ``scales`` of a value
     """
     chosen = list(nodes)
-    made = Recipe(max((ident for ident, _ in external.values()), default=-1) + 1)
+    made = LibraryCalls(max((ident for ident, _ in external.values()), default=-1) + 1)
     extra = _Extra(max(plan.values, default=0) + 1)
     known = {ident for node in chosen for ident in (*node.read, *node.outputs)}
     for ident in plan.values:
@@ -94,7 +94,7 @@ def recipe(
 
 @dataclass(slots=True)
 class _Extra:
-    """Gives ids to values that the payload has not."""
+    """Ids of values that are not in the payload."""
 
     next: int
 
@@ -104,7 +104,7 @@ class _Extra:
 
 
 def _value(
-    made: Recipe,
+    made: LibraryCalls,
     value: Value,
     end: tuple[int, int] | None,
     place: Callable[[Value, str], Place],
@@ -114,7 +114,7 @@ def _value(
     ident, flags = end if end is not None else (NO_VALUE, 0)
     kind = _DATATYPES.get(value.datatype, int(value.datatype))
     if value.dynamic and end is not None:
-        # A float argument of the oldest payloads: nodes see it quantised row by row.
+        # A float argument of the oldest payloads, which nodes read quantized by row.
         given = extra.ident()
         whole = [1, rank, dims, None, ident, flags]
         made.values.append((given, "xnn_define_tensor_value", whole))
@@ -123,34 +123,44 @@ def _value(
         made.nodes.append((-1, "xnn_define_convert", [given, value.ident, 0]))
         return
     data = None if value.data is None else place(value, "data")
-    scaling = value.scaling
-    if scaling is None:
+    quantization = value.quantization
+    if quantization is None:
         made.values.append(
             (value.ident, "xnn_define_tensor_value", [kind, rank, dims, data, ident, flags])
         )
-    elif scaling.row_dims:
-        args = [kind, rank, scaling.row_dims, dims, ident, flags]
+    elif quantization.row_dims:
+        args = [kind, rank, quantization.row_dims, dims, ident, flags]
         made.values.append((value.ident, "xnn_define_dynamically_quantized_tensor_value", args))
-    elif scaling.group_size:
+    elif quantization.group_size:
         scales = place(value, "scales")
-        args = [kind, _BLOCK_ZERO, scales, rank, scaling.axis, scaling.group_size, dims]
+        args = [kind, _BLOCK_ZERO, scales, rank, quantization.axis, quantization.group_size, dims]
         args += [data, ident, flags]
         made.values.append((value.ident, "xnn_define_blockwise_quantized_tensor_value", args))
     elif value.datatype in (Datatype.QCINT8, Datatype.QCINT32, Datatype.QCINT4):
         scales = place(value, "scales")
-        args = [kind, scaling.zero_point, scales, rank, scaling.axis, dims, data, ident, flags]
+        args = [
+            kind,
+            quantization.zero_point,
+            scales,
+            rank,
+            quantization.axis,
+            dims,
+            data,
+            ident,
+            flags,
+        ]
         name = "xnn_define_channelwise_quantized_tensor_value_v2"
         made.values.append((value.ident, name, args))
     else:
-        args = [kind, scaling.zero_point, scaling.scale, rank, dims, data, ident, flags]
+        args = [kind, quantization.zero_point, quantization.scale, rank, dims, data, ident, flags]
         made.values.append((value.ident, "xnn_define_quantized_tensor_value", args))
 
 
-def _node(made: Recipe, node: Node, plan: Plan, extra: _Extra) -> None:
+def _node(made: LibraryCalls, node: PayloadNode, plan: PartitionPlan, extra: _Extra) -> None:
     bounds = list(node.bounds or (float("-inf"), float("inf")))
     form: Any = node.form
     if node.kind == "FullyConnected" and _all_narrow(node, plan):
-        # There is no kernel from bfloat16 to bfloat16; the stock runtime converts, too.
+        # No kernel maps bfloat16 to bfloat16; the stock runtime converts too.
         whole = extra.ident()
         dims = list(plan.values[node.outputs[0]].dims)
         args = [1, len(dims), dims, None, NO_VALUE, 0]
@@ -163,12 +173,12 @@ def _node(made: Recipe, node: Node, plan: Plan, extra: _Extra) -> None:
     made.nodes.append((node.index, name, args))
 
 
-def _all_narrow(node: Node, plan: Plan) -> bool:
+def _all_narrow(node: PayloadNode, plan: PartitionPlan) -> bool:
     ids = (*node.inputs[:2], node.outputs[0])
     return all(plan.values[ident].datatype == Datatype.BFLOAT16 for ident in ids)
 
 
-def _call(node: Node, form: Any, bounds: list[float]) -> tuple[str, list[Any]]:  # noqa: ANN401
+def _call(node: PayloadNode, form: Any, bounds: list[float]) -> tuple[str, list[Any]]:  # noqa: ANN401
     ends = [*node.inputs, *node.outputs, form.flags]
     if node.kind in _UNARY:
         return "xnn_define_unary", [_UNARY[node.kind], _parameters(node, form, bounds), *ends]
@@ -180,7 +190,7 @@ def _call(node: Node, form: Any, bounds: list[float]) -> tuple[str, list[Any]]: 
     return _BY_FORM[type(form)](node, form, bounds, ends)
 
 
-def _parameters(node: Node, form: Any, bounds: list[float]) -> list[float] | None:  # noqa: ANN401
+def _parameters(node: PayloadNode, form: Any, bounds: list[float]) -> list[float] | None:  # noqa: ANN401
     if node.kind == "Clamp":
         return bounds
     if isinstance(form, n.LeakyReLU):
@@ -195,7 +205,9 @@ def _padding(form: Any) -> list[int]:  # noqa: ANN401 - any form with paddings
     return [form.padding_top, form.padding_right, form.padding_bottom, form.padding_left]
 
 
-def _convolution(node: Node, form: n.Convolution, bounds: list[float], ends: list[int]) -> _Call:
+def _convolution(
+    node: PayloadNode, form: n.Convolution, bounds: list[float], ends: list[int]
+) -> _Call:
     window = [form.kernel_height, form.kernel_width]
     stride = [form.subsampling_height, form.subsampling_width]
     dilation = [form.dilation_height, form.dilation_width]
@@ -212,12 +224,14 @@ def _convolution(node: Node, form: n.Convolution, bounds: list[float], ends: lis
     return "xnn_define_convolution_2d", [*args, *bounds, *ends]
 
 
-def _linear(node: Node, form: n.FullyConnected, bounds: list[float], ends: list[int]) -> _Call:
+def _linear(
+    node: PayloadNode, form: n.FullyConnected, bounds: list[float], ends: list[int]
+) -> _Call:
     del node, form
     return "xnn_define_fully_connected", [*bounds, *ends]
 
 
-def _pooling(node: Node, form: n.Pooling, bounds: list[float], ends: list[int]) -> _Call:
+def _pooling(node: PayloadNode, form: n.Pooling, bounds: list[float], ends: list[int]) -> _Call:
     window = [form.pooling_height, form.pooling_width, form.stride_height, form.stride_width]
     if node.kind == "AvgPooling2d":
         return "xnn_define_average_pooling_2d", [*_padding(form), *window, *bounds, *ends]
@@ -225,56 +239,64 @@ def _pooling(node: Node, form: n.Pooling, bounds: list[float], ends: list[int]) 
     return "xnn_define_max_pooling_2d", [*_padding(form), *window, *bounds, *ends]
 
 
-def _largest(node: Node, form: n.ArgMaxPooling, bounds: list[float], ends: list[int]) -> _Call:
+def _largest(
+    node: PayloadNode, form: n.ArgMaxPooling, bounds: list[float], ends: list[int]
+) -> _Call:
     del node, bounds
     window = [form.pooling_height, form.pooling_width]
     return "xnn_define_argmax_pooling_2d", [*_padding(form), *window, *ends]
 
 
-def _mean(node: Node, form: n.Unary, bounds: list[float], ends: list[int]) -> _Call:
+def _mean(node: PayloadNode, form: n.Unary, bounds: list[float], ends: list[int]) -> _Call:
     del node, form
     return "xnn_define_global_average_pooling_2d", [*bounds, *ends]
 
 
-def _binary(node: Node, form: n.Binary, bounds: list[float], ends: list[int]) -> _Call:
+def _binary(node: PayloadNode, form: n.Binary, bounds: list[float], ends: list[int]) -> _Call:
     del form, bounds
     name = "prelu" if node.kind == "PReLU" else "batch_matrix_multiply"
     return f"xnn_define_{name}", list(ends)
 
 
-def _transpose(node: Node, form: n.StaticTranspose, bounds: list[float], ends: list[int]) -> _Call:
+def _transpose(
+    node: PayloadNode, form: n.StaticTranspose, bounds: list[float], ends: list[int]
+) -> _Call:
     del node, bounds
     return "xnn_define_static_transpose", [len(form.perm), list(form.perm), *ends]
 
 
-def _reshape(node: Node, form: n.StaticReshape, bounds: list[float], ends: list[int]) -> _Call:
+def _reshape(
+    node: PayloadNode, form: n.StaticReshape, bounds: list[float], ends: list[int]
+) -> _Call:
     del node, bounds
     return "xnn_define_static_reshape", [len(form.new_shape), list(form.new_shape), *ends]
 
 
-def _slice(node: Node, form: n.StaticSlice, bounds: list[float], ends: list[int]) -> _Call:
+def _slice(node: PayloadNode, form: n.StaticSlice, bounds: list[float], ends: list[int]) -> _Call:
     del node, bounds
     parts = [len(form.offsets), list(form.offsets), list(form.sizes)]
     return "xnn_define_static_slice", [*parts, *ends]
 
 
-def _pad(node: Node, form: n.StaticPad, bounds: list[float], ends: list[int]) -> _Call:
+def _pad(node: PayloadNode, form: n.StaticPad, bounds: list[float], ends: list[int]) -> _Call:
     del node, bounds
-    margins = [list(form.pre_paddings), list(form.post_paddings), form.padding_value]
-    return "xnn_define_static_constant_pad", [*margins, *ends]
+    padding = [list(form.pre_paddings), list(form.post_paddings), form.padding_value]
+    return "xnn_define_static_constant_pad", [*padding, *ends]
 
 
-def _resize(node: Node, form: n.StaticResize, bounds: list[float], ends: list[int]) -> _Call:
+def _resize(node: PayloadNode, form: n.StaticResize, bounds: list[float], ends: list[int]) -> _Call:
     del node, bounds
     return "xnn_define_static_resize_bilinear_2d", [form.new_height, form.new_width, *ends]
 
 
-def _concatenate(node: Node, form: n.Concatenate, bounds: list[float], ends: list[int]) -> _Call:
+def _concatenate(
+    node: PayloadNode, form: n.Concatenate, bounds: list[float], ends: list[int]
+) -> _Call:
     del bounds
     return f"xnn_define_concatenate{len(node.inputs)}", [form.axis, *ends]
 
 
-_BY_FORM: dict[type, Callable[[Node, Any, list[float], list[int]], _Call]] = {
+_BY_FORM: dict[type, Callable[[PayloadNode, Any, list[float], list[int]], _Call]] = {
     n.ArgMaxPooling: _largest,
     n.Binary: _binary,
     n.Concatenate: _concatenate,

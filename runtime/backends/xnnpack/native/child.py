@@ -1,8 +1,8 @@
-"""The process in which the real kernels run: one file, the standard library, nothing of ours.
+"""The child process in which the real kernels run; it imports the standard library only.
 
-It is started as a script with the number of a socket, reads questions of JSON from it, and ends
-with the socket. Memory is shared: the parent sends files, both map them. Whatever a damaged payload
-makes the kernels do, it happens here.
+It is started as a script with the descriptor of a socket, reads JSON requests from it, and exits
+when the socket is closed. The parent sends files that both map as shared memory. A kernel that
+crashes on a damaged payload crashes this process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _STATUS: tuple[str, ...] = (
 
 
 class External(c.Structure):
-    """An argument of a runtime: its id and where it is."""
+    """An argument of a runtime: its id and address."""
 
     _fields_ = (("id", c.c_uint32), ("data", c.c_void_p))
 
@@ -59,7 +59,8 @@ _LETTERS: dict[str, Any] = {
     "F": c.c_void_p,
     "D": c.c_void_p,
 }
-# Arguments after the subgraph: v value id, F two floats, D two doubles, Z sizes; see _LETTERS.
+# Arguments after the subgraph, one letter each as in _LETTERS: v value id, F two floats, D two
+# doubles, Z sizes.
 NODES = {
     "xnn_define_unary": "eFvvu",
     "xnn_define_binary": "eDvvvu",
@@ -111,8 +112,8 @@ _RUNTIME = {
 }
 
 
-class RefusedError(Exception):
-    """What the library did not do."""
+class LibraryError(Exception):
+    """A call that the library refused."""
 
 
 class Library:
@@ -138,7 +139,7 @@ class Library:
         function.restype = c.c_int
 
     def threads(self, count: int) -> None:
-        """Use a pool of threads, none for one thread."""
+        """Create a thread pool, none for one thread."""
         create = self._threads.pthreadpool_create
         create.argtypes, create.restype = [c.c_size_t], c.c_void_p
         self.pool = create(count) if count != 1 else None
@@ -146,12 +147,12 @@ class Library:
     def call(self, name: str, *args: Any) -> None:  # noqa: ANN401 - arguments of C
         """Call a function.
 
-        Raises: RefusedError with the words of its status
+        Raises: LibraryError with the name of its status
         """
         status = int(getattr(self.kernels, name)(*args))
         if status != _OK:
-            words = _STATUS[status] if 0 <= status < len(_STATUS) else f"status {status}"
-            raise RefusedError(f"{name} says {words}")
+            known = 0 <= status < len(_STATUS)
+            raise LibraryError(f"{name}: {_STATUS[status] if known else f'status {status}'}")
 
     def build(self) -> str:
         """Return the identifier of the kernels, empty for a library that has none."""
@@ -164,13 +165,13 @@ class Library:
         return c.string_at(data(), size()).hex()
 
 
-class Model:
-    """One runtime: made of calls, shaped, set up and invoked."""
+class KernelModel:
+    """One runtime: defined, reshaped, set up and invoked."""
 
     def __init__(self, library: Library, regions: dict[int, Any], question: dict[str, Any]) -> None:
-        """Make the runtime.
+        """Create the runtime.
 
-        Raises: RefusedError; `node` of the answer says at which node
+        Raises: LibraryError; `node` is then the index of the node
         """
         self._library = library
         self._regions = regions
@@ -201,7 +202,7 @@ class Model:
             library.call("xnn_delete_subgraph", graph)
 
     def _address(self, place: list[int] | None) -> int | None:
-        """Return where a place in a region is; region 0 is all memory, for callers in here."""
+        """Return the address of a place; region 0 is all memory, for callers in this process."""
         if place is None:
             return None
         return (address(self._regions[place[0]]) if place[0] else 0) + place[1]
@@ -257,7 +258,7 @@ class Model:
         return list(sizes[: rank.value])
 
     def setup(self, places: list[tuple[int, list[int]]]) -> None:
-        """Say where inputs and outputs are."""
+        """Set the addresses of inputs and outputs."""
         made = (External * max(1, len(places)))(
             *(External(ident, self._address(place)) for ident, place in places)
         )
@@ -282,7 +283,7 @@ class Model:
         needed = c.c_size_t()
         status = info(self._runtime, key, 0, None, c.byref(needed))
         if status not in (_OK, _TOO_SMALL):
-            raise RefusedError(f"xnn_get_runtime_profiling_info says {_STATUS[status]}")
+            raise LibraryError(f"xnn_get_runtime_profiling_info: {_STATUS[status]}")
         buffer = c.create_string_buffer(max(1, needed.value))
         self._library.call(
             "xnn_get_runtime_profiling_info",
@@ -301,12 +302,12 @@ class Model:
 
 
 def address(region: mmap.mmap) -> int:
-    """Return where a mapped file is."""
+    """Return the address of a mapped file."""
     return c.addressof(c.c_char.from_buffer(region))
 
 
 def receive(link: socket.socket) -> tuple[dict[str, Any], int | None] | None:
-    """Return a question and the file that came with it, None at the end of the socket."""
+    """Return a request and the file descriptor sent with it, None at the end of the socket."""
     head, descriptors, _, _ = socket.recv_fds(link, 4, 1)
     while len(head) < 4:
         more = link.recv(4 - len(head)) if head else b""
@@ -324,20 +325,20 @@ def receive(link: socket.socket) -> tuple[dict[str, Any], int | None] | None:
 
 
 class Server:
-    """Answers questions about a library and what was made of it.
+    """Handles requests to a library.
 
     Attributes:
-        regions: memory that both sides have, by number
+        regions: shared memory, by id
     """
 
     def __init__(self) -> None:
-        """Begin without a library."""
+        """Create a server without a library."""
         self.regions: dict[int, mmap.mmap] = {}
         self._library: Library | None = None
-        self._models: dict[int, Model] = {}
+        self._models: dict[int, KernelModel] = {}
 
     def serve(self, link: socket.socket) -> None:
-        """Answer questions until the socket ends."""
+        """Handle requests until the socket is closed."""
         while True:
             received = receive(link)
             if received is None:
@@ -348,10 +349,10 @@ class Server:
             link.sendall(struct.pack("<I", len(data)) + data)
 
     def answer(self, verb: str, question: dict[str, Any], file: int | None) -> dict[str, Any]:
-        """Return the answer to a question; a refusal is an answer, too."""
+        """Return the reply to a request; an error of the library is a reply too."""
         try:
             return getattr(self, f"do_{verb}")(question, file) or {}
-        except (RefusedError, OSError, AttributeError, MemoryError) as error:
+        except (LibraryError, OSError, AttributeError, MemoryError) as error:
             return {"refused": str(error) or type(error).__name__}
 
     def do_hello(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
@@ -367,12 +368,12 @@ class Server:
             self.regions[question["id"]] = mmap.mmap(opened.fileno(), question["size"])
 
     def do_create(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
-        """Make a runtime; a refusal says at which node."""
+        """Create a runtime; an error names the node."""
         assert self._library is not None
-        model = Model.__new__(Model)
+        model = KernelModel.__new__(KernelModel)
         try:
             model.__init__(self._library, self.regions, question)
-        except RefusedError as error:
+        except LibraryError as error:
             return {"refused": str(error), "node": model.node}
         self._models[question["handle"]] = model
         return {}
@@ -383,11 +384,11 @@ class Server:
         return {"shapes": model.shape(question["inputs"], question["outputs"])}
 
     def do_setup(self, question: dict[str, Any], _file: int | None) -> None:
-        """Say where the arguments are."""
+        """Set the addresses of the arguments."""
         self._models[question["handle"]].setup(question["places"])
 
     def do_invoke(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
-        """Run, with the times of the operators where they are asked for."""
+        """Run, with the times of the operators if requested."""
         model = self._models[question["handle"]]
         start, end = model.invoke()
         answer: dict[str, Any] = {"start": start, "end": end}
@@ -396,11 +397,11 @@ class Server:
         return answer
 
     def do_names(self, question: dict[str, Any], _file: int | None) -> dict[str, Any]:
-        """Name the operators of a runtime."""
+        """Return the names of the operators of a runtime."""
         return {"names": self._models[question["handle"]].names()}
 
     def do_delete(self, question: dict[str, Any], _file: int | None) -> None:
-        """Let go of runtimes and of mapped files."""
+        """Free runtimes and mapped files."""
         for handle in question["handles"]:
             model = self._models.pop(handle, None)
             if model is not None:
@@ -410,10 +411,10 @@ class Server:
 
 
 def leave_with_parent(every: float = 1.0) -> None:
-    """End this process when its parent is gone, even in the middle of a call of the library.
+    """Exit when the parent is gone, even during a call of the library.
 
     Args:
-        every: seconds between two looks
+        every: seconds between two checks
     """
     parent = os.getppid()
 
@@ -426,7 +427,7 @@ def leave_with_parent(every: float = 1.0) -> None:
 
 
 def main() -> int:
-    """Serve the socket whose number is given."""
+    """Serve the socket of the given descriptor."""
     leave_with_parent()
     Server().serve(socket.socket(fileno=int(sys.argv[1])))
     return 0
@@ -434,4 +435,4 @@ def main() -> int:
 
 if __name__ == "__main__":
     code = main()
-    os._exit(code)  # threads of the library need not be waited for
+    os._exit(code)  # without waiting for the threads of the library

@@ -1,4 +1,4 @@
-"""Constants in memory that the process of the kernels has, too."""
+"""Constants in memory shared with the process of the kernels."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from runtime.backends.xnnpack.model import Datatype, Plan, Value
+from runtime.backends.xnnpack.model import Datatype, PartitionPlan, Value
 from runtime.backends.xnnpack.native.c_calls import Place
-from runtime.backends.xnnpack.native.process import ALIGNMENT, SPARE, Kernels, Region
+from runtime.backends.xnnpack.native.process import ALIGNMENT, SPARE, Kernels, SharedRegion
 
 
 class ConstantStore:
     """The constants of one partition, copied once.
 
     Args:
-        process: where they are needed
-        plan: whose constants they are
+        process: the kernels
+        plan: has the constants
     """
 
-    def __init__(self, process: Kernels, plan: Plan) -> None:
+    def __init__(self, process: Kernels, plan: PartitionPlan) -> None:
         wanted = dict(_blobs(plan.values.values()))
         self._places: dict[tuple[int, str], int] = {}
         offset, seen = 0, dict[bytes, int]()
@@ -31,14 +31,14 @@ class ConstantStore:
                 seen[mark] = offset
                 offset += -(-(len(data) + SPARE) // ALIGNMENT) * ALIGNMENT
             self._places[key] = seen[mark]
-        self.region: Region = process.region(offset)
+        self.region: SharedRegion = process.region(offset)
         self.close = weakref.finalize(self, process.discard, [], [self.region.number])
-        """Lets go of the memory; so does the end of this object."""
+        """Frees the memory, as does the end of this object."""
         for key, data in wanted.items():
             self.region.bytes_at(self._places[key], len(data))[:] = data
 
     def place(self, value: Value, what: str) -> Place:
-        """Return where ``data`` or ``scales`` of a value are."""
+        """Return the location of ``data`` or ``scales`` of a value."""
         return [self.region.number, self._places[value.ident, what]]
 
 
@@ -46,18 +46,18 @@ def _blobs(values: Iterable[Value]) -> Iterable[tuple[tuple[int, str], memoryvie
     for value in values:
         if value.data is not None:
             yield (value.ident, "data"), value.data.cast("B")
-        scaling = value.scaling
-        if scaling is not None and not scaling.row_dims:
+        quantization = value.quantization
+        if quantization is not None and not quantization.row_dims:
             if value.datatype == Datatype.QBINT4:
-                scales: Any = scaling.scales
+                scales: Any = quantization.scales
                 bits = (scales.view(np.uint32) >> 16).astype(np.uint16)
                 yield (value.ident, "scales"), memoryview(bits.tobytes())
-            elif len(scaling.scales) > 1 or value.datatype.name.startswith("QC"):
-                yield (value.ident, "scales"), memoryview(scaling.scales.tobytes())
+            elif len(quantization.scales) > 1 or value.datatype.name.startswith("QC"):
+                yield (value.ident, "scales"), memoryview(quantization.scales.tobytes())
 
 
 def _mark(data: memoryview) -> bytes:
-    """Return what tells stretches of memory apart without reading them."""
+    """Return an identity of a memory range, without reading it."""
     if not len(data):
         return b""
     flat = np.frombuffer(data, np.uint8)

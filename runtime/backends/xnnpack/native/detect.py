@@ -1,4 +1,4 @@
-"""Whether the real kernels can be used here: asked once, in a process of its own."""
+"""Detects whether the real kernels can be used, once, in a process of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.backends.xnnpack.native.process import KernelProcess, library_folde
 from runtime.backends.xnnpack.native.self_test import probe
 from runtime.errors import ExecutionError
 
-# Identifiers of the kernels whose numbers and calls were compared with those of the file.
+# Build identifiers of the kernels whose enum values and signatures were verified.
 KNOWN_BUILDS = {
     "78e8776e742aaec2e0f3c3ef26613bab845df743a5047533d6900dea608b1385": "executorch 1.5.1",
 }
@@ -25,9 +25,9 @@ class Availability:
     """Whether the real kernels can be used.
 
     Attributes:
-        folder: where the library is, None where it cannot be used
+        folder: of the library, None where it cannot be used
         reason: why it cannot be used, one sentence; empty when it can
-        release: which release the kernels are of
+        release: of the kernels
     """
 
     folder: Path | None
@@ -37,20 +37,20 @@ class Availability:
 
 @lru_cache(maxsize=1)
 def availability() -> Availability:
-    """Return whether the kernels of the installed wheel can be used; the answer is kept."""
+    """Return whether the kernels of the installed wheel can be used; the result is cached."""
     return examine(library_folder())
 
 
 def examine(folder: Path | None) -> Availability:
     """Return whether the kernels of a folder can be used.
 
-    The library is opened, identified and compared with torch's kernels in a process that ends
-    afterwards: whatever is wrong with it ends there.
+    The library is opened, identified and compared with torch's kernels in a child process, so that
+    a crash stays there.
     """
     if sys.platform == "win32" or not hasattr(socket, "send_fds"):
-        return Availability(None, "The real kernels are not used on this system.")
+        return Availability(None, "The real kernels are not supported on this system.")
     if folder is None:
-        return Availability(None, "No installed executorch wheel brings the XNNPACK library.")
+        return Availability(None, "No installed executorch wheel has the XNNPACK library.")
     try:
         process = KernelProcess(folder, 1)
     except ExecutionError as error:
@@ -58,9 +58,7 @@ def examine(folder: Path | None) -> Availability:
     try:
         if process.build not in KNOWN_BUILDS:
             found = f"{process.build[:12]}…" if process.build else "none"
-            return Availability(
-                None, f"The XNNPACK library is of a build that is not known ({found})."
-            )
+            return Availability(None, f"The XNNPACK library is an unknown build ({found}).")
         wrong = probe(process)
     except ExecutionError as error:
         wrong = error.reason
@@ -72,5 +70,5 @@ def examine(folder: Path | None) -> Availability:
 
 
 def threads() -> int:
-    """Return how many threads the kernels use: as many as torch's."""
+    """Return how many threads the kernels use: as many as torch."""
     return torch.get_num_threads()

@@ -1,4 +1,4 @@
-"""The engine of the real kernels: a partition as one runtime, as the stock runtime runs it."""
+"""The engine of the real kernels: a partition as one runtime, as in the stock runtime."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from runtime.backends.xnnpack.engine import Engine, Measured
-from runtime.backends.xnnpack.errors import PartitionError
-from runtime.backends.xnnpack.model import Plan
+from runtime.backends.xnnpack.engine import Engine, TimeSource
+from runtime.backends.xnnpack.model import PartitionPlan
 from runtime.backends.xnnpack.native.constants import ConstantStore
-from runtime.backends.xnnpack.native.process import SPARE, Kernels, RefusedError
+from runtime.backends.xnnpack.native.process import SPARE, Kernels, LibraryRefusedError
 from runtime.backends.xnnpack.native.shared_values import INPUT, OUTPUT, KernelRuntime, SharedValues
 from runtime.backends.xnnpack.native.stepwise import StepEngine, blamed
 from runtime.backends.xnnpack.representation import STORED
+from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import DelegateTracer
 from runtime.memory.release import can_be_read
 from runtime.memory.slots import fill
@@ -24,18 +24,18 @@ Tensor = torch.Tensor
 
 
 class NativeEngine(Engine):
-    """Runs a partition by the real kernels; node by node where values are to be seen.
+    """Runs a partition on the real kernels; node by node where values are logged.
 
     Args:
         plan: the checked payload
-        process: where the kernels run
+        process: the kernels
 
-    Raises: PartitionError for what the library refuses
+    Raises: DelegateError for a payload that the library refuses
     """
 
-    measured = Measured.KERNELS
+    time_source = TimeSource.KERNELS
 
-    def __init__(self, plan: Plan, process: Kernels) -> None:
+    def __init__(self, plan: PartitionPlan, process: Kernels) -> None:
         self.plan = plan
         self._process = process
         self._store = ConstantStore(process, plan)
@@ -43,38 +43,38 @@ class NativeEngine(Engine):
         self._steps: StepEngine | None = None
         self._seen: list[tuple[int, int, bool]] = []
         self._direct: dict[int, int] = {}
-        self._named: list[str] = []  # operators; the library is asked once, not with each run
+        self._named: list[str] = []  # operators; the library is asked once
         ends = {
             value.ident: (value.argument or 0, INPUT if value.is_input else OUTPUT)
             for value in (*plan.inputs, *plan.outputs)
         }
         try:
             self._runtime = KernelRuntime(process, plan, plan.nodes, ends, self._store)
-        except RefusedError as error:
+        except LibraryRefusedError as error:
             raise self._found(error) from None
 
-    def _found(self, error: RefusedError) -> PartitionError:
-        """Return an error with the node that the library refuses when it is alone."""
+    def _found(self, error: LibraryRefusedError) -> DelegateError:
+        """Return an error with the node that the library refuses alone."""
         if error.node is None:
             try:
                 StepEngine(self.plan, self._process, self._store).close()
-            except PartitionError as found:
+            except DelegateError as found:
                 return found
         return blamed(error, self.plan, error.node)
 
     def take_shapes(self) -> None:
-        """Bring it to the shapes that the payload was made for, as its first run would.
+        """Reshape to the sizes in the payload, as the first run would.
 
-        Raises: PartitionError naming the node whose kernel refuses them
+        Raises: DelegateError naming the node whose kernel refuses them
         """
         try:
             self._runtime.prepare(self._shared, [value.dims for value in self.plan.inputs])
-        except RefusedError as error:
+        except LibraryRefusedError as error:
             zeros = [torch.zeros(v.dims, dtype=STORED[v.datatype]) for v in self.plan.inputs]
             raise self._refused_at(zeros, error) from None
 
     def run(self, inputs: Sequence[Tensor], tracer: DelegateTracer) -> list[Tensor]:
-        """Run the partition as a whole, or node by node where values are to be logged."""
+        """Run the partition as a whole, or node by node where values are logged."""
         if tracer.logs_values:
             return self.steps.run(inputs, tracer)
         held, elsewhere = self._shared.held, self._readable(inputs)
@@ -85,14 +85,14 @@ class NativeEngine(Engine):
                 if value.ident not in elsewhere:
                     fill(held[value.ident].tensor, given)
             answer = self._runtime.invoke(profile=tracer.records)
-        except RefusedError as error:
+        except LibraryRefusedError as error:
             raise self._refused_at(inputs, error) from None
         if tracer.records:
             self._log(answer, tracer)
         return [held[value.ident].tensor for value in self.plan.outputs]
 
     def _readable(self, inputs: Sequence[Tensor]) -> dict[int, int]:
-        """Return value -> address of the inputs that the kernels can read where they are."""
+        """Return value -> address of the inputs that the kernels can read in place."""
         if not self._process.direct:
             return {}
         places = [(given.data_ptr(), given.nbytes, given.is_contiguous()) for given in inputs]
@@ -105,20 +105,20 @@ class NativeEngine(Engine):
             }
         return self._direct
 
-    def _refused_at(self, inputs: Sequence[Tensor], error: RefusedError) -> PartitionError:
+    def _refused_at(self, inputs: Sequence[Tensor], error: LibraryRefusedError) -> DelegateError:
         """Return an error with the node whose kernel refuses the shapes."""
         try:
             self.steps.run(inputs, DelegateTracer(None, (0, 0)))
-        except PartitionError as found:
+        except DelegateError as found:
             return found
         return blamed(error, self.plan, None)
 
     def _log(self, answer: dict[str, Any], tracer: DelegateTracer) -> None:
-        """Log the library's own durations one after the other, named as the stock runtime does."""
+        """Log the library's own durations as consecutive scopes, named as in the stock runtime."""
         times = answer["times"]
         if len(self._named) != len(times):
             self._named = _numbered(self._runtime.names()[: len(times)])
-        tracer.log_row(self._named, int(answer["start"]), times, self.measured.value.encode())
+        tracer.log_row(self._named, int(answer["start"]), times, self.time_source.value.encode())
 
     @property
     def steps(self) -> StepEngine:
@@ -136,15 +136,15 @@ class NativeEngine(Engine):
         self.steps.run_node(index)
 
     def value(self, ident: int) -> Tensor:
-        """Return what a value holds."""
+        """Return a value."""
         return self.steps.value(ident)
 
     def replace(self, ident: int, tensor: Tensor) -> None:
-        """Let a value hold something else."""
+        """Replace a value."""
         self.steps.replace(ident, tensor)
 
     def close(self) -> None:
-        """Let go of the runtimes and of the memory."""
+        """Free the runtimes and the memory."""
         if self._steps is not None:
             self._steps.close()
         self._runtime.close()
@@ -153,7 +153,7 @@ class NativeEngine(Engine):
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
-    """Return names with their count, as the stock runtime has them in its traces."""
+    """Return names numbered by occurrence, as in traces of the stock runtime."""
     counts: Counter[str] = Counter()
     numbered: list[str] = []
     for name in names:

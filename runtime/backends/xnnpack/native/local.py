@@ -1,4 +1,4 @@
-"""The real kernels in this very process, for processes that may end with them: workers."""
+"""The real kernels in this process, for workers, which may crash with them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from runtime.backends.xnnpack.native.child import Server
-from runtime.backends.xnnpack.native.process import RefusedError, Region
+from runtime.backends.xnnpack.native.process import LibraryRefusedError, SharedRegion
 
 
 class LocalKernels:
-    """The library, opened in this process: no questions have to go anywhere, nothing is copied.
+    """The library opened in this process: no messages, no copies.
 
     Args:
-        folder: where the library is
+        folder: of the library
         threads: how many threads it may use
 
-    Raises: RefusedError if it cannot be opened
+    Raises: LibraryRefusedError if it cannot be opened
     """
 
     alive = True
@@ -31,26 +31,26 @@ class LocalKernels:
         self.ask("hello", folder=str(folder), threads=threads)
 
     def number(self) -> int:
-        """Return a number that nothing has yet."""
+        """Return an unused id."""
         with self._lock:
             self._next += 1
             return self._next
 
-    def region(self, size: int) -> Region:
+    def region(self, size: int) -> SharedRegion:
         """Return new memory."""
-        made = Region(self.number(), size)
+        made = SharedRegion(self.number(), size)
         made.close_file()
         self._server.regions[made.number] = made.memory
         return made
 
     def discard(self, handles: list[int], regions: list[int]) -> None:
-        """Let go of runtimes and regions before the next question; safe from anywhere."""
+        """Free runtimes and regions before the next request; callable from finalizers."""
         self._discarded.append((handles, regions))
 
     def ask(self, verb: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - as of JSON
-        """Return the answer to a question.
+        """Return the reply to a request.
 
-        Raises: RefusedError with what the library said
+        Raises: LibraryRefusedError with the library's status
         """
         with self._lock:
             while self._discarded:
@@ -58,5 +58,5 @@ class LocalKernels:
                 self._server.answer("delete", {"handles": handles, "regions": regions}, None)
             answer = self._server.answer(verb, arguments, None)
         if "refused" in answer:
-            raise RefusedError(str(answer["refused"]), answer.get("node"))
+            raise LibraryRefusedError(str(answer["refused"]), answer.get("node"))
         return answer

@@ -29,11 +29,11 @@ _THREADS = "libexecutorch_threadpool.so"
 _PACKAGE = "executorch"
 ALIGNMENT = 64
 SPARE = 128
-"""Bytes behind every tensor: kernels may read a little past the end."""
+"""Bytes after every tensor, since kernels may read a little past the end."""
 
 
 def library_folder() -> Path | None:
-    """Return the folder of the installed library, None where there is none; nothing is imported."""
+    """Return the folder of the installed library, None where there is none, without importing."""
     found = importlib.util.find_spec(_PACKAGE)
     for place in (found.submodule_search_locations or ()) if found is not None else ():
         folder = Path(place) / "lib"
@@ -42,11 +42,11 @@ def library_folder() -> Path | None:
     return None
 
 
-class Region:
-    """Memory that both processes have.
+class SharedRegion:
+    """Memory shared by both processes.
 
     Args:
-        number: by which the child knows it
+        number: id of the region in the child
         size: in bytes
     """
 
@@ -60,11 +60,11 @@ class Region:
             stack.pop_all()
 
     def bytes_at(self, offset: int, size: int) -> memoryview:
-        """Return a stretch of it, which may be written."""
+        """Return a writable range of it."""
         return memoryview(self._map)[offset : offset + size]
 
     def tensor(self, dtype: torch.dtype, sizes: Sequence[int], offset: int) -> torch.Tensor:
-        """Return a tensor over a stretch of it."""
+        """Return a tensor over a range of it."""
         count = 1
         for size in sizes:
             count *= size
@@ -74,11 +74,11 @@ class Region:
 
     @property
     def memory(self) -> mmap.mmap:
-        """Return all of it."""
+        """Return its map."""
         return self._map
 
     def close_file(self) -> None:
-        """Close the file; the memory stays."""
+        """Close the file; the memory stays mapped."""
         os.close(self.file)
 
 
@@ -93,34 +93,34 @@ def _shared_file(stack: contextlib.ExitStack) -> int:
 
 
 class Kernels(Protocol):
-    """The real kernels, wherever they run."""
+    """The real kernels, in this process or a child."""
 
     @property
     def alive(self) -> bool:
-        """Return whether they can still be asked."""
+        """Return whether they accept requests."""
         ...
 
     @property
     def direct(self) -> bool:
-        """Return whether they see all memory of this process."""
+        """Return whether they can access all memory of this process."""
         ...
 
     def number(self) -> int:
-        """Return a number that nothing has yet."""
+        """Return an unused id."""
         ...
 
-    def region(self, size: int) -> Region:
-        """Return new memory that they have, too."""
+    def region(self, size: int) -> SharedRegion:
+        """Return new memory that they can access."""
         ...
 
     def discard(self, handles: list[int], regions: list[int]) -> None:
-        """Let go of runtimes and regions, at the latest before the next question."""
+        """Free runtimes and regions, at the latest before the next request."""
         ...
 
     def ask(self, verb: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        """Return the answer to a question.
+        """Return the reply to a request.
 
-        Raises: RefusedError with what the library said; ExecutionError when they have ended
+        Raises: LibraryRefusedError with the library's status; ExecutionError when they have ended
         """
         ...
 
@@ -129,10 +129,10 @@ class KernelProcess:
     """A child process with the real kernels.
 
     Args:
-        folder: where the library is
-        threads: how many threads it may use
+        folder: of the library
+        threads: number of threads
 
-    Raises: ExecutionError NotSupported if the process does not come up
+    Raises: ExecutionError NotSupported if the process does not start
     """
 
     direct = False
@@ -156,18 +156,18 @@ class KernelProcess:
 
     @property
     def alive(self) -> bool:
-        """Return whether the process still runs."""
+        """Return whether the process runs."""
         return self._process.poll() is None
 
     def number(self) -> int:
-        """Return a number that nothing has yet."""
+        """Return an unused id."""
         with self._lock:
             self._next += 1
             return self._next
 
-    def region(self, size: int) -> Region:
+    def region(self, size: int) -> SharedRegion:
         """Return new shared memory."""
-        made = Region(self.number(), size)
+        made = SharedRegion(self.number(), size)
         question = {"verb": "region", "id": made.number, "size": made.size}
         try:
             with self._lock:
@@ -178,13 +178,13 @@ class KernelProcess:
         return made
 
     def discard(self, handles: list[int], regions: list[int]) -> None:
-        """Let go of runtimes and regions before the next question; safe from anywhere."""
+        """Free runtimes and regions before the next request; callable from finalizers."""
         self._discarded += [(0, handles), (1, regions)]
 
     def ask(self, verb: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        """Return the answer to a question.
+        """Return the reply to a request.
 
-        Raises: ExecutionError with what the library said, or that the process has ended
+        Raises: ExecutionError with the library's status, or that the process has ended
         """
         with self._lock:
             self._tidy()
@@ -216,7 +216,7 @@ class KernelProcess:
         (size,) = struct.unpack("<I", self._read(4, verb))
         answer: dict[str, Any] = json.loads(self._read(size, verb))
         if "refused" in answer:
-            raise RefusedError(str(answer["refused"]), answer.get("node"))
+            raise LibraryRefusedError(str(answer["refused"]), answer.get("node"))
         return answer
 
     def _read(self, size: int, verb: str) -> bytes:
@@ -254,11 +254,11 @@ def _end(link: socket.socket, process: subprocess.Popen[bytes]) -> None:
         process.wait(timeout=60)
 
 
-class RefusedError(ExecutionError):
-    """What the library refused.
+class LibraryRefusedError(ExecutionError):
+    """A request that the library refused.
 
     Attributes:
-        node: place of the node it was about, None where none is known
+        node: index of the node, None where it is unknown
     """
 
     def __init__(self, reason: str, node: int | None) -> None:

@@ -1,32 +1,32 @@
-"""A dozen small sums that the real kernels and torch's must agree about."""
+"""A self-test: a dozen small nodes whose results must agree with torch's kernels."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 
-from runtime.backends.xnnpack.model import Datatype, Node, Plan, Scaling, Value
+from runtime.backends.xnnpack.model import Datatype, PartitionPlan, PayloadNode, Quantization, Value
 from runtime.backends.xnnpack.native.engine import NativeEngine
 from runtime.backends.xnnpack.native.process import Kernels
-from runtime.backends.xnnpack.torch_engine import HostEngine
+from runtime.backends.xnnpack.torch_engine import TorchEngine
 from runtime.delegates.interface import DelegateTracer
 from runtime.tracing.tracer import EventTracer
 from schema.payloads.xnnpack import nodes as n
 from schema.payloads.xnnpack.model import NO_VALUE
 
-_TOLERANCE = 1e-5
+_TOLERANCE = 1e-5  # of the largest value; float32 kernels differ by rounding only
 _SHAPE = (1, 5, 4, 6)
 
 
 def probe(process: Kernels) -> str:
-    """Return what differs, empty when nothing does."""
+    """Return the first difference, empty when there is none."""
     plan = probe_plan()
     given = [torch.linspace(-3.0, 3.0, 120).reshape(_SHAPE), torch.linspace(0.5, 2.0, 6)]
     tracer = EventTracer()
     tracer.create_event_block("Execute")
     engine = NativeEngine(plan, process)
     found = engine.run(given, DelegateTracer(tracer, (0, 0)))
-    wanted = HostEngine(plan).run(given, DelegateTracer(None, (0, 0)))
+    wanted = TorchEngine(plan).run(given, DelegateTracer(None, (0, 0)))
     for node, ours, theirs in zip(_last(plan), found, wanted, strict=True):
         if ours.shape != theirs.shape:
             return f"{node.kind} has the shape {list(ours.shape)}"
@@ -39,14 +39,14 @@ def probe(process: Kernels) -> str:
     return ""
 
 
-def _last(plan: Plan) -> list[Node]:
+def _last(plan: PartitionPlan) -> list[PayloadNode]:
     makers = {ident: node for node in plan.nodes for ident in node.outputs}
     return [makers[value.ident] for value in plan.outputs]
 
 
-def probe_plan() -> Plan:
-    """Return a plan whose results are one for each kernel that is probed."""
-    builder = _Builder()
+def probe_plan() -> PartitionPlan:
+    """Return a plan with one result for each kernel under test."""
+    builder = _PlanBuilder()
     image = builder.given(_SHAPE)
     row = builder.given((6,))
     for kind in ("Cos", "Sigmoid", "Sin", "Gelu", "Hardswish"):
@@ -59,27 +59,29 @@ def probe_plan() -> Plan:
     return builder.plan()
 
 
-def _convolution(builder: _Builder, image: int) -> None:
+def _convolution(builder: _PlanBuilder, image: int) -> None:
     weights = np.linspace(-1, 1, 2 * 3 * 3 * 6, dtype=np.float32)
     filters = builder.constant(Datatype.FLOAT32, (2, 3, 3, 6), weights.tobytes())
     form = n.Convolution("Conv2d", 1, 0, 0, 2, 3, 3, 1, 1, 1, 1, 6, 2, 1, 0, 0)
     builder.node("Conv2d", form, (image, filters, NO_VALUE), (1, 4, 4, 2))
 
 
-def _linear(builder: _Builder, image: int) -> None:
-    scaling = Scaling(np.array([0.1, 0.02, 0.5], np.float32))
+def _linear(builder: _PlanBuilder, image: int) -> None:
+    quantization = Quantization(np.array([0.1, 0.02, 0.5], np.float32))
     numbers = (np.arange(18) * 7 % 100 - 50).astype(np.int8)
-    filters = builder.constant(Datatype.QCINT8, (3, 6), numbers.tobytes(), scaling)
-    rows = builder.add(Datatype.QDINT8, _SHAPE, scaling=Scaling(np.ones(1, np.float32), row_dims=1))
+    filters = builder.constant(Datatype.QCINT8, (3, 6), numbers.tobytes(), quantization)
+    rows = builder.add(
+        Datatype.QDINT8, _SHAPE, quantization=Quantization(np.ones(1, np.float32), row_dims=1)
+    )
     builder.node("Convert", n.Unary("Convert"), (image,), _SHAPE, result=rows)
     form = n.FullyConnected("FullyConnected")
     builder.node("FullyConnected", form, (rows, filters, NO_VALUE), (*_SHAPE[:3], 3))
 
 
-class _Builder:
+class _PlanBuilder:
     def __init__(self) -> None:
         self._values: dict[int, Value] = {}
-        self._nodes: list[Node] = []
+        self._nodes: list[PayloadNode] = []
         self._ends = 0
 
     def add(
@@ -87,7 +89,7 @@ class _Builder:
         datatype: Datatype,
         dims: tuple[int, ...],
         data: bytes | None = None,
-        scaling: Scaling | None = None,
+        quantization: Quantization | None = None,
         side: str = "",
     ) -> int:
         ident = len(self._values)
@@ -98,7 +100,7 @@ class _Builder:
             datatype,
             dims,
             None if data is None else memoryview(data),
-            scaling,
+            quantization,
             argument,
             side == "in",
             side == "out",
@@ -109,9 +111,13 @@ class _Builder:
         return self.add(Datatype.FLOAT32, dims, side="in")
 
     def constant(
-        self, datatype: Datatype, dims: tuple[int, ...], data: bytes, scaling: Scaling | None = None
+        self,
+        datatype: Datatype,
+        dims: tuple[int, ...],
+        data: bytes,
+        quantization: Quantization | None = None,
     ) -> int:
-        return self.add(datatype, dims, data, scaling)
+        return self.add(datatype, dims, data, quantization)
 
     def node(
         self,
@@ -123,11 +129,11 @@ class _Builder:
         result: int | None = None,
     ) -> None:
         made = self.add(Datatype.FLOAT32, dims, side="out") if result is None else result
-        self._nodes.append(Node(len(self._nodes), kind, form, inputs, (made,), bounds))
+        self._nodes.append(PayloadNode(len(self._nodes), kind, form, inputs, (made,), bounds))
 
-    def plan(self) -> Plan:
+    def plan(self) -> PartitionPlan:
         values = self._values
-        return Plan(
+        return PartitionPlan(
             0,
             values,
             tuple(self._nodes),

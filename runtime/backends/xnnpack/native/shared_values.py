@@ -1,4 +1,4 @@
-"""Values in memory that both processes have, and the runtimes that work on them."""
+"""Values in shared memory, and the runtimes that use them."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from typing import Any
 
 import torch
 
-from runtime.backends.xnnpack.model import Node, Plan, Value
-from runtime.backends.xnnpack.native.c_calls import recipe
+from runtime.backends.xnnpack.model import PartitionPlan, PayloadNode, Value
+from runtime.backends.xnnpack.native.c_calls import library_calls
 from runtime.backends.xnnpack.native.constants import ConstantStore
-from runtime.backends.xnnpack.native.process import ALIGNMENT, SPARE, Kernels, Region
+from runtime.backends.xnnpack.native.process import ALIGNMENT, SPARE, Kernels, SharedRegion
 from runtime.backends.xnnpack.representation import STORED
 from schema.dtypes.scalar_type import numel
 
 INPUT, OUTPUT = 1, 2
-_PROFILING = 8
-_MOST_UNUSED = 8
+_PROFILING = 8  # XNN_FLAG_BASIC_PROFILING
+_MOST_UNUSED = 8  # regions kept before unused ones are freed, since freeing costs a setup
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SharedValue:
     """A value in shared memory.
 
     Attributes:
-        region: which memory
-        offset: where in it
-        tensor: the value as a tensor over it
+        region: shared memory
+        offset: in the region
+        tensor: view of the value
     """
 
-    region: Region
+    region: SharedRegion
     offset: int
     tensor: torch.Tensor
 
 
 class SharedValues:
-    """Values of a partition in shared memory, each with the shape it was last given."""
+    """Values of a partition in shared memory, each in its latest shape."""
 
     def __init__(self, process: Kernels) -> None:
         self._process = process
-        self._regions: list[Region] = []
+        self._regions: list[SharedRegion] = []
         self.close = weakref.finalize(self, _discard, process, self._regions)
-        """Lets go of the memory; so does the end of this object."""
-        self.held: dict[int, Held] = {}
+        """Frees the memory, as does the end of this object."""
+        self.held: dict[int, SharedValue] = {}
 
     def reserve(self, wanted: Iterable[tuple[Value, Sequence[int]]]) -> None:
-        """Give memory to those values that have none of the shape they need."""
+        """Allocate memory for values whose shape has changed."""
         new: list[tuple[Value, Sequence[int], int]] = []
         size = 0
         for value, shape in wanted:
@@ -63,19 +63,19 @@ class SharedValues:
         self._regions.append(region)
         for value, shape, offset in new:
             tensor = region.tensor(STORED[value.datatype], shape, offset)
-            self.held[value.ident] = Held(region, offset, tensor)
+            self.held[value.ident] = SharedValue(region, offset, tensor)
         self._drop_unused()
 
     def _drop_unused(self) -> None:
         used = {held.region.number for held in self.held.values()}
         unused = [region for region in self._regions if region.number not in used]
         if len(unused) >= _MOST_UNUSED:
-            # A runtime that still points there is set up anew before it runs again.
+            # A runtime that still points there is set up again before it runs.
             self._process.discard([], [one.number for one in unused])
             self._regions[:] = [one for one in self._regions if one.number in used]
 
 
-def _discard(process: Kernels, regions: list[Region]) -> None:
+def _discard(process: Kernels, regions: list[SharedRegion]) -> None:
     process.discard([], [region.number for region in regions])
 
 
@@ -83,26 +83,25 @@ class KernelRuntime:
     """A runtime in the other process, over shared values.
 
     Args:
-        nodes: what it runs
-        ends: what goes in and out: INPUT or OUTPUT, by value; numbers are given in this order
-            unless the payload has them
+        nodes: to run
+        ends: by value, id and INPUT or OUTPUT
 
-    Raises: RefusedError for what the library refuses
+    Raises: LibraryRefusedError for nodes that the library refuses
     """
 
     def __init__(
         self,
         process: Kernels,
-        plan: Plan,
-        nodes: Sequence[Node],
+        plan: PartitionPlan,
+        nodes: Sequence[PayloadNode],
         ends: dict[int, tuple[int, int]],
         store: ConstantStore,
     ) -> None:
         self._process = process
         self.handle = process.number()
         self.close = weakref.finalize(self, process.discard, [self.handle], [])
-        """Lets go of the runtime; so does the end of this object."""
-        made = recipe(plan, nodes, ends, store.place)
+        """Frees the runtime, as does the end of this object."""
+        made = library_calls(plan, nodes, ends, store.place)
         process.ask("create", handle=self.handle, flags=_PROFILING, **made.question())
         values = plan.values
         self._inputs = [(n, values[at]) for at, (n, side) in ends.items() if side == INPUT]
@@ -116,14 +115,14 @@ class KernelRuntime:
         shapes: list[tuple[int, ...]],
         elsewhere: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """Bring it to the shapes of its inputs, and its arguments to their places.
+        """Reshape to the shapes of the inputs, and set the addresses of the arguments.
 
         Args:
-            shared: where they are
+            shared: the arguments
             shapes: of the inputs
-            elsewhere: addresses by value, of those that are not there
+            elsewhere: by value, addresses of arguments in other memory
 
-        Raises: RefusedError for shapes that the kernels refuse
+        Raises: LibraryRefusedError for shapes that the kernels refuse
         """
         if self._shapes != shapes:
             self._shapes = None
@@ -145,12 +144,12 @@ class KernelRuntime:
             self._places = places
 
     def prepare_held(self, shared: SharedValues) -> None:
-        """Bring it to the shapes that its inputs have by now."""
+        """Reshape to the current shapes of the inputs."""
         shapes = [tuple(shared.held[value.ident].tensor.shape) for _, value in self._inputs]
         self.prepare(shared, shapes)
 
     def invoke(self, *, profile: bool = False) -> dict[str, Any]:
-        """Run; return start, end, and times of operators where they are asked for."""
+        """Run; return start, end, and times of operators if requested."""
         return self._process.ask("invoke", handle=self.handle, profile=profile)
 
     def names(self) -> list[str]:
@@ -158,5 +157,5 @@ class KernelRuntime:
         return self._process.ask("names", handle=self.handle)["names"]
 
 
-def _place(held: Held, address: int | None) -> list[int]:
+def _place(held: SharedValue, address: int | None) -> list[int]:
     return [held.region.number, held.offset] if address is None else [0, address]

@@ -1,4 +1,4 @@
-"""The real kernels node by node: a runtime for each node, all over the same values."""
+"""The real kernels node by node: a runtime for each node over the same values."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import torch
 
 from runtime.backends.xnnpack import representation
-from runtime.backends.xnnpack.engine import Engine, Measured, at_node
-from runtime.backends.xnnpack.errors import PartitionError
-from runtime.backends.xnnpack.layouts import Orders
-from runtime.backends.xnnpack.model import Datatype, Node, Plan, Value
+from runtime.backends.xnnpack.engine import Engine, TimeSource, at_node
+from runtime.backends.xnnpack.layouts import DimLayouts
+from runtime.backends.xnnpack.model import Datatype, PartitionPlan, PayloadNode, Value
 from runtime.backends.xnnpack.native.constants import ConstantStore
-from runtime.backends.xnnpack.native.process import Kernels, RefusedError
+from runtime.backends.xnnpack.native.process import Kernels, LibraryRefusedError
 from runtime.backends.xnnpack.native.shared_values import INPUT, OUTPUT, KernelRuntime, SharedValues
+from runtime.delegates.errors import DelegateError
 from runtime.delegates.interface import DelegateTracer
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.memory.slots import fill
@@ -25,30 +25,30 @@ Tensor = torch.Tensor
 class StepEngine(Engine):
     """Runs the nodes of a partition one by one on the real kernels.
 
-    Rows that are quantised as they arrive exist only inside of the kernel that multiplies them:
-    their conversion is run, and its time counted, together with that node.
+    Dynamically quantized rows exist only inside of the kernel that multiplies them: their
+    conversion is run, and timed, together with that node.
 
     Args:
         plan: the checked payload
-        process: where the kernels run
+        process: the kernels
         store: the constants of the partition
-        refused: takes the refusals of all nodes, which are left out then, instead of the first
-            being raised
+        refused: collects the errors of all refused nodes, which are then skipped; None raises the
+            first one
 
-    Raises: PartitionError naming the first node that the library refuses, or ends with
+    Raises: DelegateError naming the first node that the library refuses, or that crashes it
     """
 
-    measured = Measured.STEPS
+    time_source = TimeSource.STEPS
 
     def __init__(
         self,
-        plan: Plan,
+        plan: PartitionPlan,
         process: Kernels,
         store: ConstantStore,
-        refused: list[PartitionError] | None = None,
+        refused: list[DelegateError] | None = None,
     ) -> None:
         self.plan = plan
-        self._orders = Orders(plan)
+        self._layouts = DimLayouts(plan)
         self._process = process
         self._shared = SharedValues(process)
         self._made: set[int] = set()
@@ -59,7 +59,7 @@ class StepEngine(Engine):
                 continue
             try:
                 self._runtimes[node.index] = self._runtime(node, store)
-            except PartitionError as error:
+            except DelegateError as error:
                 if refused is None or not process.alive:
                     raise
                 refused.append(error)
@@ -67,7 +67,7 @@ class StepEngine(Engine):
     def _is_hidden(self, ident: int) -> bool:
         return self.plan.values[ident].datatype == Datatype.QDINT8
 
-    def _runtime(self, node: Node, store: ConstantStore) -> KernelRuntime:
+    def _runtime(self, node: PayloadNode, store: ConstantStore) -> KernelRuntime:
         before = [self._makers[ident] for ident in node.read if self._is_hidden(ident)]
         nodes = [*before, node]
         values = self.plan.values
@@ -86,7 +86,7 @@ class StepEngine(Engine):
 
     def run(self, inputs: Sequence[Tensor], tracer: DelegateTracer) -> list[Tensor]:
         """Run all nodes and return the results."""
-        note = self.measured.value.encode()
+        note = self.time_source.value.encode()
         self.begin(inputs)
         for node in self.plan.nodes:
             span = self._run(node)
@@ -94,7 +94,7 @@ class StepEngine(Engine):
                 tracer.log(node_identity(node.index), *span, note)
             if tracer.logs_values:
                 for ident in node.outputs:
-                    value = self._orders.logical(ident, self.value(ident))
+                    value = self._layouts.logical(ident, self.value(ident))
                     tracer.log_value(node_identity(node.index), value)
         return [self._shared.held[value.ident].tensor for value in self.plan.outputs]
 
@@ -110,7 +110,7 @@ class StepEngine(Engine):
         """Run one node."""
         self._run(self.plan.nodes[index])
 
-    def _run(self, node: Node) -> tuple[int, int] | None:
+    def _run(self, node: PayloadNode) -> tuple[int, int] | None:
         """Run a node; return start and end, None where it runs inside of a later one."""
         runtime = self._runtimes.get(node.index)
         self._made.update(node.outputs)
@@ -119,12 +119,12 @@ class StepEngine(Engine):
         try:
             runtime.prepare_held(self._shared)
             answer = runtime.invoke()
-        except RefusedError as error:
+        except LibraryRefusedError as error:
             raise at_node(error, node, self.plan.partition) from None
         return int(answer["start"]), int(answer["end"])
 
     def value(self, ident: int) -> Tensor:
-        """Return what a value holds; hidden rows are quantised anew."""
+        """Return a value; rows inside of a kernel are quantized again."""
         value = self.plan.values[ident]
         if value.data is not None:
             return representation.stored_constant(value)
@@ -136,22 +136,22 @@ class StepEngine(Engine):
 
     def _rows(self, value: Value) -> Tensor:
         source = self.plan.values[self._makers[value.ident].inputs[0]]
-        settled = representation.settle(value)
+        settled = representation.from_real(value)
         assert settled is not None
         return settled(
             representation.real(source, representation.held(source, self.value(source.ident)))
         )
 
     def replace(self, ident: int, tensor: Tensor) -> None:
-        """Let a value hold something else.
+        """Replace a value.
 
-        Raises: PartitionError for rows that exist only inside of a kernel
+        Raises: DelegateError for rows that exist only inside of a kernel
         """
         if self._is_hidden(ident):
-            raise PartitionError(
+            raise DelegateError(
                 ErrorCode.NotSupported,
                 f"value {ident} exists only inside of the kernel that reads it; replace value "
-                f"{self._makers[ident].inputs[0]}, of which it is made",
+                f"{self._makers[ident].inputs[0]}, from which it is computed",
                 partition=self.plan.partition,
             )
         self._shared.reserve([(self.plan.values[ident], tuple(tensor.shape))])
@@ -159,15 +159,15 @@ class StepEngine(Engine):
         self._made.add(ident)
 
     def close(self) -> None:
-        """Let go of the runtimes and of the values."""
+        """Free the runtimes and the values."""
         for runtime in self._runtimes.values():
             runtime.close()
         self._shared.close()
 
 
-def blamed(error: RefusedError, plan: Plan, index: int | None) -> PartitionError:
-    """Return a refusal with its place, as far as it is known."""
+def blamed(error: LibraryRefusedError, plan: PartitionPlan, index: int | None) -> DelegateError:
+    """Return an error of the library with its node, as far as it is known."""
     for node in plan.nodes:
         if node.index == index:
             return at_node(error, node, plan.partition)
-    return PartitionError(error.code, error.reason, partition=plan.partition)
+    return DelegateError(error.code, error.reason, partition=plan.partition)

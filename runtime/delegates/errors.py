@@ -1,4 +1,4 @@
-"""Errors of a partition: they name the partition, the node and what the node is."""
+"""Errors of a partition, with the partition and the node."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _KEEP_OUT = (
 )
 
 
-class PartitionError(ExecutionError):
+class DelegateError(ExecutionError):
     """A partition that cannot be loaded or run.
 
     Attributes:
-        why: the reason without its place
-        partition: its number among the delegates of the method
-        node: place of the node in the payload, None where no node is to blame
+        why: the reason without its location
+        partition: its index among the delegates of the method
+        node: index of the node in the payload, None where no node is at fault
         kind: kind of the node, empty without one
-        debug_handle: handle of the operator that the node was made from, None without one
+        debug_handle: of the operator that the node was lowered from, None without one
     """
 
     def __init__(
