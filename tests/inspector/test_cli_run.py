@@ -370,7 +370,7 @@ def test_inputs_that_would_run_code_are_refused(
         ((CONVNET / "model.pte", "--inputs", "one.pt"), 2, "(1) must be same as the number"),
         ((CONVNET / "model.pte", "--inputs", "double.pt"), 2, "expected torch.float32"),
         ((DATA / "corpus/v1.5.1/mm_portable/model.etrecord",), 3, "expected"),
-        ((BUNDLE, "--bundled", "7"), 2, "there is no case 7"),
+        ((BUNDLE, "--bundled", "7"), 2, "case 7 not found"),
         ((DATA / "corpus/payloads/coreml.pte",), 4, "(NotFound 0x20)"),
     ],
 )
