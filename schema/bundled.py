@@ -28,7 +28,7 @@ class BundledTensor:
     """A tensor argument or result.
 
     Attributes:
-        scalar_type: number of the element type
+        scalar_type: scalar type code
         sizes: size of each dimension
         data: bytes in storage order
         dim_order: outermost dimension first
@@ -51,7 +51,7 @@ class BundledInt:
 @named("Bool")
 @dataclass(frozen=True, slots=True)
 class BundledBool:
-    """A truth value argument."""
+    """A bool argument."""
 
     bool_val: bool
 
@@ -81,7 +81,7 @@ class BundledValue:
 @named("BundledMethodTestCase")
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """Inputs and what they should give.
+    """Inputs and the outputs expected for them.
 
     Attributes:
         inputs: flattened arguments
@@ -111,7 +111,7 @@ class BundledProgram:
         method_test_suites: sorted by method name
         program: a whole ``.pte``, header and segments included
         version: schema version, 2 in every file known
-        program_offset: where the program begins in the file, 0 in one made here
+        program_offset: where the program begins in the file, 0 in one that was not read from a file
         file: where it came from
         issues: odd but readable things
         nbytes: size of the file it was read from
@@ -172,7 +172,7 @@ def _decode(data: memoryview, notes: Notes) -> BundledProgram:
     if root.version > VERSION:
         notes.add(f"schema version {root.version}, read with the fields of version {VERSION}")
     if not root.program:
-        notes.add("there is no program inside")
+        notes.add("the bundled program contains no program")
     _note_sizes(root, notes)
     return BundledProgram(
         root.method_test_suites,

@@ -10,7 +10,7 @@ _LONGEST = 400  # characters of a part of a sentence; names in files can be of a
 
 
 def _shown(text: str) -> str:
-    """Return a text that may hold names out of a file as a part of one line."""
+    """Return a string that may contain names from a file, escaped and cut to fit in one line."""
     cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     if cut.isprintable():
         return cut
@@ -21,7 +21,7 @@ def _shown(text: str) -> str:
 
 
 class FormatError(ValueError):
-    """Bytes that cannot be what they claim to be; reads as one sentence.
+    """Bytes that do not follow their format; the message is one sentence.
 
     Attributes:
         file: path or label of the file, empty while unknown
@@ -94,7 +94,7 @@ class Issue:
 
 
 class Notes:
-    """Collects issues of one file; a broken file must not fill memory with complaints.
+    """Collects issues of one file; a broken file must not fill memory with messages.
 
     Attributes:
         file: what the issues are about
@@ -106,14 +106,14 @@ class Notes:
         self._unsaid = 0
 
     def add(self, message: str, severity: Severity = Severity.WARNING) -> None:
-        """Note something odd; beyond a screenful only the number is kept."""
+        """Add an issue; those after the first twenty are only counted."""
         if len(self._issues) < _MOST_NOTES:
             self._issues.append(Issue(severity, self.file, message))
         else:
             self._unsaid += 1
 
     def extend(self, other: Notes) -> None:
-        """Take over what was noted elsewhere about the same file."""
+        """Add the issues of another collection about the same file."""
         for issue in other._issues:
             self.add(issue.message, issue.severity)
         self._unsaid += other._unsaid
@@ -124,11 +124,11 @@ class Notes:
         return _MOST_NOTES - len(self._issues)
 
     def skip(self, count: int) -> None:
-        """Note that there were more messages without wording them."""
+        """Count issues without adding them."""
         self._unsaid += count
 
     def all(self) -> tuple[Issue, ...]:
-        """Return the issues, and the number of those left out."""
+        """Return the issues, and how many more there were."""
         if not self._unsaid:
             return tuple(self._issues)
         more = Issue(Severity.WARNING, self.file, f"{self._unsaid} more messages are not shown")

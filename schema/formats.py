@@ -12,7 +12,7 @@ from schema.errors import FormatError
 
 HEAD_BYTES = 4096
 _SEARCHED_BYTES = 1 << 20
-# Archives, programs, pictures and arrays that end in zeros as well.
+# Archives, executables, images and arrays, which may end in zeros as well.
 _FOREIGN = (b"PK", b"\x1f\x8b", b"\x7fELF", b"\x89PNG", b"%PDF", b"\x93NUM", b"\x80\x02")
 _HEADERS = (b"eh00", b"FH01")  # extended headers of programs and data files
 
@@ -76,12 +76,12 @@ def unrecognised(data: memoryview, file: str) -> FormatError:
 def looks_like_debug_buffer(data: memoryview) -> bool:
     """Return whether bytes without a signature could be a debug buffer on its own.
 
-    The runtime writes the whole buffer, zeros to the end, and numbers are no text: there are zero
-    bytes among them, or bytes that are no ASCII. Tensors are aligned, so zeros may come first.
+    The runtime writes the whole buffer, zeros to the end, and tensors are not text: they have zero
+    bytes, or bytes that are not ASCII. Tensors are aligned, so zeros may come first.
     """
     if len(data) < 64 or any(bytes(data[-4:])):
         return False
-    # Where a flatbuffer has its identifier: a damaged program or data file is told as such.
+    # Where a flatbuffer has its identifier: a damaged program or data file is reported as such.
     if bytes(data[4:8]).isalnum() or bytes(data[8:12]) in _HEADERS:
         return False
     if bytes(data[:4]).startswith(_FOREIGN):

@@ -18,7 +18,7 @@ EMPTY: Mapping[str, object] = MappingProxyType({})
 
 
 class NodeKind(str, Enum):
-    """What a node is, in torch.fx words."""
+    """The kind of a node, in torch.fx terms."""
 
     PLACEHOLDER = "placeholder"
     CALL = "call_function"
@@ -29,13 +29,13 @@ class NodeKind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Quantisation:
-    """How stored integers map to real numbers.
+class Quantization:
+    """Mapping of stored integers to real values.
 
     Attributes:
         scheme: per_tensor, per_channel, per_token, per_group
         scale: one for per_tensor, one a channel for per_channel when they are inline
-        zero_point: likewise; empty where the scheme has none
+        zero_point: one per scale; empty where the scheme has none
         axis: channel dimension in memory order, None for per_tensor
         group_size: elements a group, None unless per_group
     """
@@ -49,25 +49,25 @@ class Quantisation:
 
 @dataclass(frozen=True, slots=True)
 class TensorMeta:
-    """Element type and shape of a tensor value.
+    """Dtype and shape of a tensor value.
 
     Attributes:
-        scalar_type: number of the element type; -1 when the format has a type of its own
+        scalar_type: scalar type code; -1 for a dtype that only the format has
         sizes: upper bounds or symbols
         dim_order: outermost dimension first; empty when unknown
-        type_name: name shown for the element type
-        quantisation: None for plain tensors
+        type_name: name shown for the dtype
+        quantization: None for plain tensors
     """
 
     scalar_type: int
     sizes: tuple[Dim, ...]
     dim_order: tuple[int, ...] = ()
     type_name: str = ""
-    quantisation: Quantisation | None = None
+    quantization: Quantization | None = None
 
     @property
     def dtype(self) -> str:
-        """Return the name shown for the element type."""
+        """Return the name shown for the dtype."""
         return self.type_name or scalar_type(self.scalar_type).name
 
     @property
@@ -140,7 +140,7 @@ class GraphNode:
         kind: what it is
         target: operator name and overload, as in ``aten.convolution.default``; payload node kind
         args: arguments in schema order
-        outputs: names of the values it makes, in order
+        outputs: names of its output values, in order
         debug_handle: join key of the record, None when unset
         modules: module stack, outermost first
         stack_trace: Python traceback text, innermost last; empty when unknown
@@ -178,7 +178,7 @@ class Graph:
 
     Attributes:
         name: ``forward``, a member name of a record, or a payload label
-        nodes: in execution order, placeholders first, output last where there are any
+        nodes: in execution order, placeholders first, output last
         values: every value by name
         inputs: names of the user inputs
         outputs: names of the user outputs

@@ -1,7 +1,7 @@
 """The flatbuffer of each format as JSON in the form of flatc, and back.
 
-Segments behind the flatbuffer of a program or data file are no part of it; `file_of` puts those of
-another file behind it.
+Segments after the flatbuffer of a program or data file are not part of it; `file_of`
+appends those of another file.
 """
 
 from __future__ import annotations
@@ -90,15 +90,15 @@ def to_json(kind: str, data: memoryview) -> str:
 
 
 def from_json(kind: str, text: bytes) -> bytes:
-    """Return the flatbuffer that a JSON text describes, as flatc prints it or `to_json`.
+    """Return the flatbuffer that a JSON document describes, as flatc prints it or `to_json`.
 
-    Raises: KeyError for another kind; FormatError naming what is not as its schema says
+    Raises: KeyError for another kind; FormatError naming the field that does not follow its schema
     """
     return FORMS[kind].write(read_json(memoryview(text)))
 
 
 def kind_of_json(text: bytes) -> str:
-    """Return which format a JSON text describes, by the fields of its root.
+    """Return the format that a JSON document describes, by the fields of its root.
 
     Raises: FormatError if they are of none
     """
@@ -147,7 +147,7 @@ def _segments(kind: str, flatbuffer: bytes) -> tuple[DataSegment, ...]:
 
 
 def _segment_area(kind: str, data: memoryview) -> tuple[memoryview, int]:
-    """Return the bytes behind the flatbuffer of a file, and how its segments are aligned."""
+    """Return the bytes after the flatbuffer of a file, and the alignment of its segments."""
     found = formats.recognise(data)
     if found is None or found.kind != kind:
         raise FormatError(f"a .{kind} file for its segments", found.title if found else "another")

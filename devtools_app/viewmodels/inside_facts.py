@@ -12,7 +12,7 @@ from inspector.join.delegate_inside import (
     InsideNode,
     inside_delegate,
     inside_of,
-    quantisation_text,
+    quantization_text,
 )
 from inspector.size.weights import Spread, WeightBytes, node_weights, spread
 from inspector.tables.facts import Fact, FactGroup
@@ -40,8 +40,8 @@ def _inside_group(session: Session, method: str, one: InsideNode) -> FactGroup:
         if value.constant is None:
             facts.append(Fact(value.role, value_text(value.value), f"{value.value.name} in memory"))
         tensor = value.value.tensor
-        if tensor is not None and tensor.quantisation is not None:
-            words = quantisation_text(tensor.quantisation)
+        if tensor is not None and tensor.quantization is not None:
+            words = quantization_text(tensor.quantization)
             facts.append(Fact(f"{value.role}, quantised", words, words))
     command = step_command(session, method, one)
     if command:
@@ -84,8 +84,8 @@ def _weight_group(weight: WeightBytes, units: Units) -> FactGroup:
     exact = "" if weight.nbytes is None else f"{weight.nbytes:,} B"
     sizes = ", ".join(map(str, weight.sizes))
     facts = [Fact("size", f"{weight.dtype} [{sizes}]  {size}", f"{weight.name} {exact}".strip())]
-    if weight.quantisation is not None:
-        words = quantisation_text(weight.quantisation)
+    if weight.quantization is not None:
+        words = quantization_text(weight.quantization)
         facts.append(Fact("quantised", words, words))
     facts += _numbers(weight)
     title = f"Weight: {weight.role}" if weight.role else "Weight"

@@ -151,4 +151,4 @@ def _products(graph: Graph) -> list[GraphNode]:
 def _is_quantised(graph: Graph, node: GraphNode) -> bool:
     """Return whether a node reads something quantised: an input or its weights."""
     tensors = [graph.values[name].tensor for name in node.inputs if name in graph.values]
-    return any(tensor is not None and tensor.quantisation is not None for tensor in tensors)
+    return any(tensor is not None and tensor.quantization is not None for tensor in tensors)

@@ -222,7 +222,7 @@ def _inner_constants(
     for name in node.inputs:
         value = inner.values.get(name)
         tensor = value.tensor if value is not None and value.constant else None
-        if value is None or tensor is None or tensor.quantisation is not None:
+        if value is None or tensor is None or tensor.quantization is not None:
             continue
         sizes = tuple(size for size in tensor.sizes if isinstance(size, int))
         if tensor.scalar_type == _FLOAT32 and len(sizes) == len(tensor.sizes) in ranks:

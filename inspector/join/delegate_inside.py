@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inspector.files.payloads import delegate_payload
 from inspector.files.session import Session
 from inspector.graph.model_graph import ModelNode
-from schema.graph import GraphNode, GraphValue, Quantisation
+from schema.graph import GraphNode, GraphValue, Quantization
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload
 from schema.payloads.model import Constant
@@ -22,7 +22,7 @@ class InsideValue:
 
     Attributes:
         role: what it is to the node, as in ``filter`` or ``output``
-        value: type, shape and quantisation
+        value: type, shape and quantization
         constant: its bytes, None for what is computed
     """
 
@@ -130,8 +130,8 @@ def _value(role: str, name: str, graph: object, constants: Mapping[str, Constant
     return InsideValue(role, value, constants.get(value.constant or ""))
 
 
-def quantisation_text(given: Quantisation) -> str:
-    """Return quantisation parameters in words: scheme, scales, zero points."""
+def quantization_text(given: Quantization) -> str:
+    """Return quantization parameters in words: scheme, scales, zero points."""
     scales = given.scale
     if not scales:
         words = "scales chosen at run time" if given.scheme == "per_token" else "scales elsewhere"

@@ -15,7 +15,7 @@ from inspector.join.operands import plan_operands
 from inspector.numerics.tensor_statistics import Facts, data_statistics, statistics
 from inspector.numerics.tensors import stored_tensors
 from schema.dtypes.scalar_type import numel, scalar_type, to_float64
-from schema.graph import Quantisation, TensorMeta
+from schema.graph import Quantization, TensorMeta
 from schema.objects.identity_cache import identity_cache
 from schema.payloads.model import Constant
 
@@ -34,7 +34,7 @@ class WeightBytes:
         dtype: name of the element type
         sizes: shape
         nbytes: of its bytes, None when unknown
-        quantisation: None for plain numbers
+        quantization: None for plain numbers
         data: the bytes, None when they are missing
         code: number of the element type, -1 where the format has one of its own
         missing: why there are no bytes
@@ -45,7 +45,7 @@ class WeightBytes:
     dtype: str
     sizes: tuple[int | str, ...]
     nbytes: int | None
-    quantisation: Quantisation | None
+    quantization: Quantization | None
     data: memoryview | None
     code: int
     missing: str = ""
@@ -92,7 +92,7 @@ def _of_payload(role: str, tensor: TensorMeta, constant: Constant) -> WeightByte
         tensor.dtype,
         tensor.sizes,
         constant.nbytes,
-        tensor.quantisation,
+        tensor.quantization,
         constant.data,
         tensor.scalar_type,
         missing,

@@ -1,6 +1,6 @@
-"""ExecuTorch scalar types: numbers, names, sizes and numpy views.
+"""ExecuTorch scalar types: codes, names, sizes and numpy views.
 
-Source: scalar_type.fbs; the numbers equal c10::ScalarType.
+Source: scalar_type.fbs; the codes equal those of c10::ScalarType.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """One element type.
+    """One dtype.
 
     Attributes:
-        code: number in program, flat tensor, bundled program and ETDump files
+        code: value in program, flat tensor, bundled program and ETDump files
         name: torch's name without the prefix, as in ``float32``
         short: compact name, as in ``f32``
         item_bytes: bytes an element; 0 for the packed sub-byte types
@@ -66,7 +66,7 @@ BY_NAME = {entry.name: entry for entry in _TABLE}
 
 
 def scalar_type(code: int) -> ScalarType:
-    """Return the type with this number; an unknown number gives a nameable type of size 0."""
+    """Return the type of a code; for an unknown code one with a name and size 0."""
     known = BY_CODE.get(code)
     return known or ScalarType(code, f"scalar_type_{code}", f"?{code}", 0, None)
 
@@ -92,9 +92,9 @@ def known_nbytes(code: int, sizes: tuple[int, ...]) -> int | None:
 
 
 def to_float64(raw: np.ndarray, code: int) -> np.ndarray | None:
-    """Return the values of raw bytes as numpy numbers, None where the type has no value view.
+    """Return raw bytes as a numpy array of values, None where numpy has no such type.
 
-    Shapes: raw uint8[nbytes] -> numbers[nbytes / item_bytes]; integers keep their own dtype
+    Shapes: raw uint8[nbytes] -> values[nbytes / item_bytes]; integers keep their own dtype
     """
     kind = scalar_type(code)
     if kind.name == "bool":  # any non-zero byte is true, as in C++

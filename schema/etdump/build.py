@@ -1,4 +1,4 @@
-"""Makes traces from events or columns: for tests, benchmarks and our own runtime."""
+"""Builds traces from events or columns: for tests, benchmarks and our own runtime."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(
 
 
 def table(events: Sequence[AnyEvent]) -> EventTable:
-    """Return events, made one by one, as columns; None is an event with nothing set."""
+    """Return events as columns; None is an event with no field set."""
     store = _Collector(len(events)).store(events)
     return EventTable(store, 0, len(events))
 
@@ -105,7 +105,7 @@ class _Collector:
 def synthetic(
     events: int, *, runs: int = 10, operators: int = 200, shared_names: bool = False
 ) -> ETDump:
-    """Return a trace of many events as a runtime would write it, made without a Python loop.
+    """Return a trace of many events as a runtime would write it, built without a Python loop.
 
     Each run is a block of instructions, every one a kernel call inside an OPERATOR_CALL, and
     one Method::execute around all of them.

@@ -1,7 +1,7 @@
 """Debug buffers: raw bytes of logged tensors, addressed by the offsets in a trace.
 
-The file has no signature and no table of contents; what is where is said by the ETDump of the
-same session, and only together do they make tensors.
+The file has no signature and no table of contents; the ETDump of the same session says which
+tensor is where.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TensorView:
     """One logged tensor.
 
     Attributes:
-        type: element type
+        type: dtype
         sizes: size of each dimension
         strides: in elements, one a dimension
         offset: first byte in the buffer, -1 for a tensor without elements
@@ -40,7 +40,7 @@ class TensorView:
     raw: memoryview
 
     def values(self) -> NDArray[np.generic] | None:
-        """Return the elements in row-major order, None for a type that has no numbers.
+        """Return the elements in row-major order, None for a type without a numpy dtype.
 
         Shapes: sizes; floats narrower than 32 bits become float32, integers keep their type
         """
@@ -83,7 +83,7 @@ class DebugBuffer:
         """
         kind = scalar_type(tensor.scalar_type)
         if not kind.item_bytes:
-            raise self._error(tensor, "an element type of known size", kind.name)
+            raise self._error(tensor, "a dtype of known size", kind.name)
         strides = self._strides(tensor)
         if numel(tensor.sizes) == 0:
             return TensorView(kind, tensor.sizes, strides, tensor.offset, self.data[:0])

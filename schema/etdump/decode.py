@@ -202,7 +202,7 @@ def _read_whole(data: memoryview, limit: int, runs: RunColumns, notes: Notes) ->
         store = reader.read()
         if not reader.rows.bad.any():
             break
-        # What is left is read once more: damaged rows would leave holes in the numbering.
+        # The rest is read once more: damaged rows would leave holes in the numbering.
         _cut(runs, reader.rows, notes)
     if reader.several:
         notes.add("some events set several of profile, allocation and debug; the first is shown")
@@ -210,14 +210,14 @@ def _read_whole(data: memoryview, limit: int, runs: RunColumns, notes: Notes) ->
     if empty:
         notes.add(f"{empty} events carry nothing")
     if reader.odd_text:
-        notes.add("some texts are not UTF-8 and are shown escaped")
+        notes.add("some strings are not UTF-8 and are shown escaped")
     return store
 
 
 def _cut(runs: RunColumns, rows: Rows, notes: Notes) -> None:
     """Shorten each damaged block to the events before its first damaged one.
 
-    A damaged block without a name is no block at all, but something a broken writer left there.
+    A damaged block without a name is not a block but leftover bytes of a broken writer.
     """
     owner = np.repeat(np.arange(len(runs.count)), runs.count)
     bad = np.flatnonzero(rows.bad)

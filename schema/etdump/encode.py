@@ -1,7 +1,7 @@
 """Writes ETDump files by columns, a million events without a Python loop.
 
-Order in the file: root, blocks, vectors of events, events, values, tensors, numbers, metadata,
-texts. Offsets of flatbuffers only point forward, so what is referred to comes later.
+Order in the file: root, blocks, vectors of events, events, values, tensors, sizes, metadata,
+strings. Offsets of flatbuffers only point forward, so what is referred to comes later.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from schema.etdump.table import EventTable
 from schema.etdump.tables import EVENT, EVENT_TABLES, RUN_DATA, column_of
 from schema.etdump.write_values import ValueWriter
 from schema.flatbuf.columns import Ints
-from schema.flatbuf.spec import Blob, Field, Scalar, Text
+from schema.flatbuf.spec import Blob, Field, Scalar, String
 
 _MOST_BYTES = 2**31 - 1  # of a flatbuffer
 
 
 def encode(dump: ETDump) -> bytes:
-    """Return the bytes of a trace, size-prefixed if the dump says so.
+    """Return the bytes of a trace, size-prefixed if the dump is.
 
     Raises: ValueError if they exceed what a flatbuffer can address
     """
@@ -80,7 +80,7 @@ class _Writer:
             struct.pack_into(f"<I{len(text)}s", out, at, len(text), text)
         return bytes(out)
 
-    # --- what there is ---------------------------------------------------------------------
+    # --- collecting --------------------------------------------------------------------------
 
     def _all_kinds(self) -> dict[EventKind, _Kind]:
         events, vtables = self._events, self._vtables
@@ -104,7 +104,7 @@ class _Writer:
             found[kind] = _Kind(table.fields, record, rows, event_vtable, of_table, rows)
         return found
 
-    # --- where it goes ---------------------------------------------------------------------
+    # --- placing ------------------------------------------------------------------------
 
     def _take(self, nbytes: int, align: int = 4) -> int:
         at = -(-self._end // align) * align
@@ -201,20 +201,20 @@ class _Writer:
             records[field.name] = _steps(column, self._targets(field), field_at)
 
     def _targets(self, field: Field) -> Ints:
-        if isinstance(field.type, Text):
+        if isinstance(field.type, String):
             return self._text_at
         return self._blob_at if isinstance(field.type, Blob) else self._values.at
 
 
 def _steps(numbers: Numbers, targets: Ints, field_at: Ints) -> Ints:
-    """Return the offset from each field to what its number names, 0 where absent."""
+    """Return the offset from each field to its target, 0 where absent."""
     if not len(targets):
         return np.zeros(len(numbers), dtype=np.int64)
     return np.where(numbers < 0, 0, targets[numbers] - field_at)
 
 
 def _all_texts(events: EventTable, runs: tuple[RunData, ...]) -> tuple[list[bytes], dict[str, int]]:
-    # Texts of events keep their numbers; names of blocks are added or found among them.
+    # Strings of events keep their indices; names of blocks are added or found among them.
     texts = list(events.strings)
     number = {text: index for index, text in enumerate(texts)}
     for run in runs:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from schema.etdump.values import DebugValue, DebugValues
 
 Numbers = NDArray[Any]
-# Metadata of what torch computed from a recorded graph in place of a delegate's payload.
+# Metadata of events that torch computed from a recorded graph in place of a delegate's payload.
 EMULATED = b"emulated"
 
 
@@ -37,7 +37,7 @@ class ProfileEvent:
         delegate_id_int: -1 when unset
         delegate_id_str: None when unset
         metadata: bytes of the backend, None when there are none
-        start_time: ticks; the file does not say how long a tick is
+        start_time: ticks; the file does not record the length of a tick
         end_time: ticks
     """
 
@@ -69,8 +69,8 @@ class DebugEvent:
     """A logged value.
 
     Attributes:
-        value: what was logged, None where the event carries nothing readable
-        chain_index: -1 for program outputs; above 2^63 as a negative number
+        value: the logged value, None where the event has none that can be read
+        chain_index: -1 for program outputs; a handle of 2^63 and above is negative
         instruction_id: 0 for program outputs as stock runtimes write it
         name: None in all stock traces
         delegate_id_int: -1 when unset
@@ -130,7 +130,7 @@ class EventStore:
     Attributes:
         kind: EventKind, int8[n]
         name: index into strings, -1 absent, int32[n]
-        chain_index: -1 unset; the unsigned number of debug events wraps, int64[n]
+        chain_index: -1 unset; the unsigned handle of debug events wraps, int64[n]
         instruction_id: int32[n]
         delegate_id_int: -1 unset, int32[n]
         delegate_id_str: index into strings, -1 absent, int32[n]
@@ -140,7 +140,7 @@ class EventStore:
         allocator_id: -1 unless an allocation, int32[n]
         allocation_size: bytes, uint64[n]
         value: index into values, -1 absent, int32[n]
-        strings: distinct texts by first use
+        strings: distinct strings by first use
         blobs: metadata of backends
         values: logged values
     """
@@ -188,7 +188,7 @@ def full_column(name: str, count: int) -> Numbers:
 
 
 def constant_column(name: str, count: int, number: int | None = None) -> Numbers:
-    """Return a read-only column of one number that takes no memory; unset by default."""
+    """Return a read-only column that repeats one value without memory; unset by default."""
     one = np.array(_UNSET.get(name, -1) if number is None else number, dtype=_dtype(name))
     return np.broadcast_to(one, (count,))
 
@@ -199,7 +199,7 @@ def store_of(
     blobs: Blobs | None = None,
     values: DebugValues | None = None,
 ) -> EventStore:
-    """Return a store of these columns, made read-only; columns left out are unset."""
+    """Return a store of these columns, which become read-only; columns left out are unset."""
     count = len(columns["kind"])
     made: dict[str, Numbers] = {}
     for name in COLUMNS:

@@ -1,4 +1,4 @@
-"""Traces as JSON, in the form flatc gives an ETDump: what several embedded runners print.
+"""Traces as JSON in the form of flatc, which several embedded runners print.
 
 Source: etdump_schema_flatcc.fbs and scalar_type.fbs; a field that is not there has its default.
 """
@@ -29,7 +29,7 @@ VALUE_TYPES = {
     "TensorList": ValueType.TENSOR_LIST,
     "String": ValueType.STRING,
 }
-# Names of scalar_type.fbs; numbers without a name stay numbers.
+# Names of scalar_type.fbs; codes without a name stay integers.
 SCALAR_TYPES = {
     "BYTE": 0,
     "CHAR": 1,
@@ -66,9 +66,9 @@ def is_json(head: bytes) -> bool:
 
 
 def decode_json(data: memoryview, file: str) -> ETDump:
-    """Return the trace that a JSON text describes.
+    """Return the trace that a JSON document describes.
 
-    Raises: FormatError naming the field that is not as the schema says
+    Raises: FormatError naming the field that does not follow the schema
     """
     return trace_of(read_json(data), file)
 
@@ -76,7 +76,7 @@ def decode_json(data: memoryview, file: str) -> ETDump:
 def trace_of(tree: object, file: str = "") -> ETDump:
     """Return the trace that a tree of JSON describes.
 
-    Raises: FormatError naming the field that is not as the schema says
+    Raises: FormatError naming the field that does not follow the schema
     """
     root = _table(tree, "ETDump")
     rows = _list(root.get("run_data"), "run_data")
@@ -228,7 +228,7 @@ def _flag(row: Row, field: str) -> bool:
 
 
 def _enum(row: Row, field: str, names: dict[str, Any]) -> int:
-    """Return a number of an enumeration, which flatc prints by name where it has one."""
+    """Return a value of an enumeration, which flatc prints by name where it has one."""
     value = row.get(field, 0)
     if isinstance(value, str) and value in names:
         return int(names[value])

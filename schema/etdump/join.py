@@ -50,7 +50,7 @@ def _merged(tables: Sequence[EventTable]) -> EventStore:
 
 
 def _renumbered(table: EventTable, name: str, texts: dict[str, int]) -> Numbers:
-    # The absent number -1 picks the last entry.
+    # The index -1 of an absent entry picks the last one.
     numbers = np.array([texts[text] for text in table.strings] + [-1], dtype=np.int32)
     return numbers[getattr(table, name)]
 

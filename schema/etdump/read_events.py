@@ -11,8 +11,8 @@ from schema.etdump.read_values import read_values
 from schema.etdump.tables import DEBUG_EVENT, EVENT, EVENT_TABLES, column_of
 from schema.etdump.values import DebugValues
 from schema.flatbuf.columns import Columns, Ints, Region, Rows, columns, extents, follow
-from schema.flatbuf.spec import Blob, Field, Scalar, Text
-from schema.flatbuf.texts import intern
+from schema.flatbuf.spec import Blob, Field, Scalar, String
+from schema.flatbuf.strings import intern
 
 _ROW_BYTES = 16  # an offset and an Event of 8 bytes, and as much again for one shared by many
 _KINDS = (EventKind.PROFILE, EventKind.ALLOCATION, EventKind.DEBUG)
@@ -20,7 +20,7 @@ _KINDS = (EventKind.PROFILE, EventKind.ALLOCATION, EventKind.DEBUG)
 
 @dataclass(slots=True)
 class _Texts:
-    """Where the texts of one kind of event are: columns of the store by event rows."""
+    """Positions of the strings of one kind of event, by column of the store and event row."""
 
     column: str
     rows: Ints
@@ -33,7 +33,7 @@ class EventReader:
     Attributes:
         rows: one an event, marked where damaged
         several: whether some event had more than one of its three fields set
-        odd_text: whether some text was not UTF-8
+        odd_text: whether some string was not UTF-8
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class EventReader:
 
         Raises: FormatError if they declare more bytes than the file can hold
         """
-        self._read_kinds()  # and let go of what only that needs
+        self._read_kinds()  # the local arrays are freed before strings are read
         strings = self._strings()
         return store_of(self._columns, strings, self._blobs, self._values)
 
@@ -111,7 +111,7 @@ class EventReader:
         if isinstance(field.type, Scalar):
             put = self._put_rare if column == "delegate_id_int" else self._put
             put(column, rows, tables.scalar(field))
-        elif isinstance(field.type, Text):
+        elif isinstance(field.type, String):
             self._texts.append(_Texts(column, rows, tables.offsets(field)))
         elif isinstance(field.type, Blob):
             self._metadata(tables, tables.offsets(field))

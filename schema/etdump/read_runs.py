@@ -19,7 +19,7 @@ from schema.flatbuf.columns import (
     follow,
     items,
 )
-from schema.flatbuf.texts import intern
+from schema.flatbuf.strings import intern
 
 _NAME, _BUNDLED, _ALLOCATORS, _EVENTS = RUN_DATA.fields
 # 0.1 had no bundled_input_index.
@@ -63,7 +63,7 @@ class RunColumns:
         return tuple(self.text(int(i)) for i in self.allocator_name[first : first + count])
 
     def text(self, index: int) -> str:
-        """Return a name by its number, empty for -1."""
+        """Return a name by its index, empty for -1."""
         return self.names[index] if index >= 0 else ""
 
 
@@ -123,7 +123,7 @@ def _columns(region: Region, rows: Rows, runs: Columns) -> RunColumns:
 
 
 def _check_ends(region: Region, rows: Rows, at: Ints, owners: Ints) -> None:
-    # A table mistaken for a text has a length now and then, but hardly a zero behind it.
+    # A table mistaken for a string may have a plausible length, but rarely a zero after it.
     present = np.flatnonzero(at >= 0)
     starts, counts = extents(region, rows, at[present], owners[present], 1)
     ends = np.minimum(starts + counts, region.limit - 1)
@@ -148,7 +148,7 @@ def _is_legacy(runs: Columns) -> bool:
     """Return whether slot 2 holds events, as in 0.1, and not allocators.
 
     A table of events then has no slot 3, and what its entries point to first is a table
-    (ProfileEvent), where an allocator has a text.
+    (ProfileEvent), where an allocator has a string.
     """
     if not len(runs) or (runs.place(_EVENTS) >= 0).any():
         return False

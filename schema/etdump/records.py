@@ -1,7 +1,7 @@
 """Records that `encode` writes tables as, and the vtables that describe them.
 
 Each event is one record: the Event table and the table it points to. An absent field keeps its
-bytes; only the vtable says that it is absent.
+bytes; the vtable marks it as absent.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Vtables:
             table_bytes: inline size
             offsets: place of each slot
             optional: the slots that a row may leave out
-            present: bit i says that ``optional[i]`` is there, unsigned[rows]
+            present: bit i is set where ``optional[i]`` is present, unsigned[rows]
         """
         lookup = np.zeros(1 << len(optional), dtype=np.int64)
         for mask in np.flatnonzero(np.bincount(present, minlength=1)).tolist():

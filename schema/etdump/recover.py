@@ -46,7 +46,7 @@ def recover(data: memoryview, limit: int) -> tuple[RunData, ...]:
     ended = store.end_time[profile]
     if ended[0] <= ended[-1]:
         return _blocks(store)
-    if not profile.all():  # not written by a runtime; where values belong cannot be told
+    if not profile.all():  # not written by a runtime; the owners of values cannot be determined
         return ()
     return _blocks(EventReader(Region(data, limit), data, at[::-1], direct=True).read())
 
@@ -76,7 +76,7 @@ def _candidates(region: Region, low: int, high: int) -> Ints:
 
 
 def _believable(data: memoryview, limit: int, at: Ints) -> Flags:
-    """Return which candidates are events: everything in them must make sense."""
+    """Return which candidates are events: all of their fields must be plausible."""
     region, rows = Region(data, limit), Rows(len(at))
     tables, _ = columns(region, rows, at, np.arange(len(at), dtype=np.int64))
     timed = np.zeros(len(at), dtype=np.bool_)
@@ -104,7 +104,7 @@ def _is_timed(profiles: Columns) -> Flags:
 
 
 def _is_logged(store: EventStore) -> Flags:
-    """Return which values have what their type says, and tensors that can exist."""
+    """Return which values have the field of their type, and tensors that can exist."""
     c = store.values.columns
     dims = (c.sizes_count == c.strides_count) & (c.sizes_count <= _MOST_DIMS)
     sound = np.concatenate([dims & (c.offset >= -1), [False]])  # -1 picks the last: no tensor
@@ -127,7 +127,7 @@ def _blocks(store: EventStore) -> tuple[RunData, ...]:
     profile = store.kind == EventKind.PROFILE
     ends = profile & (store.name == numbers.get(_EXECUTE, -2))
     loads = profile & np.isin(store.name, [numbers.get(name, -2) for name in _LOADING])
-    # Outputs that are numbers are logged without the mark that tensors get.
+    # Scalar outputs are logged without the mark that tensor outputs get.
     output = (store.kind == EventKind.DEBUG) & (store.chain_index == -1)
     # A row opens a block when the row before it, program outputs aside, closed one.
     rows = np.arange(len(store.kind))

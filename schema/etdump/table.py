@@ -26,7 +26,7 @@ from schema.etdump.values import DebugValue, DebugValues
 class EventTable(Sequence[AnyEvent]):
     """Consecutive events of a store, in the order of the file; columns are views.
 
-    Two tables are equal when their events are, however strings and values are numbered.
+    Two tables are equal when their events are, whatever the indices of strings and values.
 
     Attributes:
         store: columns of the whole trace
@@ -53,12 +53,12 @@ class EventTable(Sequence[AnyEvent]):
 
     @property
     def chain_index(self) -> Numbers:
-        """Return chain numbers, -1 unset, int64."""
+        """Return chain indices, -1 unset, int64."""
         return self.store.chain_index[self.start : self.stop]
 
     @property
     def instruction_id(self) -> Numbers:
-        """Return instruction numbers, int32."""
+        """Return instruction indices, int32."""
         return self.store.instruction_id[self.start : self.stop]
 
     @property
@@ -68,7 +68,7 @@ class EventTable(Sequence[AnyEvent]):
 
     @property
     def delegate_id_str(self) -> Numbers:
-        """Return the index of each text id in `strings`, -1 where absent, int32."""
+        """Return the index of each string id in `strings`, -1 where absent, int32."""
         return self.store.delegate_id_str[self.start : self.stop]
 
     @property
@@ -88,7 +88,7 @@ class EventTable(Sequence[AnyEvent]):
 
     @property
     def allocator_id(self) -> Numbers:
-        """Return allocator numbers, -1 unless an allocation, int32."""
+        """Return allocator ids, -1 unless an allocation, int32."""
         return self.store.allocator_id[self.start : self.stop]
 
     @property
@@ -103,7 +103,7 @@ class EventTable(Sequence[AnyEvent]):
 
     @property
     def strings(self) -> tuple[str, ...]:
-        """Return the texts that names and text ids are numbers of."""
+        """Return the strings that names and string ids are indices of."""
         return self.store.strings
 
     @property
@@ -117,7 +117,7 @@ class EventTable(Sequence[AnyEvent]):
         return self.store.values
 
     def text(self, index: int) -> str | None:
-        """Return a text by its number, None for -1."""
+        """Return a string by its index, None for -1."""
         return self.store.strings[index] if index >= 0 else None
 
     @overload
@@ -191,7 +191,7 @@ def _same_events(a: EventTable, b: EventTable) -> bool:
 
 
 def _common(table: EventTable, name: str, common: dict[str, int]) -> Numbers:
-    # The absent number -1 picks the last entry.
+    # The index -1 of an absent entry picks the last one.
     numbers = np.array([common[text] for text in table.strings] + [-1], dtype=np.int64)
     return numbers[getattr(table, name)]
 

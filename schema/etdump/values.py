@@ -31,7 +31,7 @@ class DebugTensor:
     """A logged tensor.
 
     Attributes:
-        scalar_type: number of the element type
+        scalar_type: scalar type code
         sizes: size of each dimension
         strides: in elements, one a dimension
         offset: first byte in the debug buffer, -1 for an empty tensor
@@ -48,14 +48,14 @@ class DebugValue:
     """A logged value: a type and the fields that were set, normally the one of that type.
 
     Attributes:
-        type: number of a `ValueType`; a number of a newer schema is kept
+        type: a `ValueType`; values of a newer schema are kept as they are
         tensor: set for TENSOR
         tensors: set for TENSOR_LIST
         int_value: set for INT
         float_value: set for FLOAT
         double_value: set for DOUBLE
         bool_value: set for BOOL
-        output: whether it is an output of the program; None where nothing is said
+        output: whether it is an output of the program; None where the field is absent
     """
 
     type: int
@@ -82,7 +82,7 @@ class ValueColumns:
 
     Attributes:
         type: ValueType, int8[v]
-        output: 1 or 0, -1 where nothing is said, int8[v]
+        output: 1 or 0, -1 where absent, int8[v]
         has: which scalar fields and whether a list is set, uint8[v]
         int_value: int64[v]
         float_value: float32[v]
@@ -139,7 +139,7 @@ class ValueColumns:
 
 
 class DebugValues(Sequence[DebugValue]):
-    """A read-only sequence of `DebugValue`, made when asked for.
+    """A read-only sequence of `DebugValue`, each created on access.
 
     Attributes:
         columns: the values as columns
@@ -150,7 +150,7 @@ class DebugValues(Sequence[DebugValue]):
 
     @classmethod
     def of(cls, values: Iterable[DebugValue]) -> DebugValues:
-        """Return the sequence of values made one by one."""
+        """Return the sequence of these values."""
         return cls(_columns_of(list(values)))
 
     def __len__(self) -> int:

@@ -174,7 +174,7 @@ def _field(name: str) -> int:
 
 
 def _vectors(start: int, counts: Ints) -> tuple[Ints, int]:
-    """Place vectors of 8-byte numbers so that the numbers, not the counts, are aligned."""
+    """Place vectors of 8-byte integers so that the elements, not the counts, are aligned."""
     sizes = 8 * (1 + counts)
     ends = start + np.cumsum(sizes)
     return ends - sizes + 4, int(ends[-1]) if len(counts) else start

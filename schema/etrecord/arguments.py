@@ -1,4 +1,4 @@
-"""Arguments of nodes: the values they read, or what to print.
+"""Arguments of nodes: the values they read, or literals to print.
 
 Source: exir/serde/schema.py and torch/_export/serde/schema.py, ``Argument``.
 """

@@ -11,11 +11,11 @@ _MIB = 1 << 20
 
 
 class Budget:
-    """Counts what decoding has cost so far against limits that grow with the file.
+    """Charges the cost of decoding against limits that grow with the file.
 
     A record keeps one budget for all its lazily decoded parts, since they are all kept. With the
     process itself they stay below four times the file plus 200 MB; a graph costs about eight times
-    its JSON while it is made, and stored weights, which make most of a record, cost nothing.
+    its JSON while it is decoded; stored weights, most of a record, cost nothing.
 
     Attributes:
         inflate_left: bytes that deflated members may still unpack to
@@ -41,9 +41,9 @@ class Budget:
 
     @contextmanager
     def making(self) -> Generator[None, None, None]:
-        """Give back a third of what is charged meanwhile: the parsed text goes, the graph stays.
+        """Refund a third of the bytes charged in the block: the parsed JSON is freed.
 
-        Of 17 MB of JSON the text takes 148 MB at most, its graph 98 MB.
+        Of 17 MB of JSON the parsed form takes 148 MB at most, its graph 98 MB.
         """
         before = self.tree_left
         yield

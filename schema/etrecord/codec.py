@@ -23,7 +23,7 @@ _SHOWN = 5
 def decode(buffer: Buffer, *, file: str = "") -> ETRecord:
     """Open a record; stored members stay views into the buffer.
 
-    Raises: FormatError if it is no zip archive or has no marker member
+    Raises: FormatError if it is not a zip archive or has no marker member
     """
     data = memoryview(buffer).toreadonly()
     try:

@@ -31,8 +31,8 @@ class Archive:
     Attributes:
         data: the whole archive
         members: in directory order, unreadable ones included
-        issues: what is odd about the archive and its members
-        budget: what unpacking may still cost
+        issues: issues of the archive and its members
+        budget: limits of the cost of unpacking
     """
 
     data: memoryview
@@ -57,7 +57,7 @@ class Archive:
     def read(self, name: str) -> memoryview:
         """Return the content of a member; a view into the archive when it is stored.
 
-        Raises: FormatError if there is no such readable member or it does not unpack
+        Raises: FormatError if the member is missing, unreadable or does not unpack
         """
         member = self._by_name.get(name)
         if member is None:

@@ -29,7 +29,7 @@ def joined(first: int, second: int, length: int) -> int:
 
 @cache
 def _power(length: int) -> int:
-    """Return what moves a remainder up by so many bytes."""
+    """Return the table that shifts a remainder by a number of bytes."""
     found, square = _ONE, _BYTE
     while length:
         if length & 1:

@@ -1,4 +1,4 @@
-"""Element types, layouts and formats as numbered by the serde JSON, and as named by pickles.
+"""Dtypes, layouts and formats as numbered by the serde JSON, and as named by pickles.
 
 Source: exir/serde/schema.py (schema 5.x and before), torch/_export/serde/schema.py (6 and later).
 """
@@ -59,18 +59,18 @@ _STORAGES = {
     "QUInt2x4": "quint2x4",
     "Untyped": "uint8",
 }
-# dtypes of torch that ExecuTorch has no number for: shown by name, never given values
+# dtypes of torch without an ExecuTorch code: shown by name, never decoded
 UNKNOWN_TYPE = -1
 
 
 def serde_dtype_names(major: int) -> dict[int, str]:
-    """Return the names of the element types by their number in a schema of this major version."""
+    """Return the names of the dtypes by their code in a schema of this major version."""
     forked = _TORCH if major >= FIRST_TORCH_MAJOR else _EXIR
     return {**dict(enumerate(_COMMON)), **_LATER, **forked}
 
 
 def scalar_type_number(name: str) -> int:
-    """Return the number of the element type with this torch name, -1 if it has none."""
+    """Return the scalar type code of a torch dtype name, -1 if it has none."""
     known = BY_NAME.get(name)
     return known.code if known else UNKNOWN_TYPE
 

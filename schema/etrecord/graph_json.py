@@ -35,7 +35,7 @@ class RecordedProgram:
         verifiers: dialects it was checked against, as in TRAINING or EDGE
         range_constraints: smallest and largest value of each symbol, None where unbounded
         mutated: whether it was recorded after memory planning had rewritten it
-        issues: what could not be read
+        issues: parts that could not be read
     """
 
     member: str
@@ -52,7 +52,7 @@ class RecordedProgram:
 def read_program(data: bytes | memoryview, member: str, budget: Budget) -> RecordedProgram:
     """Return the program of a member.
 
-    Raises: FormatError if it is no program JSON or too large; odd nodes become issues
+    Raises: FormatError if it is not program JSON or too large; bad nodes become issues
     """
     tree = parse_json(data, budget, member)
     try:
@@ -101,7 +101,7 @@ class ProgramReader:
         )
 
     def _lowered(self, name: str, source: str) -> LoweredModule:
-        """Return the lowered module in a text argument.
+        """Return the lowered module in a string argument.
 
         Raises: FormatError if it cannot be read
         """
@@ -117,7 +117,7 @@ class ProgramReader:
 
 
 def _version(tree: Json) -> tuple[int, int]:
-    """Return the schema version; release 0.1 wrote one number."""
+    """Return the schema version; release 0.1 wrote one integer."""
     if isinstance(tree, int):
         return tree, 0
     major, minor = mapping(tree).get("major"), mapping(tree).get("minor")

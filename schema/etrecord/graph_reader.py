@@ -171,7 +171,7 @@ class GraphReader:
         return tuple(args)
 
     def _without_lists(self, args: tuple[Argument, ...]) -> tuple[Argument, ...]:
-        """Return the arguments with a node that makes several values replaced by those values."""
+        """Return the arguments with a node that has several outputs replaced by those outputs."""
         if not any(name in self._lists for arg in args for name in arg.values):
             return args
         return tuple([self._without_list(arg) for arg in args])
@@ -190,7 +190,7 @@ class GraphReader:
     def _delegate_arguments(
         self, inputs: Json, subgraphs: list[str], attributes: dict[str, object]
     ) -> tuple[Argument, ...]:
-        """Return the arguments of a delegate call; the first holds the lowered module as text."""
+        """Return the arguments of a delegate call; the first is the lowered module as a string."""
         name = text(inputs[0]["name"]) or "lowered_module"
         source = text(unfold(inputs[0]["arg"])[1])
         inputs[0] = None

@@ -26,7 +26,7 @@ _OTHER_VALUES = (
 
 
 def read_values(tree: Json, shared: Shared) -> tuple[dict[str, GraphValue], dict[str, str]]:
-    """Return the described values by name, and the expressions of symbolic numbers.
+    """Return the described values by name, and the expressions of symbolic sizes.
 
     The tensor entries of the tree are dropped on the way, to bound memory.
     """

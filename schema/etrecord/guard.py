@@ -27,14 +27,14 @@ class Refusal:
         method: it belongs to
         delegate: its place among the delegates of the method
         backend: id of its backend
-        engine: what refused it, in words
+        engine: name of the engine that refused it
         phase: ``initialisation``, ``shapes`` when its first run would fail, or ``ended`` when the
             process of the engine died of it
-        reason: what the engine said, one sentence without a full stop
+        reason: the message of the engine, one sentence without a full stop
         place: of the node in the payload, None when no node could be named
         kind: of that node, empty without one
         node: of the recorded edge program, empty when unknown
-        exported: the node of the exported program it was made of, empty when unknown; it has the
+        exported: the node of the exported program it came from, empty when unknown; it has the
             same name however the program is lowered
         operator: of that node, as in ``aten.add.Tensor``
         partitioner: that took the node
@@ -61,7 +61,7 @@ class Refusal:
 
     @property
     def sentence(self) -> str:
-        """Return what was refused, by whom and why."""
+        """Return the refusals: partition, engine and reason."""
         what = f"{self.node} ({self.operator})" if self.node else self._payload_node()
         line = f" from {self.source}" if self.source else ""
         rule = f"; {self.rule} of {self.partitioner} accepted it" if self.rule else ""
@@ -116,13 +116,13 @@ def refusal_from(entry: Any) -> Refusal:  # noqa: ANN401 - parsed JSON
     """
     texts = {one.name: entry[one.name] for one in fields(Refusal) if one.type == "str"}
     if not all(isinstance(text, str) for text in texts.values()):
-        raise TypeError("a refusal whose texts are no texts")
+        raise TypeError("a refusal with a field that is not a string")
     if texts["phase"] not in PHASES:
-        raise ValueError(f"a refusal at {texts['phase'][:40]!r}, there is {', '.join(PHASES)}")
+        raise ValueError(f"unknown phase {texts['phase'][:40]!r}; available: {', '.join(PHASES)}")
     place, delegate = entry["place"], entry["delegate"]
     if delegate.__class__ is not int or not (place is None or place.__class__ is int):
-        raise TypeError("a place that is no number")
+        raise TypeError("a place that is not an integer")
     others = entry["others"]
     if not isinstance(others, (list, tuple)) or not all(isinstance(name, str) for name in others):  # pyright: ignore[reportUnknownVariableType]
-        raise TypeError("other nodes that are no list of names")
+        raise TypeError("other nodes that are not a list of names")
     return Refusal(**texts, delegate=delegate, place=place, others=tuple(others))  # pyright: ignore[reportUnknownArgumentType]

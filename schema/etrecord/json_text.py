@@ -1,7 +1,7 @@
 """JSON whose depth and size are known before it is parsed.
 
 The parser of the standard library recurses in C and makes up to eighty bytes of objects out of
-three bytes of text, so the structure is counted first, in numpy, over blocks of the text.
+three bytes of text, so the structure is counted first, in numpy, over blocks of the JSON.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _STEP[[ord("["), ord("{")]] = 1
 _STEP[[ord("]"), ord("}")]] = -1
 _STEP[ord(",")] = _COMMA
 _LONE_SURROGATE = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
-# bytes of memory: a small dict or list, a short string, a number or the slot of an item
+# bytes of memory: a small dict or list, a short string, a scalar or the slot of an item
 _CONTAINER, _TEXT, _ITEM = 240, 56, 32
 
 
 def parse_json(data: bytes | memoryview, budget: Budget, field: str) -> Json:
-    """Return the parsed JSON; the words Infinity and NaN are numbers.
+    """Return the parsed JSON; Infinity and NaN are accepted as floats.
 
-    Raises: FormatError if it is no JSON, nested too deeply, or too large for the file
+    Raises: FormatError if it is not JSON, nested too deeply, or too large for the file
     """
     depth, cost = measure(np.frombuffer(data, np.uint8))
     if depth > MAX_DEPTH:
@@ -51,7 +51,7 @@ def parse_json(data: bytes | memoryview, budget: Budget, field: str) -> Json:
 
 
 def parse_json_text(text: str, budget: Budget, field: str) -> Json:
-    """Return the parsed JSON of a text found inside other JSON."""
+    """Return the parsed JSON of a string inside other JSON."""
     if len(text) < _SHORT and text.count("[") + text.count("{") < MAX_DEPTH:
         try:
             return json.loads(text)
@@ -63,7 +63,7 @@ def parse_json_text(text: str, budget: Budget, field: str) -> Json:
 def measure(raw: npt.NDArray[np.uint8]) -> tuple[int, int]:
     """Return the nesting depth and an upper bound of the parsed size in bytes.
 
-    Shapes: raw uint8[bytes of the text]
+    Shapes: raw uint8[bytes of the JSON]
     """
     at, depth, deepest, inside, cost = 0, 0, 0, False, len(raw)
     while at < len(raw):

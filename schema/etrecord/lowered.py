@@ -1,4 +1,4 @@
-"""Delegates recorded after lowering: the payload together with the graph it was made from.
+"""Delegates recorded after lowering: the payload together with the graph it was lowered from.
 
 Source: exir/serde/schema.py ``LoweredBackendModule``; exir/_serialize/_named_data_store.py
 """
@@ -51,7 +51,7 @@ class LoweredModule:
         backend_id: as in the program
         processed: the delegate payload
         compile_specs: as in the program
-        original: the graph it was made from
+        original: the graph it was lowered from
         named_data: blobs beside the payload
         saved_state_dict: torch.save file of the parameters of ``original``
         saved_constants: torch.save file of its constants
@@ -109,7 +109,7 @@ def read_lowered(name: str, tree: Json, original: Graph, named: Json) -> Lowered
 
 
 def from_base64(encoded: Json) -> bytes:
-    """Return the bytes of a base64 text."""
+    """Return the bytes of a base64 string."""
     try:
         return base64.b64decode(text(encoded).encode(), validate=True)
     except (binascii.Error, TypeError) as error:

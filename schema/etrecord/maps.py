@@ -1,6 +1,6 @@
 """The maps from instructions to debug handles and delegates.
 
-JSON turns their integer keys into text. A release before 1.0 could also write a map without the
+JSON turns their integer keys into strings. A release before 1.0 could also write a map without the
 level of methods; it is read as that of ``forward``.
 
 Source: exir/emit/_emitter.py ``EmitterOutput``; devtools/etrecord/_etrecord.py
@@ -25,11 +25,11 @@ Problems: TypeAlias = list[str]
 
 @dataclass(frozen=True, slots=True)
 class DelegateMap:
-    """What a delegate says about its inner operators.
+    """Debug data of a delegate about its inner operators.
 
     Attributes:
         name: backend id
-        handles: debug handles by delegate debug id (text, also where the backend used numbers)
+        handles: debug handles by delegate debug id (a string, also where the backend used integers)
     """
 
     name: str
@@ -81,13 +81,13 @@ def _by_method(
 
 def _instruction(key: str) -> int:
     if not key.isdecimal() or len(key) > _MAX_DIGITS:
-        raise ValueError("not an instruction number")
+        raise ValueError("not an instruction index")
     return int(key)
 
 
 def _integer(entry: Json) -> int:
     if entry.__class__ is not int:
-        raise TypeError(f"a {type(entry).__name__} where a number belongs")
+        raise TypeError(f"a {type(entry).__name__} where an integer belongs")
     return entry
 
 

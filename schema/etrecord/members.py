@@ -1,4 +1,4 @@
-"""Which member of a record is what, by its name; and whether a zip archive is a record."""
+"""Roles of the members of a record, by name; and whether a zip archive is a record."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Roles:
 
 
 def roles_of(archive: Archive) -> Roles:
-    """Return what each readable member is."""
+    """Return the role of each readable member."""
     edge: dict[str, str] = {}
     extra: list[str] = []
     other: list[str] = []

@@ -1,4 +1,4 @@
-"""Operator names as shown, and node names as torch.fx would make them."""
+"""Operator names as shown, and node names as torch.fx would choose them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def callable_name(raw: str) -> str:
 
 
 class FxNames:
-    """Makes node names unique the way torch.fx does.
+    """Creates node names unique as torch.fx does.
 
     Source: torch/fx/graph.py, ``_Namespace.create_name`` and ``Graph._target_to_str``
     """
@@ -55,7 +55,7 @@ class FxNames:
         return self.create(_CAMEL.sub(r"_\1", callable_name(raw)).lower())
 
     def create(self, wanted: str) -> str:
-        """Return the wanted name if it is legal and free, the next numbered one otherwise."""
+        """Return the name if it is legal and unused, else the next one with a suffix."""
         match = _VALID.fullmatch(wanted)
         if match is None:
             wanted = _ILLEGAL.sub("_", wanted) or "_unnamed"
@@ -72,7 +72,9 @@ class FxNames:
         tries = 0
         while wanted in self._used:
             tries += 1
-            number += 1 if tries < _MAX_STEPS else tries  # names made to collide end here
+            number += (
+                1 if tries < _MAX_STEPS else tries
+            )  # bounds the search among names chosen to collide
             wanted = f"{base}_{number}"
         self._used.add(wanted)
         self._counts[base] = number

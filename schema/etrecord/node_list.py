@@ -1,8 +1,8 @@
-"""The node list the stock tool makes of the same graph, for comparison with it.
+"""The node list that the stock tool derives from the same graph, for comparison with it.
 
 The stock tool turns the JSON back into a torch.fx graph: outputs of one node become ``getitem``
 nodes, nested graphs and lowered modules become ``get_attr`` nodes, and nodes without a stored
-name get a new one. Our graphs keep what the file says; this list says what stock would.
+name get a new one. Our graphs keep the names of the file; this list has those of the stock tool.
 
 Source: exir/serde/export_serialize.py and serialize.py, ``GraphModuleDeserializer``;
 torch/fx/graph.py, ``Graph.create_node``
@@ -61,7 +61,7 @@ def _listed(node: GraphNode, names: FxNames) -> Iterator[ListedNode]:
 
 
 def _attributes(node: GraphNode, names: FxNames) -> Iterator[ListedNode]:
-    """Yield the attributes a call reads; the subgraph name without our suffix is theirs."""
+    """Yield the attributes a call reads, the subgraph by its name in the file."""
     delegate = node.kind is NodeKind.DELEGATE
     args = node.args[:1] if delegate else node.args
     nested = set(node.subgraphs)
@@ -100,7 +100,7 @@ def _name(node: GraphNode, raw: str, layout: tuple[object, ...] | None, names: F
 
 
 def _is_symbol(node: GraphNode) -> bool:
-    """Return whether the only output of an edge operator is a number: stock renames those."""
+    """Return whether an edge operator has one output, a scalar: the stock tool renames those."""
     return node.attributes.get("scalar_output") is True
 
 

@@ -1,4 +1,4 @@
-"""Origins: which recorded node each instruction is, where the compiler that wrote both says so.
+"""Origins: the recorded node of each instruction, where the compiler that wrote both stored it.
 
 Several nodes may share a debug handle, so that a handle alone leaves open which of them it means.
 They travel in a record as JSON under a name that the stock tool does not read as a graph.
@@ -27,7 +27,7 @@ class Origins:
     Attributes:
         nodes: instruction that calls a kernel -> the recorded node
         results: instruction that calls a delegate -> the recorded values it returns
-        inside: the same -> identifier that the delegate logs -> nodes it stands for
+        inside: the same -> identifier that the delegate logs -> its nodes
     """
 
     nodes: dict[int, str] = field(default_factory=dict[int, str])

@@ -1,8 +1,8 @@
 """Runs the opcodes of a pickle without importing or calling anything.
 
-A global is only a name, and what ``REDUCE`` would call is handed to a function of ours that
+A global is only a name, and the call of ``REDUCE`` goes to a function of ours that
 returns plain data. Work is bounded by the number of opcodes, memory by that and by the length
-of the pickle; dictionary keys are limited to types whose hashes cannot be made to collide.
+of the pickle; dictionary keys are limited to types whose hashes cannot be forced to collide.
 
 Source: Lib/pickletools.py (opcode table), protocols 0 to 5.
 """
@@ -43,8 +43,8 @@ class PickleMachine:
     """The stack, the marks and the memo of one pickle.
 
     Attributes:
-        construct: makes plain data of a global and its arguments
-        persistent: makes plain data of a persistent id
+        construct: returns plain data for a global and its arguments
+        persistent: returns plain data for a persistent id
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class PickleMachine:
                 return self._pop()
             operation = operations.get(code)
             if operation is None:
-                raise self._wrong("an opcode that makes data", _opcode_name(code), at)
+                raise self._wrong("an opcode that creates data", _opcode_name(code), at)
             try:
                 operation(self)
             except FormatError:
@@ -102,7 +102,7 @@ class PickleMachine:
         return found
 
     def number(self, form: struct.Struct) -> int:
-        """Return the next operand number."""
+        """Return the next integer operand."""
         found = form.unpack_from(self._data, self._at)[0]
         self._at += form.size
         return found
@@ -152,11 +152,11 @@ class PickleMachine:
 
     # ---- memo
     def remember(self, key: int) -> None:
-        """Store the topmost value under a number."""
+        """Store the topmost value under an index."""
         self._memo[key] = self._stack[-1]
 
     def memoize(self) -> None:
-        """Store the topmost value under the next number."""
+        """Store the topmost value under the next index."""
         self.remember(len(self._memo))
 
     def recall(self, key: int) -> None:
@@ -186,29 +186,29 @@ class PickleMachine:
         self.set_items(values)
 
     def reduce(self) -> None:
-        """Replace a callable and its arguments by what stands for their result."""
+        """Replace a callable and its arguments by plain data for their result."""
         arguments = self._pop()
         self.push(self.construct(self._pop(), arguments))
 
     def new_with_keywords(self) -> None:
-        """Replace a class, arguments and keywords by what stands for the object."""
+        """Replace a class, arguments and keywords by plain data for the object."""
         self._pop()
         self.reduce()
 
     def instance(self, module: str, name: str) -> None:
-        """Replace marked arguments by what stands for an object of a class."""
+        """Replace marked arguments by plain data for an object of a class."""
         self.push(self.construct(Global(module, name), tuple(self.to_mark())))
 
     def old_object(self) -> None:
-        """Replace a marked class and its arguments by what stands for the object."""
+        """Replace a marked class and its arguments by plain data for the object."""
         kind, *arguments = self.to_mark()
         self.push(self.construct(kind, tuple(arguments)))
 
     def stack_global(self) -> None:
-        """Replace two texts by the global they name."""
+        """Replace two strings by the global they name."""
         name, module = self._pop(), self._pop()
         if not isinstance(name, str) or not isinstance(module, str):
-            raise TypeError("a global whose name is not text")
+            raise TypeError("a global whose name is not a string")
         self.push(Global(module, name))
 
     def take_tuple(self, count: int) -> None:
@@ -217,13 +217,13 @@ class PickleMachine:
         self.push(tuple(reversed(values)))
 
     def integer(self, text: str) -> None:
-        """Put the number of a protocol 0 line on the stack; 00 and 01 are truth values."""
+        """Push the integer of a protocol 0 line; 00 and 01 are bools."""
         if len(text) > _MAX_DIGITS:
             raise ValueError("an integer of more than 64 bits")
         self.push(text == "01" if text in ("00", "01") else int(text.rstrip("L")))
 
     def long_integer(self, nbytes: int) -> None:
-        """Put a little-endian two's complement number on the stack."""
+        """Push a little-endian two's complement integer."""
         if nbytes > _MAX_INTEGER_BYTES:
             raise ValueError("an integer of more than 64 bits")
         self.push(int.from_bytes(self.take(nbytes), "little", signed=True))
@@ -239,7 +239,7 @@ def _text(machine: PickleMachine, form: struct.Struct) -> None:
 
 
 def _old_text(machine: PickleMachine, form: struct.Struct) -> None:
-    """Byte strings of Python 2 were read as text by every torch release."""
+    """Byte strings of Python 2 are decoded as str by every torch release."""
     machine.push(machine.take(machine.number(form)).decode("utf-8", "backslashreplace"))
 
 
@@ -302,7 +302,7 @@ _OPERATIONS: dict[int, _Operation] = {
     0x92: PickleMachine.new_with_keywords,
     ord("i"): lambda m: m.instance(m.line(), m.line()),
     ord("o"): PickleMachine.old_object,
-    ord("b"): lambda m: m.pop(),  # BUILD: the state of an object that was never made
+    ord("b"): lambda m: m.pop(),  # BUILD: the state of an object that was not created
     ord("P"): lambda m: m.push(m.persistent(m.line())),
     ord("Q"): lambda m: m.push(m.persistent(m.pop())),
 }

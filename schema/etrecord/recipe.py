@@ -1,4 +1,4 @@
-"""Where a record keeps how its program was made.
+"""The member of a record that holds the recipe of its program.
 
 The suffix keeps the stock tool from reading the member as a graph.
 """

@@ -1,4 +1,4 @@
-"""ETRecords: what the compiler knew, as an artifact whose parts are decoded when asked for."""
+"""ETRecords: the compiler's artifact, with parts that are decoded on first access."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class ETRecord:
     Two records are equal when their readable members have the same names and bytes.
 
     Attributes:
-        archive: the zip archive; its members say name, size, place and compression
+        archive: the zip archive; its members have name, size, place and compression
         roles: which member is which program
         debug_handle_map: handles of each instruction by method, None when absent
         delegate_map: delegate maps of each delegate instruction by method, None when absent
         instruction_id_to_num_outs_map: outputs of each delegate instruction, None when absent
         export_graph_id: id of the exported graph as ``from_node`` chains name it, None when absent
         file: path or label
-        issues: what was odd on opening; parts have issues of their own, see ``check``
+        issues: issues on opening; parts have issues of their own, see ``check``
     """
 
     archive: Archive
@@ -103,7 +103,7 @@ class ETRecord:
     def read(self, name: str) -> memoryview:
         """Return the bytes of a member; a view into the file when it is stored.
 
-        Raises: FormatError if there is no such readable member
+        Raises: FormatError if the member is missing or unreadable
         """
         try:
             return self.archive.read(name)
@@ -195,7 +195,7 @@ class ETRecord:
         return self._once(f"saved:{name}", lambda: self._saved(name))
 
     def verdicts(self) -> Verdicts:
-        """Return by method why each node was delegated or not; empty when nobody noted it.
+        """Return by method why each node was delegated or not; empty when not recorded.
 
         Raises: FormatError if they cannot be read
         """
@@ -204,7 +204,7 @@ class ETRecord:
         return self._once("verdicts", lambda: decode_verdicts(self._parse(VERDICTS), self.file))
 
     def taken(self) -> Members:
-        """Return by method and delegate call the nodes it took; empty when nobody noted it.
+        """Return by method and delegate call the nodes it took; empty when not recorded.
 
         Raises: FormatError if they cannot be read
         """
@@ -213,7 +213,7 @@ class ETRecord:
         return self._once("taken", lambda: decode_members(self._parse(VERDICTS), self.file))
 
     def refusals(self) -> tuple[Refusal, ...]:
-        """Return the partitions that their engine does not load; empty when nobody found any.
+        """Return the partitions that their engine does not load.
 
         Raises: FormatError if they cannot be read
         """
@@ -222,7 +222,7 @@ class ETRecord:
         return self._once("refusals", lambda: decode_refusals(self._parse(REFUSALS), self.file))
 
     def origins(self) -> Mapping[str, Origins]:
-        """Return by method which recorded node each instruction is; empty where none says so.
+        """Return by method the recorded node of each instruction; empty when not recorded.
 
         Raises: FormatError if they cannot be read
         """
@@ -268,7 +268,7 @@ class ETRecord:
     # ---- helpers
     def _once(self, key: str, make: Callable[[], T]) -> T:
         """Return a kept result, or raise the kept error, so that a bad part is tried once."""
-        with self._lock:  # two threads that want one part would both make it, and pay for it twice
+        with self._lock:  # two threads that need one part would both decode it, and charge it twice
             if key not in self._cache:
                 try:
                     self._cache[key] = make()
@@ -299,7 +299,7 @@ class ETRecord:
 
 
 def _content_names(archive: Archive) -> list[str]:
-    """Return the readable members that say something; the marker only has to be there."""
+    """Return the readable members with content; the marker only has to exist."""
     return [name for name in archive.sound_names() if name != m.MARKER]
 
 

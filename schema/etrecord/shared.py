@@ -1,4 +1,4 @@
-"""What all graphs of one program share while they are read."""
+"""State that all graphs of one program share while they are read."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Shared:
         arguments: decodes arguments
         metas: decodes tensor metadata
         sources: decodes node metadata
-        lowered: decodes the text of a lowered module, given its name
-        issues: what could not be read
+        lowered: decodes the string of a lowered module, given its name
+        issues: parts that could not be read
         mutated: whether planned allocations were seen
     """
 
@@ -45,7 +45,7 @@ class Shared:
         self.mutated = False
 
     def note(self, message: str, severity: Severity = Severity.WARNING) -> None:
-        """Record an issue of this program once, up to a readable number."""
+        """Record an issue of this program once, up to a limit."""
         issue = Issue(severity, self.member, message)
         if len(self.issues) < _SHOWN and issue not in self.issues:
             self.issues.append(issue)

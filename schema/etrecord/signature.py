@@ -29,7 +29,7 @@ class Slot:
         kind: user_input, parameter, buffer, tensor_constant, custom_obj, token, constant_input;
             user_output, buffer_mutation, user_input_mutation, loss_output, …
         name: value it is about; empty when the position decides
-        target: parameter, buffer or input it stands for
+        target: its parameter, buffer or input
         persistent: whether a buffer is part of the state dict, None when unknown
     """
 
@@ -69,7 +69,7 @@ class Signature:
 
 
 def read_signature(tree: Json) -> Signature:
-    """Return the roles in either form; empty when there is no signature."""
+    """Return the roles in either form; empty without a signature."""
     entries = mapping(tree)
     if "input_specs" in entries:
         inputs, outputs = entries["input_specs"], entries["output_specs"]

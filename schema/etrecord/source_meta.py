@@ -1,7 +1,7 @@
 """Where a node came from: module stack, stack trace, debug handle and ancestors.
 
-All of it is text in the JSON, and most of it repeats from node to node, so that each distinct
-text is taken apart once and kept once.
+All of it is strings in the JSON, and most repeat from node to node, so that each distinct
+string is parsed once and kept once.
 
 Source: exir/serde/export_serialize.py and serialize.py, ``serialize_metadata``.
 """
@@ -37,7 +37,7 @@ class SourceMeta:
         modules: outermost first
         stack_trace: traceback text
         from_node: ``name.graph_id``, nearest first
-        extras: what stays text, by its key in the file
+        extras: what stays a string, by its key in the file
     """
 
     debug_handle: int | None
@@ -48,10 +48,10 @@ class SourceMeta:
 
 
 class SourceMetaReader:
-    """Decodes node metadata, each distinct text once.
+    """Decodes node metadata, each distinct string once.
 
     Attributes:
-        problems: what could not be read, without repetition
+        problems: parts that could not be read, each once
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -62,7 +62,7 @@ class SourceMetaReader:
         self._frames: dict[tuple[str, str], ModuleFrame] = {}
 
     def read(self, metadata: dict[str, Json]) -> SourceMeta:
-        """Return the decoded metadata; texts that do not parse are kept as they are."""
+        """Return the decoded metadata; strings that do not parse are kept as they are."""
         extras: dict[str, object] = {}
         for key, text in metadata.items():
             if key not in _KNOWN:
@@ -86,7 +86,7 @@ class SourceMetaReader:
         return self._texts.setdefault(text, text)
 
     def _handle(self, text: Json, extras: dict[str, object]) -> int | None:
-        """Return the handle; 0 is what the stock tool writes for none and stays visible."""
+        """Return the handle; 0, which the stock tool writes for none, stays visible."""
         if text is None:
             return None
         shown = str(text)
@@ -94,7 +94,7 @@ class SourceMetaReader:
             return int(shown)
         extras["debug_handle"] = shown[:200]
         if shown != "0":
-            self.problems["a debug handle is not a number"] = None
+            self.problems["a debug handle is not an integer"] = None
         return None
 
     def _modules(self, stack: str) -> tuple[ModuleFrame, ...]:
@@ -126,7 +126,7 @@ class SourceMetaReader:
                 entries = entry.get("from_node")
             return tuple(chain)
         except (FormatError, KeyError, TypeError, AttributeError, ValueError):
-            self.problems["a from_node text cannot be read"] = None
+            self.problems["a from_node string cannot be read"] = None
             return ()
 
 

@@ -1,4 +1,4 @@
-"""What a torch.save file holds when nothing of it is executed: tensors, and names of the rest."""
+"""The content of a torch.save file without executing it: tensors, and names of the rest."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class TensorData:
     """A saved tensor: its layout and a view of its bytes.
 
     Attributes:
-        scalar_type: number of the element type
+        scalar_type: scalar type code
         sizes: extent of each dimension
         strides: elements between neighbours in each dimension
         storage_offset: first element within the storage
-        storage_key: name of the storage, shared by tensors that alias; empty when there is none
+        storage_key: name of the storage, shared by tensors that alias; empty without storage
         data: bytes from the first to the last element, None when the file does not hold them
         big_endian: whether the elements are in big-endian order
         requires_grad: as saved
@@ -55,7 +55,7 @@ class TensorData:
 
     @property
     def dtype(self) -> str:
-        """Return the name of the element type."""
+        """Return the name of the dtype."""
         return scalar_type(self.scalar_type).name
 
     @property

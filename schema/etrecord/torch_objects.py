@@ -1,6 +1,6 @@
-"""What the globals of a torch.save pickle stand for, as plain data.
+"""The globals of a torch.save pickle as plain data.
 
-Known factories of torch and executorch become TensorData, containers and numbers; every other
+Known factories of torch and executorch become TensorData, containers and scalars; every other
 global becomes an Opaque leaf with its name.
 
 Source: torch/_utils.py (``_rebuild_*``), torch/serialization.py (persistent ids),
@@ -33,7 +33,7 @@ class Storage:
     """A persistent id: the bytes several tensors may share.
 
     Attributes:
-        scalar_type: number of the element type
+        scalar_type: scalar type code
         key: name of the member that holds the bytes
         data: the bytes, None when the archive does not hold them
     """
@@ -44,10 +44,10 @@ class Storage:
 
 
 class TorchObjects:
-    """Makes plain data of the globals of one archive, and notes what it could not make.
+    """Converts the globals of one archive to plain data, with issues for those it cannot convert.
 
     Attributes:
-        issues: what is missing, unknown or does not fit
+        issues: what is missing, unknown or inconsistent
     """
 
     def __init__(self, archive: Archive, prefix: str, *, big_endian: bool = False) -> None:
@@ -59,7 +59,7 @@ class TorchObjects:
         self._noted: set[str] = set()
 
     def note(self, message: str) -> None:
-        """Record an issue once, up to a readable number."""
+        """Record an issue once, up to a limit."""
         if message not in self._noted and len(self._noted) < _SHOWN_ISSUES:
             self._noted.add(message)
             self.issues.append(Issue(Severity.WARNING, self._prefix, message))
@@ -119,9 +119,9 @@ class TorchObjects:
         made = self._layout(_dtype(arguments[6]), offset, sizes, strides)
         return made and self._filled(made, storage, requires_grad is True)
 
-    def quantised_tensor(self, arguments: tuple[Value, ...]) -> TensorData | None:
-        """Return the integers of a quantised tensor; its parameters are only reported."""
-        self.note("quantised tensors are shown as their stored integers")
+    def quantized_tensor(self, arguments: tuple[Value, ...]) -> TensorData | None:
+        """Return the integers of a quantized tensor; its parameters are only reported."""
+        self.note("quantized tensors are shown as their stored integers")
         return self.tensor((*arguments[:4], *arguments[5:6]))
 
     def meta_tensor(self, arguments: tuple[Value, ...]) -> TensorData | None:
@@ -136,7 +136,7 @@ class TorchObjects:
         return self._layout(_dtype(dtype), 0, sizes, strides)
 
     def constant(self, arguments: tuple[Value, ...]) -> str | None:
-        """Return the text a device or layout was made of."""
+        """Return the string that a device or layout was created from."""
         return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], str) else None
 
     def fake_tensor(self, arguments: tuple[Value, ...]) -> TensorData | None:
@@ -160,13 +160,13 @@ class TorchObjects:
         return replace(data, is_parameter=True, requires_grad=arguments[1:2] == (True,))
 
     def subclass(self, arguments: tuple[Value, ...]) -> Value:
-        """Return what the inner factory of a tensor subclass makes; a second level is opaque."""
+        """Return the result of the inner factory of a tensor subclass; a second level is opaque."""
         if len(arguments) < 3 or _FACTORIES.get(_name_of(arguments[0])) is TorchObjects.subclass:
             return None
         return self.construct(arguments[0], arguments[2])
 
     def encoded(self, arguments: tuple[Value, ...]) -> bytes | None:
-        """Return bytes that protocol 2 saved as text."""
+        """Return bytes that protocol 2 saved as a string."""
         if len(arguments) != 2 or not isinstance(arguments[0], str):
             return None
         self._copies_left -= len(arguments[0])
@@ -179,12 +179,12 @@ class TorchObjects:
         return None if arguments else {}
 
     def size(self, arguments: tuple[Value, ...]) -> tuple[Value, ...] | None:
-        """Return a torch.Size as the tuple it was made of."""
+        """Return a torch.Size as a tuple."""
         sizes = arguments[0] if len(arguments) == 1 else None
         return cast("tuple[Value, ...]", sizes) if isinstance(sizes, tuple) else None
 
     def complex_number(self, arguments: tuple[Value, ...]) -> complex | None:
-        """Return a complex number of its two parts."""
+        """Return a complex number from its two parts."""
         parts = [part for part in arguments if isinstance(part, (int, float))]
         return complex(*parts) if len(parts) == len(arguments) == 2 else None
 
@@ -241,7 +241,7 @@ def _are_sizes(sizes: Value) -> bool:
 
 
 def _static(sizes: Value) -> list[Value] | None:
-    """Return the numbers of a list of symbolic integers; hints stand in for symbols."""
+    """Return the values of a list of symbolic integers; a symbol has the value of its hint."""
     if not isinstance(sizes, list):
         return None
     return [_static_size(size) for size in cast("list[Value]", sizes)]
@@ -261,7 +261,7 @@ _FACTORIES: dict[str, _Factory] = {
     "torch._utils._rebuild_tensor": TorchObjects.tensor,
     "torch._utils._rebuild_tensor_v2": TorchObjects.tensor,
     "torch._utils._rebuild_tensor_v3": TorchObjects.tensor_with_dtype,
-    "torch._utils._rebuild_qtensor": TorchObjects.quantised_tensor,
+    "torch._utils._rebuild_qtensor": TorchObjects.quantized_tensor,
     "torch._utils._rebuild_meta_tensor_no_storage": TorchObjects.meta_tensor,
     "torch._utils._rebuild_wrapper_subclass": TorchObjects.wrapper_tensor,
     "torch.device": TorchObjects.constant,

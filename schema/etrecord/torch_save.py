@@ -25,7 +25,7 @@ class SavedTree:
     """The content of a torch.save file.
 
     Attributes:
-        value: lists, tuples, dicts, numbers, texts, TensorData and Opaque; None if not loaded
+        value: lists, tuples, dicts, scalars, strings, TensorData and Opaque; None if not loaded
         issues: what is missing or was not loaded
         loaded: whether ``value`` is the content
     """
@@ -38,7 +38,7 @@ class SavedTree:
 def read_torch_save(data: memoryview, where: str, budget: Budget | None = None) -> SavedTree:
     """Return the content of a torch.save file; tensor bytes stay views into it.
 
-    An empty file is what the stock tool writes for an absent datum, and legacy pickles are
+    The stock tool writes an empty file for an absent datum, and legacy pickles are
     reported, not loaded.
 
     Raises: FormatError if it is neither, or cannot be read
@@ -122,7 +122,7 @@ def _children(node: Tree) -> list[Tree]:
 
 
 def _plain(node: Tree) -> Tree:
-    """Return the tree with globals and storages that stand for themselves as Opaque leaves."""
+    """Return the tree with leftover globals and storages as Opaque leaves."""
     if isinstance(node, dict):
         return {key: _plain(value) for key, value in cast("dict[Tree, Tree]", node).items()}
     if isinstance(node, list):

@@ -15,7 +15,7 @@ from schema.etrecord.dtypes import STORAGE_TYPES
 from schema.etrecord.tensor_data import TensorData, span_elements
 from schema.etrecord.zip_write import Bytes, Content, Pieces, Sums, archive_chunks, write_archive
 
-Key: TypeAlias = "tuple[int, str | None]"  # element type and name
+Key: TypeAlias = "tuple[int, str | None]"  # dtype and name
 _PREFIX = "archive"
 _UNTYPED = "UntypedStorage"
 _STORAGES = {code: name for name, code in STORAGE_TYPES.items() if name != _UNTYPED}
@@ -30,7 +30,7 @@ def write_tensors(
 
     Args:
         tensors: their layouts, each with the key of its storage
-        storages: the bytes of the storages in their order; those of one key have one element type
+        storages: the bytes of the storages in their order; those of one key have one dtype
         sums: the checksums of storages that were written before
 
     Raises: ValueError if a tensor is of a type that torch has no storage for
@@ -83,7 +83,7 @@ def _item_bytes(tensor: TensorData) -> int:
 
 
 def _key(tensor: TensorData) -> Key:
-    """Return what tensors with one storage have in common; without bytes there is none to share."""
+    """Return the key of the storage that tensors share, None for a tensor without bytes."""
     shared = tensor.data is not None and tensor.storage_key
     return tensor.scalar_type, tensor.storage_key if shared else None
 
@@ -106,7 +106,7 @@ def _place(tensor: TensorData) -> tuple[int, tuple[int, ...]]:
 
 
 def _tensor(tensor: TensorData, number: int, elements: int) -> bytes:
-    """Return the opcodes that make a tensor or parameter."""
+    """Return the opcodes that create a tensor or parameter."""
     offset, strides = _place(tensor)
     layout = _number(offset) + _numbers(tensor.sizes) + _numbers(strides)
     layout += _flag(tensor.requires_grad) + _hooks()

@@ -1,4 +1,4 @@
-"""Tagged unions and symbolic numbers of the serde JSON."""
+"""Tagged unions and symbolic sizes of the serde JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schema.graph import Dim, TensorMeta
 NONE = ("as_none", ())
 _MAX_RANK = 64
 _MAX_NUMEL = 1 << 62
-# what taking JSON of another shape apart can raise
+# raised while JSON of another shape is read
 BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 
 
@@ -46,7 +46,7 @@ def sequence(tree: Json) -> list[Json]:
 def text(value: Json) -> str:
     """Return a name.
 
-    Raises: TypeError if it is anything but text
+    Raises: TypeError if it is not a string
     """
     if value.__class__ is not str:
         raise TypeError(f"a {type(value).__name__} where a name belongs")
@@ -54,13 +54,13 @@ def text(value: Json) -> str:
 
 
 def dim(value: Json) -> tuple[Dim, int | None]:
-    """Return an extent, an expression where it is symbolic, and its number if one is known."""
+    """Return an extent, an expression where it is symbolic, and its value if one is known."""
     if value.__class__ is int:
         return value, value
     tag, inner = unfold(value)
     if tag == "as_int":
         if inner.__class__ is not int:
-            raise TypeError("an extent that is not a number")
+            raise TypeError("an extent that is not an integer")
         return inner, inner
     if tag == "as_symbol":
         return text(inner), None

@@ -1,4 +1,4 @@
-"""Verdicts: for every node of a partitioned graph who looked at it, what was decided, and why.
+"""Verdicts: for every node of a partitioned graph which partitioner decided what, and why.
 
 They travel in a record as JSON under a name that the stock tool does not read as a graph.
 """
@@ -18,7 +18,7 @@ VERSION = 1
 
 
 class Outcome(str, Enum):
-    """What became of a node."""
+    """The outcome of a node."""
 
     DELEGATED = "delegated"
     REJECTED = "rejected_by_rule"
@@ -32,7 +32,7 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one partitioner decided about one node.
+    """The decision of one partitioner about one node.
 
     Attributes:
         node: name in the recorded edge program; of the exported program for a node that was
@@ -41,7 +41,7 @@ class Verdict:
         debug_handle: of the node, None when it has none
         partitioner: who looked at it
         rule: id of the rule that decided
-        outcome: what was decided
+        outcome: the decision
         reason: in words, with the values that decided
         source: ``file:line`` of the user's code, empty when unknown
         backend: where a delegated node went, empty for others
@@ -118,7 +118,7 @@ def _verdict(entry: dict[str, Any]) -> Verdict:
     texts = {name: entry.get(name, "") for name in _TEXTS}
     handle = entry.get("debug_handle")
     if not all(isinstance(text, str) for text in texts.values()):
-        raise TypeError("a verdict whose texts are no texts")
+        raise TypeError("a verdict with a field that is not a string")
     if handle is not None and handle.__class__ is not int:
-        raise TypeError("a debug handle that is no number")
+        raise TypeError("a debug handle that is not an integer")
     return Verdict(**texts, debug_handle=handle, outcome=Outcome(entry["outcome"]))

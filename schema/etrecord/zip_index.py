@@ -61,14 +61,14 @@ class Member:
 
     @property
     def end(self) -> int:
-        """Return the position behind the (packed) content."""
+        """Return the position after the (packed) content."""
         return self.offset + self.packed
 
 
 def read_directory(data: memoryview) -> list[Member]:
     """Return the members in directory order.
 
-    Raises: FormatError if there is no complete central directory
+    Raises: FormatError if the central directory is missing or incomplete
     """
     start, stop, count, shift = _locate(data)
     members: list[Member] = []
@@ -196,7 +196,7 @@ def _widen(extra: bytes, size: int, packed: int, header: int) -> tuple[int, int,
 
 
 def _content_offset(data: memoryview, header: int, packed: int, raw: bytes) -> tuple[int, str]:
-    """Return where the content starts, and what is wrong with the local header."""
+    """Return where the content starts, and the problem of the local header."""
     if header < 0 or header + LOCAL.size > len(data):
         return 0, f"its header at byte {header} lies outside the file"
     fields = LOCAL.unpack_from(data, header)
@@ -204,7 +204,7 @@ def _content_offset(data: memoryview, header: int, packed: int, raw: bytes) -> t
     offset = name_at + fields[9] + fields[10]
     same_name = fields[9] == len(raw) and bytes(data[name_at : name_at + len(raw)]) == raw
     if fields[0] != LOCAL_MAGIC or not same_name:
-        return 0, f"there is no header of this name at byte {header}"
+        return 0, f"no header of this name at byte {header}"
     if offset + packed > len(data):
         return 0, f"its {packed} bytes at byte {offset} run past the end of the file"
     return offset, ""
@@ -221,7 +221,7 @@ def _method_problem(flags: int, method: int, size: int, packed: int) -> str:
 
 
 def _name(raw: bytes, flags: int) -> tuple[str, str]:
-    """Return the name as text, and what is wrong with it."""
+    """Return the decoded name, and its problem."""
     try:
         name = raw.decode("utf-8" if flags & _UTF8 else "cp437")
     except UnicodeDecodeError:

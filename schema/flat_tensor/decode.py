@@ -1,7 +1,7 @@
 """Reads ``.ptd`` files.
 
-The layouts of today and of 0.6 carry the same signatures and version 0; only the shape of the
-root table tells them apart. Source: flat_tensor.fbs, flat_tensor_header.h.
+The current layout and that of 0.6 have the same signatures and version 0; only the shape of the
+root table distinguishes them. Source: flat_tensor.fbs, flat_tensor_header.h.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _WIDEST_GAP = 64 * SEGMENT_ALIGNMENT  # kept between segments of a file that was
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """What `pack` puts under a key: bytes, and a layout when they are a tensor."""
+    """The datum that `pack` stores under a key: bytes, and a layout when they are a tensor."""
 
     data: bytes | memoryview
     layout: TensorLayout | None = None
@@ -56,7 +56,7 @@ def encode(data: FlatTensor, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
 def encode_parts(
     data: FlatTensor, *, alignment: int = SEGMENT_ALIGNMENT
 ) -> list[bytes | memoryview]:
-    """Return external data as buffers to write one behind the other; no segment is copied.
+    """Return external data as buffers to write one after the other; no segment is copied.
 
     Segments of a file that was read stay where they were in the area, so that alignments wider
     than the default survive; others are laid out one after another.

@@ -14,7 +14,7 @@ class TensorLayout:
     """How the bytes of an entry are to be read.
 
     Attributes:
-        scalar_type: number of the element type
+        scalar_type: scalar type code
         sizes: size of each dimension
         dim_order: outermost dimension first
     """
@@ -25,7 +25,7 @@ class TensorLayout:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the tensor, 0 for an unknown element type."""
+        """Return the bytes of the tensor, 0 for an unknown dtype."""
         return tensor_nbytes(self.scalar_type, self.sizes)
 
 
@@ -38,7 +38,7 @@ class Entry:
         segment_index: which segment has the bytes; several keys may share one
         layout: None for opaque blobs
         offset: first byte in the segment; 0 except in the layout of 0.6
-        data: the bytes, clamped to what is there
+        data: the bytes, clamped to the file
     """
 
     key: str
@@ -93,8 +93,8 @@ class FlatTensor:
         entries: every key, tensors of the 0.6 layout first
         segments: all segments, referred to or not
         version: schema version, 0 in every file known
-        tensor_alignment: None in the layout of today; what 0.6 aligned tensors to
-        header: places in the file it was read from, None for one made here
+        tensor_alignment: None in the current layout; the alignment of tensors in 0.6
+        header: places in the file it was read from, None without a file
         file: where it came from
         issues: odd but readable things
         nbytes: size of the file it was read from

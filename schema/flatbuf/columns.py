@@ -48,7 +48,7 @@ class Region:
             )
 
     def numbers(self, at: Ints, dtype: str) -> Numbers:
-        """Return the numbers stored at byte positions, which need no alignment.
+        """Return the scalars stored at byte positions, which need no alignment.
 
         Shapes: at int64[n], inside the region -> dtype[n]
         """
@@ -72,7 +72,7 @@ class Rows:
         self._reasons: list[tuple[Ints, Ints, str]] = []
 
     def mark(self, rows: Ints, at: Ints, why: str) -> None:
-        """Note that rows are bad because of what is at these byte positions."""
+        """Mark rows as bad because of the bytes at these positions."""
         if len(rows):
             self.bad[rows] = True
             self._reasons.append((rows, at, why))
@@ -172,7 +172,7 @@ class Columns:
 
 
 def reinterpret(numbers: Numbers, dtype: str) -> Numbers:
-    """Return the same bytes as numbers of another type of the same size."""
+    """Return the same bytes as scalars of another dtype of the same size."""
     whole = np.ascontiguousarray(numbers)
     return np.ndarray(whole.shape, dtype, whole)
 

@@ -30,7 +30,7 @@ from functools import cache
 from typing import Annotated, Any, TypeAlias, TypeVar, cast
 
 from schema.flatbuf import spec as fb
-from schema.flatbuf.spec import Blob, FieldType, Layout, Scalar, Spec, Text, Union, Vec, laid_out
+from schema.flatbuf.spec import Blob, FieldType, Layout, Scalar, Spec, String, Union, Vec, laid_out
 
 T = TypeVar("T")
 
@@ -45,8 +45,8 @@ u64: TypeAlias = Annotated[int, fb.U64]
 f32: TypeAlias = Annotated[float, fb.F32]
 f64: TypeAlias = Annotated[float, fb.F64]
 
-_FIELD_TYPES = (Scalar, Text, Blob, Vec, Union, Spec)
-_BUILTIN: Mapping[object, FieldType] = {bool: fb.BOOL, str: Text(), memoryview: Blob()}
+_FIELD_TYPES = (Scalar, String, Blob, Vec, Union, Spec)
+_BUILTIN: Mapping[object, FieldType] = {bool: fb.BOOL, str: String(), memoryview: Blob()}
 
 
 @dataclass(frozen=True, slots=True)

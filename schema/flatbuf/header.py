@@ -16,7 +16,7 @@ class HeaderField:
         name: as the format documents write it
         offset: first byte in the file
         size: bytes
-        value: number, or text of an identifier
+        value: integer, or string of an identifier
         meaning: one sentence
     """
 
@@ -34,7 +34,7 @@ def header_field(head: bytes, name: str, offset: int, code: str, meaning: str) -
         head: first bytes of the file
         name: field name
         offset: first byte
-        code: struct format of a little-endian number; ``4s`` for an identifier
+        code: struct format of a little-endian scalar; ``4s`` for an identifier
         meaning: one sentence
 
     Raises: FormatError if the head ends before the field does

@@ -8,7 +8,7 @@ from typing import Any
 
 from schema.errors import FormatError
 
-# Of text that is read; what json makes of it takes about ten times as much memory.
+# Of JSON that is read; the parsed objects take about ten times as much memory.
 MOST_BYTES = 64 << 20
 _TOKEN = re.compile(
     r'(?P<text>"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))'  # to the end of the file where it is not closed
@@ -29,9 +29,9 @@ _WORDS = {
 
 
 def read_json(data: memoryview) -> Any:  # noqa: ANN401 - any JSON
-    """Return what the text says, as json does.
+    """Return the parsed JSON.
 
-    Raises: FormatError if it is no JSON, is nested deeper than Python follows, or too large
+    Raises: FormatError if it is not JSON, is nested deeper than Python follows, or too large
     """
     if len(data) > MOST_BYTES:
         found = f"{len(data):,} bytes; convert it with flatc --binary"
@@ -59,7 +59,7 @@ _PRINTED = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
 
 
 def flatc_text(tree: object) -> str:
-    """Return a tree as the text that flatc reads, which says nan and inf in its own words."""
+    """Return a tree as JSON that flatc reads, with its spelling of nan and inf."""
 
     def word(token: re.Match[str]) -> str:
         return _PRINTED.get(token.group(), token.group())

@@ -1,7 +1,7 @@
 """Tables as JSON in the form of flatc, and back, by the same field tables that read them.
 
-A union has its member's name beside it (``val_type``), bytes are lists of numbers, and a number
-that stands for a name is written as that name. A field that is not there has its default.
+A union has its member's name beside it (``val_type``), bytes are lists of integers, and a value
+of an enumeration is written as its name. An absent field has its default.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from schema.errors import FormatError
-from schema.flatbuf.spec import Blob, Field, Scalar, Spec, Text, Union, UnknownMember, Vec
+from schema.flatbuf.spec import Blob, Field, Scalar, Spec, String, Union, UnknownMember, Vec
 
 T = TypeVar("T")
-# By table and field, as in ("Tensor", "scalar_type"): names by number.
+# By table and field, as in ("Tensor", "scalar_type"): names by value.
 Enums = Mapping[tuple[str, str], Mapping[int, str]]
 _NO_VALUES: Mapping[int, str] = {}
 
@@ -54,7 +54,7 @@ def _tree(kind: Any, item: Any, enums: Enums) -> Any:  # noqa: ANN401 - any fiel
 def value_of(table: Spec[T], tree: object, enums: Enums) -> T:
     """Return the table that a JSON object describes.
 
-    Raises: FormatError naming the field that is not as the table says, or not in it
+    Raises: FormatError naming the field that is invalid or unknown
     """
     if not isinstance(tree, dict):
         raise FormatError("an object", f"{tree!r}"[:60])
@@ -104,7 +104,7 @@ def _value(kind: Any, item: Any, enums: Enums) -> Any:  # noqa: ANN401 - any fie
         return value_of(cast("Spec[Any]", kind), item, enums)
     if isinstance(kind, Scalar):
         return _number(kind, item)
-    if isinstance(kind, Text):
+    if isinstance(kind, String):
         if not isinstance(item, str):
             raise FormatError("a string", f"{item!r}"[:60])
         return item

@@ -2,8 +2,8 @@
 
 The flatbuffers runtime for Python verifies nothing; a hostile offset there reads anywhere or
 loops. Here offsets only point forward, nesting is bounded, and everything decoded is charged
-against the size of the buffer: a table again for each reference to it, texts and vectors of
-numbers, which writers share, once.
+against the size of the buffer: a table again for each reference to it; strings and vectors of
+scalars, which writers share, once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from schema.errors import FormatError, Issue, Severity
-from schema.flatbuf.spec import Blob, Field, Scalar, Spec, Text, Union, UnknownMember, Vec
+from schema.flatbuf.spec import Blob, Field, Scalar, Spec, String, Union, UnknownMember, Vec
 
 T = TypeVar("T")
 _U32 = struct.Struct("<I")
@@ -62,12 +62,12 @@ class Reader:
         self._texts: dict[int, str] = {}
         self._numbers: dict[tuple[str, int], tuple[Any, ...]] = {}
         self._noted: set[str] = set()
-        # Legal files never overlap: twice the region leaves room for what tables cost in memory.
+        # Legal files never overlap: twice the region leaves room for the memory of tables.
         self._budget = 2 * self.limit + _SPARE
         self._depth = 0
 
     def u32(self, at: int, field: str = "") -> int:
-        """Return the unsigned number at a position."""
+        """Return the unsigned integer at a position."""
         self.check(at, _POINTER, field)
         return cast(int, _U32.unpack_from(self.buffer, at)[0])
 
@@ -193,8 +193,8 @@ class Reader:
                 present.append((field.name, field.type, first, 0))
         if end > inline:
             self.note(
-                f"{table.name} has tables whose fields end after the {inline} bytes that their"
-                " vtable says: Python's flatbuffers before 25.12 shares vtables of other sizes"
+                f"{table.name} has tables whose fields end after the {inline} bytes of their"
+                " vtable: Python's flatbuffers before 25.12 shares vtables of other sizes"
             )
         return _Shape(end, absent, tuple(present))
 
@@ -206,11 +206,11 @@ class Reader:
         return self._end(first, size, at), 0
 
     def _end(self, offset: int, size: int, at: int) -> int:
-        # The size in the vtable is no bound: writers share vtables of equal offsets, and C++
+        # The size in the vtable is not a bound: writers share vtables of equal offsets, and C++
         # verifies a field against the buffer alone.
         if offset < _POINTER or at + offset + size > self.limit:
             raise FormatError(
-                f"a field in a region of {self.limit} bytes, behind the start of its table",
+                f"a field in a region of {self.limit} bytes, after the start of its table",
                 f"{size} bytes at offset {offset} of the table",
                 offset=at,
             )
@@ -238,7 +238,7 @@ class Reader:
         target = self.follow(at)
         if isinstance(kind, Spec):
             return self.table(cast("Spec[Any]", kind), target)
-        if isinstance(kind, Text):
+        if isinstance(kind, String):
             return self._text(target)
         if isinstance(kind, Blob):
             start, count = self.extent(target, 1)
@@ -262,7 +262,7 @@ class Reader:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
             text = raw.decode("utf-8", "backslashreplace")
-            self.note(f"text at byte {at:#x} is not UTF-8 and is shown escaped", Severity.WARNING)
+            self.note(f"string at byte {at:#x} is not UTF-8 and is shown escaped", Severity.WARNING)
         self._texts[at] = text
         return text
 
@@ -275,7 +275,7 @@ class Reader:
         for index in range(count):
             try:
                 target = self.follow(start + _POINTER * index)
-                if isinstance(element, Text):
+                if isinstance(element, String):
                     made.append(self._text(target))
                 else:
                     made.append(self.table(element, target))

@@ -1,4 +1,4 @@
-"""Tables of flatbuffers: field types and what a table holds, slot by slot.
+"""Tables of flatbuffers: field types, and the fields of a table by slot.
 
 One `Spec` drives reading, writing, walking (structure view, size accounting) and field-aware
 fuzzing. `schema.flatbuf.declare` derives it from the dataclass that a table is read into.
@@ -45,7 +45,7 @@ F32, F64 = Scalar("f32", "f", 4), Scalar("f64", "d", 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class String:
     """A UTF-8 string."""
 
     name: str = "str"
@@ -63,7 +63,7 @@ class Blob:
 class Vec:
     """A vector of scalars, strings or tables."""
 
-    element: Scalar | Text | Spec[Any]
+    element: Scalar | String | Spec[Any]
 
     @property
     def name(self) -> str:
@@ -85,7 +85,7 @@ class Union:
     def tag_of(self, value: object) -> int:
         """Return the tag of a member value, by its class unless a tagger was given.
 
-        Raises: TypeError if no member is made of this class
+        Raises: TypeError if no member has this class
         """
         if self.tagger is not None:
             return self.tagger(value)
@@ -102,7 +102,7 @@ class UnknownMember:
     tag: int
 
 
-FieldType = Any  # Scalar | Text | Blob | Vec | Union | Spec; a recursive alias defeats pyright
+FieldType = Any  # Scalar | String | Blob | Vec | Union | Spec; a recursive alias defeats pyright
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Field:
 
     Attributes:
         name: as in the .fbs file; also the dataclass attribute
-        type: Scalar, Text, Blob, Vec, Union or Spec
+        type: Scalar, String, Blob, Vec, Union or Spec
         default: value when the field is absent; None marks an optional field
         slot: vtable index
         always: whether a scalar is written even when it equals the default
@@ -173,10 +173,10 @@ SKIP = _Skip()
 
 
 def natural_default(kind: FieldType) -> Any:  # noqa: ANN401 - any field value
-    """Return what an absent field of a type is where its table declares no default."""
+    """Return the value of an absent field whose table declares no default."""
     if isinstance(kind, Scalar):
         return {"?": False, "f": 0.0, "d": 0.0}.get(kind.code, 0)
-    if isinstance(kind, Text):
+    if isinstance(kind, String):
         return ""
     if isinstance(kind, Vec):
         return ()
@@ -200,7 +200,7 @@ def laid_out(fields: Iterable[tuple[str, FieldType, Any, bool]]) -> Layout:
 
 
 def spec(name: str, make: Callable[..., T], *columns: Sequence[Any]) -> Spec[T]:
-    """Declare a table whose fields are no dataclass; see `schema.flatbuf.declare` for the others.
+    """Declare a table without a dataclass; see `schema.flatbuf.declare` for the others.
 
     Args:
         name: table name of the .fbs file
@@ -217,7 +217,7 @@ def spec(name: str, make: Callable[..., T], *columns: Sequence[Any]) -> Spec[T]:
 
 NAMED_TYPES: Mapping[str, FieldType] = MappingProxyType(
     {item.name: item for item in (BOOL, I8, U8, I16, U16, I32, U32, I64, U64, F32, F64)}
-    | {"str": Text(), "bytes": Blob(), "bytes8": Blob(8)}
+    | {"str": String(), "bytes": Blob(), "bytes8": Blob(8)}
 )
 
 

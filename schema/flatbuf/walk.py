@@ -1,4 +1,4 @@
-"""Walks a flatbuffer by its field tables: every table, vtable, vector and text with its place.
+"""Walks a flatbuffer by its field tables: every table, vtable, vector and string with its place.
 
 The structure view expands Places one level at a time; size accounting asks for all extents.
 """
@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from schema.errors import FormatError
 from schema.flatbuf.reader import Reader
-from schema.flatbuf.spec import Blob, Field, Scalar, Spec, Text, Union, Vec
+from schema.flatbuf.spec import Blob, Field, Scalar, Spec, String, Union, Vec
 
 _POINTER = 4
 _PREVIEW = 120
@@ -26,8 +26,8 @@ class Place:
     Attributes:
         name: field name, or ``[index]`` for an element
         type: as written in .fbs files
-        offset: first byte of the datum itself (the table, vector or number)
-        nbytes: bytes of the datum without what it points to
+        offset: first byte of the datum itself (the table, vector or scalar)
+        nbytes: bytes of the datum without those it points to
         text: printable value, empty for tables
         kind: number, text, blob, vector, table or absent
         target: the type to expand with, None for leaves
@@ -43,7 +43,7 @@ class Place:
 
     @property
     def expandable(self) -> bool:
-        """Return whether `children` gives anything."""
+        """Return whether `children` returns anything."""
         return self.target is not None
 
 
@@ -53,7 +53,7 @@ class Extent:
 
     Attributes:
         offset: first byte
-        nbytes: length, terminating zero of a text included
+        nbytes: length, terminating zero of a string included
         path: dotted field path from the root
         kind: table, vtable, vector, text or blob
     """
@@ -70,7 +70,7 @@ def root_place(reader: Reader, table: Spec[Any], base: int = 0) -> Place:
 
 
 def children(reader: Reader, place: Place) -> list[Place]:
-    """Return what is directly inside a table or a vector.
+    """Return the fields of a table or the elements of a vector.
 
     Raises: FormatError where the bytes cannot be followed
     """
@@ -128,7 +128,7 @@ def _field(reader: Reader, field: Field, entries: tuple[int, ...], at: int) -> P
     if not offset:
         return Place(field.name, kind.name, at, 0, f"{field.default!r} (absent)", "absent")
     if offset < _POINTER:
-        raise FormatError("a field behind the start of its table", f"offset {offset}", offset=at)
+        raise FormatError("a field after the start of its table", f"offset {offset}", offset=at)
     return _datum(reader, field.name, kind, at + offset)
 
 
@@ -158,7 +158,7 @@ def _datum(reader: Reader, name: str, kind: Any, at: int) -> Place:  # noqa: ANN
     width = _POINTER if isinstance(kind, Vec) and not _is_numbers(kind) else width
     reader.check(target + _POINTER, count * width)
     nbytes = _POINTER + count * width
-    if isinstance(kind, Text):
+    if isinstance(kind, String):
         raw = bytes(reader.buffer[target + _POINTER : target + _POINTER + min(count, _PREVIEW)])
         text = repr(raw.decode("utf-8", "backslashreplace"))
         return Place(name, kind.name, target, nbytes + 1, text, "text")
@@ -217,7 +217,7 @@ def extents(reader: Reader, table: Spec[Any], base: int = 0) -> list[Extent]:
 
 
 def _apart(one: Extent, after: int) -> Extent:
-    """Return a table without what belongs to the next extent: its vtable may be of a larger one."""
+    """Return a table without bytes of the next extent: its vtable may belong to a larger table."""
     if one.kind != "table" or one.offset + one.nbytes <= after:
         return one
     return replace(one, nbytes=after - one.offset)

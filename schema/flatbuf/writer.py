@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import flatbuffers  # pyright: ignore[reportMissingTypeStubs] - it ships none
 from flatbuffers import number_types  # pyright: ignore[reportMissingTypeStubs]
 
-from schema.flatbuf.spec import Blob, Scalar, Spec, Text, Union, UnknownMember, Vec
+from schema.flatbuf.spec import Blob, Scalar, Spec, String, Union, UnknownMember, Vec
 
 T = TypeVar("T")
 _POINTER = 4
@@ -28,7 +28,7 @@ _FLAGS: dict[str, Any] = {
 
 
 class Writer:
-    """Builds one flatbuffer; equal strings and number vectors are written once."""
+    """Builds one flatbuffer; equal strings and vectors of scalars are written once."""
 
     def __init__(self) -> None:
         self._builder: Any = flatbuffers.Builder(1024)
@@ -92,7 +92,7 @@ class Writer:
     def _child(self, kind: Any, item: Any) -> int:  # noqa: ANN401
         if isinstance(kind, Spec):
             return self.table(cast("Spec[Any]", kind), item)
-        if isinstance(kind, Text):
+        if isinstance(kind, String):
             return cast(int, self._builder.CreateSharedString(item))
         if isinstance(kind, Blob):
             return self._raw(bytes(item), 1, kind.align)

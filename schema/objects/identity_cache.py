@@ -1,4 +1,4 @@
-"""Remembers what was derived from an immutable object, keyed by the object itself.
+"""Caches results derived from immutable objects, keyed by the identity of the objects.
 
 Hashing a frozen program walks all of it; its identity is enough and costs nothing. The cache keeps
 its keys alive, so that an address is never reused under it, and forgets the oldest entries.
@@ -23,8 +23,8 @@ _LOCK = threading.Lock()
 def identity_cache(function: Callable[P, R]) -> Callable[P, R]:
     """Cache by the identity of the arguments, of small values by their equality.
 
-    Numbers, strings and tuples of them compare by value. At most 128 results are kept. Of several
-    threads that want the same result one makes it and the others wait.
+    Scalars, strings and tuples of them compare by value. At most 128 results are kept. Of several
+    threads that need the same result one computes it and the others wait.
     """
     entries: OrderedDict[Any, tuple[Any, R]] = OrderedDict()
     making: dict[Any, threading.RLock] = {}

@@ -1,4 +1,4 @@
-"""Delegate payloads: what is inside the bytes a backend wrote, in one shape for all of them.
+"""Delegate payloads: the bytes that backends wrote, decoded into one form for all backends.
 
 ``decode`` never raises: an unknown backend or a damaged payload is a box with id, size and issues.
 """
@@ -96,7 +96,7 @@ def decode(
     named_data: Mapping[str, memoryview] = MappingProxyType({}),
     compile_specs: Sequence[tuple[str, bytes]] = (),
 ) -> Payload:
-    """Return what is inside a payload; ``graph`` is None where that cannot be told.
+    """Return the decoded payload; ``graph`` is None where it cannot be read.
 
     Args:
         backend_id: as in the program
@@ -119,9 +119,9 @@ def decode_strict(
     named_data: Mapping[str, memoryview] = MappingProxyType({}),
     compile_specs: Sequence[tuple[str, bytes]] = (),
 ) -> Payload:
-    """Return what is inside a payload, like `decode`.
+    """Return the decoded payload, like `decode`.
 
-    Raises: FormatError if the payload is damaged; an unknown backend is no error
+    Raises: FormatError if the payload is damaged; an unknown backend is not an error
     """
     view = memoryview(data).toreadonly()
     source = Source(backend_id, view, named_data, compile_specs)
@@ -145,7 +145,7 @@ def _decoder(place: str) -> Decoder:
 def describe_compile_specs(
     backend_id: str, specs: Sequence[tuple[str, bytes]]
 ) -> tuple[tuple[str, object], ...]:
-    """Return (key, value) in order, values as numbers, truth values, texts or plain JSON.
+    """Return (key, value) in order, values as scalars, bools, strings or plain JSON.
 
     A value that does not have the form its key calls for is shown like one of an unknown key:
     as text where it is text, else in hexadecimal digits.

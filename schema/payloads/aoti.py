@@ -22,9 +22,9 @@ _MACH_O = {0x01000007: "x86-64", 0x0100000C: "AArch64"}
 
 
 def decode_payload(source: Source) -> Payload:
-    """Decode the text of keys, one a line; without any they are made from the method's name.
+    """Decode the keys, one per line; without any they follow from the method's name.
 
-    Raises: FormatError if the payload is not such a text
+    Raises: FormatError if the payload is not such a string
     """
     data = source.data
     lines = _lines(data) if len(data) else _old_keys(source)
@@ -81,7 +81,7 @@ def _facts(constants: tuple[Constant, ...]) -> dict[str, object]:
 
 
 def _library(head: bytes) -> str:
-    """Return what kind of shared library bytes are, for which processor."""
+    """Return the kind of a shared library and its processor."""
     if head[:4] == b"\x7fELF" and len(head) >= 20:
         number = int.from_bytes(head[18:20], "big" if head[5] == 2 else "little")
         return f"ELF for {_ELF_MACHINES.get(number, f'machine {number}')}"

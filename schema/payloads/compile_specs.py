@@ -134,7 +134,7 @@ _READERS: Mapping[str, Mapping[str, Reader]] = MappingProxyType(
         "EnnBackend": {"enn_compile_options": lambda value: read_options(SAMSUNG_OPTIONS, value)},
     }
 )
-# where the key says nothing: the value's form is the backend's
+# keys without a form of their own: the form of the backend
 _DEFAULT: Mapping[str, Reader] = MappingProxyType(
     {"QnnBackend": lambda value: read_options(QNN_OPTIONS, value)}
 )

@@ -28,7 +28,7 @@ def decode_text(source: Source) -> Payload:
 
     ``1version:0#op:demo::aten.sin.default, numel:1, dtype:torch.float32<debug_handle>1#``
 
-    Raises: FormatError if the text does not begin with a count
+    Raises: FormatError if the string does not begin with a count
     """
     text = _text(source.data)
     head = _HEAD.match(text)
@@ -86,9 +86,9 @@ def _node(piece: str, index: int) -> GraphNode:
 
 
 def decode_plain_text(source: Source) -> Payload:
-    """Decode a payload that is only a text, such as ``imqnncompiled`` or a printed graph.
+    """Decode a payload that is only a string, such as ``imqnncompiled`` or a printed graph.
 
-    Raises: FormatError if it is not a text
+    Raises: FormatError if it is not a string
     """
     text = _text(source.data)
     claims = [Part("text", "text", 0, len(source.data))]

@@ -1,4 +1,4 @@
-"""What every delegate payload decodes to, whatever backend wrote it."""
+"""The decoded form of every delegate payload, whatever backend wrote it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def total_bytes(constants: Iterable[Constant]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOperator:
-    """What a payload node may show up as among the runtime's own events, in order.
+    """The events that a payload node may log among the runtime's own, in order.
 
     Attributes:
         node: name of the graph node
@@ -90,7 +90,7 @@ class Payload:
         backend_id: as in the program
         format: magics that were found, as in ``XH00/XN01``; ``unknown`` when none was
         size: bytes of the payload
-        graph: nodes and values, None when there is no decoder or the payload is damaged
+        graph: nodes and values, None without a decoder or for a damaged payload
         parts: every byte of the payload, once, in order
         constants: weights, scales, shaders and whatever else is data
         debug_handles: node name or backend's own id -> handles of the program it came from
@@ -98,7 +98,7 @@ class Payload:
         files: files that can be extracted, by path with ``/``
         external_ids: position in the delegate call's arguments -> graph value
         operators: nodes in the order in which the runtime logs them, where that is known
-        issues: what is odd, and why there is no graph
+        issues: problems, and the reason for a missing graph
     """
 
     backend_id: str
@@ -128,7 +128,7 @@ def _count(graph: Graph) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a decoder is given.
+    """The input of a decoder.
 
     Attributes:
         backend_id: as in the program

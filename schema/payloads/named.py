@@ -19,7 +19,7 @@ def named_constant(
 
 
 def missing_constants(constants: Iterable[Constant], where: str) -> list[Issue]:
-    """Return what is wrong with the named blobs: how many are not at hand, how many too short."""
+    """Return the issues of the named blobs: how many are missing, how many too short."""
     named = [constant for constant in constants if constant.location == NAMED]
     missing = [constant.name for constant in named if constant.data is None]
     found: list[Issue] = []
@@ -33,7 +33,7 @@ def missing_constants(constants: Iterable[Constant], where: str) -> list[Issue]:
     if short:
         first, size = short[0]
         text = (
-            f"{len(short)} of {len(named)} named constants are shorter than the payload says; "
+            f"{len(short)} of {len(named)} named constants are shorter than the payload declares; "
             f"the first is {first.name} with {size} of {first.nbytes} bytes"
         )
         found.append(Issue(Severity.ERROR, where, text))

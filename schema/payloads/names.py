@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 def unique(name: str, index: int, taken: set[str]) -> str:
-    """Return a name that nobody has, and take it: the name, or one with the number behind it.
+    """Return an unused name and reserve it: the name, or the name with the index appended.
 
     Args:
         name: as the backend wrote it
-        index: number of the node
+        index: position of the node
         taken: names given so far; the new one is added
     """
     made = name

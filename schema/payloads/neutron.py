@@ -18,7 +18,7 @@ from schema.payloads.reading import span, unpack
 _ALIGNMENT = 16
 _FORMATS = ("formatless", "channels last")
 _MARK = b"nMCd"
-_MICROCODE = struct.Struct("<15I")  # mark, then numbers; sizes in bytes
+_MICROCODE = struct.Struct("<15I")  # mark, then integers; sizes in bytes
 _MICROCODE_BYTES, _WEIGHTS_BYTES, _SCRATCH = 6, 7, 9
 _WHERE = "Neutron payload"
 # counts before the formats, whether there are maps, whether the version follows; newest first
@@ -74,7 +74,7 @@ def decode_payload(source: Source) -> Payload:
 
 
 def _choose(data: memoryview) -> tuple[_Header, list[Issue]]:
-    """Return the header in the newest layout behind which microcode begins."""
+    """Return the header in the newest layout that is followed by microcode."""
     for layout in _LAYOUTS:
         try:
             header = _header(data, *layout)

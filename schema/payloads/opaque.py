@@ -1,4 +1,4 @@
-"""What can be said of bytes that nobody has decoded: hash, entropy, texts inside.
+"""Facts about bytes that have no decoder: hash, entropy, strings.
 
 Nothing of this is computed when a file is opened.
 """
@@ -14,7 +14,7 @@ from schema.payloads.model import Payload, Source
 from schema.payloads.parts import whole
 
 _CHUNK = 1 << 20
-_OVERLAP = 256  # longest text that is still found across two pieces
+_OVERLAP = 256  # longest string that is still found across two chunks
 
 
 def decode_payload(source: Source) -> Payload:
@@ -53,12 +53,12 @@ def entropy(data: memoryview) -> float:
 def embedded_texts(
     data: memoryview, *, shortest: int = 6, most: int = 1000
 ) -> tuple[tuple[int, str], ...]:
-    """Return position and text of printable ASCII runs, in order.
+    """Return position and content of printable ASCII runs, in order.
 
     Args:
         data: the bytes
         shortest: length below which a run is taken for chance
-        most: number of texts after which the search ends
+        most: number of strings after which the search ends
     """
     pattern = re.compile(rb"[\x20-\x7e]{%d,}" % max(1, shortest))
     found: list[tuple[int, str]] = []

@@ -25,7 +25,7 @@ _PERFORMANCE = (
     "default", "sustained high performance", "burst", "high performance", "power saver",
     "low power saver", "high power saver", "low balanced", "balanced",
 )  # fmt: skip
-# field -> names of its numbers, by position or by number
+# field -> names of its values, by position or by value
 _NAMES: dict[str, Mapping[int, str]] = {
     "soc_model": _SOC,
     "htp_arch": {0: "none"} | {number: f"V{number}" for number in (68, 69, 73, 75, 79, 81)},
@@ -77,7 +77,7 @@ QNN_OPTIONS, SAMSUNG_OPTIONS = _TABLES["QnnExecuTorchOptions"], _TABLES["EnnExec
 
 
 def read_options(table: Spec[dict[str, Any]], value: bytes) -> dict[str, object]:
-    """Return the options of a flatbuffer by dotted name, numbers with names spelled out.
+    """Return the options of a flatbuffer by dotted name, values with names spelled out.
 
     Raises: FormatError if the value is not such a flatbuffer
     """

@@ -1,4 +1,4 @@
-"""Joins the runtime's events to payload nodes where there is nothing but their order.
+"""Joins the runtime's events to payload nodes by their order alone.
 
 XNNPACK logs operator names in order and no id. Of all ways to lay the events over the nodes,
 those that leave the fewest nodes without an event are considered; an event that has the same
@@ -19,7 +19,7 @@ _Costs = list[list[int]]
 
 
 def operator_name(event_name: str) -> str:
-    """Return an event's name without the running number ``#k``."""
+    """Return an event's name without the running index ``#k``."""
     return _COUNTER.sub("", event_name)
 
 
@@ -104,7 +104,7 @@ def _costs_behind(operators: Sequence[RuntimeOperator], event_names: Sequence[st
 def _optimal_steps(
     operators: Sequence[RuntimeOperator], event_names: Sequence[str], behind: _Costs
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield (node, event, number of events) of every step on a cheapest way."""
+    """Yield (node, event, number of events) of every step of a cheapest alignment."""
     reached = {0}
     for row, operator in enumerate(operators):
         following: set[int] = set()

@@ -27,8 +27,8 @@ def whole(size: int, name: str, kind: str) -> tuple[Part, ...]:
 def cover(data: memoryview, claims: Iterable[Part]) -> tuple[Part, ...]:
     """Return parts that cover all of ``data`` once.
 
-    Claims may overlap and may end outside; the one that begins first keeps the bytes. What
-    nobody claims becomes alignment when it is all zero, else unreferenced. Zeros between two
+    Claims may overlap and may end outside; the one that begins first keeps the bytes. Bytes
+    without a claim become alignment when all zero, else unreferenced. Zeros between two
     runs of one owner go to that owner.
     """
     size = len(data)
@@ -49,7 +49,7 @@ def cover(data: memoryview, claims: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def carve(container: Part, inner: Iterable[Part]) -> list[Part]:
-    """Return the inner claims and what is left of the container around them."""
+    """Return the inner claims and the rest of the container around them."""
     end = container.offset + container.nbytes
     made: list[Part] = []
     cursor = container.offset

@@ -15,7 +15,7 @@ class PayloadReader(Reader):
     """A flatbuffer reader that also bounds how many offsets it follows.
 
     A payload graph of 30,000 nodes needs half of the limit; a hostile payload of a few
-    megabytes could otherwise refer to millions of tables and texts.
+    megabytes could otherwise refer to millions of tables and strings.
 
     Attributes:
         offsets: how many were followed so far
@@ -30,7 +30,7 @@ class PayloadReader(Reader):
         self.offsets += 1
         if self.offsets > _MAX_OFFSETS:
             raise FormatError(
-                f"at most {_MAX_OFFSETS} tables, vectors and texts", "more", offset=at
+                f"at most {_MAX_OFFSETS} tables, vectors and strings", "more", offset=at
             )
         return super().follow(at)
 
@@ -51,7 +51,7 @@ def span(data: memoryview, offset: int, nbytes: int, field: str) -> memoryview:
 
 
 def unpack(layout: struct.Struct, data: memoryview, offset: int, field: str) -> tuple[Any, ...]:
-    """Return the numbers of a fixed layout.
+    """Return the scalars of a fixed layout.
 
     Raises: FormatError if the payload is too short for it
     """
@@ -59,7 +59,7 @@ def unpack(layout: struct.Struct, data: memoryview, offset: int, field: str) -> 
 
 
 def expect_identifier(data: memoryview, base: int, allowed: tuple[bytes, ...]) -> str:
-    """Return the flatbuffer identifier behind ``base``.
+    """Return the flatbuffer identifier after ``base``.
 
     Raises: FormatError if it is none of those allowed
     """

@@ -23,7 +23,7 @@ _WHERE = "MediaTek payload"
 def decode_mediatek(source: Source) -> Payload:
     """Decode the header of a Neuropilot payload; weights may be shared, as a named blob.
 
-    Raises: FormatError if there is no such header
+    Raises: FormatError if the header is missing
     """
     data = source.data
     version, inputs, outputs, size = unpack(_MEDIATEK, data, 0, "header")

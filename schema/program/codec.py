@@ -134,7 +134,7 @@ def encode(program: Program, *, alignment: int = SEGMENT_ALIGNMENT) -> bytes:
     """Return the bytes of a program, laid out as the stock emitter lays them out.
 
     Segment sizes are those of the bytes held; places in the file are computed anew. The header
-    is left out when there are no segment bytes, as the stock writer does.
+    is left out without segment bytes, as the stock writer does.
     """
     table, area = _lay_out(program, alignment)
     flat = write_root(PROGRAM, table, program.identifier.encode("ascii"))
@@ -151,11 +151,11 @@ def encode_parts(
     alignment: int = SEGMENT_ALIGNMENT,
     inside: Mapping[int, m.DataSegment] = MappingProxyType({}),
 ) -> tuple[Buffer, ...]:
-    """Return a program as buffers to write one behind the other; segment bytes are not copied.
+    """Return a program as buffers to write one after the other; segment bytes are not copied.
 
     Args:
         table: the root table; its places of segments are computed anew
-        segments: for each segment the buffers that make it up
+        segments: for each segment the buffers it consists of
         alignment: bytes; where a segment may start, counted from the first one
         inside: segments without buffers of their own: their bytes are these of the first segment
     """

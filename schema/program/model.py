@@ -37,28 +37,28 @@ class Int:
 
 @dataclass(frozen=True, slots=True)
 class Bool:
-    """A truth value."""
+    """A bool."""
 
     bool_val: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Double:
-    """A floating point number."""
+    """A floating point value."""
 
     double_val: f64 = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class String:
-    """A text argument."""
+    """A string argument."""
 
     string_val: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationDetails:
-    """Where the planner put a tensor: arena and byte offset in two halves."""
+    """The place of a tensor in memory: planned buffer, and byte offset in two halves."""
 
     memory_id: u32
     memory_offset_low: u32
@@ -66,7 +66,7 @@ class AllocationDetails:
 
     @property
     def offset(self) -> int:
-        """Return the byte offset inside the arena."""
+        """Return the byte offset inside the planned buffer."""
         return self.memory_offset_low | self.memory_offset_high << 32
 
 
@@ -110,14 +110,14 @@ class IntList:
 
 @dataclass(frozen=True, slots=True)
 class DoubleList:
-    """A list of floating point numbers."""
+    """A list of floating point values."""
 
     items: tuple[f64, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BoolList:
-    """A list of truth values."""
+    """A list of bools."""
 
     items: tuple[bool, ...]
 
@@ -131,7 +131,7 @@ class TensorList:
 
 @dataclass(frozen=True, slots=True)
 class OptionalTensorList:
-    """A list of tensors or None, stored as value indices; -1 stands for None."""
+    """A list of tensors or None, stored as value indices; -1 is None."""
 
     items: tuple[i32, ...]
 
@@ -208,7 +208,7 @@ InstructionArgs: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One step of a chain."""
+    """One entry of a chain."""
 
     instr_args: InstructionArgs
 
@@ -263,7 +263,7 @@ class BackendDelegateDataReference:
 
 @dataclass(frozen=True, slots=True)
 class CompileSpec:
-    """A key and raw bytes handed to a backend."""
+    """A key and raw bytes for a backend."""
 
     key: str
     value: memoryview
@@ -288,7 +288,7 @@ class ContainerMetadata:
 
 @dataclass(frozen=True, slots=True)
 class NonConstBufferDevice:
-    """The device of one arena."""
+    """The device of one planned buffer."""
 
     buffer_idx: i32
     device_type: i8
@@ -297,10 +297,10 @@ class NonConstBufferDevice:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionPlan:
-    """One method: values, instructions, operators, delegates and arena sizes.
+    """One method: values, instructions, operators, delegates and planned buffer sizes.
 
     Attributes:
-        non_const_buffer_sizes: bytes of each arena; entry 0 is reserved
+        non_const_buffer_sizes: bytes of each planned buffer; entry 0 is reserved
     """
 
     name: str

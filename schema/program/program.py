@@ -52,7 +52,7 @@ class Program:
     def plan(self, method: str) -> m.ExecutionPlan:
         """Return the plan of a method.
 
-        Raises: KeyError naming the methods there are
+        Raises: KeyError naming the available methods
         """
         for plan in self.plans:
             if plan.name == method:
@@ -140,14 +140,14 @@ class Program:
 
 
 def operator_name(plan: m.ExecutionPlan, call: m.KernelCall) -> str:
-    """Return the full name of the called operator, or a text that says the index is bad."""
+    """Return the full name of the called operator, or a string that reports a bad index."""
     if 0 <= call.op_index < len(plan.operators):
         return plan.operators[call.op_index].full_name
     return f"operator {call.op_index} (missing)"
 
 
 def backend_id(plan: m.ExecutionPlan, call: m.DelegateCall) -> str:
-    """Return the backend of the called delegate, or a text that says the index is bad."""
+    """Return the backend of the called delegate, or a string that reports a bad index."""
     if 0 <= call.delegate_index < len(plan.delegates):
         return plan.delegates[call.delegate_index].id
     return f"delegate {call.delegate_index} (missing)"

@@ -1,8 +1,8 @@
 """Moves constants and named blobs out of a program into external data, and back.
 
-A constant without a name gets one made of its content, so that external data of another program
-is refused, not read. Merging what was split gives the file back that was split, byte for byte where
-our encoder or the stock emitter with its default alignment of tensors laid it out.
+A constant without a name gets one derived from its content, so that external data of another
+program is refused, not read. Merging restores the file that was split, byte for byte where our
+encoder or the stock emitter with its default alignment of tensors laid it out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Place = tuple[int, int, int, int]
 def split(program: Program) -> tuple[Program, FlatTensor]:
     """Return a program without its constants and named blobs, and external data that has them.
 
-    What methods write, payloads of delegates without a key, and constants that are external
+    Data that methods write, payloads of delegates without a key, and constants that are external
     already stay as they are.
 
     Raises: FormatError if bytes are not there, or two tensors have one name and other content
@@ -61,7 +61,7 @@ def split(program: Program) -> tuple[Program, FlatTensor]:
 
 
 def merge(program: Program, files: Iterable[FlatTensor]) -> Program:
-    """Return a program that has what it reads of external data in segments of its own.
+    """Return a program with the external data that it reads in segments of its own.
 
     Blobs and tensors that no value of the program names become named data, since delegates look
     keys up that the program does not show.
@@ -118,7 +118,7 @@ def _places(artifact: Program | FlatTensor) -> tuple[list[tuple[int, int]], int]
 
 
 class _Moved:
-    """What goes into external data."""
+    """Collects the data that goes into an external file."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -210,7 +210,7 @@ class _Moved:
 
 
 class _Filled:
-    """What comes out of external data."""
+    """Resolves the data that comes from an external file."""
 
     def __init__(self, program: Program, files: Sequence[FlatTensor]) -> None:
         self.program = program
@@ -266,7 +266,7 @@ class _Filled:
         return replace(tensor, data_buffer_idx=index, extra_tensor_info=kept)
 
     def _entry(self, tensor: m.Tensor) -> int:
-        """Return the number of a tensor's bytes among the constants, or among what is written."""
+        """Return the index of a tensor's bytes among the constants, or among mutable data."""
         key, where = _name(tensor), self.program.file
         if key not in self._home:
             text = f"none of {len(self._home)} keys; give the .ptd file that has it"
@@ -309,7 +309,7 @@ class _Filled:
         return replace(table, named_data=named or None), segments, self._inside
 
     def _blobs(self, segments: list[memoryview]) -> list[m.NamedData]:
-        """Add segments for what no value names, and return their keys."""
+        """Add segments for data that no value names, and return their keys."""
         inside = self.program.named_data_map()
         left = {key: home for key, home in self._home.items() if key not in self._used}
         for key, (_, entry) in left.items():
@@ -333,7 +333,7 @@ class _Filled:
 
 
 class _Area:
-    """Bytes of several tensors, one behind the other; entry 0 is the placeholder of the format."""
+    """Bytes of several tensors, one after the other; entry 0 is the placeholder of the format."""
 
     def __init__(self, data: memoryview, offsets: Sequence[int], step: int = _TENSOR_STEP) -> None:
         self.data = bytearray(data)
@@ -361,7 +361,7 @@ class _Area:
     def put(
         self, starts: m.SubsegmentOffsets | None, segments: list[memoryview]
     ) -> m.SubsegmentOffsets:
-        """Put the bytes into the segment that had them before, or behind all others."""
+        """Put the bytes into the segment that had them before, or after all others."""
         if starts is None or starts.segment_index >= len(segments):
             starts = m.SubsegmentOffsets(len(segments), ())
             segments.append(_EMPTY)
@@ -460,7 +460,7 @@ def _rewritten(
     """Return a program whose segments are laid out anew when it is written.
 
     Args:
-        program: what the tables were before
+        program: the program with the tables of before
         table: its places of segments are not looked at
         segments: bytes of each
         inside: segments whose bytes are these of the first one

@@ -15,7 +15,7 @@ import pytest
 
 from schema.errors import FormatError
 from schema.flatbuf.reader import Reader
-from schema.flatbuf.spec import Blob, Scalar, Spec, Text, Union, Vec
+from schema.flatbuf.spec import Blob, Scalar, Spec, String, Union, Vec
 from schema.payloads.reading import PayloadReader
 from tests.schema.payload_files import Blob as Item
 
@@ -94,10 +94,10 @@ def _of_field(reader: Reader, kind: Any, place: str, at: int, data: bytes) -> It
         if kind.nbytes == 1 and kind.name != "bool":
             yield _written(data, "newer", place, at, b"\x63")
         return
-    if isinstance(kind, (Text, Blob, Vec)):
+    if isinstance(kind, (String, Blob, Vec)):
         target = reader.follow(at)
         yield _written(data, "empty", place, target, bytes(4))
-    if isinstance(kind, Text):
+    if isinstance(kind, String):
         length = reader.u32(reader.follow(at))
         yield _written(data, "renamed", place, reader.follow(at) + 4, b"z" * length)
     if isinstance(kind, Vec) and isinstance(kind.element, Scalar) and kind.element.nbytes >= 4:

@@ -127,7 +127,7 @@ def test_packed_type_has_bytes_but_no_numbers() -> None:
         (DebugTensor(6, (2**40,), (0,), 0), "inside a buffer of 16 bytes"),
         (DebugTensor(6, (2**62, 2**62), (2**62, 1), 0), "inside a buffer of 16 bytes"),
         (DebugTensor(6, (2, 2), (10**6, 1), 0), "inside a buffer of 16 bytes"),
-        (DebugTensor(99, (1,), (1,), 0), "an element type of known size"),
+        (DebugTensor(99, (1,), (1,), 0), "a dtype of known size"),
     ],
 )
 def test_tensor_that_does_not_fit_is_refused_by_itself(tensor: DebugTensor, sentence: str) -> None:

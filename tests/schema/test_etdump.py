@@ -24,7 +24,7 @@ from schema.etdump import (
 )
 from schema.etdump.build import dump, run, synthetic, table
 from schema.flatbuf import spec as fb
-from schema.flatbuf.spec import SKIP, Blob, Text, Vec, spec
+from schema.flatbuf.spec import SKIP, Blob, String, Vec, spec
 from schema.flatbuf.writer import write_root
 from tests.conftest import DATA
 from tests.schema.etdump_samples import DUMPS, every_value, small_dump
@@ -258,7 +258,7 @@ def test_decode_of_newer_version_reads_it_and_says_so() -> None:
 
 # --- older releases -----------------------------------------------------------------------
 
-TEXT = Text()
+TEXT = String()
 
 
 def test_decode_of_0_3_trace_reads_debug_events_without_name() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from schema.errors import FormatError
 from schema.flatbuf import spec as fb
 from schema.flatbuf.reader import Reader
-from schema.flatbuf.spec import SKIP, Blob, Text, Union, UnknownMember, Vec, spec
+from schema.flatbuf.spec import SKIP, Blob, String, Union, UnknownMember, Vec, spec
 from schema.flatbuf.walk import extents
 from schema.flatbuf.writer import write_root
 from tests.schema.damage import all_kinds
@@ -55,7 +55,7 @@ class Pair:
     second: Leaf | None
 
 
-TEXT = Text()
+TEXT = String()
 LEAF = spec("Leaf", Leaf, ("number", fb.I64, -7), ("real", fb.F64))
 OTHER = spec("Other", Other, ("text", TEXT, None))
 TREE = spec(
@@ -266,7 +266,7 @@ def test_small_table_before_a_large_one_shares_its_vtable(monkeypatch: pytest.Mo
     reader = Reader(memoryview(data))
     assert reader.root(pair) == Pair(NARROW, WIDE)
     assert [issue.message.split(":")[0] for issue in reader.issues] == [
-        "Leaf has tables whose fields end after the 8 bytes that their vtable says"
+        "Leaf has tables whose fields end after the 8 bytes of their vtable"
     ]
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from schema.errors import FormatError
 from schema.flatbuf import spec as fb
-from schema.flatbuf import texts
+from schema.flatbuf import strings
 from schema.flatbuf.columns import Columns, Region, Rows, columns, extents, follow, items
-from schema.flatbuf.spec import SKIP, Text, Vec, spec
+from schema.flatbuf.spec import SKIP, String, Vec, spec
 from schema.flatbuf.writer import write_root
 
 
@@ -28,11 +28,11 @@ class Row:
 
 
 LEAF = spec(
-    "Row", Row, ("small", fb.I16, 3), ("wide", fb.I64, -1), ("text", Text(), None),
+    "Row", Row, ("small", fb.I16, 3), ("wide", fb.I64, -1), ("text", String(), None),
     ("child", SKIP), ("numbers", Vec(fb.I32)),
 )  # fmt: skip
 ROW = spec(
-    "Row", Row, ("small", fb.I16, 3), ("wide", fb.I64, -1), ("text", Text(), None),
+    "Row", Row, ("small", fb.I16, 3), ("wide", fb.I64, -1), ("text", String(), None),
     ("child", LEAF), ("numbers", Vec(fb.I32)),
 )  # fmt: skip
 
@@ -72,7 +72,7 @@ def test_columns_give_what_was_written(expected: list[Row]) -> None:
     region, rows, made = opened(write_root(ROOT, Root(tuple(expected))))
     assert made.scalar(_SMALL).tolist() == [row.small for row in expected]
     assert made.scalar(_WIDE).tolist() == [row.wide for row in expected]
-    ids, found = texts.intern(region, rows, made.offsets(_TEXT), made.owners)
+    ids, found = strings.intern(region, rows, made.offsets(_TEXT), made.owners)
     assert [None if i < 0 else found[i].decode() for i in ids] == [row.text for row in expected]
     assert len(set(found)) == len(found)
     starts, counts = extents(region, rows, made.offsets(_NUMBERS), made.owners, 4)
@@ -88,7 +88,7 @@ def test_columns_give_what_was_written(expected: list[Row]) -> None:
 @settings(max_examples=150, deadline=None)
 def test_intern_numbers_texts_by_first_use(raw: list[bytes]) -> None:
     region, at = packed(raw)
-    ids, found = texts.intern(region, Rows(len(raw)), at, np.arange(len(raw)))
+    ids, found = strings.intern(region, Rows(len(raw)), at, np.arange(len(raw)))
     assert [found[i] for i in ids] == raw
     assert list(found) == list(dict.fromkeys(raw))
 
@@ -98,8 +98,8 @@ def test_intern_numbers_texts_by_first_use(raw: list[bytes]) -> None:
 def test_intern_stays_exact_when_every_text_mixes_to_the_same_number(raw: list[bytes]) -> None:
     region, at = packed(raw)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(texts, "_mixed", lambda _r, _s, counts, _l: np.zeros(len(counts), "u8"))
-        ids, found = texts.intern(region, Rows(len(raw)), at, np.arange(len(raw)))
+        patch.setattr(strings, "_mixed", lambda _r, _s, counts, _l: np.zeros(len(counts), "u8"))
+        ids, found = strings.intern(region, Rows(len(raw)), at, np.arange(len(raw)))
     assert [found[i] for i in ids] == raw
     assert len(set(found)) == len(found)
 
@@ -115,7 +115,7 @@ def packed(raw: list[bytes]) -> tuple[Region, np.ndarray]:
 def test_intern_of_one_long_text_used_often_reads_it_once() -> None:
     region, _ = packed([b"y" * 100_000])
     at = np.full(200_000, 8, dtype=np.int64)
-    ids, found = texts.intern(region, Rows(len(at)), at, np.arange(len(at)))
+    ids, found = strings.intern(region, Rows(len(at)), at, np.arange(len(at)))
     assert found == (b"y" * 100_000,)
     assert not ids.any()
 
@@ -125,7 +125,7 @@ def test_intern_of_overlapping_texts_larger_than_the_file_is_refused() -> None:
     at = np.arange(8, 7000, 4, dtype=np.int64)
     region = Region(memoryview(words.tobytes()))
     with pytest.raises(FormatError, match="strings that fit a region"):
-        texts.intern(region, Rows(len(at)), at, np.arange(len(at)))
+        strings.intern(region, Rows(len(at)), at, np.arange(len(at)))
 
 
 @pytest.mark.parametrize("width", ["<u2", "<u4", "<u8", "u1", "<f8"])
@@ -143,7 +143,7 @@ def test_damage_marks_its_row_and_says_where() -> None:
     at = bytes(raw).index(b"text3\0") - 4
     struct.pack_into("<I", raw, at, 0x7FFFFFFF)
     region, marks, made = opened(bytes(raw))
-    texts.intern(region, marks, made.offsets(_TEXT), made.owners)
+    strings.intern(region, marks, made.offsets(_TEXT), made.owners)
     assert marks.bad.tolist() == [False, False, False, True, False]
     assert marks.reason(3) == (at, "a vector that ends outside the file")
     with pytest.raises(KeyError):

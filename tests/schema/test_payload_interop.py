@@ -106,7 +106,7 @@ def test_xnnpack_encode_of_each_kind_is_read_by_flatc(kind: str, tmp_path: Path)
 
 
 def _distinct(annotation: str, index: int) -> Any:
-    if annotation == "float":
+    if annotation == "f32":
         return index + 0.25
     return (index, index + 100) if annotation.startswith("tuple") else index
 

@@ -95,9 +95,9 @@ def test_qcir_is_a_graph_with_constants_and_scales() -> None:
     assert x is not None
     assert w is not None
     assert x.dtype == "float32"
-    assert (x.quantisation.scale, x.quantisation.zero_point) == ((0.5,), (128,))
-    assert (w.quantisation.scheme, w.quantisation.axis) == ("per_channel", 1)
-    assert w.quantisation.zero_point == (0, 1)
+    assert (x.quantization.scale, x.quantization.zero_point) == ((0.5,), (128,))
+    assert (w.quantization.scheme, w.quantization.axis) == ("per_channel", 1)
+    assert w.quantization.zero_point == (0, 1)
     assert dict(sizes(found))["t1"] == 8
 
 

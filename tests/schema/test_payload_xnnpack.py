@@ -33,7 +33,7 @@ XNNPACK = [item for item in different_blobs() if item.backend_id == "XnnpackBack
 
 
 def _field(name: str, annotation: str) -> st.SearchStrategy:
-    if annotation == "float":
+    if annotation == "f32":
         return F32
     if annotation.startswith("tuple"):
         return NUMBERS
@@ -250,12 +250,12 @@ def test_payload_quantised_values_carry_their_parameters() -> None:
     assert found.graph is not None
     activation = found.graph.values["v1"].tensor
     weight = found.graph.values["v3"].tensor
-    assert (activation.dtype, activation.quantisation.scheme) == ("qint8", "per_tensor")
-    assert activation.quantisation.scale == pytest.approx((0.0204757358878850,))
-    assert activation.quantisation.zero_point == (-13,)
+    assert (activation.dtype, activation.quantization.scheme) == ("qint8", "per_tensor")
+    assert activation.quantization.scale == pytest.approx((0.0204757358878850,))
+    assert activation.quantization.zero_point == (-13,)
     assert activation.nbytes == 192
-    assert (weight.dtype, weight.quantisation.scheme) == ("qcint8", "per_channel")
-    assert weight.quantisation.axis == 0
+    assert (weight.dtype, weight.quantization.scheme) == ("qcint8", "per_channel")
+    assert weight.quantization.axis == 0
     roles = {constant.role for constant in found.constants}
     assert roles == {"weight", "scale"}
 
@@ -269,8 +269,8 @@ def test_payload_four_bit_groups_are_read_from_stock_file() -> None:
         if value.tensor is not None and value.tensor.dtype == "qbint4"
     ]
     assert tensors
-    assert {tensor.quantisation.scheme for tensor in tensors} == {"per_group"}
-    assert {tensor.quantisation.group_size for tensor in tensors} == {32}
+    assert {tensor.quantization.scheme for tensor in tensors} == {"per_group"}
+    assert {tensor.quantization.group_size for tensor in tensors} == {32}
     assert {tensor.nbytes for tensor in tensors} == {None}
 
 
@@ -280,7 +280,7 @@ def test_payload_old_group_scales_in_bfloat16_are_numbers() -> None:
     table = x.GraphTable("0", (), (x.XValue(x.QuantizedTensorValue(tensor, quant)),))
     found = payloads.decode_strict("XnnpackBackend", codec.encode(x.XNNGraph(table)))
     assert found.graph is not None
-    assert found.graph.values["v0"].tensor.quantisation.scale == (1.0, -2.0)
+    assert found.graph.values["v0"].tensor.quantization.scale == (1.0, -2.0)
 
 
 def test_payload_constants_in_the_area_are_parts_and_views() -> None:

@@ -146,7 +146,7 @@ class _PlanReader:
         if tensor.id_out in self._values or tensor.id_out == m.NO_VALUE:
             raise bad("is defined twice")
         try:
-            self._values[tensor.id_out] = self._value(tensor, value.quantisation, bad)
+            self._values[tensor.id_out] = self._value(tensor, value.quantization, bad)
         except FormatError as error:
             raise bad(f"cannot be read: {error}") from None
         except ExecutionError as error:

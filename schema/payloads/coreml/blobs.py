@@ -35,7 +35,7 @@ class Blob:
 def read_blob(file: memoryview, offset: int) -> Blob:
     """Return the blob described at a position.
 
-    Raises: FormatError if there is no description, or it points outside the file
+    Raises: FormatError if the description is missing or points outside the file
     """
     raw = span(file, offset, DESCRIPTION_BYTES, "weights")
     sentinel, _, nbytes, start = _DESCRIPTION.unpack_from(raw)

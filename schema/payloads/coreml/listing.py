@@ -21,7 +21,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|->|[^\s"()\[\]<>{},;=]+|[()\[\]<>{},;=]'
 _MAX_TEXT = 32 << 20
 _MAX_WORDS = 1_000_000  # a program of 10,000 operations has half of it
 _MAX_DEPTH = 32
-_SHOWN = 64  # numbers of a literal; longer ones are counted
+_SHOWN = 64  # scalars of a literal; longer ones are counted
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _SHORT = {"fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "bfloat16"}
 _SCALARS = {name: scalar_type for name, scalar_type, _ in DATATYPES.values()}
@@ -204,7 +204,7 @@ class _Reader:
         )
 
     def _keep(self, outputs: list[GraphValue], stored: Argument) -> None:
-        """Give a constant its value: what was read, or the weight that was put aside for it."""
+        """Set the value of a constant: the literal, or the weight stored for it."""
         for one in outputs:
             if not stored.values:
                 self._values[one.name] = GraphValue(one.name, one.tensor, one.kind, stored.literal)
@@ -288,7 +288,7 @@ class _Reader:
         return path, offset
 
     def _items(self, items: list[object]) -> None:
-        """Collect the numbers and texts up to the bracket that ends a literal."""
+        """Collect the scalars and strings up to the bracket that ends a literal."""
         depth = 1
         while depth:
             token = self._next()

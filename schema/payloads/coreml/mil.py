@@ -174,7 +174,7 @@ class _BlockReader:
             value = read_value(body, self._budget)
             if kind == "const" and key == "val":
                 stored = value
-            elif value.file:  # the numbers of a compressed weight
+            elif value.file:  # the parameters of a compressed weight
                 arguments.append(Argument(key, (self._stored(name, key, value, values),)))
             else:
                 facts[key] = value.literal

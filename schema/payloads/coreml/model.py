@@ -1,4 +1,4 @@
-"""A ``model.mlmodel``: what kind of model it is, and its functions.
+"""A ``model.mlmodel``: the kind of model, and its functions.
 
 Source: coremltools mlmodel/format/Model.proto (field numbers)
 """
@@ -20,7 +20,7 @@ _NETWORKS = {
     403: "neural network classifier",
     500: "neural network",
 }
-# what has no graph of its own; any other field from the first of them on is a model too
+# models without a graph of their own; any other field from the first of them on is a model too
 _FIRST_MODEL = 200
 _OTHERS = {
     200: "pipeline classifier",
@@ -41,11 +41,11 @@ Features = tuple[list[GraphValue], ...]
 
 @dataclass(slots=True)
 class Program:
-    """What was read from ``model.mlmodel``.
+    """The decoded ``model.mlmodel``.
 
     Attributes:
         specification: version of the Core ML specification
-        kind: ``ML program``, or what else the model is
+        kind: ``ML program``, or another kind of model
         default: name of the function that runs when none is asked for
         functions: graph by function name; nested blocks are subgraphs
         weights: by function, by the name of the constant

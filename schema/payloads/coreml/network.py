@@ -87,7 +87,7 @@ _GATES = (  # of the weights of an LSTM
     "41 forgetGateBiasVector 42 blockInputBiasVector 43 outputGateBiasVector "
     "60 inputGatePeepholeVector 61 forgetGatePeepholeVector 62 outputGatePeepholeVector"
 )
-# how the numbers of a weight are stored: field -> name, scalar type, bytes an element
+# storage of the values of a weight: field -> name, scalar type, bytes an element
 _STORED = {1: ("float32", 6, 4), 2: ("float16", 5, 2), 30: ("packed", -1, 0), 31: ("int8", 1, 1)}
 _ARRAY_TYPES = {65568: 6, 65600: 7, 131104: 3, 131080: 1, 65552: 5}
 

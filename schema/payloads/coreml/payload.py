@@ -29,7 +29,7 @@ _Handles = Mapping[str, tuple[int, ...]]
 def decode_payload(source: Source) -> Payload:
     """Decode a Core ML payload or a reference to one in named data.
 
-    Raises: FormatError if there is no folder in it
+    Raises: FormatError if it contains no folder
     """
     if bytes(source.data[:4]) == REFERENCE:
         return _reference(source)
@@ -144,7 +144,7 @@ def _program(files: Mapping[str, File], issues: list[Issue]) -> Program:
         except FormatError as error:
             issues.append(Issue(Severity.ERROR, _WHERE, str(error.inside(path))))
             return Program()
-    text = "there is no readable program in it"
+    text = "it contains no readable program"
     issues.append(Issue(Severity.INFO, _WHERE, text))
     return Program()
 

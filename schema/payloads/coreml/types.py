@@ -24,7 +24,7 @@ from schema.payloads.coreml.wire import (
 _MAX_DEPTH = 32
 _SHOWN = 64  # literals longer than this are described, not spelled out
 
-# number -> name, scalar type (-1 where torch has no equal type), bytes format of the elements
+# code -> name, scalar type (-1 where torch has no equal type), bytes format of the elements
 DATATYPES: dict[int, tuple[str, int, str]] = {
     0: ("unused", -1, ""),
     1: ("bool", 11, "?"),

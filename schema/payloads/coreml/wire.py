@@ -30,7 +30,7 @@ class Budget:
 
 
 def fields(message: memoryview, budget: Budget) -> Iterator[tuple[int, Value]]:
-    """Yield (field number, value) of a message; nested messages and texts stay bytes.
+    """Yield (field number, value) of a message; nested messages and strings stay bytes.
 
     Raises: FormatError where the bytes are not a message
     """
@@ -63,7 +63,7 @@ def _cut(wanted: int, left: int) -> FormatError:
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:
-    """Return a variable-length integer and the position behind it.
+    """Return a variable-length integer and the position after it.
 
     Raises: FormatError if it does not end within ten bytes
     """
@@ -78,7 +78,7 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def signed(value: int) -> int:
-    """Return a varint as the 64-bit two's complement number it stands for."""
+    """Return a varint as a 64-bit two's complement integer."""
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
@@ -104,7 +104,7 @@ def number(value: Value) -> int:
 
 
 def packed(value: Value, code: str) -> list[int | float]:
-    """Return repeated numbers, packed or single.
+    """Return repeated scalars, packed or single.
 
     Args:
         value: the field

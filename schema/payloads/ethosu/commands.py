@@ -95,7 +95,7 @@ def _stream(words: np.ndarray) -> tuple[int, int]:
         if action not in (_OPTIMIZER_CONFIG, _NOP):
             raise FormatError("a driver action 1, 2 or 5", str(action), field="cmd_data")
         at += 3 if action == _OPTIMIZER_CONFIG else 1
-    raise FormatError("a command stream behind the driver header", "none", field="cmd_data")
+    raise FormatError("a command stream after the driver header", "none", field="cmd_data")
 
 
 def _operations(words: list[int]) -> tuple[tuple[Operation, ...], int]:

@@ -1,4 +1,4 @@
-"""MLX delegate payloads: chains of operations over numbered slots."""
+"""MLX delegate payloads: chains of operations over indexed slots."""
 
 from schema.payloads.mlx.payload import decode_payload
 

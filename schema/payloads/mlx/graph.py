@@ -1,7 +1,7 @@
 """An MLX payload as the graph that every view understands.
 
-Slots are memory, not values: a temporary is written again as soon as nobody reads it any more, and
-buffers are updated in place. Each write of a slot therefore makes a value of its own.
+Slots are memory, not values: a temporary is written again as soon as it is not read any more, and
+buffers are updated in place. Each write of a slot is therefore a new value.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from schema.payloads.mlx.tables import (
 from schema.payloads.model import NO_FACTS, Constant
 
 WHERE = "MLX payload"
-_LONG = 400  # characters of a text among the facts; a kernel's source is far longer
-Slot = tuple[str, int]  # tensor or value, number
+_LONG = 400  # characters of a string among the facts; a kernel's source is far longer
+Slot = tuple[str, int]  # tensor or value, index
 Effect = tuple[frozenset[Slot], frozenset[Slot]]  # read from outside, written
 _NO_EFFECT: Effect = (frozenset(), frozenset())
 _MOST_PASSED = 2_000_000  # slots that chains pass on to those that run them
@@ -36,12 +36,12 @@ _MOST_PASSED = 2_000_000  # slots that chains pass on to those that run them
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """What an operation does with slots and chains.
+    """The slots and chains that an operation uses.
 
     Attributes:
         arguments: slots read, or a literal, by field
         writes: slots written
-        facts: what is neither
+        facts: all other fields
         chains: chains it runs
     """
 
@@ -74,7 +74,7 @@ def to_graph(graph: MLXGraph, constants: Mapping[int, Constant], issues: list[Is
     Args:
         graph: the payload
         constants: constants by tensor slot
-        issues: what does not fit together is added here
+        issues: inconsistencies are added here
     """
     uses = [tuple(map(_use, chain.instructions)) for chain in graph.instruction_chains]
     purse = _Purse()
@@ -179,7 +179,7 @@ class _Purse:
 
 
 def _effects(uses: list[tuple[_Use, ...]], purse: _Purse) -> list[Effect]:
-    """Return what each chain reads from outside and writes, chains it runs included.
+    """Return the slots that each chain reads from outside and writes, chains it runs included.
 
     A chain that runs itself, which no runtime would survive, is followed once.
     """
@@ -206,7 +206,7 @@ def _effect(rows: tuple[_Use, ...], done: Mapping[int, Effect], purse: _Purse) -
         reads |= set(use.reads) - writes
         for chain in use.chains:
             below, above = done.get(chain, _NO_EFFECT)
-            if chain not in merged:  # what it reads and writes is in there, should it run again
+            if chain not in merged:  # its reads and writes are included, should it run again
                 merged.add(chain)
                 purse.spend(len(below) + len(above))
                 reads |= below - writes - set(use.writes)
@@ -217,7 +217,7 @@ def _effect(rows: tuple[_Use, ...], done: Mapping[int, Effect], purse: _Purse) -
 
 
 class _Shared:
-    """What all chains of one payload have in common."""
+    """State that all chains of one payload share."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class _Shared:
         return Graph(name, nodes, reader.values, entering, leaving)
 
     def chains_of(self, use: _Use, which: int) -> tuple[Slot, ...]:
-        """Return what the chains an operation runs read (0) or write (1)."""
+        """Return the slots that the chains of an operation read (0) or write (1)."""
         known = [chain for chain in use.chains if 0 <= chain < len(self.effects)]
         found: set[Slot] = set()
         for chain in known:
@@ -268,7 +268,7 @@ class _Shared:
         return tuple(sorted(found))
 
     def value(self, slot: Slot, name: str) -> GraphValue:
-        """Return what is known of a slot's value under a name."""
+        """Return the value of a slot under a name."""
         kind, number = slot
         if kind == "value":
             return GraphValue(name, kind=self.kinds.get(number, "other"))

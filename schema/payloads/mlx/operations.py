@@ -12,7 +12,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from schema.flatbuf.spec import BOOL, F32, I8, I32, U32, U64, Spec, Text, Union, columns, spec
+from schema.flatbuf.spec import BOOL, F32, I8, I32, U32, U64, Spec, String, Union, columns, spec
 
 # The members of the union, in the order of their tags.
 _UNION_MEMBERS = (
@@ -32,9 +32,9 @@ _UNION_MEMBERS = (
 NAMES: tuple[str, ...] = tuple(_UNION_MEMBERS.split())
 
 # Operations that share their fields, and those fields in slot order as name:type or
-# name:type=default. Types: t a tensor slot, v a value slot, d a number or value slot, g likewise
-# a float, w a value or tensor slot, k a number, value or tensor slot; i u L f b y s numbers and
-# texts, y an element type; [x] several. A star marks a chain of instructions, by its index.
+# name:type=default. Types: t a tensor slot, v a value slot, d an int or value slot, g a float
+# or value slot, w a value or tensor slot, k an int, value or tensor slot; i u L f b scalars, s a
+# string, y a dtype; [x] several. A star marks a chain of instructions, by its index.
 _FIELDS: Mapping[str, str] = MappingProxyType(
     {
         "IdCopy Silu Sigmoid Tanh Rsqrt Log Contiguous LogicalNot BitwiseInvert Sign Floor Ceil "
@@ -121,7 +121,7 @@ _FIELDS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation: its name, and what its table holds by field name."""
+    """An operation: its name, and its fields by name."""
 
     kind: str
     fields: Mapping[str, Any]
@@ -155,7 +155,7 @@ _TYPES: Mapping[str, Any] = MappingProxyType(
         "f": F32,
         "b": BOOL,
         "y": I8,
-        "s": Text(),
+        "s": String(),
     }
     | {
         letter: spec(name, dict[str, Any], *columns(row))

@@ -1,4 +1,4 @@
-"""Decodes an MLX payload: header, graph of numbered slots, constants in named data.
+"""Decodes an MLX payload: header, graph of indexed slots, constants in named data.
 
 Source: backends/mlx/serialization/mlx_graph_serialize.py, backends/mlx/builder
 """

@@ -70,7 +70,7 @@ class MlxTensor:
 class MLXGraph:
     """The root table.
 
-    Tensor slots are numbered through: constants, inputs, outputs, mutable buffers, temporaries.
+    Tensor slots have consecutive indices: constants, inputs, outputs, mutable buffers, temporaries.
     """
 
     version: str = ""

@@ -42,7 +42,7 @@ def to_graph(
         graph: the payload
         types: name and scalar type of a datatype in the release that wrote it
         constants: constants by value id
-        issues: what does not fit together is added here
+        issues: inconsistencies are added here
     """
     values = {
         value_name(index): _value(index, tensor, types, constants.get(index))

@@ -74,7 +74,7 @@ def _age(graph: t.MPSGraph, has_header: bool) -> list[Issue]:
     late = kinds & set(t.NODE_KINDS[_SCATTER:])
     if has_header or not (late or any(isinstance(tag, UnknownMember) for tag in tags)):
         return []
-    text = "read with the numbers of release 0.3; release 0.2 had no Scatter before " + ", ".join(
+    text = "read with the tags of release 0.3; release 0.2 had no Scatter before " + ", ".join(
         sorted(late)
     )
     return [Issue(Severity.WARNING, _WHERE, text)]
@@ -99,7 +99,7 @@ def _constants(
 
 
 def _in_segment(tensor: t.Tensor) -> bool:
-    # Writers of the segment leave an empty buffer behind.
+    # Writers of the segment leave an empty buffer.
     return tensor.constant_buffer is None or not len(tensor.constant_buffer.storage)
 
 

@@ -208,7 +208,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class DataSegment:
-    """The constant segment behind the flatbuffer."""
+    """The constant segment after the flatbuffer."""
 
     offset: u64 = 0
     size: u64 = 0

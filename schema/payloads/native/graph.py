@@ -74,17 +74,17 @@ def _meta(meta: t.TensorMeta | None) -> g.TensorMeta | None:
     name = scalar_type(code).name if code >= 0 else f"scalar type {meta.dtype}"
     sizes = tuple(_size(dim) for dim in meta.sizes)
     scheme = meta.quant.scheme if meta.quant is not None else None
-    quantisation = None
+    quantization = None
     if isinstance(scheme, t.AffineGroup):
         width = (scheme.quant_max - scheme.quant_min).bit_length()
         name = f"{name} ({width}-bit groups of {scheme.group_size or 'a channel'})"
         kind = "per_group" if scheme.group_size else "per_channel"
         group = scheme.group_size or None
-        quantisation = g.Quantisation(kind, axis=max(len(sizes) - 1, 0), group_size=group)
+        quantization = g.Quantization(kind, axis=max(len(sizes) - 1, 0), group_size=group)
         code = -1  # packed: the sizes are logical
     elif isinstance(scheme, t.PackedQuant):
         name, code = scheme.codec, -1
-    return g.TensorMeta(code, sizes, meta.dim_order, name, quantisation)
+    return g.TensorMeta(code, sizes, meta.dim_order, name, quantization)
 
 
 def _size(dim: t.Dim) -> g.Dim:

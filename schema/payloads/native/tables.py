@@ -11,7 +11,7 @@ from typing import Annotated, TypeAlias
 from schema.flatbuf.declare import UnionName, f64, i8, i32, i64, table_of
 from schema.flatbuf.spec import UnknownMember
 
-# The schema's own numbers; they leave c10's at the unsigned types.
+# The schema's own codes; they differ from c10's from the unsigned types on.
 SCALAR_TYPES = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7, 11: 11, 15: 15} | {
     16: 27,
     17: 28,
@@ -26,7 +26,7 @@ VALUE_KINDS = ("tensor", "list", "int", "bool", "float")
 
 @dataclass(frozen=True, slots=True)
 class AffineGroup:
-    """Group-wise affine quantisation along the last dimension."""
+    """Group-wise affine quantization along the last dimension."""
 
     scale_data_key: str = ""
     scale_dtype: i8 = 0
@@ -46,7 +46,7 @@ class PackedQuant:
 
 @dataclass(frozen=True, slots=True)
 class QuantSpec:
-    """The quantisation scheme of a tensor."""
+    """The quantization scheme of a tensor."""
 
     scheme: Annotated[
         AffineGroup | PackedQuant | UnknownMember | None, UnionName("QuantScheme")
@@ -55,7 +55,7 @@ class QuantSpec:
 
 @dataclass(frozen=True, slots=True)
 class Dim:
-    """A size as a range; max below min stands for unbounded."""
+    """A size as a range; unbounded if max is below min."""
 
     min: i64 = 0
     max: i64 = -1
@@ -63,7 +63,7 @@ class Dim:
 
 @dataclass(frozen=True, slots=True)
 class TensorMeta:
-    """Element type, sizes and layout of a tensor."""
+    """Dtype, sizes and layout of a tensor."""
 
     dtype: i8 = 0
     sizes: tuple[Dim, ...] = ()
@@ -117,14 +117,14 @@ class BoolArg:
 
 @dataclass(frozen=True, slots=True)
 class StringArg:
-    """A text."""
+    """A string."""
 
     value: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarTypeArg:
-    """An element type."""
+    """An dtype."""
 
     value: i8 = 0
 
@@ -221,7 +221,7 @@ class KeyValue:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a node makes."""
+    """An output of a node."""
 
     name: str = ""
     alias_of: str = ""
@@ -254,7 +254,7 @@ class NamedTensorRef:
 
 @dataclass(frozen=True, slots=True)
 class OutputSpec:
-    """What an output is for."""
+    """The use of an output."""
 
     name: str = ""
     kind: i8 = 0
@@ -281,7 +281,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method: its graph and what its placeholders are."""
+    """A method: its graph and the roles of its placeholders."""
 
     name: str = ""
     graph: Graph | None = None

@@ -43,7 +43,7 @@ def to_graph(net: Net, constants: Mapping[int, Constant], issues: list[Issue]) -
     Args:
         net: the network
         constants: by the identity of the layer that holds one
-        issues: what does not fit together is added here
+        issues: inconsistencies are added here
     """
     label = net.name or "OpenVINO"
     maker = _Maker(constants, issues)
@@ -54,7 +54,7 @@ def to_graph(net: Net, constants: Mapping[int, Constant], issues: list[Issue]) -
 
 
 class _Maker:
-    """Makes the graphs of a network and of the bodies in it; those are collected by name."""
+    """Builds the graphs of a network and of its bodies; those are collected by name."""
 
     def __init__(self, constants: Mapping[int, Constant], issues: list[Issue]) -> None:
         self.subgraphs: dict[str, Graph] = {}

@@ -33,7 +33,7 @@ class Layer:
 
     Attributes:
         data: attributes of its data element
-        fused: names of the layers it was made from
+        fused: names of the layers it was fused from
         bodies: nested networks by element name
     """
 
@@ -59,7 +59,7 @@ class Net:
 
 
 def read_ir(xml: bytes) -> Net:
-    """Return the network of an XML text.
+    """Return the network of an XML document.
 
     Raises: FormatError if it is not well-formed, declares a document type or is too large
     """

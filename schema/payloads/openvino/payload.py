@@ -1,9 +1,9 @@
 """Decodes an OpenVINO payload: three ranges, of which the last is the model's XML.
 
-The layout is that of the CPU plugin's own stream and is tied to its version: six 64-bit numbers
+The layout is that of the CPU plugin's own stream and is tied to its version: six 64-bit integers
 (custom data, constants, model: offset and size each), then the ranges. The XML is obscured with
-a fixed 12-byte key. Since 2026 a text with the version goes before it, behind a mark, a number and
-the text's length. What the plugins of other devices export is theirs alone.
+a fixed 12-byte key. Since 2026 a string with the version precedes it, after a mark, an integer and
+the string's length. The exports of plugins of other devices are opaque.
 
 Source: openvino src/common/util, src/plugins/intel_cpu/src/utils/serialize; exports of 2024.5,
 2025.1, 2025.4 and 2026.4
@@ -52,7 +52,7 @@ def decode_payload(source: Source) -> Payload:
 
 
 def _prefix(data: memoryview) -> tuple[int, dict[str, object]]:
-    """Return where the stream begins, and the facts of the text before it."""
+    """Return where the stream begins, and the facts of the string before it."""
     if bytes(data[: len(_MARK)]) != _MARK:
         return 0, {}
     _, _, nbytes = unpack(_PREFIX, data, 0, "header")

@@ -13,7 +13,7 @@ from schema.graph import (
     GraphNode,
     GraphValue,
     NodeKind,
-    Quantisation,
+    Quantization,
     TensorMeta,
 )
 from schema.payloads.model import INLINE, Constant
@@ -31,7 +31,7 @@ def constant_name(graph: int, tensor: int) -> str:
 
 
 def node_names(graph: t.GraphTable, number: int) -> tuple[str, ...]:
-    """Return a name for each node: its own, made unique."""
+    """Return a unique name for each node, its own where possible."""
     taken: set[str] = set()
     return tuple(
         unique(node.name or f"{node.type_name or 'op'}_{number}.{index}", index, taken)
@@ -95,15 +95,15 @@ def _value(name: str, tensor: t.Tensor) -> GraphValue:
     type_name, scalar_type = known or (f"datatype {tensor.dtype}", -1)
     sizes: tuple[Dim, ...] = tensor.shape
     meta = TensorMeta(
-        scalar_type, sizes, type_name=type_name, quantisation=_quantisation(tensor.qparam)
+        scalar_type, sizes, type_name=type_name, quantization=_quantization(tensor.qparam)
     )
     if not tensor.size:
         return GraphValue(name, meta)
     return GraphValue(name, meta, constant=name, constant_bytes=tensor.size)
 
 
-def _quantisation(param: t.QuantizeParam | None) -> Quantisation | None:
-    """Return the scales; a QNN offset is added to the stored number, a zero point taken off."""
+def _quantization(param: t.QuantizeParam | None) -> Quantization | None:
+    """Return the scales; a QNN offset is added to the stored integer, a zero point subtracted."""
     if param is None or not 0 <= param.type < len(t.SCHEMES):
         return None
     pairs = [_PAIR.unpack(_BITS.pack(bits)) for bits in param.data]
@@ -113,7 +113,7 @@ def _quantisation(param: t.QuantizeParam | None) -> Quantisation | None:
         return None
     scheme = t.SCHEMES[param.type]
     zeros = tuple(-offset for offset in offsets)
-    return Quantisation(scheme, scales, zeros, None if scheme == "per_tensor" else param.axis)
+    return Quantization(scheme, scales, zeros, None if scheme == "per_tensor" else param.axis)
 
 
 def constants_of(context: t.Context, area: memoryview, issues: list[Issue]) -> tuple[Constant, ...]:

@@ -24,13 +24,13 @@ from schema.payloads.reading import PayloadReader, span, unpack
 _HEADER = struct.Struct("<IqQ")
 _QCIR_HEADER = struct.Struct("<IIQ")
 _MAGIC, _QCIR_MAGIC = 0x5678ABCD, 0x1234ABCD
-_PADDED = 256  # where the context binary begins since release 1.2; before, behind the header
+_PADDED = 256  # where the context binary begins since release 1.2; before, after the header
 
 
 def decode_payload(source: Source) -> Payload:
     """Decode the header of a QNN payload; without it the payload is the context binary.
 
-    Raises: FormatError if the header announces more than there is
+    Raises: FormatError if the header announces more bytes than the payload has
     """
     data = source.data
     mark = int.from_bytes(data[:4], "little") if len(data) >= 4 else 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from schema.flatbuf.declare import f32, i8, i32, named, table_of, u8, u32, u64
 
 WRITE, READ, READWRITE, NATIVE, STATIC = range(5)
-# name, scalar type, -1 where torch has no equal type; fixed-point numbers are quantised integers
+# name, scalar type, -1 where torch has no equal type; fixed-point types are quantized integers
 DATATYPES: tuple[tuple[str, int], ...] = (
     ("int8", 1),
     ("int16", 2),
@@ -46,7 +46,7 @@ SCHEMES = (
 
 @dataclass(frozen=True, slots=True)
 class QuantizeParam:
-    """How a tensor is quantised; a pair of scale and offset is one 64-bit number of ``data``."""
+    """Quantization of a tensor; a pair of scale and offset is one 64-bit integer of ``data``."""
 
     define: i8 = 0
     type: i8 = 0
@@ -62,7 +62,7 @@ class QuantizeParam:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor; offset and size are those of its data behind the flatbuffer."""
+    """A tensor; offset and size are those of its data after the flatbuffer."""
 
     name: str = ""
     shape: tuple[u32, ...] = ()

@@ -1,4 +1,4 @@
-"""TOSA operators, dtypes and attributes by number.
+"""TOSA operators, dtypes and attributes by code.
 
 Source: backends/arm/tosa/schemas/tosa_1.0.fbs and tosa_1.1.fbs, which appends to it
 """
@@ -40,7 +40,7 @@ _ENUMS: dict[str, tuple[str, ...]] = {
 }
 _TYPES = frozenset({"acc_type", "accum_dtype"})
 
-# position + 1 = number of the operator and tag of its attribute
+# position + 1 = code of the operator and tag of its attribute
 _NAMES_1_0 = (
     "ARGMAX AVG_POOL2D CONV2D CONV3D DEPTHWISE_CONV2D FFT2D MATMUL MAX_POOL2D RFFT2D "
     "TRANSPOSE_CONV2D CLAMP ERF SIGMOID TANH ADD ARITHMETIC_RIGHT_SHIFT BITWISE_AND BITWISE_OR "
@@ -97,8 +97,8 @@ class Release:
     """The numbering of one generation of the specification.
 
     Attributes:
-        operators: name by number, 0 is UNKNOWN
-        dtypes: name and scalar type by number; -1 where there is no equal type
+        operators: name by code, 0 is UNKNOWN
+        dtypes: name and scalar type by code; -1 without an equal type
         attributes: attribute table by union tag
     """
 
@@ -107,7 +107,7 @@ class Release:
     attributes: tuple[Spec[Any] | None, ...]
 
     def operator(self, number: int) -> str:
-        """Return the name of an operator; one of a newer schema is named by its number."""
+        """Return the name of an operator; one of a newer schema is named by its code."""
         known = 0 < number < len(self.operators)
         return self.operators[number] if known else f"op {number}"
 
@@ -122,7 +122,7 @@ class Release:
 
 
 def is_enum(field: str) -> bool:
-    """Return whether an attribute is the number of a name."""
+    """Return whether an attribute is an enumeration."""
     return field in _ENUMS or field in _TYPES
 
 

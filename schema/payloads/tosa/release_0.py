@@ -1,4 +1,4 @@
-"""TOSA 0.80, written by releases up to 0.7: other numbers, attributes shared between operators.
+"""TOSA 0.80, written by releases up to 0.7: other codes, attributes shared between operators.
 
 Source: backends/arm/tosa/schemas/tosa_0.80.fbs of release 0.7
 """

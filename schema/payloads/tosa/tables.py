@@ -30,7 +30,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class OpLocation:
-    """Free text that says where an operator came from."""
+    """The origin of an operator, free text."""
 
     text: str = ""
 

@@ -1,7 +1,7 @@
 """A SPIR-V graph module as a graph: TOSA instructions, tensors, constants.
 
 Source: SPIR-V specification (instruction layout), extensions SPV_ARM_tensors, SPV_ARM_graph and
-the extended instruction set TOSA.001000.1, whose numbers follow the operators of TOSA 1.0
+the extended instruction set TOSA.001000.1, whose codes follow the operators of TOSA 1.0
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def instructions(words: Sequence[int]) -> Iterator[tuple[int, Words]]:
 
 
 def literal_text(words: Words) -> str:
-    """Return a text that begins with the first word and ends with a zero byte."""
+    """Return a string that begins with the first word and ends with a zero byte."""
     raw = struct.pack(f"<{len(words)}I", *words)
     return raw.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
 

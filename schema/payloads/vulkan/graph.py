@@ -65,7 +65,7 @@ def _known(
 
 
 def literal_of(value: object) -> object:
-    """Return the constant a literal value stands for."""
+    """Return the constant of a literal value."""
     if isinstance(value, t.Int):
         return value.int_val
     if isinstance(value, t.Double):

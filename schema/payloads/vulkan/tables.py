@@ -73,14 +73,14 @@ class Int:
 
 @dataclass(frozen=True, slots=True)
 class Double:
-    """A number."""
+    """A floating point value."""
 
     double_val: f64 = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bool:
-    """A truth value."""
+    """A bool."""
 
     bool_val: bool = False
 
@@ -107,14 +107,14 @@ class IntList:
 
 @dataclass(frozen=True, slots=True)
 class DoubleList:
-    """Literal numbers."""
+    """Literal floating point values."""
 
     items: tuple[f64, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class BoolList:
-    """Literal truth values."""
+    """Literal bools."""
 
     items: tuple[bool, ...] = ()
 
@@ -128,14 +128,14 @@ class ValueList:
 
 @dataclass(frozen=True, slots=True)
 class String:
-    """A text."""
+    """A string."""
 
     string_val: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SymInt:
-    """An integer that is set at run time; value is its number at compile time."""
+    """An integer that is set at run time; value is its compile-time value."""
 
     value: i32 = 0
 
@@ -166,7 +166,7 @@ class VkValue:
 
 @dataclass(frozen=True, slots=True)
 class VkBytes:
-    """A constant or shader: in the byte area, or in named data where there is a key."""
+    """A constant or shader: in the byte area, or in named data if it has a key."""
 
     offset: u64 = 0
     length: u64 = 0
@@ -196,7 +196,7 @@ class _CallV02(OperatorCall):
 
 
 GRAPH = table_of(VkGraph)
-# Nothing in a payload of release 0.2 says so but the shorter tables.
+# Only its shorter tables distinguish a payload of release 0.2.
 GRAPH_V02 = substituted(
     GRAPH, {table_of(OperatorCall): table_of(_CallV02, "OperatorCall", OperatorCall)}
 )

@@ -63,7 +63,7 @@ def _behind(data: memoryview, header: tuple[int, int, int, int] | None) -> list[
     extra = len(data) - max(header[0] + header[1], header[2] + header[3])
     if extra < _ALIGNMENT:
         return []
-    text = f"{extra} bytes behind the constant area are not described by the header"
+    text = f"{extra} bytes after the constant area are not described by the header"
     return [Issue(Severity.WARNING, _WHERE, text)]
 
 
@@ -86,7 +86,7 @@ def _aligned(nbytes: int) -> int:
 def constant_data(graph: m.XNNGraph, index: int, named_data: NamedData) -> memoryview | None:
     """Return the bytes of a constant, None when its named blob is not at hand.
 
-    The stock runtime looks in the flatbuffer's own buffers only where there is no header.
+    The stock runtime looks in the flatbuffer's own buffers only without a header.
 
     Raises: FormatError if the index or the range leads nowhere
     """

@@ -14,7 +14,7 @@ from schema.graph import (
     GraphNode,
     GraphValue,
     NodeKind,
-    Quantisation,
+    Quantization,
     TensorMeta,
 )
 from schema.payloads.model import Constant
@@ -40,7 +40,7 @@ def node_kind(node: m.XNode) -> str:
 
 
 def value_names(graph: m.XNNGraph) -> tuple[str, ...]:
-    """Return a name for each value: ``v`` and its id; a repeated id is told apart."""
+    """Return a name for each value: ``v`` and its id; a repeated id gets a suffix."""
     seen: dict[str, int] = {}
     names: list[str] = []
     for value in graph.table.xvalues:
@@ -58,7 +58,7 @@ def to_graph(graph: m.XNNGraph, constants: dict[int, Constant], issues: list[Iss
     Args:
         graph: the payload
         constants: constants by index, for the values that have one
-        issues: what does not fit together is added here
+        issues: inconsistencies are added here
     """
     values = {
         name: _value(name, value, constants)
@@ -100,7 +100,7 @@ def _value(name: str, value: m.XValue, constants: dict[int, Constant]) -> GraphV
         return GraphValue(name, kind="other")
     type_name, scalar_type = DATATYPES.get(tensor.datatype, (f"datatype {tensor.datatype}", -1))
     meta = TensorMeta(
-        scalar_type, tensor.dims, type_name=type_name, quantisation=_quantisation(value)
+        scalar_type, tensor.dims, type_name=type_name, quantization=_quantization(value)
     )
     constant = constants.get(tensor.constant_buffer_idx) if tensor.constant_buffer_idx else None
     if constant is None:
@@ -108,17 +108,17 @@ def _value(name: str, value: m.XValue, constants: dict[int, Constant]) -> GraphV
     return GraphValue(name, meta, constant=constant.name, constant_bytes=constant.nbytes)
 
 
-def _quantisation(value: m.XValue) -> Quantisation | None:
-    params = value.quantisation
+def _quantization(value: m.XValue) -> Quantization | None:
+    params = value.quantization
     if isinstance(params, m.PerTensorQuant):
-        return Quantisation("per_tensor", (params.scale,), (params.zero_point,))
+        return Quantization("per_tensor", (params.scale,), (params.zero_point,))
     if isinstance(params, m.PerChannelQuant):
-        return Quantisation("per_channel", params.scale, axis=params.channel_dim)
+        return Quantization("per_channel", params.scale, axis=params.channel_dim)
     if isinstance(params, m.PerTokenDynamicQuant):
-        return Quantisation("per_token")
+        return Quantization("per_token")
     if isinstance(params, m.PerChannelGroupQuant):
         scale = params.scale or tuple(bf16(item) for item in params.scale_bf16)
-        return Quantisation(
+        return Quantization(
             "per_group", scale, axis=params.channel_dim, group_size=params.group_size
         )
     return None
@@ -132,7 +132,7 @@ def bf16(raw: int) -> float:
 def _node(name: str, node: m.XNode) -> GraphNode:
     form = node.xnode_union
     inserted = node.debug_handle == m.INSERTED_HANDLE
-    handle = None if inserted else node.debug_handle or None  # 0 stands for unset
+    handle = None if inserted else node.debug_handle or None  # 0 is unset
     if form is None or isinstance(form, UnknownMember):
         return GraphNode(name, NodeKind.CALL, node_kind(node), debug_handle=handle)
     arguments = tuple(

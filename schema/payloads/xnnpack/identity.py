@@ -13,14 +13,14 @@ _NAMED = re.compile(r"node (\d{1,9})")
 
 
 def node_identity(index: int) -> str:
-    """Return what the node at a place of a payload is called."""
+    """Return the identity of the node at a place of a payload."""
     return f"node {index}"
 
 
 def named_node(identity: int | str) -> int | None:
     """Return the place of the node that is called so, None for a name of something else.
 
-    Traces made before had the bare number.
+    Older traces had the bare index.
     """
     if isinstance(identity, int):
         return identity if identity >= 0 else None

@@ -1,7 +1,7 @@
-"""What the XNNPACK runtime calls the work of each node kind in its profile.
+"""Names that the XNNPACK runtime gives each node kind in its profile.
 
 The stock runtime logs one event for an operator, in node order, named after the kernel family
-with a running number: ``Convolution (NHWC, F32) IGEMM #2``. There is no node id, so events can
+with a running index: ``Convolution (NHWC, F32) IGEMM #2``. There is no node id, so events can
 only be joined by order and name.
 """
 
@@ -68,7 +68,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 
 # The runtime puts the bounds of these into an operator of their own.
 _SPLIT_BOUNDS = frozenset({"Add", "Subtract", "Multiply", "Div", "GlobalAvgPooling2d"})
-# These may be merged into a neighbour: a convert into a dynamically quantised linear, a pad into
+# These may be fused into a neighbour: a convert into a dynamically quantized linear, a pad into
 # a convolution, a clamp into its producer, one reshape or copy into the next.
 _MERGEABLE = frozenset({"Convert", "StaticConstantPad", "Clamp", "Copy", "StaticReshape"})
 _QUANTISED_UNARY = "Invalid Unary Op"  # an 8-bit unary node becomes a table lookup
@@ -111,7 +111,7 @@ def is_bounded(bounds: m.OutputMinMax | None) -> bool:
 
 
 def output_ids(form: n.NodeForm) -> tuple[int, ...]:
-    """Return the ids of the values a node makes, in order."""
+    """Return the ids of the outputs of a node, in order."""
     if isinstance(form, n.ArgMaxPooling):
         return form.output_value_id, form.output_index_id
     return (form.output_id,)

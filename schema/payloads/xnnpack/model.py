@@ -18,10 +18,10 @@ MAGIC = b"XH00"
 IDENTIFIERS = (b"XN01", b"XN00")
 NO_VALUE = 0xFFFFFFFF  # an operand that is left out; also "not external"
 NAMED_OFFSET = 0xFFFFFFFFFFFFFFFF  # the constant is in named data
-INSERTED_HANDLE = 65535  # the compiler added the node, no operator of the program made it
+INSERTED_HANDLE = 65535  # the compiler added the node; no operator of the program is its origin
 EXTERNAL_INPUT, EXTERNAL_OUTPUT = 1, 2  # bits of TensorValue.flags
 
-# number in the file -> name, scalar type of the raw elements (-1: packed or none)
+# code in the file -> name, scalar type of the raw elements (-1: packed or none)
 DATATYPES: dict[int, tuple[str, int]] = {
     0: ("invalid", -1),
     1: ("float32", 6),
@@ -116,14 +116,14 @@ class TensorValue:
     """A tensor; dims are in memory order.
 
     Attributes:
-        datatype: number in ``DATATYPES``
+        datatype: code in ``DATATYPES``
         num_dims: rank, repeated
         dims: sizes in memory order
         constant_buffer_idx: index of its constant, 0 for none
         external_id: position in the delegate call's arguments, NO_VALUE for inner values
         flags: 1 external input, 2 external output
         id_out: id by which nodes refer to it
-        dq_datatype: XN00 only: type it is dynamically quantised to
+        dq_datatype: XN00 only: dtype it is dynamically quantized to
     """
 
     datatype: i16 = 0
@@ -139,7 +139,7 @@ class TensorValue:
 @named("XNNQuantizedTensorValue")
 @dataclass(frozen=True, slots=True)
 class QuantizedTensorValue:
-    """A tensor with quantisation parameters."""
+    """A tensor with quantization parameters."""
 
     tensor_value: TensorValue | None = None
     quant_params: Annotated[QuantParams | UnknownMember | None, UnionName("XNNQuantParams")] = None
@@ -147,7 +147,7 @@ class QuantizedTensorValue:
 
 @dataclass(frozen=True, slots=True)
 class XValue:
-    """A value of either sort."""
+    """A plain or quantized tensor."""
 
     xvalue_union: Annotated[
         TensorValue | QuantizedTensorValue | UnknownMember | None, UnionName("XValueUnion")
@@ -162,7 +162,7 @@ class XValue:
         return inner if isinstance(inner, TensorValue) else None
 
     @property
-    def quantisation(self) -> QuantParams | None:
+    def quantization(self) -> QuantParams | None:
         """Return its parameters, None for plain tensors."""
         inner = self.xvalue_union
         params = inner.quant_params if isinstance(inner, QuantizedTensorValue) else None
@@ -178,7 +178,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class ConstantDataOffset:
-    """Where a constant is: in the constant area, or in named data where there is a key.
+    """Where a constant is: in the constant area, or in named data if it has a key.
 
     The runtime tests whether the key is present, not whether it is empty, so absent stays None.
     """
@@ -191,7 +191,7 @@ class ConstantDataOffset:
 @named("XNNGraph")
 @dataclass(frozen=True, slots=True)
 class GraphTable:
-    """The root table; None stands for a vector that is absent."""
+    """The root table; None is an absent vector."""
 
     version: str | None = None
     xnodes: tuple[XNode, ...] = ()
@@ -213,7 +213,7 @@ class XNNGraph:
 
     Attributes:
         table: the root table
-        constants: the constant area behind the flatbuffer, empty where weights are named
+        constants: the constant area after the flatbuffer, empty where weights are named
         identifier: ``XN01``, or ``XN00`` before 0.2
         has_header: whether the payload begins with the XH00 header
         issues: odd but readable things

@@ -17,7 +17,7 @@ Kind: TypeAlias = Annotated[str, NOT_STORED]  # which table of those that share 
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """A node with one operand; ``kind`` says which."""
+    """A node with one operand, such as Softmax; see ``kind``."""
 
     kind: Kind
     input_id: u32 = 0
@@ -27,7 +27,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """A node with two operands; ``kind`` says which."""
+    """A node with two operands, such as Add; see ``kind``."""
 
     kind: Kind
     input1_id: u32 = 0
@@ -38,7 +38,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Concatenate:
-    """Concatenate2 to Concatenate5; ids beyond the number in the kind are unused."""
+    """Concatenate2 to Concatenate5; ids beyond the count in the kind are unused."""
 
     kind: Kind
     axis: u32 = 0
@@ -117,7 +117,7 @@ class ArgMaxPooling:
 
 @dataclass(frozen=True, slots=True)
 class FullyConnected:
-    """A linear layer; flag 1 says that the weight is [in, out]."""
+    """A linear layer; with flag 1 the weight is [in, out]."""
 
     kind: Kind
     input1_id: u32 = 0

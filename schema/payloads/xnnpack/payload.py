@@ -76,7 +76,7 @@ def _uses(graph: m.XNNGraph) -> list[tuple[int, str]]:
     for value in graph.table.xvalues:
         if value.tensor is not None:
             uses.append((value.tensor.constant_buffer_idx, "weight"))
-        params = value.quantisation
+        params = value.quantization
         if isinstance(params, m.PerChannelQuant | m.PerChannelGroupQuant):
             uses.append((params.scale_buffer_idx, "scale"))
     return uses

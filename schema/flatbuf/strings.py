@@ -1,7 +1,7 @@
-"""Reads a column of strings as numbers into a table of distinct texts.
+"""Reads a column of strings as indices into a table of distinct strings.
 
 A trace repeats a few dozen names a million times, each time as bytes of its own. Names are
-told apart by a 64-bit mix of their words; every name is then compared with the one it was
+distinguished by a 64-bit mix of their words; every name is then compared with the one it was
 taken for, so that a collision costs time, never truth.
 """
 
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from schema.flatbuf.columns import Ints, Region, Rows, extents
 
 Ids = NDArray[np.int32]
-_LONG = 256  # bytes; longer texts are rare and are told apart one by one
+_LONG = 256  # bytes; longer strings are rare and are compared one by one
 _WORD = 8
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def intern(region: Region, rows: Rows, at: Ints, owners: Ints) -> tuple[Ids, tuple[bytes, ...]]:
-    """Return the number of each string, -1 where absent, and the strings by first use.
+    """Return the index of each string, -1 where absent, and the strings by first use.
 
     Shapes: at, owners int64[n] -> int32[n]
     Raises: FormatError if the strings declare more bytes than the file can hold
@@ -41,7 +41,7 @@ def intern(region: Region, rows: Rows, at: Ints, owners: Ints) -> tuple[Ids, tup
 
 
 def _by_first_use(ids: Ids, count: int) -> tuple[Ids, Ints]:
-    # Numbers must not depend on the mix, or two readings of one file would differ.
+    # Indices must not depend on the mix, or two readings of one file would differ.
     first = np.full(count + 1, len(ids), dtype=np.int64)
     np.minimum.at(first, ids, np.arange(len(ids)))  # -1 lands in the spare last place
     order = np.argsort(first[:count], kind="stable")
@@ -52,7 +52,7 @@ def _by_first_use(ids: Ids, count: int) -> tuple[Ids, Ints]:
 
 
 def _numbered(region: Region, starts: Ints, counts: Ints) -> tuple[Ids, Ints]:
-    """Return a number a string and the index of one sample of each number."""
+    """Return a label per string and the position of one sample of each label."""
     short = counts <= _LONG
     mixes = _mixed(region, starts, counts, short)
     mixes[~short] = 0
