@@ -366,5 +366,5 @@ def test_decode_broken_header_names_what_was_expected(offset, value, sentence) -
 
 def test_decode_bytes_behind_the_constant_area_are_an_issue() -> None:
     found = payloads.decode("XnnpackBackend", blob("xnnpack").data + b"trailing bytes here")
-    assert any("19 bytes behind" in issue.message for issue in found.issues)
+    assert any("19 bytes after" in issue.message for issue in found.issues)
     assert found.parts[-1].kind == "unreferenced"
