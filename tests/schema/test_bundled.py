@@ -127,7 +127,7 @@ def test_decode_of_odd_bundle_reads_it_and_says_what_is_odd() -> None:
     messages = " | ".join(issue.message for issue in read.issues)
     assert "BP09" in messages
     assert "schema version 7" in messages
-    assert "no program inside" in messages
+    assert "contains no program" in messages
     assert "a tensor of 8 bytes where its shape needs 12" in messages
 
 
