@@ -328,7 +328,7 @@ def test_pickle_that_calls_something_calls_nothing(pickle: bytes, tmp_path: Path
         (b"\x80\x02}(K\x01u.", "ValueError"),
         (b"\x80\x02(.", "a mark"),
         (b"\x80\x02K\x01(.", "a mark"),
-        (b"\x80\x02K\x01K\x02\x93.", "not text"),
+        (b"\x80\x02K\x01K\x02\x93.", "not a string"),
         (b"]" * (MAX_OPCODES + 1), "more"),
         (b"\x80\x02]q\x00h\x00a.", "a cycle"),
         (b"\x80\x02" + b"]" * 200 + b"a" * 199 + b".", "too many levels"),
