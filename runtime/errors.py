@@ -107,14 +107,14 @@ class ExecutionError(RuntimeError):
     @property
     def place(self) -> str:
         """Return the location as a string, empty when it is unknown."""
-        words = [f"method {self.method!r}"] if self.method else []
+        parts = [f"method {self.method!r}"] if self.method else []
         if self.instruction is not None:
-            words.append(f"instruction {self.instruction}")
+            parts.append(f"instruction {self.instruction}")
         if self.operator:
-            words.append(self.operator)
+            parts.append(self.operator)
         if self.source:
-            words.append(self.source)
-        return ", ".join(words)
+            parts.append(self.source)
+        return ", ".join(parts)
 
     def __str__(self) -> str:
         head = f"{self.place}: " if self.place else ""

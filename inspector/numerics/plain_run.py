@@ -15,7 +15,7 @@ from schema.etrecord import ETRecord, TensorData
 from schema.graph import Graph, GraphNode, NodeKind
 
 if TYPE_CHECKING:  # torch is loaded when a graph is asked for
-    from runtime.emulation.graph import Call, Subgraph
+    from runtime.emulation.graph import GraphCall, Subgraph
 
 _HELD = ("parameter", "buffer", "tensor_constant")
 _BORDERS = (NodeKind.PLACEHOLDER, NodeKind.OUTPUT)
@@ -71,7 +71,7 @@ class _NotPlainError(Exception):
     """A node is more than an operator on tensors."""
 
 
-def _plain(node: GraphNode) -> Call:
+def _plain(node: GraphNode) -> GraphCall:
     """Return the call of an operator that writes into nothing and whose results have one form."""
     from runtime.emulation.graph import bound
 

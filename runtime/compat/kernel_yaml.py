@@ -187,7 +187,7 @@ def _operator(entry: Any) -> DeclaredOperator:  # noqa: ANN401 - checked here
         raise invalid_argument(f"{name}: kernels is not a list")
     types = _types(fields.get("type_alias") or {})
     orders = _orders(fields.get("dim_order_alias") or {})
-    made: list[DeclaredKernel] = []
+    declared: list[DeclaredKernel] = []
     seen: set[str] = set()
     for kernel in cast("list[Any]", kernels):
         one = _kernel(kernel, types, orders)
@@ -195,8 +195,8 @@ def _operator(entry: Any) -> DeclaredOperator:  # noqa: ANN401 - checked here
         if twice:
             raise invalid_argument(f"{name}: two kernels for {min(twice)}")
         seen.update(one.keys)
-        made.append(one)
-    return DeclaredOperator(name, schema, tuple(made))
+        declared.append(one)
+    return DeclaredOperator(name, schema, tuple(declared))
 
 
 def _with_namespace(schema: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from runtime.errors import invalid_argument
-from runtime.memory.slots import CODE_OF, Slot, TensorShapeDynamism, check_shape, strides_of
+from runtime.memory.slots import CODE_OF, TensorShapeDynamism, TensorSlot, check_shape, strides_of
 from runtime.untyped import from_buffer
 from schema.dtypes.scalar_type import numel
 
@@ -34,7 +34,7 @@ class TensorPtr:
         self, tensor: torch.Tensor, dynamism: TensorShapeDynamism = TensorShapeDynamism.STATIC
     ) -> None:
         order = sorted(range(tensor.dim()), key=lambda dim: (-tensor.stride(dim), dim))
-        self._slot = Slot(
+        self._slot = TensorSlot(
             tensor.detach(),
             -1,
             CODE_OF[tensor.dtype],
@@ -117,10 +117,10 @@ class BlobBuilder:
         flat = torch.empty(0, dtype=self.type)
         if count:
             flat = _flat(self.data, self.type, count)
-        made = TensorPtr(flat.as_strided(tuple(self.sizes), strides), self.how)
+        result = TensorPtr(flat.as_strided(tuple(self.sizes), strides), self.how)
         if self.on_free is not None:
-            weakref.finalize(made, self.on_free, self.data)
-        return made
+            weakref.finalize(result, self.on_free, self.data)
+        return result
 
 
 def _order_of(sizes: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
@@ -266,8 +266,8 @@ def full_strided(
     dynamism: TensorShapeDynamism = BOUND,
 ) -> TensorPtr:
     """Return a tensor filled with one scalar, with given strides."""
-    made = torch.empty_strided(tuple(sizes), tuple(strides), dtype=type)
-    return TensorPtr(made.fill_(fill_value), dynamism)
+    result = torch.empty_strided(tuple(sizes), tuple(strides), dtype=type)
+    return TensorPtr(result.fill_(fill_value), dynamism)
 
 
 def scalar_tensor(

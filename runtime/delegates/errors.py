@@ -46,9 +46,9 @@ class DelegateError(ExecutionError):
         super().__init__(code, f"{self._place()}: {reason}", remedy=remedy)
 
     def _place(self) -> str:
-        words = [f"partition {self.partition}"]
+        parts = [f"partition {self.partition}"]
         if self.node is not None:
-            words.append(f"node {self.node} ({self.kind})")
+            parts.append(f"node {self.node} ({self.kind})")
         if self.debug_handle is not None:
-            words.append(f"debug handle {self.debug_handle}")
-        return ", ".join(words)
+            parts.append(f"debug handle {self.debug_handle}")
+        return ", ".join(parts)

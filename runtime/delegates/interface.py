@@ -19,7 +19,7 @@ from runtime.tracing.tracer import DelegateRow, EventTracer, clock
 
 @dataclass(frozen=True, slots=True)
 class BackendInitContext:
-    """What a backend may use to initialize a partition.
+    """The context in which a backend initializes a partition.
 
     Attributes:
         method_name: method the partition belongs to
@@ -99,7 +99,7 @@ class DelegateTracer:
 
 @dataclass(frozen=True, slots=True)
 class BackendExecutionContext:
-    """What a backend may use to run a partition.
+    """The context in which a backend runs a partition.
 
     Attributes:
         tracer: logs events and values inside of the call
@@ -128,7 +128,7 @@ class BackendExecutionContext:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What runs a partition, and what its times measure.
+    """The engine of a partition, and the source of its times.
 
     Attributes:
         backend: id of the backend
@@ -179,7 +179,7 @@ class BackendInterface(ABC):
         """Run a partition on its arguments: inputs first, then the results to be stored."""
 
     def measurement(self, name: str, handle: Any) -> Measurement:  # noqa: ANN401
-        """Return what runs a partition: torch's kernels unless overridden.
+        """Return the engine of a partition: torch's kernels unless overridden.
 
         Args:
             name: id of the backend

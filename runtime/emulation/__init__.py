@@ -1,1 +1,1 @@
-"""Partitions whose backend is not here, run by the graph they were made from."""
+"""Emulates partitions of missing backends with the graph that they were lowered from."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 
 from runtime.emulation.graph import Subgraph, bound, tensor_of
-from runtime.emulation.names import Handles, Names, reads
+from runtime.emulation.names import Handles, ValueMatcher, reads
 from runtime.errors import ErrorCode, ExecutionError
 from schema.errors import FormatError
 from schema.etrecord import ETRecord, LoweredModule, SavedTree, TensorData, lowered_modules
@@ -73,7 +73,7 @@ class Emulation:
         handles = (record.debug_handle_map or {}).get(plan.name, {})
         known = dict(zip(plan.inputs, _user_inputs(graph), strict=False))
         known.update(zip(plan.outputs, _user_outputs(graph), strict=False))
-        names = Names(graph, plan, handles, known)
+        names = ValueMatcher(graph, plan, handles, known)
         nodes = _owned(graph, names, handles, place)
         if not nodes:
             raise _another(f"no node of {plan.name!r} has the debug handles of the partition")
@@ -150,9 +150,9 @@ def _border(
     graph: Graph, nodes: Sequence[GraphNode], constants: Mapping[str, torch.Tensor]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the inputs and outputs of a set of nodes, in the order of use."""
-    made = {name for node in nodes for name in node.outputs}
+    produced = {name for node in nodes for name in node.outputs}
     read = dict.fromkeys(name for node in nodes for name in reads(node))
-    inputs = tuple(name for name in read if name not in made and name not in constants)
+    inputs = tuple(name for name in read if name not in produced and name not in constants)
     inside = {node.name for node in nodes}
     outside = {name for n in graph.nodes if n.name not in inside for name in reads(n)}
     outputs = tuple(name for node in nodes for name in node.outputs if name in outside)
@@ -176,7 +176,7 @@ def _user_outputs(graph: Graph) -> tuple[str, ...]:
     return tuple(name for name, kind in zip(names, kinds, strict=True) if kind == "user_output")
 
 
-def _owned(graph: Graph, names: Names, handles: Handles, place: int) -> list[GraphNode]:
+def _owned(graph: Graph, names: ValueMatcher, handles: Handles, place: int) -> list[GraphNode]:
     """Return the nodes of a partition: those with its handles that no kernel call has."""
     wanted = {*handles.get(place, ())}
     others = {node.name for node in names.nodes.values()}

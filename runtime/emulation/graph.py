@@ -27,7 +27,7 @@ _LISTED_IN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class GraphCall:
     """An operator with its arguments, ready to run.
 
     Attributes:
@@ -52,7 +52,7 @@ class Subgraph:
         constants: tensors by name
     """
 
-    calls: tuple[Call, ...]
+    calls: tuple[GraphCall, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     constants: Mapping[str, torch.Tensor]
@@ -82,7 +82,7 @@ class Subgraph:
         return [values[name] for name in self.outputs]
 
 
-def _last_reads(calls: Sequence[Call], outputs: Sequence[str]) -> list[list[str]]:
+def _last_reads(calls: Sequence[GraphCall], outputs: Sequence[str]) -> list[list[str]]:
     """Return for each call the values without a later use."""
     done: list[list[str]] = []
     seen = set(outputs)
@@ -93,7 +93,7 @@ def _last_reads(calls: Sequence[Call], outputs: Sequence[str]) -> list[list[str]
     return done[::-1]
 
 
-def bound(node: GraphNode) -> Call:
+def bound(node: GraphNode) -> GraphCall:
     """Return the call of a node.
 
     Raises: ExecutionError NotSupported for other nodes than calls of known operators
@@ -101,7 +101,7 @@ def bound(node: GraphNode) -> Call:
     if node.kind is not NodeKind.CALL:
         raise _refused(f"{node.name} is not an operator call but {node.kind.value}")
     if node.target in _DIM_ORDER:
-        return Call(node, _DIM_ORDER[node.target], {})
+        return GraphCall(node, _DIM_ORDER[node.target], {})
     namespace, _, rest = node.target.partition(".")
     name, _, overload = rest.rpartition(".")
     _list_operators(namespace)
@@ -110,7 +110,7 @@ def bound(node: GraphNode) -> Call:
     except AttributeError:
         raise _refused(f"torch has no operator {node.target}") from None
     arguments: list[Any] = list(run._schema.arguments)
-    return Call(node, run, {entry.name: _kind(entry) for entry in arguments})
+    return GraphCall(node, run, {entry.name: _kind(entry) for entry in arguments})
 
 
 def _list_operators(namespace: str) -> None:
@@ -124,7 +124,7 @@ def _kind(entry: Any) -> str:  # noqa: ANN401 - torch's argument has no type
     return str(getattr(entry, "real_type", entry.type)) + ("*" if entry.kwarg_only else "")
 
 
-def _called(call: Call, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - results
+def _called(call: GraphCall, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - results
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for place, argument in enumerate(call.node.args):

@@ -32,7 +32,7 @@ def fits(plan: m.ExecutionPlan, index: int, graph: Graph, name: str) -> bool:
     return sizes and value.scalar_type == tensor.scalar_type
 
 
-class Names:
+class ValueMatcher:
     """Matches the kernel calls of a plan with nodes of the graph; ambiguous ones stay unmatched.
 
     Args:

@@ -15,7 +15,7 @@ from runtime.kernels import torch_operators
 from runtime.kernels.registry import KernelRegistry
 from runtime.kernels.rule import Kernel, Operand, Style
 from runtime.kernels.size_guard import GROWING, GrowthGuard
-from runtime.memory.slots import Slot
+from runtime.memory.slots import TensorSlot
 from runtime.program.values import Boxed, ValueTable, check_indices
 from schema.program import model as m
 
@@ -215,7 +215,7 @@ class Binder:
         if self._table.items[index] is not None:  # an optional argument
             self._writable(index)
 
-    def _writable(self, index: int) -> Slot:
+    def _writable(self, index: int) -> TensorSlot:
         slot = self._table.slot(index)
         if slot.read_only:
             raise invalid_program(f"value {index} is a constant and is written to")
@@ -234,7 +234,7 @@ class Binder:
         arguments: Arguments,
         run: Callable[..., Any],
         outs: tuple[int, ...],
-        slots: list[Slot],
+        slots: list[TensorSlot],
     ) -> Call:
         if any(out in self._dynamic for out in outs):
             return partial(_fill_dynamic, arguments, run, self._table, outs)
@@ -310,14 +310,14 @@ class Arguments:
                 positional.append(value)
         return positional, named
 
-    def bound(self, run: Callable[..., Any], slots: Sequence[Slot] = ()) -> Callable[[], Any]:
+    def bound(self, run: Callable[..., Any], slots: Sequence[TensorSlot] = ()) -> Callable[[], Any]:
         """Return the kernel with its arguments."""
         if self._dynamic:
             return partial(self.call, run, slots)
         positional, named = self._fixed
         return partial(run, *positional, *slots, **named)
 
-    def call(self, run: Callable[..., Any], slots: Sequence[Slot]) -> Any:  # noqa: ANN401 - results
+    def call(self, run: Callable[..., Any], slots: Sequence[TensorSlot]) -> Any:  # noqa: ANN401 - results
         """Run the kernel with its arguments as they are now."""
         positional, named = self.arguments()
         return run(*positional, *slots, **named)
@@ -381,7 +381,7 @@ def _store_one(function: Callable[[], Any], store: Callable[[torch.Tensor], None
     store(function())
 
 
-def _store_many(function: Callable[[], Any], slots: Sequence[Slot]) -> None:
+def _store_many(function: Callable[[], Any], slots: Sequence[TensorSlot]) -> None:
     _store_all(function(), slots)
 
 
@@ -389,7 +389,7 @@ def _store_dynamic(function: Callable[[], Any], table: ValueTable, outs: tuple[i
     _store_all(function(), [_current_slot(table, out) for out in outs])
 
 
-def _store_all(results: Any, slots: Sequence[Slot]) -> None:  # noqa: ANN401 - one or several
+def _store_all(results: Any, slots: Sequence[TensorSlot]) -> None:  # noqa: ANN401 - one or several
     found: list[torch.Tensor | None]
     found = [results] if isinstance(results, torch.Tensor) else list(results)
     if len(found) != len(slots):
@@ -401,7 +401,7 @@ def _store_all(results: Any, slots: Sequence[Slot]) -> None:  # noqa: ANN401 - o
             slot.store(value)
 
 
-def _current_slot(table: ValueTable, index: int) -> Slot:
+def _current_slot(table: ValueTable, index: int) -> TensorSlot:
     slot = table.slot(index)
     if slot.read_only:
         raise invalid_program(f"value {index} is a constant and is written to")

@@ -46,7 +46,7 @@ class Chains:
         self.budget = DEFAULT_BUDGET
 
     def spend(self, budget: int, count: int, chain: int) -> int:
-        """Return what remains of a budget after the instructions that are about to run.
+        """Return the remaining budget after a number of instructions.
 
         Raises: ExecutionError InvalidProgram if it does not suffice
         """
@@ -65,7 +65,7 @@ class Chains:
         return self.failed(error, chain, index)
 
     def failed(self, error: Exception, chain: int, index: int) -> ExecutionError:
-        """Return what an instruction raised as an error of the program, with its place."""
+        """Return an exception of an instruction as an error of the program, with its location."""
         instructions = self.instructions[chain]
         at = instructions[index] if index < len(instructions) else None
         if not isinstance(error, ExecutionError):
@@ -88,7 +88,7 @@ class Chains:
 
 
 def _translated(error: Exception, at: BoundInstruction | None) -> ExecutionError:
-    """Return what torch or user code raised, with a remedy for the code that is at fault."""
+    """Return an exception of torch or user code, with a remedy for the code at fault."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return ExecutionError(ErrorCode.MemoryAllocationFailed, reason)
@@ -106,7 +106,7 @@ def _remedy(at: BoundInstruction | None) -> str:
 
 
 def _remedy_of_result(at: BoundInstruction | None) -> str:
-    """Return what to do where an instruction's result is refused, empty where that is unknown."""
+    """Return the remedy for a rejected result, empty where it is unknown."""
     if at is None or at.bound is None or _is_built_in(at):
         return ""
     return (

@@ -15,9 +15,9 @@ from runtime.execution.binding import Binder, BoundInstruction
 from runtime.execution.chains import Chains
 from runtime.execution.memory_use import MemoryUse, memory_use
 from runtime.execution.partitions import LoadedPartition, RunPosition, delegate_call
-from runtime.execution.runner import Runner
+from runtime.execution.runner import MethodRunner
 from runtime.kernels.registry import KernelRegistry
-from runtime.memory.slots import Slot, fill, strides_of
+from runtime.memory.slots import TensorSlot, fill, strides_of
 from runtime.program.meta import MethodMeta
 from runtime.program.values import ValueTable, check_indices
 from runtime.tracing.tracer import EventTracer
@@ -51,7 +51,7 @@ class Method:
         binder = Binder(plan, table, registry, self._delegate_call)
         instructions = [binder.bind(chain) for chain in plan.chains]
         self._chains = Chains(plan, instructions, table, self._position)
-        self._runner = Runner(self._chains)
+        self._runner = MethodRunner(self._chains)
 
     def _delegate_call(self, call: m.DelegateCall) -> BoundInstruction:
         partition = self._partitions[call.delegate_index]
@@ -145,7 +145,7 @@ class Method:
                 "inputs other than tensors are fixed at export"
             )
 
-    def _set_tensor(self, slot: Slot, value: Any) -> None:  # noqa: ANN401 - checked here
+    def _set_tensor(self, slot: TensorSlot, value: Any) -> None:  # noqa: ANN401 - checked here
         if not isinstance(value, torch.Tensor):
             value = getattr(value, "tensor", value)  # wrappers such as a TensorPtr
         if not isinstance(value, torch.Tensor):
@@ -204,7 +204,7 @@ class Method:
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Return what runs each partition, and the source of its times."""
+        """Return the engine of each partition, and the source of its times."""
         return tuple(
             entry.backend.measurement(entry.name, entry.handle) for entry in self._partitions
         )

@@ -19,10 +19,10 @@ class RunPlan:
 
     Attributes:
         untraced: runs all instructions without a tracer
-        calls: one call an instruction and chain, as `untraced` makes them unless it is fused
-        traced: one call an instruction and chain, for runs with a tracer
-        fused: what `untraced` runs, None where that is one call an instruction
-        is_final: whether shapes were checked before it was chosen
+        calls: by chain, the call of each instruction in `untraced`, unless that is fused
+        traced: by chain, the call of each instruction in runs with a tracer
+        fused: the fused run of `untraced`, None where it is not fused
+        is_final: whether it was chosen after a run that checked every shape
     """
 
     untraced: Callable[[], None]

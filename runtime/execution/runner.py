@@ -15,7 +15,7 @@ from runtime.execution.ways import run_one, run_traced
 from runtime.tracing.tracer import EventTracer
 
 
-class Runner:
+class MethodRunner:
     """Runs the chains of a method one after the other.
 
     Attributes:
@@ -68,7 +68,7 @@ class Runner:
             self._next = (chain, run_one(self._chains, chain, index, tracer))
 
     def _upcoming(self) -> tuple[int, int] | None:
-        """Return chain and index of the next instruction, None behind the last one."""
+        """Return chain and index of the next instruction, None after the last one."""
         chain, index = self._next
         instructions = self._chains.instructions
         while chain < len(instructions) and index >= len(instructions[chain]):
@@ -125,7 +125,7 @@ class Runner:
         return inside
 
     def leave(self) -> None:
-        """Go on behind the instruction that was entered."""
+        """Go on after the instruction that was entered."""
         self._next = (self._next[0], self._next[1] + 1)
 
     def reset(self) -> None:

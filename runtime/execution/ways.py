@@ -80,7 +80,7 @@ def run_traced(
     tracer: EventTracer,
     outputs: Callable[[], list[Any]],
 ) -> None:
-    """Run one call an instruction and record times, and values as the tracer's level says."""
+    """Run one call an instruction and record times and values by the tracer's levels."""
     budget = chains.budget
     tracer.create_event_block("Execute")
     with tracer.scope("Method::execute"):
@@ -94,12 +94,12 @@ def run_traced(
 def _trace_chain(
     chains: Chains, calls: Sequence[Call], chain: int, budget: int, tracer: EventTracer
 ) -> int:
-    """Run a chain with an event for each instruction; return what remains of the budget."""
+    """Run a chain with an event for each instruction; return the remaining budget."""
     chains.position.chain = chain
     profiles = tracer.profiling_level >= ProfilingLevel.ALL_EVENTS
     if chains.jumps[chain] or tracer.debug_level >= DebugLevel.INTERMEDIATE or not profiles:
         return _trace_recorded(chains, calls, chain, budget, tracer)
-    # Only times are wanted, which is what is measured: nothing stands between two instructions.
+    # Only times are recorded: this loop is kept short, since its overhead is measured too.
     position, write, tick = chains.position, tracer.rows.append, current().clock
     budget = chains.spend(budget, len(calls), chain)
     index = 0
@@ -127,7 +127,7 @@ def _trace_recorded(
             start = clock()
             target = calls[index]()
             record(chains, tracer, chain, index, (start, clock()))
-            # Without jumps a call may return its result, which is no place to go on.
+            # Without jumps a call may return its result, which is not a jump target.
             index = target if jumps and target is not None else index + 1
     except Exception as error:
         raise chains.failed(error, chain, index) from error

@@ -77,7 +77,7 @@ def _unpooled(gradient: Tensor, values: Tensor, *arguments: Any) -> Any:  # noqa
     indices: Tensor = arguments[-1]
     plane = values.shape[-1] * values.shape[-2] if values.dim() > 1 else 0
     if indices.numel() and not (0 <= int(indices.min()) <= int(indices.max()) < plane):
-        raise invalid_argument(f"an index lies outside of a plane of {plane} elements")
+        raise invalid_argument(f"an index is outside of a plane of {plane} elements")
     return aten.max_pool2d_with_indices_backward.default(gradient, values, *arguments)
 
 
@@ -111,7 +111,7 @@ def _embedding_back(
             f"a gradient of sizes {list(gradient.shape)} for indices of {list(indices.shape)}"
         )
     if indices.numel() and not (0 <= int(indices.min()) <= int(indices.max()) < rows):
-        raise invalid_argument(f"an index lies outside of an embedding of {rows} rows")
+        raise invalid_argument(f"an index is outside of an embedding of {rows} rows")
     return aten.embedding_dense_backward.default(
         gradient, indices, rows, padding, scale_by_frequency
     )
@@ -179,9 +179,9 @@ def _embedding_bag(
     """
     rows, count = weight.shape[0], indices.numel()
     if count and not (0 <= int(indices.min()) <= int(indices.max()) < rows):
-        raise invalid_argument(f"an index lies outside of an embedding of {rows} rows")
+        raise invalid_argument(f"an index is outside of an embedding of {rows} rows")
     if offsets.numel() and not (0 <= int(offsets.min()) <= int(offsets.max()) <= count):
-        raise invalid_argument(f"an offset lies outside of {count} indices")
+        raise invalid_argument(f"an offset is outside of {count} indices")
     options, slots = rest[:-4], rest[-4:]
     results: list[Tensor] = [*aten._embedding_bag.default(weight, indices, offsets, *options)]
     if not results[1].numel() and slots[1].tensor.numel():

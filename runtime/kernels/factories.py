@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 
 from runtime.kernels.rule import Rule, fills, in_place
-from runtime.memory.slots import Slot
+from runtime.memory.slots import TensorSlot
 from runtime.untyped import aten
 
 Scalar = int | float | bool
@@ -21,14 +21,14 @@ _COPY_SCHEMA = (
 _MOVE_SCHEMA = "(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
 
 
-def _cast(tensor: torch.Tensor, out: Slot) -> None:
+def _cast(tensor: torch.Tensor, out: TensorSlot) -> None:
     out.resize(tensor.shape)
     out.tensor.copy_(tensor)
 
 
 def _to_copy(
     tensor: torch.Tensor,
-    out: Slot,
+    out: TensorSlot,
     *,
     non_blocking: bool = False,
     memory_format: torch.memory_format | None = None,
@@ -38,7 +38,7 @@ def _to_copy(
 
 
 def _clone(
-    tensor: torch.Tensor, out: Slot, *, memory_format: torch.memory_format | None = None
+    tensor: torch.Tensor, out: TensorSlot, *, memory_format: torch.memory_format | None = None
 ) -> None:
     del memory_format  # the plan has the layout
     out.store(tensor)
@@ -46,7 +46,7 @@ def _clone(
 
 def _dim_order_copy(
     tensor: torch.Tensor,
-    out: Slot,
+    out: TensorSlot,
     *,
     non_blocking: bool = False,
     dim_order: Sequence[int] | None = None,
@@ -55,19 +55,19 @@ def _dim_order_copy(
     _cast(tensor, out)
 
 
-def _copy(tensor: torch.Tensor, source: torch.Tensor, non_blocking: bool, out: Slot) -> None:
+def _copy(tensor: torch.Tensor, source: torch.Tensor, non_blocking: bool, out: TensorSlot) -> None:
     del non_blocking
     out.resize(tensor.shape)
     out.tensor.copy_(source)
 
 
-def _move(tensor: torch.Tensor, out: Slot) -> None:
+def _move(tensor: torch.Tensor, out: TensorSlot) -> None:
     out.store(tensor)
 
 
 def _empty(
     size: Sequence[int],
-    out: Slot,
+    out: TensorSlot,
     *,
     memory_format: torch.memory_format | None = None,
     dim_order: Sequence[int] | None = None,
@@ -76,23 +76,23 @@ def _empty(
     out.resize(size)
 
 
-def _full(size: Sequence[int], value: Scalar, out: Slot) -> None:
+def _full(size: Sequence[int], value: Scalar, out: TensorSlot) -> None:
     out.resize(size)
     out.tensor.fill_(value)
 
 
-def _ones(size: Sequence[int], out: Slot) -> None:
+def _ones(size: Sequence[int], out: TensorSlot) -> None:
     _full(size, 1, out)
 
 
-def _zeros(size: Sequence[int], out: Slot) -> None:
+def _zeros(size: Sequence[int], out: TensorSlot) -> None:
     _full(size, 0, out)
 
 
 def _full_like(
     tensor: torch.Tensor,
     value: Scalar,
-    out: Slot,
+    out: TensorSlot,
     *,
     memory_format: torch.memory_format | None = None,
 ) -> None:
@@ -100,44 +100,44 @@ def _full_like(
     _full(tensor.shape, value, out)
 
 
-def _scalar_tensor(value: Scalar, out: Slot) -> None:
+def _scalar_tensor(value: Scalar, out: TensorSlot) -> None:
     _full((), value, out)
 
 
-def _fill(tensor: torch.Tensor, value: Scalar | torch.Tensor, out: Slot) -> None:
+def _fill(tensor: torch.Tensor, value: Scalar | torch.Tensor, out: TensorSlot) -> None:
     out.resize(tensor.shape)
     if isinstance(value, torch.Tensor):
         value = value.item()
     out.tensor.fill_(value)
 
 
-def _arange(start: Scalar, end: Scalar, step: Scalar, out: Slot) -> None:
+def _arange(start: Scalar, end: Scalar, step: Scalar, out: TensorSlot) -> None:
     if not step or not all(map(math.isfinite, (start, end, step))):
         raise ValueError(f"invalid range from {start} to {end} in steps of {step}")
     out.resize((max(0, math.ceil((end - start) / step)),))
     torch.arange(start, end, step, out=out.tensor)
 
 
-def _arange_to(end: Scalar, out: Slot) -> None:
+def _arange_to(end: Scalar, out: TensorSlot) -> None:
     _arange(0, end, 1, out)
 
 
-def _rand(size: Sequence[int], out: Slot) -> None:
+def _rand(size: Sequence[int], out: TensorSlot) -> None:
     out.resize(size)
     out.tensor.uniform_()
 
 
-def _randn(size: Sequence[int], out: Slot) -> None:
+def _randn(size: Sequence[int], out: TensorSlot) -> None:
     out.resize(size)
     out.tensor.normal_()
 
 
-def _randperm(count: int, out: Slot) -> None:
+def _randperm(count: int, out: TensorSlot) -> None:
     out.resize((count,))
     torch.randperm(count, out=out.tensor)
 
 
-def _empty_strided(size: Sequence[int], stride: Sequence[int], out: Slot) -> None:
+def _empty_strided(size: Sequence[int], stride: Sequence[int], out: TensorSlot) -> None:
     del stride  # the plan has the layout
     out.resize(size)
 
@@ -145,7 +145,7 @@ def _empty_strided(size: Sequence[int], stride: Sequence[int], out: Slot) -> Non
 def _resize(
     tensor: torch.Tensor,
     size: Sequence[int],
-    out: Slot,
+    out: TensorSlot,
     *,
     memory_format: torch.memory_format | None = None,
 ) -> None:

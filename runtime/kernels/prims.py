@@ -13,7 +13,7 @@ import torch
 
 from runtime.errors import ErrorCode, ExecutionError, invalid_argument
 from runtime.kernels.rule import Operand, Rule, Style, prim, scalar
-from runtime.memory.slots import Slot, strides_of
+from runtime.memory.slots import TensorSlot, strides_of
 
 Number = int | float
 _SPAN, _HALF = 1 << 64, 1 << 63  # of 64-bit integers
@@ -105,7 +105,7 @@ def _rounded(value: Number) -> int:
     return _integer(value) if isinstance(value, int) or not math.isfinite(value) else round(value)
 
 
-def view_into(viewed: Slot, size: Sequence[int], out: Slot) -> None:
+def view_into(viewed: TensorSlot, size: Sequence[int], out: TensorSlot) -> None:
     """Point a tensor at the memory of another one, in other sizes: `et_view`.
 
     Raises: ExecutionError InvalidArgument if the sizes do not fit the source
@@ -126,7 +126,7 @@ def view_into(viewed: Slot, size: Sequence[int], out: Slot) -> None:
     out.viewed = viewed
 
 
-def copy_index(out: Slot, piece: torch.Tensor, index: int) -> None:
+def copy_index(out: TensorSlot, piece: torch.Tensor, index: int) -> None:
     """Write one piece into an accumulator, which is resized for it: `et_copy_index`.
 
     Raises: ExecutionError where it does not fit

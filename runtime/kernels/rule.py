@@ -24,7 +24,7 @@ class Style(Enum):
         OUT: it takes the slots of the out arguments after its inputs and fills them
         IN_PLACE: it writes to its first input and has no out argument
         SCALAR: it returns a scalar
-        SLOTS: it takes values and slots as its operands say
+        SLOTS: it takes values and slots, by its operands
     """
 
     RESULT = "result"
@@ -90,7 +90,7 @@ Convert = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class KernelArgument:
     """An input of a kernel.
 
     Attributes:
@@ -124,7 +124,7 @@ class Kernel:
 
     name: str
     rule: Rule
-    inputs: tuple[Argument, ...]
+    inputs: tuple[KernelArgument, ...]
     outs: int
     out_is_list: bool
     writes: tuple[int, ...] = ()
@@ -143,7 +143,7 @@ def kernel_of(name: str, rule: Rule) -> Kernel:
     """
     if rule.style in (Style.SCALAR, Style.SLOTS):
         inputs = tuple(
-            Argument(str(place), False, None, operand is Operand.WRITTEN, False)
+            KernelArgument(str(place), False, None, operand is Operand.WRITTEN, False)
             for place, operand in enumerate(rule.operands)
         )
         return Kernel(name, rule, inputs, 0, False)
@@ -175,9 +175,9 @@ def schema_of(name: str, rule: Rule) -> Any:  # noqa: ANN401 - torch's schema ha
     return getattr(packet, overload or "default")._schema
 
 
-def _argument(entry: Any) -> Argument:  # noqa: ANN401 - torch's argument has no type
+def _argument(entry: Any) -> KernelArgument:  # noqa: ANN401 - torch's argument has no type
     kind = str(entry.real_type if hasattr(entry, "real_type") else entry.type)
-    return Argument(
+    return KernelArgument(
         entry.name,
         bool(entry.kwarg_only),
         _CONVERT.get(kind.removeprefix("Optional[").removesuffix("]").removesuffix("?")),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from runtime.kernels.rule import Rule, fills, result
-from runtime.memory.slots import Slot
+from runtime.memory.slots import TensorSlot
 from runtime.untyped import aten
 
 
@@ -16,7 +16,7 @@ def _narrow(tensor: torch.Tensor, dim: int, start: int, length: int) -> torch.Te
     return tensor.narrow(dim, start, length)
 
 
-def _repeat(tensor: torch.Tensor, repeats: Sequence[int], out: Slot) -> None:
+def _repeat(tensor: torch.Tensor, repeats: Sequence[int], out: TensorSlot) -> None:
     # The shape is checked before anything is allocated: a program may request any repeats.
     lead = len(repeats) - tensor.dim()
     if lead < 0 or min(repeats, default=0) < 0:

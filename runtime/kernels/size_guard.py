@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 
-from runtime.memory.slots import Slot
+from runtime.memory.slots import TensorSlot
 
 Shape = tuple[int, ...]
 
 
-def _each(numbers: Sequence[int], count: int) -> Sequence[int]:
-    return numbers if len(numbers) == count else [*numbers] * count
+def _each(entries: Sequence[int], count: int) -> Sequence[int]:
+    return entries if len(entries) == count else [*entries] * count
 
 
 def _convolved(  # noqa: PLR0913 - the arguments of the operator
@@ -40,7 +40,7 @@ def _convolved(  # noqa: PLR0913 - the arguments of the operator
     batched = values.dim() == count + 2
     if not count or not batched or min(stride, default=0) < 1:
         return None
-    if any(len(numbers) not in (1, count) for numbers in lists):
+    if any(len(entries) not in (1, count) for entries in lists):
         return None
     sizes: list[int] = []
     steps = zip(values.shape[2:], kernel, *(_each(n, count) for n in lists), strict=True)
@@ -127,7 +127,7 @@ class GrowthGuard:
         run: Callable[..., Any],
         arguments: Callable[[], tuple[Sequence[Any], Mapping[str, Any]]],
         fixed: bool,
-        slot: Slot,
+        slot: TensorSlot,
     ) -> None:
         self._formula = FORMULAS.get(name)
         self._run = run

@@ -117,7 +117,7 @@ def as_bytes(tensor: torch.Tensor) -> memoryview:
 
 
 @dataclass(slots=True, eq=False)
-class Slot:
+class TensorSlot:
     """A tensor value: the tensor that all users hold, and how it may change.
 
     Attributes:
@@ -143,7 +143,7 @@ class Slot:
     base: torch.Tensor | None
     constant: bool
     planned: bool
-    viewed: Slot | None = None
+    viewed: TensorSlot | None = None
     sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -155,7 +155,7 @@ class Slot:
         return self.constant or (self.viewed is not None and self.viewed.constant)
 
     def resize(self, sizes: Sequence[int]) -> None:
-        """Change the sizes within what the plan allows.
+        """Change the sizes within the limits of the plan.
 
         Raises: ExecutionError NotSupported with the documented messages
         """

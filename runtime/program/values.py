@@ -10,7 +10,7 @@ import torch
 
 from runtime.errors import ErrorCode, ExecutionError, invalid_program
 from runtime.memory.planned import PlannedBuffers, new_buffer
-from runtime.memory.slots import Slot, TensorShapeDynamism, check_shape, dtype_of, strides_of
+from runtime.memory.slots import TensorShapeDynamism, TensorSlot, check_shape, dtype_of, strides_of
 from runtime.program.named_data import NamedDataMap
 from runtime.untyped import from_buffer
 from schema.dtypes.scalar_type import numel
@@ -37,9 +37,9 @@ class ValueTable:
     """
 
     items: list[Any]
-    slots: dict[int, Slot] = field(default_factory=dict[int, Slot])
+    slots: dict[int, TensorSlot] = field(default_factory=dict[int, TensorSlot])
 
-    def slot(self, index: int) -> Slot:
+    def slot(self, index: int) -> TensorSlot:
         """Return the slot of the tensor that a value holds.
 
         Raises: ExecutionError InvalidProgram if it does not hold a tensor
@@ -140,9 +140,9 @@ class TableBuilder:
         dtype = dtype_of(tensor.scalar_type)
         count = numel(tensor.sizes)
         base, constant = self._memory(tensor, dtype, count)
-        made = self._shaped(index, tensor, dtype, base)
-        self._table.slots[id(made)] = Slot(
-            made,
+        view = self._shaped(index, tensor, dtype, base)
+        self._table.slots[id(view)] = TensorSlot(
+            view,
             index,
             tensor.scalar_type,
             tensor.dim_order,
@@ -152,7 +152,7 @@ class TableBuilder:
             constant,
             tensor.allocation_info is not None,
         )
-        return made
+        return view
 
     def _shaped(
         self, index: int, tensor: m.Tensor, dtype: torch.dtype, base: torch.Tensor | None

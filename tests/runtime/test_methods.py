@@ -13,7 +13,7 @@ import torch
 
 from runtime import ErrorCode, ExecutionError, Method, Runtime
 from runtime.compat.module import Module
-from runtime.memory.slots import Slot
+from runtime.memory.slots import TensorSlot
 from schema import flat_tensor
 from schema.program import encode
 from schema.program import model as m
@@ -85,7 +85,7 @@ def test_inputs_that_do_not_fit_are_refused(inputs: Any, code: ErrorCode, words:
 
 def test_bounded_tensor_takes_what_fits_its_capacity() -> None:
     """A 2x3 tensor: 2x2, 1x3, 3x2 and 6x1 are accepted, more than six elements are not."""
-    slot = Slot(torch.zeros(2, 3), 0, 6, (0, 1), 1, 6, None, constant=False, planned=True)
+    slot = TensorSlot(torch.zeros(2, 3), 0, 6, (0, 1), 1, 6, None, constant=False, planned=True)
     for sizes in ((2, 2), (1, 3), (3, 2), (6, 1), (2, 3)):
         slot.resize(sizes)
         assert slot.tensor.shape == sizes

@@ -82,7 +82,7 @@ class XnnpackBackend(BackendInterface):
 
     @override
     def measurement(self, name: str, handle: XnnpackPartition) -> Measurement:
-        """Return what runs a partition."""
+        """Return the engine of a partition."""
         engine = handle.engine
         name_of_engine = TORCH if engine.time_source is TimeSource.HOST else NATIVE
         return Measurement(name, name_of_engine, engine.time_source.value, handle.note)

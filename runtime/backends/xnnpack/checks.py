@@ -1,4 +1,4 @@
-"""Checks of a node before it is run; each returns what is wrong, or an empty string."""
+"""Checks of a node before it is run; each returns the problem, or an empty string."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_node(node: PayloadNode, values: Values, ready: set[int], fixed: frozen
         or _bounds(node)
         or _types(node, values)
         or _fields(node, values)
-        or _claims(node, values)
+        or _declared_sizes(node, values)
     )
 
 
@@ -73,13 +73,17 @@ def _results(node: PayloadNode, values: Values, ready: set[int], fixed: frozense
     return ""
 
 
-def _claims(node: PayloadNode, values: Values) -> str:
+def _declared_sizes(node: PayloadNode, values: Values) -> str:
     """Return why a result cannot have its declared sizes, for which memory is allocated."""
-    given, made = values[node.inputs[0]].dims, values[node.outputs[0]].dims
-    if isinstance(node.form, _OVER_IMAGES) and len(given) == len(made) and made[0] > given[0]:
-        return f"its result has {made[0]} images, its operand {given[0]}"
-    if isinstance(node.form, n.Unary) and math.prod(made) > math.prod(given):
-        return f"its result has the sizes {list(made)}, its operand {list(given)}"
+    input_dims, result_dims = values[node.inputs[0]].dims, values[node.outputs[0]].dims
+    if (
+        isinstance(node.form, _OVER_IMAGES)
+        and len(input_dims) == len(result_dims)
+        and result_dims[0] > input_dims[0]
+    ):
+        return f"its result has {result_dims[0]} images, its operand {input_dims[0]}"
+    if isinstance(node.form, n.Unary) and math.prod(result_dims) > math.prod(input_dims):
+        return f"its result has the sizes {list(result_dims)}, its operand {list(input_dims)}"
     return ""
 
 
@@ -108,11 +112,11 @@ def _types(node: PayloadNode, values: Values) -> str:
 
 
 def _weights(node: PayloadNode, values: Values) -> str:
-    given, filters = values[node.inputs[0]], values[node.inputs[1]]
-    if given.datatype == Datatype.INT32 or filters.datatype in (Datatype.INT32, Datatype.QDINT8):
+    source, filters = values[node.inputs[0]], values[node.inputs[1]]
+    if source.datatype == Datatype.INT32 or filters.datatype in (Datatype.INT32, Datatype.QDINT8):
         return "it does not multiply these dtypes"
-    if given.datatype in PER_TENSOR and filters.datatype in (*REAL, *_BITS_OF_4):
-        return f"{given.datatype.name.lower()} times {filters.datatype.name.lower()}"
+    if source.datatype in PER_TENSOR and filters.datatype in (*REAL, *_BITS_OF_4):
+        return f"{source.datatype.name.lower()} times {filters.datatype.name.lower()}"
     if filters.data is None and node.kind != "FullyConnected":
         return "its filter is not a constant"
     bias = values.get(node.inputs[2])

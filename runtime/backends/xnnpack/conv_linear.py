@@ -49,16 +49,16 @@ class Weights:
 
 def weights_of(node: PayloadNode, values: Values) -> Weights:
     """Return the weights of a node whose filter is a constant."""
-    given, filters = values[node.inputs[0]], values[node.inputs[1]]
+    source, filters = values[node.inputs[0]], values[node.inputs[1]]
     target = values[node.outputs[0]]
     bias = None if node.inputs[2] == NO_VALUE else values[node.inputs[2]]
-    if given.datatype in PER_TENSOR and filters.quantization is not None:
-        return _integer_weights(node, given, filters, bias, target)
+    if source.datatype in PER_TENSOR and filters.quantization is not None:
+        return _integer_weights(node, source, filters, bias, target)
     real_bias = (
         None if bias is None or bias.data is None else representation.weight(bias).reshape(-1)
     )
-    whole = given.datatype in REAL and not given.dynamic
-    if real_bias is not None and whole and filters.datatype in _SCALED_LAST:
+    is_float = source.datatype in REAL and not source.dynamic
+    if real_bias is not None and is_float and filters.datatype in _SCALED_LAST:
         # These kernels scale the sum after the bias was added.
         assert filters.quantization is not None
         real_bias = real_bias * representation.channel_scales(filters.quantization)
@@ -73,12 +73,12 @@ def weights_of(node: PayloadNode, values: Values) -> Weights:
 
 
 def _integer_weights(
-    node: PayloadNode, given: Value, filters: Value, bias: Value | None, target: Value
+    node: PayloadNode, source: Value, filters: Value, bias: Value | None, target: Value
 ) -> Weights:
-    steps = representation.quantized_range_of(given)
-    assert steps is not None
+    source_range = representation.quantized_range_of(source)
+    assert source_range is not None
     assert filters.quantization is not None
-    unit = torch.tensor(steps.scale) * representation.channel_scales(filters.quantization)
+    unit = torch.tensor(source_range.scale) * representation.channel_scales(filters.quantization)
     added = None
     if bias is not None:
         added = (
@@ -86,12 +86,14 @@ def _integer_weights(
             if bias.datatype in REAL
             else representation.integer_weight(bias).reshape(-1)
         )
-    made = representation.quantized_range_of(target)
-    if made is None:
-        done = representation.from_real(target, node.bounds)
-        return Weights(representation.integer_weight(filters), added, None, _rescaled(unit, done))
-    factor = unit / torch.tensor(made.scale)
-    low, high = representation.quantized_bounds(made, node.bounds)
+    target_range = representation.quantized_range_of(target)
+    if target_range is None:
+        convert = representation.from_real(target, node.bounds)
+        return Weights(
+            representation.integer_weight(filters), added, None, _rescaled(unit, convert)
+        )
+    factor = unit / torch.tensor(target_range.scale)
+    low, high = representation.quantized_bounds(target_range, node.bounds)
     return Weights(
         representation.integer_weight(filters),
         added,
@@ -100,11 +102,11 @@ def _integer_weights(
     )
 
 
-def _rescaled(unit: Tensor, done: Change | None) -> Change:
+def _rescaled(unit: Tensor, convert: Change | None) -> Change:
     def scale(sums: Tensor) -> Tensor:
         return sums * unit
 
-    return chain(scale, done) or scale
+    return chain(scale, convert) or scale
 
 
 def linear(node: PayloadNode, values: Values) -> NodeCall:
@@ -117,13 +119,13 @@ def linear(node: PayloadNode, values: Values) -> NodeCall:
     filters = weights.filters.t().contiguous() if transposed else weights.filters
     rows = _rows(values[node.inputs[0]])
     call = multiply(filters, weights.bias, weights.activation, rows)
-    done, channels = weights.from_real, filters.shape[1]
+    convert, channels = weights.from_real, filters.shape[1]
 
     def run(held: Tensor) -> Tensor:
         if not held.dim() or held.shape[-1] != channels:
             raise invalid_argument(f"the shape {list(held.shape)} does not fit {channels} channels")
         found = call(held)
-        return found if done is None else done(found)
+        return found if convert is None else convert(found)
 
     return NodeCall(run, node.inputs[:1])
 
@@ -140,12 +142,12 @@ def _linear_with_computed_weights(node: PayloadNode, values: Values) -> NodeCall
     """Bind a linear layer whose weights are computed or arguments; all are real values then."""
     assert isinstance(node.form, n.FullyConnected)
     transposed = bool(node.form.flags & TRANSPOSED)
-    given = values[node.inputs[0]]
-    change = representation.to_real(given)
+    source = values[node.inputs[0]]
+    change = representation.to_real(source)
     others = [values[ident] for ident in node.read[1:]]
     ready = [representation.weight(one) if one.data is not None else None for one in others]
     reals = [representation.to_real(one) for one in others]
-    done = representation.from_real(values[node.outputs[0]], node.bounds)
+    convert = representation.from_real(values[node.outputs[0]], node.bounds)
 
     def run(held: Tensor, *rest: Tensor) -> Tensor:
         held = held if change is None else change(held)
@@ -158,7 +160,7 @@ def _linear_with_computed_weights(node: PayloadNode, values: Values) -> NodeCall
         assert filters is not None
         filters = filters.transpose(-1, -2) if transposed else filters
         found = aten.linear.default(held, filters, None if bias is None else bias.reshape(-1))
-        return found if done is None else done(found)
+        return found if convert is None else convert(found)
 
     reads = [ident for ident in node.read[1:] if values[ident].data is None]
     return NodeCall(run, (node.inputs[0], *reads))
@@ -192,7 +194,9 @@ def convolution(node: PayloadNode, values: Values) -> NodeCall:
     return NodeCall(_conv_call(call, filters, window, same, weights.from_real), node.inputs[:1])
 
 
-def _pointwise_call(call: Callable[[Tensor], Tensor], channels: int, done: Change | None) -> Change:
+def _pointwise_call(
+    call: Callable[[Tensor], Tensor], channels: int, convert: Change | None
+) -> Change:
     """Return a 1x1 convolution: a matmul over the channels, which are last."""
 
     def run(held: Tensor) -> Tensor:
@@ -200,7 +204,7 @@ def _pointwise_call(call: Callable[[Tensor], Tensor], channels: int, done: Chang
             shape = list(held.shape)
             raise invalid_argument(f"an image of shape {shape}, expected {channels} channels")
         found = call(held)
-        return found if done is None else done(found)
+        return found if convert is None else convert(found)
 
     return run
 
@@ -210,7 +214,7 @@ def _conv_call(
     filters: Tensor,
     window: Window,
     same: bool,
-    done: Change | None,
+    convert: Change | None,
 ) -> Change:
     channels = filters.shape[1] * window.groups
     reach = (filters.shape[2], filters.shape[3])
@@ -223,7 +227,7 @@ def _conv_call(
             padding_now = same_padding(image, reach, window.stride, window.dilation)
             image = pad_image(image, padding_now, 0.0)
         found = to_channels_last(call(image))
-        return found if done is None else done(found)
+        return found if convert is None else convert(found)
 
     return run
 
@@ -239,7 +243,7 @@ def conv_transpose(node: PayloadNode, values: Values) -> NodeCall:
     left, right, top, bottom = padding_of(form)
     more = (form.adjustment_height, form.adjustment_width)
     bias, channels = weights.bias, form.groups * form.group_output_channels
-    done = weights.from_real or representation.clamping(weights.activation)
+    convert = weights.from_real or representation.clamping(weights.activation)
 
     def run(held: Tensor) -> Tensor:
         image = to_channels_first(held)
@@ -256,16 +260,16 @@ def conv_transpose(node: PayloadNode, values: Values) -> NodeCall:
         check_size(
             image.shape[0] * channels * (sizes[0] + more[0]) * (sizes[1] + more[1]), image.numel()
         )
-        whole = aten.convolution.default(
+        full = aten.convolution.default(
             image, filters, None, stride, [0, 0], dilation, True, [0, 0], form.groups
         )
         # Padding crops the result and an adjustment extends it; at the lower end both may apply.
-        whole = aten.constant_pad_nd.default(
-            whole, [-left, more[1] - right, -top, more[0] - bottom], 0.0
+        full = aten.constant_pad_nd.default(
+            full, [-left, more[1] - right, -top, more[0] - bottom], 0.0
         )
-        found = to_channels_last(whole)
+        found = to_channels_last(full)
         found = found if bias is None else found.add_(bias)
-        return found if done is None else done(found)
+        return found if convert is None else convert(found)
 
     return NodeCall(run, node.inputs[:1])
 
@@ -275,6 +279,6 @@ def _transpose_filters(filters: Tensor, groups: int) -> Tensor:
 
     Shapes: (G * O, H, W, I) -> (G * I, O, H, W)
     """
-    whole, height, width, channels = filters.shape
-    parts = filters.reshape(groups, whole // groups, height, width, channels)
+    outputs, height, width, channels = filters.shape
+    parts = filters.reshape(groups, outputs // groups, height, width, channels)
     return parts.permute(0, 4, 1, 2, 3).reshape(groups * channels, -1, height, width).contiguous()

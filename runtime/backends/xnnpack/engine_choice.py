@@ -49,7 +49,7 @@ def _native(plan: PartitionPlan, *, fall_back: bool) -> tuple[Engine, str]:
 
 
 class KernelPool:
-    """The real kernels of this process, and those for other numbers of threads."""
+    """The real kernels of this process, and those for other thread counts."""
 
     kernels: Kernels | None = None
     here = False
@@ -78,7 +78,7 @@ def kernels() -> Kernels:
 
 
 def _for_threads(count: int) -> None:
-    """Select the kernels with that many threads; loaded partitions keep theirs."""
+    """Select the kernels with that many threads; loaded partitions keep their own."""
     if KernelPool.kernels is not None and KernelPool.count != count:
         KernelPool.others[KernelPool.count] = KernelPool.kernels
         KernelPool.kernels = KernelPool.others.get(count)

@@ -69,7 +69,7 @@ class DimLayouts:
 def layouts_of(plan: PartitionPlan) -> dict[int, Labels]:
     """Return the layout of every value in the layout of images.
 
-    None is known in payloads without debug handles, where inserted nodes cannot be told apart.
+    None is known in payloads without debug handles, where inserted nodes look like others.
     """
     if all(node.handle is None for node in plan.nodes):
         return {}

@@ -144,7 +144,7 @@ class PartitionPlan:
     """A payload that was checked: every id leads to a value that is there when it is needed.
 
     Attributes:
-        partition: number among the delegates of the method
+        partition: index among the delegates of the method
         values: by id
         nodes: in the order they run
         num_externs: how many ids are reserved for arguments

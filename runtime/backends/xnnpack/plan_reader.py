@@ -1,4 +1,4 @@
-"""Reads a payload into a plan, and rejects what cannot be run with partition and node."""
+"""Reads a payload into a plan; errors name the partition and the node."""
 
 from __future__ import annotations
 
@@ -169,10 +169,10 @@ class _PlanReader:
             datatype, dims, params, lambda index: self._constant(index, bad), bad
         )
         dynamic = tensor.dq_datatype == Datatype.QINT8 and datatype == Datatype.FLOAT32
-        given = bool(tensor.flags & m.EXTERNAL_INPUT)
-        made = bool(tensor.flags & m.EXTERNAL_OUTPUT)
-        argument = self._argument(tensor, given or made, bad)
-        if given and data is not None:
+        is_input = bool(tensor.flags & m.EXTERNAL_INPUT)
+        is_output = bool(tensor.flags & m.EXTERNAL_OUTPUT)
+        argument = self._argument(tensor, is_input or is_output, bad)
+        if is_input and data is not None:
             raise bad("is an argument and a constant")
         return Value(
             tensor.id_out,
@@ -181,9 +181,9 @@ class _PlanReader:
             data,
             quantization,
             argument,
-            given,
-            made,
-            dynamic and given,
+            is_input,
+            is_output,
+            dynamic and is_input,
         )
 
     def _argument(
@@ -232,7 +232,7 @@ class _PlanReader:
         return data
 
     def _nodes(self) -> tuple[PayloadNode, ...]:
-        made: list[PayloadNode] = []
+        nodes: list[PayloadNode] = []
         ready = {
             ident
             for ident, value in self._values.items()
@@ -257,11 +257,11 @@ class _PlanReader:
             if reason:
                 raise self._bad(reason, node)
             ready.update(one.outputs)
-            made.append(one)
+            nodes.append(one)
         for value in self._values.values():
             if value.is_output and value.ident not in ready:
                 raise self._bad(f"value {value.ident} is a result that no node computes")
-        return tuple(made)
+        return tuple(nodes)
 
 
 def _handle(node: m.XNode) -> int | None:

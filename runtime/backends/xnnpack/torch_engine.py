@@ -110,7 +110,7 @@ class TorchEngine(Engine):
             raise at_node(error, self.plan.nodes[index], self.plan.partition) from error
 
     def value(self, ident: int) -> Tensor:
-        """Return what a value holds, in its stored type and the order of memory."""
+        """Return a value in its stored dtype and memory order."""
         value = self.plan.values[ident]
         carried = self._held[self._places[ident]]
         if carried is not None:

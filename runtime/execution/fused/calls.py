@@ -11,13 +11,13 @@ import torch
 from runtime.errors import ErrorCode, ExecutionError
 from runtime.execution.binding import Call
 from runtime.execution.fused.dataflow import TensorUse
-from runtime.memory.slots import Slot, TensorShapeDynamism
+from runtime.memory.slots import TensorShapeDynamism, TensorSlot
 from runtime.program.values import ValueTable
 
 _EMPTY: dict[torch.dtype, torch.Tensor] = {}
 
 
-def fitted(slot: Slot, result: torch.Tensor) -> torch.Tensor:
+def fitted(slot: TensorSlot, result: torch.Tensor) -> torch.Tensor:
     """Return a result with the dtype of its slot.
 
     Raises: ExecutionError, the same as storing it
@@ -47,7 +47,7 @@ def _copy(run: Callable[[], torch.Tensor], target: torch.Tensor) -> None:
 
 
 def _keep_one(
-    run: Callable[[], Any], tensor: torch.Tensor, shape: torch.Size | None, slot: Slot
+    run: Callable[[], Any], tensor: torch.Tensor, shape: torch.Size | None, slot: TensorSlot
 ) -> None:
     result = run()
     if result.shape != shape:
@@ -58,7 +58,7 @@ def _keep_one(
 
 
 def _keep_several(
-    run: Callable[[], Any], wanted: Sequence[tuple[Slot, torch.Tensor, bool]]
+    run: Callable[[], Any], wanted: Sequence[tuple[TensorSlot, torch.Tensor, bool]]
 ) -> None:
     results = run()
     if len(results) != len(wanted):
@@ -79,7 +79,7 @@ def _converted(result: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return result.to(dtype)
 
 
-def alias(owner: Slot, other: Slot) -> Call:
+def alias(owner: TensorSlot, other: TensorSlot) -> Call:
     """Return the call that points a tensor at the memory of another one, in its own sizes."""
     return partial(_alias, owner.tensor, other.tensor, tuple(other.tensor.shape))
 
@@ -88,12 +88,12 @@ def _alias(owner: torch.Tensor, other: torch.Tensor, shape: tuple[int, ...]) -> 
     other.data = owner.reshape(shape)
 
 
-def view(table: ValueTable, args: Sequence[int], out: Slot) -> Call:
+def view(table: ValueTable, args: Sequence[int], out: TensorSlot) -> Call:
     """Return the call of `et_view` on a tensor that is not in its planned memory."""
     return partial(_view, table, args[0], args[1], out)
 
 
-def _view(table: ValueTable, source: int, size: int, out: Slot) -> None:
+def _view(table: ValueTable, source: int, size: int, out: TensorSlot) -> None:
     sizes = table.resolve(table.items[size])
     viewed = table.items[source].reshape(sizes)
     if viewed.dtype is not out.tensor.dtype or viewed.dim() != len(out.dim_order):

@@ -9,7 +9,7 @@ from typing import Any
 
 from runtime.execution.binding import BoundInstruction
 from runtime.kernels.rule import Kernel, Operand, Style
-from runtime.memory.slots import Slot, TensorShapeDynamism
+from runtime.memory.slots import TensorShapeDynamism, TensorSlot
 from runtime.program.values import Boxed, ValueTable
 from schema.program import model as m
 
@@ -39,7 +39,7 @@ class TensorUse:
     """
 
     index: int
-    slot: Slot
+    slot: TensorSlot
     writes: list[int] = field(default_factory=list[int])
     reads: list[int] = field(default_factory=list[int])
     last: int = BEFORE
@@ -227,7 +227,7 @@ class Dataflow:
             events.sort()
         return _disjoint(sorted(starts), self.tensors)
 
-    def idle(self, elsewhere: Callable[[Slot], bool]) -> list[tuple[int, int]]:
+    def idle(self, elsewhere: Callable[[TensorSlot], bool]) -> list[tuple[int, int]]:
         """Return address and bytes of the method's own planned memory that is no longer used.
 
         Args:
@@ -272,7 +272,7 @@ def _without(
     return found
 
 
-def _plain(slot: Slot) -> bool:
+def _plain(slot: TensorSlot) -> bool:
     return slot.dim_order == tuple(range(len(slot.dim_order)))
 
 

@@ -38,7 +38,7 @@ class PackedBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class _Operands:
     """Operands of a matmul, and the value index of each."""
 
     values: torch.Tensor
@@ -111,7 +111,7 @@ class PackedMatmuls:
         values, bias, call = layer.values, layer.bias, _mkldnn._linear_pointwise.default
         return lambda: call(values, packed(), bias, "none", [], None)
 
-    def _is_supported(self, bound: BoundKernel, layer: _Layer, known: Collection[int]) -> bool:
+    def _is_supported(self, bound: BoundKernel, layer: _Operands, known: Collection[int]) -> bool:
         tensors = (layer.values, layer.weight, layer.bias)
         if any(t is not None and t.dtype is not torch.float32 for t in tensors):
             return False
@@ -144,13 +144,13 @@ class PackedMatmuls:
         return self._packed[key]
 
 
-def _layer(bound: BoundKernel, given: list[Any], named: dict[str, Any]) -> _Layer | None:
+def _layer(bound: BoundKernel, given: list[Any], named: dict[str, Any]) -> _Operands | None:
     args, name = bound.args, bound.kernel.name
     if name == _LINEAR and len(given) == 3:
-        return _Layer(given[0], given[1], given[2], args[0], args[1], args[2])
+        return _Operands(given[0], given[1], given[2], args[0], args[1], args[2])
     if name == _MM:
-        return _Layer(given[0], given[1].t(), None, args[0], args[1])
+        return _Operands(given[0], given[1].t(), None, args[0], args[1])
     plain = all(named.get(key, 1) == 1 for key in ("alpha", "beta"))
     if name == _ADDMM and plain and all(scalar == 1 for scalar in given[3:]):
-        return _Layer(given[1], given[2].t(), given[0], args[1], args[2], args[0])
+        return _Operands(given[1], given[2].t(), given[0], args[1], args[2], args[0])
     return None

@@ -268,7 +268,7 @@ class Planner:
         return name in FRESH or self._may_view(place, outs, ins[0])
 
     def _may_view(self, place: int, outs: Sequence[int], source: int) -> bool:
-        """Return whether memory stays unchanged while views of it are live; note whose it is."""
+        """Return whether memory stays unchanged while views of it are live; record its owner."""
         owner = self._flow.tensors[source].alias_of
         root = self._roots.get(owner, owner)
         if root in self._folded or root in self._kept:

@@ -17,7 +17,7 @@ from runtime.execution.fused.operators import DIRECT
 from runtime.execution.fused.planner import bound_direct, is_plain
 from runtime.kernels import built_in
 from runtime.kernels.rule import Style
-from runtime.memory.slots import Slot
+from runtime.memory.slots import TensorSlot
 from runtime.program.values import ValueTable
 from schema.program import model as m
 
@@ -97,7 +97,7 @@ def _discard_result(run: Callable[[], object]) -> None:
     run()  # its result must not be taken for a jump target
 
 
-def _do_not_overlap(slot: Slot, out: Slot) -> bool:
+def _do_not_overlap(slot: TensorSlot, out: TensorSlot) -> bool:
     """Return whether two tensors share no byte in any run."""
     if slot.base is None or out.base is None or slot.viewed is not None:
         return False

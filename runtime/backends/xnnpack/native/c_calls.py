@@ -81,15 +81,15 @@ def library_calls(
         place: returns the location of ``data`` or ``scales`` of a value
     """
     chosen = list(nodes)
-    made = LibraryCalls(max((ident for ident, _ in external.values()), default=-1) + 1)
+    calls = LibraryCalls(max((ident for ident, _ in external.values()), default=-1) + 1)
     extra = _Extra(max(plan.values, default=0) + 1)
     known = {ident for node in chosen for ident in (*node.read, *node.outputs)}
     for ident in plan.values:
         if ident in known or ident in external:
-            _value(made, plan.values[ident], external.get(ident), place, extra)
+            _value(calls, plan.values[ident], external.get(ident), place, extra)
     for node in chosen:
-        _node(made, node, plan, extra)
-    return made
+        _node(calls, node, plan, extra)
+    return calls
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class _Extra:
 
 
 def _value(
-    made: LibraryCalls,
+    calls: LibraryCalls,
     value: Value,
     end: tuple[int, int] | None,
     place: Callable[[Value, str], Place],
@@ -117,25 +117,25 @@ def _value(
         # A float argument of the oldest payloads, which nodes read quantized by row.
         given = extra.ident()
         whole = [1, rank, dims, None, ident, flags]
-        made.values.append((given, "xnn_define_tensor_value", whole))
+        calls.values.append((given, "xnn_define_tensor_value", whole))
         rows = [int(Datatype.QDINT8), rank, 1, dims, NO_VALUE, 0]
-        made.values.append((value.ident, "xnn_define_dynamically_quantized_tensor_value", rows))
-        made.nodes.append((-1, "xnn_define_convert", [given, value.ident, 0]))
+        calls.values.append((value.ident, "xnn_define_dynamically_quantized_tensor_value", rows))
+        calls.nodes.append((-1, "xnn_define_convert", [given, value.ident, 0]))
         return
     data = None if value.data is None else place(value, "data")
     quantization = value.quantization
     if quantization is None:
-        made.values.append(
+        calls.values.append(
             (value.ident, "xnn_define_tensor_value", [kind, rank, dims, data, ident, flags])
         )
     elif quantization.row_dims:
         args = [kind, rank, quantization.row_dims, dims, ident, flags]
-        made.values.append((value.ident, "xnn_define_dynamically_quantized_tensor_value", args))
+        calls.values.append((value.ident, "xnn_define_dynamically_quantized_tensor_value", args))
     elif quantization.group_size:
         scales = place(value, "scales")
         args = [kind, _BLOCK_ZERO, scales, rank, quantization.axis, quantization.group_size, dims]
         args += [data, ident, flags]
-        made.values.append((value.ident, "xnn_define_blockwise_quantized_tensor_value", args))
+        calls.values.append((value.ident, "xnn_define_blockwise_quantized_tensor_value", args))
     elif value.datatype in (Datatype.QCINT8, Datatype.QCINT32, Datatype.QCINT4):
         scales = place(value, "scales")
         args = [
@@ -150,13 +150,13 @@ def _value(
             flags,
         ]
         name = "xnn_define_channelwise_quantized_tensor_value_v2"
-        made.values.append((value.ident, name, args))
+        calls.values.append((value.ident, name, args))
     else:
         args = [kind, quantization.zero_point, quantization.scale, rank, dims, data, ident, flags]
-        made.values.append((value.ident, "xnn_define_quantized_tensor_value", args))
+        calls.values.append((value.ident, "xnn_define_quantized_tensor_value", args))
 
 
-def _node(made: LibraryCalls, node: PayloadNode, plan: PartitionPlan, extra: _Extra) -> None:
+def _node(calls: LibraryCalls, node: PayloadNode, plan: PartitionPlan, extra: _Extra) -> None:
     bounds = list(node.bounds or (float("-inf"), float("inf")))
     form: Any = node.form
     if node.kind == "FullyConnected" and _all_narrow(node, plan):
@@ -164,13 +164,13 @@ def _node(made: LibraryCalls, node: PayloadNode, plan: PartitionPlan, extra: _Ex
         whole = extra.ident()
         dims = list(plan.values[node.outputs[0]].dims)
         args = [1, len(dims), dims, None, NO_VALUE, 0]
-        made.values.append((whole, "xnn_define_tensor_value", args))
+        calls.values.append((whole, "xnn_define_tensor_value", args))
         name = "xnn_define_fully_connected"
-        made.nodes.append((node.index, name, [*bounds, *node.inputs, whole, form.flags]))
-        made.nodes.append((node.index, "xnn_define_convert", [whole, node.outputs[0], 0]))
+        calls.nodes.append((node.index, name, [*bounds, *node.inputs, whole, form.flags]))
+        calls.nodes.append((node.index, "xnn_define_convert", [whole, node.outputs[0], 0]))
         return
     name, args = _call(node, form, bounds)
-    made.nodes.append((node.index, name, args))
+    calls.nodes.append((node.index, name, args))
 
 
 def _all_narrow(node: PayloadNode, plan: PartitionPlan) -> bool:

@@ -209,14 +209,14 @@ class KernelModel:
 
     def _value(self, graph: Any, ident: int, name: str, args: list[Any]) -> None:  # noqa: ANN401
         """Define a value: places in memory are lists of region and offset, sizes lists in Z."""
-        made = c.c_uint32(INVALID)
+        created = c.c_uint32(INVALID)
         given: list[Any] = [graph]
         for letter, arg in zip(_VALUES[name][1:-1], args, strict=True):
             given.append(self._sizes(arg) if letter == "Z" else arg)
             if letter == "p":
                 given[-1] = self._address(arg)
-        self._library.call(name, *given, c.byref(made))
-        self._ids[ident] = made.value
+        self._library.call(name, *given, c.byref(created))
+        self._ids[ident] = created.value
 
     def _define(self, graph: Any, name: str, args: list[Any]) -> None:  # noqa: ANN401
         given: list[Any] = [graph]
@@ -231,15 +231,15 @@ class KernelModel:
             return self._sizes(arg)
         if letter in "FD" and arg is not None:
             kind = c.c_float if letter == "F" else c.c_double
-            numbers = (kind * 2)(*arg)
-            self._kept.append(numbers)
-            return c.addressof(numbers)
+            floats = (kind * 2)(*arg)
+            self._kept.append(floats)
+            return c.addressof(floats)
         return arg
 
     def _sizes(self, sizes: list[int]) -> Any:  # noqa: ANN401
-        made = (c.c_size_t * max(1, len(sizes)))(*sizes)
-        self._kept.append(made)
-        return made
+        created = (c.c_size_t * max(1, len(sizes)))(*sizes)
+        self._kept.append(created)
+        return created
 
     def shape(self, inputs: list[tuple[int, list[int]]], outputs: list[int]) -> list[list[int]]:
         """Set the shapes of the inputs and return those of the outputs."""
@@ -259,10 +259,10 @@ class KernelModel:
 
     def setup(self, places: list[tuple[int, list[int]]]) -> None:
         """Set the addresses of inputs and outputs."""
-        made = (External * max(1, len(places)))(
+        created = (External * max(1, len(places)))(
             *(External(ident, self._address(place)) for ident, place in places)
         )
-        self._library.call("xnn_setup_runtime_v2", self._runtime, len(places), made)
+        self._library.call("xnn_setup_runtime_v2", self._runtime, len(places), created)
 
     def invoke(self) -> tuple[int, int]:
         """Run; return start and end in nanoseconds of the monotonic clock."""

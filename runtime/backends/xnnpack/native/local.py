@@ -38,10 +38,10 @@ class LocalKernels:
 
     def region(self, size: int) -> SharedRegion:
         """Return new memory."""
-        made = SharedRegion(self.number(), size)
-        made.close_file()
-        self._server.regions[made.number] = made.memory
-        return made
+        region = SharedRegion(self.number(), size)
+        region.close_file()
+        self._server.regions[region.number] = region.memory
+        return region
 
     def discard(self, handles: list[int], regions: list[int]) -> None:
         """Free runtimes and regions before the next request; callable from finalizers."""

@@ -84,12 +84,12 @@ class SharedRegion:
 
 def _shared_file(stack: contextlib.ExitStack) -> int:
     if hasattr(os, "memfd_create"):
-        made = os.memfd_create("etscope")
+        created = os.memfd_create("etscope")
     else:
-        made, path = tempfile.mkstemp()
+        created, path = tempfile.mkstemp()
         Path(path).unlink()
-    stack.callback(os.close, made)
-    return made
+    stack.callback(os.close, created)
+    return created
 
 
 class Kernels(Protocol):
@@ -141,17 +141,17 @@ class KernelProcess:
         self._next = 0
         self._lock = threading.RLock()
         self._discarded: list[tuple[int, list[int]]] = []
-        ours, theirs = socket.socketpair()
-        self._link = ours
-        with theirs:
+        parent_socket, child_socket = socket.socketpair()
+        self._link = parent_socket
+        with child_socket:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_CHILD), str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [sys.executable, "-I", "-S", str(_CHILD), str(child_socket.fileno())],
+                pass_fds=[child_socket.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-        self._end = weakref.finalize(self, _end, ours, self._process)
+        self._end = weakref.finalize(self, _end, parent_socket, self._process)
         self.build = str(self.ask("hello", folder=str(folder), threads=threads)["build"])
 
     @property
@@ -167,15 +167,15 @@ class KernelProcess:
 
     def region(self, size: int) -> SharedRegion:
         """Return new shared memory."""
-        made = SharedRegion(self.number(), size)
-        question = {"verb": "region", "id": made.number, "size": made.size}
+        created = SharedRegion(self.number(), size)
+        question = {"verb": "region", "id": created.number, "size": created.size}
         try:
             with self._lock:
-                self._send(question, made.file)
+                self._send(question, created.file)
                 self._answer("region")
         finally:
-            made.close_file()
-        return made
+            created.close_file()
+        return created
 
     def discard(self, handles: list[int], regions: list[int]) -> None:
         """Free runtimes and regions before the next request; callable from finalizers."""
@@ -194,8 +194,8 @@ class KernelProcess:
     def _tidy(self) -> None:
         sides: tuple[list[int], list[int]] = ([], [])
         while self._discarded:
-            side, numbers = self._discarded.pop()
-            sides[side].extend(numbers)
+            side, ids = self._discarded.pop()
+            sides[side].extend(ids)
         if any(sides):
             self._send({"verb": "delete", "handles": sides[0], "regions": sides[1]})
             self._answer("delete")

@@ -27,10 +27,10 @@ def probe(process: Kernels) -> str:
     engine = NativeEngine(plan, process)
     found = engine.run(given, DelegateTracer(tracer, (0, 0)))
     wanted = TorchEngine(plan).run(given, DelegateTracer(None, (0, 0)))
-    for node, ours, theirs in zip(_last(plan), found, wanted, strict=True):
-        if ours.shape != theirs.shape:
-            return f"{node.kind} has the shape {list(ours.shape)}"
-        gap = float((ours - theirs).abs().max() / theirs.abs().max())
+    for node, result, expected in zip(_last(plan), found, wanted, strict=True):
+        if result.shape != expected.shape:
+            return f"{node.kind} has the shape {list(result.shape)}"
+        gap = float((result - expected).abs().max() / expected.abs().max())
         if not gap <= _TOLERANCE:
             return f"{node.kind} differs by {gap:.2g}"
     if not tracer.rows:
