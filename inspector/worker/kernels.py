@@ -9,7 +9,7 @@ from inspector.worker.libraries import load_libraries
 from runtime import Runtime
 from runtime.kernels import BEYOND_STOCK
 from runtime.kernels.registry import KernelRegistry
-from runtime.kernels.torch_operators import adopt, of_libraries, operator_names
+from runtime.kernels.torch_operators import of_libraries, operator_names
 
 
 def kernels_missing(program: ExecutorchProgramManager) -> str:
@@ -41,7 +41,7 @@ def with_libraries(paths: Sequence[str]) -> None:
     if paths:
         before = operator_names()
         load_libraries(paths)
-        adopt(Runtime.get().operator_registry, of_libraries(operator_names() - before))
+        Runtime.get().operator_registry.adopt(of_libraries(operator_names() - before))
 
 
 def adopt_called(program: ExecutorchProgramManager) -> None:
@@ -49,7 +49,7 @@ def adopt_called(program: ExecutorchProgramManager) -> None:
     registry = Runtime.get().operator_registry
     names = registry.missing(_called(program))
     if names:
-        adopt(registry, of_libraries(operator_names().intersection(names)))
+        registry.adopt(of_libraries(operator_names().intersection(names)))
 
 
 def _called(program: ExecutorchProgramManager) -> set[str]:

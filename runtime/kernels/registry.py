@@ -149,11 +149,11 @@ class KernelRegistry:
         """
         if operators is None:
             known = torch_operators.of_libraries(torch_operators.operator_names())
-            return torch_operators.adopt(self, known)
+            return self.adopt(known)
         wanted = [operators] if isinstance(operators, str) else list(operators)
         found = {name: torch_operators.matching(name) for name in wanted}
         every = {overload for overloads in found.values() for overload in overloads}
-        adopted = torch_operators.adopt(self, every)
+        adopted = self.adopt(every)
         for name, overloads in found.items():
             if all(self.find(one) is None for one in overloads):
                 raise invalid_argument(
@@ -161,6 +161,39 @@ class KernelRegistry:
                     "an out argument or in place"
                 )
         return adopted
+
+    def adopt(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Register the operators of torch that a program can call: out variants and in-place ones.
+
+        An out variant is run by its functional variant where that has the same arguments, else
+        itself, over the memory of its results. Operators that a program cannot call, or that have a
+        kernel, are skipped.
+
+        Args:
+            names: full names, as ``my::scaled.out``
+
+        Returns: the names that got a kernel
+        """
+        return tuple(name for name in sorted(names) if self._adopted(name))
+
+    def _adopted(self, name: str) -> bool:
+        known = self.find(name) is not None
+        overload = None if known else torch_operators.overload_named(name)
+        if overload is None:
+            return False
+        schema = overload._schema
+        has_outs = any(entry.is_out for entry in schema.arguments)
+        run = torch_operators.functional_variant(overload) if has_outs else overload
+        try:
+            if run is not None:
+                self.register(str(schema))(run)
+            else:
+                self.register_filling(str(schema))(overload)
+        except ExecutionError as error:
+            if error.code is not ErrorCode.InvalidArgument:
+                raise
+            return False  # no program can call it
+        return True
 
     def _add(self, kernel: Kernel, key: str) -> None:
         if self._count() >= self._max_kernels:

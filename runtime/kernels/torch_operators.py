@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from runtime import untyped
 from runtime.errors import ErrorCode, ExecutionError
-
-if TYPE_CHECKING:
-    from runtime.kernels.registry import KernelRegistry
 
 _torch_ops: Any = torch.ops
 # Adopted by name only: those without a kernel here have none in ExecuTorch either.
@@ -47,47 +44,12 @@ def _names_of(name: str) -> tuple[str, str, str]:
     return name, name.partition(".")[0], name.partition("::")[0]
 
 
-def adopt(registry: KernelRegistry, names: Iterable[str]) -> tuple[str, ...]:
-    """Register the operators of torch that a program can call: out variants and in-place ones.
-
-    An out variant is run by its functional variant where that has the same arguments, else itself,
-    over the memory of its results. Operators that a program cannot call, or that have a kernel, are
-    skipped.
-
-    Args:
-        registry: of the runtime
-        names: full names, as ``my::scaled.out``
-
-    Returns: the names that got a kernel
-    """
-    return tuple(name for name in sorted(names) if _adopted(registry, name))
-
-
 def of_libraries(names: Iterable[str]) -> frozenset[str]:
     """Return the names that are not torch's own operators."""
     return frozenset(name for name in names if name.partition("::")[0] not in _TORCHS)
 
 
-def _adopted(registry: KernelRegistry, name: str) -> bool:
-    overload = None if registry.find(name) is not None else _overload(name)
-    if overload is None:
-        return False
-    schema = overload._schema
-    outs = [entry.name for entry in schema.arguments if entry.is_out]
-    run = _functional_variant(overload) if outs else overload
-    try:
-        if run is not None:
-            registry.register(str(schema))(run)
-        else:
-            registry.register_filling(str(schema))(overload)
-    except ExecutionError as error:
-        if error.code is not ErrorCode.InvalidArgument:
-            raise
-        return False  # no program can call it
-    return True
-
-
-def _overload(name: str) -> Any:  # noqa: ANN401 - torch's operators have no type
+def overload_named(name: str) -> Any:  # noqa: ANN401 - torch's operators have no type
     """Return an operator of torch, None for an implementation without a schema."""
     namespace, _, rest = name.partition("::")
     operator, _, overload = rest.partition(".")
@@ -97,7 +59,7 @@ def _overload(name: str) -> Any:  # noqa: ANN401 - torch's operators have no typ
         return None
 
 
-def _functional_variant(overload: Any) -> Any:  # noqa: ANN401
+def functional_variant(overload: Any) -> Any:  # noqa: ANN401
     """Return the functional variant of an out variant, None where there is none."""
     packet = overload.overloadpacket
     wanted = _inputs(overload)

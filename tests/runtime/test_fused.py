@@ -1,4 +1,4 @@
-"""Runs without a trace give what runs with one give, whatever was bound together for them."""
+"""Untraced runs give the same results as traced ones, whatever was fused for them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def assert_same_runs(other: Program, program: Program, name: str, calls: list[li
 
     The two programs must not be one: state that methods share would be counted twice.
     """
-    traced, lean = other.fresh_method(name), program.fresh_method(name)
+    traced, fused = other.fresh_method(name), program.fresh_method(name)
     traced.tracer = EventTracer(DebugLevel.INTERMEDIATE)
     for number, inputs in enumerate(calls):
         wanted = traced.execute(inputs)
-        lean.tracer = EventTracer() if number == len(calls) - 2 else None
-        assert_close(lean.execute(inputs), wanted, 2e-5)
+        fused.tracer = EventTracer() if number == len(calls) - 2 else None
+        assert_close(fused.execute(inputs), wanted, 2e-5)
 
 
 @pytest.mark.parametrize("name", PORTABLE)
-def test_sessions_run_lean_as_they_run_traced(name: str) -> None:
+def test_sessions_run_fused_as_they_run_traced(name: str) -> None:
     program, other = load(name), load(name)
     calls = calls_of(program, rounds=4)
     for method in sorted(program.method_names):

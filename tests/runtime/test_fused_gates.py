@@ -1,4 +1,4 @@
-"""Convolutions of single pixels, of a picture or of a gate, run as products."""
+"""Pointwise convolutions, of images or of squeeze-and-excite gates, run as matmuls."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ OTHERS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-def products_of(
+def matmuls_of(
     make: Callable[[], nn.Module], given: torch.Tensor, kind: str = "_is_matmul"
 ) -> tuple[int, Any, Any]:
-    """Return how many products there are, what a lean run makes, and what a traced one makes."""
+    """Return the number of matmuls, the results of a fused run, and those of a traced one."""
     torch.manual_seed(0)
     module = nn.Sequential(make(), nn.Identity()).eval()
     program = to_edge(torch.export.export(module, (given,))).to_executorch()
@@ -44,8 +44,8 @@ def products_of(
     known = getattr(fuse, kind)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fuse, kind, lambda layer: taken.append(known(layer)) or taken[-1])
-        lean = Runtime().load_program(program.buffer).load_method("forward")
-        found = [lean.execute([given]) for _ in range(3)][-1]
+        method = Runtime().load_program(program.buffer).load_method("forward")
+        found = [method.execute([given]) for _ in range(3)][-1]
     tracer = EventTracer(DebugLevel.INTERMEDIATE)
     traced = Runtime().load_program(program.buffer, tracer=tracer).load_method("forward")
     return sum(taken), found, traced.execute([given])
@@ -53,8 +53,8 @@ def products_of(
 
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("name", NETS)
-def test_convolutions_of_single_pixels_are_products(name: str, rows: int) -> None:
-    count, found, wanted = products_of(NETS[name], torch.randn(rows, 6, 1, 1))
+def test_convolutions_of_single_pixels_are_matmuls(name: str, rows: int) -> None:
+    count, found, wanted = matmuls_of(NETS[name], torch.randn(rows, 6, 1, 1))
     assert count == (2 if name == "gate" else 1)
     assert_close(found, wanted, 1e-6)
     assert found[0].stride() == wanted[0].stride()
@@ -62,7 +62,7 @@ def test_convolutions_of_single_pixels_are_products(name: str, rows: int) -> Non
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_convolutions_are_none(name: str) -> None:
-    count, found, wanted = products_of(OTHERS[name], torch.randn(2, 6, 1, 1))
+    count, found, wanted = matmuls_of(OTHERS[name], torch.randn(2, 6, 1, 1))
     assert count == 0
     assert_close(found, wanted, 1e-6)
 
@@ -72,7 +72,7 @@ def test_products_hand_on_what_is_not_a_number(name: str) -> None:
     given = torch.randn(2, 6, 1, 1)
     given[0, 2] = torch.nan
     given[1, 0] = torch.inf
-    count, (found,), (wanted,) = products_of(NETS[name], given)
+    count, (found,), (wanted,) = matmuls_of(NETS[name], given)
     assert count
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
 
@@ -83,7 +83,7 @@ def test_convolutions_pixel_by_pixel_are_products_of_packed_weights(
     name: str, shape: tuple[int, ...]
 ) -> None:
     for given in (torch.randn(shape), torch.randn(shape).to(memory_format=torch.channels_last)):
-        count, found, wanted = products_of(NETS[name], given, "_is_pointwise")
+        count, found, wanted = matmuls_of(NETS[name], given, "_is_pointwise")
         assert count == (2 if name == "gate" else 1)
         assert_close(found, wanted, 1e-6)
         assert found[0].stride() == wanted[0].stride()
@@ -94,7 +94,7 @@ def test_products_of_packed_weights_hand_on_what_is_not_a_number(name: str) -> N
     given = torch.randn(2, 6, 3, 3)
     given[0, 2, 1, 1] = torch.nan
     given[1, 0, 0, 0] = torch.inf
-    count, (found,), (wanted,) = products_of(NETS[name], given, "_is_pointwise")
+    count, (found,), (wanted,) = matmuls_of(NETS[name], given, "_is_pointwise")
     assert count
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
 

@@ -1,4 +1,4 @@
-"""Products whose weights are laid out ahead give what they give without it."""
+"""Matmuls with packed weights give the same results as without."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def test_products_are_those_of_the_plain_kernels(
     monkeypatch.setattr(PackedMatmuls, "at", lambda *given: _noted(found, plain(*given)))
     torch.manual_seed(0)
     data = _program(make(), sizes)
-    lean = Runtime.get().load_program(data).load_method("forward")
+    method = Runtime.get().load_program(data).load_method("forward")
     calls = [[_input(sizes)] for _ in range(4)]
-    made = [[one.clone() for one in lean.execute(inputs)] for inputs in calls]
+    made = [[one.clone() for one in method.execute(inputs)] for inputs in calls]
     assert sum(found) == count
     traced = Runtime.get().load_program(data, tracer=EventTracer()).load_method("forward")
     for inputs, results in zip(calls, made, strict=True):

@@ -10,7 +10,7 @@ import torch
 
 from runtime import ErrorCode, ExecutionError, Runtime
 from runtime.kernels.registry import KernelRegistry
-from runtime.kernels.torch_operators import adopt, operator_names
+from runtime.kernels.torch_operators import operator_names
 from schema.program import encode
 from schema.program import model as m
 from tests.runtime.one_op import Builder, program_of
@@ -65,10 +65,10 @@ def names() -> Iterator[frozenset[str]]:
 
 def test_what_a_program_can_call_gets_a_kernel(names: frozenset[str]) -> None:
     registry = KernelRegistry()
-    found = adopt(registry, names)
+    found = registry.adopt(names)
     called = ("both.out", "filled.out", "grow_", "kept.out", "scaled.out")
     assert found == tuple(f"adopted::{name}" for name in called)
-    assert adopt(registry, names) == ()
+    assert registry.adopt(names) == ()
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_implementation_without_a_schema_is_left_out(names: frozenset[str]) -> N
     library.impl("orphan", lambda value: value, "CPU")
     try:
         assert "unschemed::orphan" in operator_names()
-        assert adopt(KernelRegistry(), ["unschemed::orphan", "adopted::grow_"]) == (
+        assert KernelRegistry().adopt(["unschemed::orphan", "adopted::grow_"]) == (
             "adopted::grow_",
         )
     finally:
