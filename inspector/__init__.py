@@ -33,6 +33,7 @@ _HOME = {
     "parse_etrecord": "etrecord",
     "print_delegated_graph": "delegated_graph",
     "print_delegation_info": "delegation_info",
+    "table": "table",
 }
 
 __all__ = [*_HOME]  # pyright: ignore[reportUnsupportedDunderAll] - for scripts that import *

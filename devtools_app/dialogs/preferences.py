@@ -22,7 +22,7 @@ from devtools_app.shell.external_editor import default_template
 from devtools_app.shell.theme import LARGEST, SMALLEST, Mode, Theme, set_role
 from devtools_app.state.settings import SIZE_CHOICES, TICK_CHOICES, TIME_CHOICES, Settings
 from devtools_app.widgets.dialog_buttons import dialog_buttons
-from inspector.tables.units import Units
+from inspector.tables.selection import Units
 
 _TICK_WORDS = {"": "ns (assumed: nobody has said)", "cycles": "cycles (not a time)"}
 _ARROW = "=>"

@@ -26,7 +26,7 @@ from devtools_app.state.json_file import (
     read_json,
     write_json,
 )
-from inspector.tables.units import Units
+from inspector.tables.selection import Units
 
 if TYPE_CHECKING:
     from inspector.files.session import SessionOptions

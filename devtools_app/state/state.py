@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from devtools_app.state.variants import History
-from inspector.tables.selection import NOTHING, Selection
-from inspector.tables.units import AUTOMATIC, Units
+from inspector.tables.selection import AUTOMATIC, NOTHING, Selection, Units
 
 if TYPE_CHECKING:  # importing the readers takes longer than showing the window
     from inspector.files.session import Session

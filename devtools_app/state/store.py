@@ -10,8 +10,7 @@ from typing_extensions import Unpack
 
 from devtools_app.state.state import Bookmark, Gaps, OpenSession, Place, State
 from devtools_app.state.variants import History
-from inspector.tables.selection import Selection
-from inspector.tables.units import Units
+from inspector.tables.selection import Selection, Units
 
 _MAX_ROUNDS = 50  # observers that keep changing the state for ever are a bug, not a feature
 

@@ -6,12 +6,12 @@ from collections import Counter
 
 from devtools_app.actions.requests import Request, Select, ShowView
 from devtools_app.viewmodels.entries import Entry
-from devtools_app.viewmodels.size_map import part_selection
 from inspector.files.session import Session
 from inspector.findings.session import Finding, Tone
 from inspector.graph.snippet import file_name
 from inspector.size.files import session_sizes
 from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.size import part_selection
 
 _TONES = {Tone.BAD: "bad", Tone.WARN: "warn", Tone.GOOD: "good", Tone.NEUTRAL: "muted"}
 _SPOKEN = {Tone.BAD: "problem", Tone.WARN: "worth a look", Tone.GOOD: "good", Tone.NEUTRAL: "note"}

@@ -16,7 +16,8 @@ from inspector.join.delegate_inside import (
 )
 from inspector.size.weights import Spread, WeightBytes, node_weights, spread
 from inspector.tables.facts import Fact, FactGroup
-from inspector.tables.units import Units, format_bytes
+from inspector.tables.selection import Units
+from inspector.tables.units import format_bytes
 from schema.program import instructions
 from schema.program import model as m
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,16 +16,14 @@ from devtools_app.viewmodels.canvas_data import (
 )
 from devtools_app.viewmodels.colours import backend_index
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.viewmodels.timeline_events import call_label
 from inspector.files.session import Session
 from inspector.findings.finding import plural
 from inspector.graph.model_graph import short_backend
 from inspector.join.index import JoinIndex
-from inspector.join.value_sources import value_sources
-from inspector.memory.plan import Arena, MemoryPlan, PlannedValue, analyse_memory
-from inspector.tables.selection import Selection, SelectionKind
-from inspector.tables.table import Table, Total, number_column, share_column, text_column
-from inspector.tables.units import Quantity, choose_unit, format_bytes, format_share
+from inspector.memory.plan import Arena, MemoryPlan, PlannedValue
+from inspector.tables.memory import value_names
+from inspector.tables.selection import Selection
+from inspector.tables.units import format_bytes, format_share
 from schema.program import instructions
 from schema.program import model as m
 
@@ -48,14 +45,6 @@ class MemoryMap:
     legend: tuple[LegendEntry, ...]
     headline: str
     issues: tuple[str, ...]
-
-
-def memory_plan(session: Session, method: str) -> MemoryPlan | None:
-    """Return the plan of a method, None without a program that has it."""
-    program = session.program
-    if program is None or method not in {plan.name for plan in program.plans}:
-        return None
-    return analyse_memory(program, method)
 
 
 def arena_titles(plan: MemoryPlan, size_unit: str = "auto") -> tuple[str, ...]:
@@ -95,14 +84,6 @@ def memory_map(
     legend = _legend(session, plan.method, colours)
     issues = tuple(issue.message for issue in plan.issues)
     return MemoryMap(arena, data, legend, headline(plan, arena, size_unit), issues)
-
-
-def value_names(session: Session, method: str, values: Sequence[PlannedValue]) -> tuple[str, ...]:
-    """Return what the record calls each value, as in ``v20`` where none says."""
-    known = value_sources(session, method)
-    return tuple(
-        known[value.value].name if value.value in known else value.name for value in values
-    )
 
 
 def _column(numbers: list[int]) -> NDArray[np.int64]:
@@ -166,79 +147,6 @@ def _legend(session: Session, method: str, colours: NDArray[np.int64]) -> tuple[
     if PLAIN in used:
         entries.append(LegendEntry("input or state", Swatch.FILL, PLAIN))
     return tuple(entries)
-
-
-def culprits(
-    session: Session, method: str, arena: Arena, *, peak_only: bool, size_unit: str = "auto"
-) -> Table:
-    """Return the values of an arena as a table, largest first; by default those of the peak.
-
-    Keys are Selections, so that a row can be selected.
-    """
-    values = arena.at_peak() if peak_only else tuple(sorted(arena.values, key=lambda v: -v.nbytes))
-    sizes = [value.peak_bytes if peak_only else value.nbytes for value in values]
-    unit = choose_unit(Quantity.SIZE, max(sizes, default=0), size_unit)
-    peak = arena.peak_bytes
-    labels = _labels(session, method)
-    known = value_sources(session, method)
-    places = [known[one.value].source or None if one.value in known else None for one in values]
-    columns = (
-        text_column("value", value_names(session, method, values), mono=True),
-        number_column("size", _column(sizes), Quantity.SIZE, unit=unit, total=Total.SUM),
-        text_column("made by", [_maker(value, labels) for value in values]),
-        share_column("of peak" if peak_only else "against peak", _shares(sizes, peak)),
-        text_column("type", [_type(value) for value in values], mono=True),
-        number_column("address", [value.offset for value in values], Quantity.ADDRESS),
-        number_column("first", [_step(value.first) for value in values], Quantity.COUNT),
-        number_column("last", [_step(value.last) for value in values], Quantity.COUNT),
-        text_column("role", [value.role for value in values]),
-        text_column("shares with", _sharers(session, method, values), missing=""),
-        text_column("source", places, missing=""),
-        text_column("number", [value.name for value in values], mono=True),
-    )
-    keys = [
-        Selection(SelectionKind.VALUE, method, value=value.value, instruction=value.made_by)
-        for value in values
-    ]
-    return Table(columns, len(values), keys, noun="values")
-
-
-def _step(step: int) -> int | None:
-    return step if step >= 0 else None
-
-
-def _maker(value: PlannedValue, labels: Sequence[str]) -> str:
-    made = value.made_by
-    if made is None or made >= len(labels):
-        return f"not written: {value.role}"
-    return f"{labels[made]} · {made}"
-
-
-def _labels(session: Session, method: str) -> list[str]:
-    """Return what each instruction calls."""
-    program = session.program
-    if program is None:
-        return []
-    plan = program.plan(method)
-    return [call_label(plan, step.instr_args) for _, _, step in instructions(plan)]
-
-
-def _shares(sizes: list[int], peak: int) -> list[float | None]:
-    return [nbytes / peak if peak else None for nbytes in sizes]
-
-
-def _sharers(session: Session, method: str, values: Sequence[PlannedValue]) -> list[str | None]:
-    """Return whom each value shares its bytes with at the peak."""
-    known = value_sources(session, method)
-    return [
-        ", ".join(known[one].name if one in known else f"v{one}" for one in value.shares_with)
-        or None
-        for value in values
-    ]
-
-
-def _type(value: PlannedValue) -> str:
-    return f"{value.scalar_type} [{', '.join(map(str, value.sizes))}]"
 
 
 def selected_values(arena: Arena, selection: Selection, index: JoinIndex) -> tuple[int, ...]:

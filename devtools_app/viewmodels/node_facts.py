@@ -16,7 +16,6 @@ from devtools_app.viewmodels.node_sections import (
     weight_group,
 )
 from devtools_app.viewmodels.scene_search import related_to
-from devtools_app.viewmodels.size_map import part_selection
 from inspector.files.session import Session
 from inspector.graph.delegation import DelegateFacts, analyse_delegation
 from inspector.graph.model_graph import ModelNode, short_backend
@@ -29,15 +28,9 @@ from inspector.numerics.report import RunGap
 from inspector.size.files import session_sizes
 from inspector.tables.boundaries import border_group, boundaries, join_group
 from inspector.tables.facts import Fact, FactGroup, FactSheet, shortened
-from inspector.tables.selection import Selection, SelectionKind
-from inspector.tables.units import (
-    Quantity,
-    Units,
-    exact_text,
-    format_bytes,
-    format_share,
-    format_time,
-)
+from inspector.tables.selection import Selection, SelectionKind, Units
+from inspector.tables.size import part_selection
+from inspector.tables.units import Quantity, exact_text, format_bytes, format_share, format_time
 from inspector.tables.verdicts import verdict_group
 from inspector.trace.operator_rows import OperatorRow, operator_rows
 

@@ -18,15 +18,8 @@ from inspector.join.index import JoinIndex, Related
 from inspector.memory.plan import PlannedValue, analyse_memory
 from inspector.tables.facts import Fact, FactGroup, shortened
 from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
-from inspector.tables.selection import Selection, SelectionKind
-from inspector.tables.units import (
-    Quantity,
-    Units,
-    exact_text,
-    format_bytes,
-    format_share,
-    format_time,
-)
+from inspector.tables.selection import Selection, SelectionKind, Units
+from inspector.tables.units import Quantity, exact_text, format_bytes, format_share, format_time
 from inspector.trace.operator_rows import OperatorRow
 from schema.dtypes.operator_dtypes import operator_dtypes
 from schema.graph import GraphNode, GraphValue

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.finding_links import finding_entry, short_paths
-from devtools_app.viewmodels.session_list import kind_words, session_line
+from devtools_app.viewmodels.session_list import session_line
 from devtools_app.viewmodels.status import StatusFacts, status_facts
 from inspector.check.session import BELONG, DO_NOT_BELONG, Check, FileLink, check_session
 from inspector.files.getters import getters
@@ -15,8 +15,10 @@ from inspector.files.session import LoadedFile, Session
 from inspector.findings.session import Finding, findings
 from inspector.graph.snippet import file_name
 from inspector.tables.facts import Fact, FactGroup
+from inspector.tables.files import kind_words
 from inspector.tables.method_facts import method_group
-from inspector.tables.units import Quantity, Units, exact_text, format_bytes, format_time
+from inspector.tables.selection import Units
+from inspector.tables.units import Quantity, exact_text, format_bytes, format_time
 
 _NS = 1e6  # a millisecond in nanoseconds
 

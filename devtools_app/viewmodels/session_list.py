@@ -8,17 +8,8 @@ from devtools_app.state.state import OpenSession
 from devtools_app.viewmodels.colours import Palette
 from devtools_app.viewmodels.entries import Entry
 from inspector.files.session import Session
+from inspector.tables.files import KIND_WORDS, kind_words
 from inspector.tables.units import format_bytes
-
-KIND_WORDS = {
-    "pte": "program",
-    "ptd": "external data",
-    "bpte": "bundled program",
-    "etrecord": "ETRecord",
-    "etdump": "trace",
-    "debug_buffer": "debug buffer",
-    "unknown": "not readable",
-}
 
 
 def session_entries(sessions: Sequence[OpenSession], palette: Palette) -> tuple[Entry, ...]:
@@ -50,11 +41,6 @@ def session_line(session: Session) -> str:
         count = others.count(word)
         parts.append(word if count == 1 else f"{count} × {word}")
     return " · ".join(parts)
-
-
-def kind_words(kind: str) -> str:
-    """Return what people call a kind of file."""
-    return KIND_WORDS.get(kind, kind)
 
 
 def _number(letters: str) -> int:

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch, TreemapData
 from inspector.files.session import LoadedFile, Session
 from inspector.graph.model_graph import short_backend
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import Part, mark_duplicates
-from inspector.tables.selection import Selection, SelectionKind
-from inspector.tables.table import Table, Total, number_column, share_column, text_column
-from inspector.tables.units import Quantity, choose_unit, format_bytes
+from inspector.tables.units import format_bytes
 
 # Hues of the treemap by what a part is for; text and table say the same in words.
 _HUES = (
@@ -189,42 +186,6 @@ class _Boxes:
             np.array(colours, np.int64),
             tuple(self._kinds),
         )
-
-
-def part_selection(file: LoadedFile, part: Part) -> Selection:
-    """Return the selection that stands for a part."""
-    return Selection(SelectionKind.PART, part=f"{file.path}@{part.offset}+{part.nbytes}")
-
-
-def parts_table(
-    parts: Sequence[tuple[LoadedFile, Part]], size_unit: str = "auto", *, files: bool = False
-) -> Table:
-    """Return the parts as a table; keys are Selections, so that a row can be selected."""
-    total = sum(part.nbytes for _, part in parts)
-    sizes = np.array([part.nbytes for _, part in parts], np.int64)
-    unit = choose_unit(Quantity.SIZE, float(sizes.max(initial=0)), size_unit)
-    shares = sizes / total if total else np.zeros(len(sizes))
-    columns = [
-        text_column("part", [part.name for _, part in parts], mono=True),
-        number_column("size", sizes, Quantity.SIZE, unit=unit, total=Total.SUM),
-        share_column("share", shares),
-        text_column("kind", [part.kind for _, part in parts]),
-        number_column("bytes", sizes, Quantity.COUNT, total=Total.SUM),
-        number_column("offset", _offsets(parts), Quantity.ADDRESS),
-    ]
-    if files:
-        columns.append(text_column("file", [Path(file.path).name for file, _ in parts]))
-    if any(part.duplicate_of for _, part in parts):
-        again = [part.duplicate_of or None for _, part in parts]
-        columns.append(text_column("same bytes as", again, missing="", mono=True))
-    keys = [part_selection(file, part) for file, part in parts]
-    return Table(tuple(columns), len(parts), keys, noun="parts")
-
-
-def _offsets(
-    parts: Sequence[tuple[LoadedFile, Part]],
-) -> NDArray[np.int64]:
-    return np.array([part.offset for _, part in parts], np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from devtools_app.viewmodels.words import Words
 from inspector.files.session import Session
 from inspector.memory.plan import analyse_memory
-from inspector.tables.units import Units, format_bytes, format_time
+from inspector.tables.selection import Units
+from inspector.tables.units import format_bytes, format_time
 from inspector.trace.profile import MethodTime, analyse_profile
 
 _NS = 1e6  # a millisecond in nanoseconds

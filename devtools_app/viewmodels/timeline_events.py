@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from devtools_app.viewmodels.canvas_data import NOT_DELEGATED, PLAIN
 from devtools_app.viewmodels.colours import backend_index
 from inspector.files.session import Session
+from inspector.graph.instruction_names import call_label
 from inspector.graph.model_graph import short_backend
 from inspector.join.group_keys import pack, ranks
 from inspector.join.links import BlockLinks, inner_label, link_block
 from inspector.join.methods import FRAMEWORK
-from inspector.memory.plan import instruction_label
 from inspector.trace.blocks import Block
 from inspector.trace.operator_columns import OUTER
 from inspector.trace.profile_rows import EXECUTE
@@ -190,13 +190,6 @@ def _inner_name(links: BlockLinks, event: int) -> str:
     number = str(int(links.block.layout.delegate_int[event]))
     label = inner_label(links.link(event), number)
     return f"id {number}" if label == number else label
-
-
-def call_label(plan: m.ExecutionPlan, args: m.InstructionArgs) -> str:
-    """Return what an instruction calls, in short: ``aten.add.out`` or ``XNNPACK 0``."""
-    if isinstance(args, m.DelegateCall) and 0 <= args.delegate_index < len(plan.delegates):
-        return f"{short_backend(plan.delegates[args.delegate_index].id)} {args.delegate_index}"
-    return instruction_label(plan, args).replace("::", ".").removesuffix("Call")
 
 
 def _around(lane: Ints, numbers: Ints, inside: Bools) -> Ints:

@@ -6,9 +6,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from devtools_app.state.state import State
-from devtools_app.viewmodels.file_list import file_table
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.table_view import TableView
+from inspector.tables.files import file_table
 
 
 class FilesView(QWidget):

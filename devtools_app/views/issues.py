@@ -6,10 +6,10 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from devtools_app.jobs.computed import Computed
 from devtools_app.state.state import State
-from devtools_app.viewmodels.file_list import all_issues, issue_table
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.empty_state import Need
 from devtools_app.widgets.table_view import TableView
+from inspector.tables.files import all_issues, issue_table
 from inspector.tables.table import Table
 
 _NONE = Need("No issues", "Nothing odd was found in the files of this session.")

@@ -10,14 +10,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.state.state import State
-from devtools_app.viewmodels.memory_map import (
-    MemoryMap,
-    arena_titles,
-    culprits,
-    memory_map,
-    memory_plan,
-    selected_values,
-)
+from devtools_app.viewmodels.memory_map import MemoryMap, arena_titles, memory_map, selected_values
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside, with_legend
@@ -30,6 +23,7 @@ from devtools_app.widgets.toolbar_combo import ToolbarCombo
 from inspector.files.session import Session
 from inspector.join.index import JoinIndex, join_index
 from inspector.memory.plan import MemoryPlan
+from inspector.tables.memory import culprits, memory_plan
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.table import Table
 

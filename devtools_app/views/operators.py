@@ -30,9 +30,8 @@ from inspector.tables.events import all_events
 from inspector.tables.grouping import group_rows
 from inspector.tables.operators import OperatorsTable, operators_table
 from inspector.tables.row_order import RowOrder
-from inspector.tables.selection import Selection
+from inspector.tables.selection import Selection, Units
 from inspector.tables.tree import TreeOrder
-from inspector.tables.units import Units
 
 _GROUPS = ("operator", "event", "module", "backend", "delegate", "block")
 _NO_GROUP = ""

@@ -9,14 +9,7 @@ from typing_extensions import override
 
 from devtools_app.jobs.latest import Latest
 from devtools_app.state.state import State
-from devtools_app.viewmodels.size_map import (
-    Duplicates,
-    SizeMap,
-    find_duplicates,
-    part_selection,
-    parts_table,
-    size_map,
-)
+from devtools_app.viewmodels.size_map import Duplicates, SizeMap, find_duplicates, size_map
 from devtools_app.views.pane import NO_SESSION, Pane
 from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.beside import Beside, with_legend
@@ -29,6 +22,7 @@ from devtools_app.widgets.treemap_canvas_paint import STRENGTH
 from inspector.files.session import Session
 from inspector.tables.row_order import RowOrder, SortKey
 from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.size import part_selection, parts_table
 from inspector.tables.units import format_bytes
 
 _SIZE_COLUMN = 1

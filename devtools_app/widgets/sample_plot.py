@@ -10,13 +10,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from typing_extensions import override
 
 from devtools_app.shell.theme import FontSize, Theme
-from inspector.tables.units import (
-    Quantity,
-    choose_unit,
-    column_formatter,
-    exact_text,
-    format_time,
-)
+from inspector.tables.units import Quantity, choose_unit, column_formatter, exact_text, format_time
 
 Floats = NDArray[np.float64]
 _MARGIN, _DOT, _MOST_DOTS, _HEAD = 10, 6.0, 2000, 24

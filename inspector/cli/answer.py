@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from inspector.tables.query import Selected
 from schema.errors import Issue
 
 FINE, JUDGED, USAGE, UNREADABLE, FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -57,6 +58,19 @@ class Table:
     total: Sequence[Any] | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """Rows of a table of ``inspector.tables``.
+
+    Attributes:
+        title: line above the table
+        selected: the rows
+    """
+
+    title: str
+    selected: Selected
+
+
 @dataclass(frozen=True, slots=True)
 class Lazy:
     """A list of JSON values that are made one at a time, when they are written.
@@ -88,7 +102,7 @@ class Answer:
 
     data: Mapping[str, Any]
     lines: Sequence[str] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[Table | Shown] = ()
     issues: Sequence[Issue] = ()
     code: int = FINE
     document: Iterable[str] | None = field(default=None)

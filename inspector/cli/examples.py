@@ -26,6 +26,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "etscope size model.pte weights.ptd --duplicates",
         "etscope size model.pte --format tsv -o parts.tsv",
     ),
+    "table": (
+        "etscope table operators model.pte model.etrecord run.etdp --sort p50:desc --top 20",
+        "etscope table memory model.pte --filter 'size>1MiB' --columns value,size,made_by",
+        "etscope table compare A B",
+    ),
     "tensors": (
         "etscope tensors model.pte --no-values",
         "etscope tensors run.etdp run.debug --run 1",

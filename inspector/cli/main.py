@@ -34,6 +34,7 @@ VERBS: dict[str, str] = {
     "delegation": "what each delegate took and what was left",
     "memory": "arenas, peak, and who makes it",
     "size": "every byte of the files and its owner",
+    "table": "any table of the window by name, filtered, sorted, grouped",
     "tensors": "constants, planned values and logged tensors",
     "graph": "nodes and edges of a graph",
     "check": "do these files belong together?",

@@ -11,7 +11,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-from inspector.cli.answer import Answer, Column, Table
+from inspector.cli.answer import Answer, Column, Shown, Table
+from inspector.render.text import TextColumn, TextTable, lines_of, printable, selected_text
+from inspector.render.values import separated_rows
 from schema.errors import Issue, Severity
 
 _TIME = (("ns", 1e-6), ("µs", 1e-3), ("ms", 1.0), ("s", 1e3))
@@ -19,9 +21,6 @@ _BYTES = (("B", 1.0), ("KiB", 1024.0), ("MiB", 1024.0**2), ("GiB", 1024.0**3))
 _DIGITS = 3  # after the point
 _LEAST = 10**-_DIGITS
 _MOST = 1e6  # in a column: beyond it a larger unit is read more easily
-_NARROWEST = 12
-_READABLE = 18  # columns are left out before text is cut below this
-_BOLD, _DIM, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
 def render(answer: Answer, issues: Sequence[Issue], stream: TextIO) -> str:
@@ -45,30 +44,17 @@ def _issue(issue: Issue) -> str:
     return printable(f"{word[issue.severity]}: {issue.where}: {issue.message}")
 
 
-def _table(table: Table, width: int, colour: bool) -> str:
+def _table(table: Table | Shown, width: int, colour: bool) -> str:
+    if isinstance(table, Shown):
+        laid_out = selected_text(table.title, table.selected)
+        return "\n".join(lines_of(laid_out, width, colour=colour))
     shown = [_cells(column, index, table) for index, column in enumerate(table.columns)]
-    heads = [head for head, _ in shown]
-    columns = [cells for _, cells in shown]
-    wide = [max([len(head), *map(len, cells)]) for head, cells in zip(heads, columns, strict=True)]
-    kept = _kept(table.columns, wide, width)
-    left_out = [column.title for i, column in enumerate(table.columns) if i not in kept]
-    titles = [table.columns[index] for index in kept]
-    heads, columns = [heads[index] for index in kept], [columns[index] for index in kept]
-    wide = _fit(titles, [wide[index] for index in kept], width)
-    lines = [_line(titles, heads, wide)]
-    lines += [_line(titles, row, wide) for row in zip(*columns, strict=True)]
-    if table.total is not None and len(lines) > 2:
-        lines.insert(-1, "  ".join("-" * size for size in wide))
-    if colour:
-        lines[0] = f"{_DIM}{lines[0]}{_PLAIN}"
-    if table.title:
-        title = printable(table.title)
-        lines.insert(0, f"{_BOLD}{title}{_PLAIN}" if colour else title)
-    if len(table.rows) == 0:
-        lines.append("(none)")
-    if left_out:
-        lines.append(f"(too narrow for {', '.join(left_out)}; a pipe or --format has all)")
-    return "\n".join(lines)
+    laid = [
+        TextColumn(column.title, head, tuple(cells), column.kind == "text", column.spare)
+        for column, (head, cells) in zip(table.columns, shown, strict=True)
+    ]
+    rows = TextTable(table.title, tuple(laid), len(table.rows), table.total is not None)
+    return "\n".join(lines_of(rows, width, colour=colour))
 
 
 def _cells(column: Column, index: int, table: Table) -> tuple[str, list[str]]:
@@ -88,11 +74,6 @@ def _cells(column: Column, index: int, table: Table) -> tuple[str, list[str]]:
     unit, factor = _choose(units, values)
     digits = 0 if unit == "B" else _decimals(values, factor)
     return f"{column.title} / {unit}", [_measure(value, factor, digits) for value in values]
-
-
-def printable(text: str) -> str:
-    """Return text without control characters: those of a file must not reach the terminal."""
-    return "".join(char if char.isprintable() else "�" for char in text)
 
 
 def _finite(values: Sequence[Any]) -> list[float]:
@@ -132,45 +113,11 @@ def _number(value: Any, factor: float, digits: int) -> str:  # noqa: ANN401 - an
     return f"{float(value) / factor:,.{digits}f}"
 
 
-def _kept(columns: Sequence[Column], wide: Sequence[int], width: int) -> list[int]:
-    """Return which columns a terminal has room for, text cut to a readable width at most."""
-    kept = list(range(len(columns)))
-    spare = sorted((i for i in kept if columns[i].spare), key=lambda i: -columns[i].spare)
-    for index in spare if width else ():
-        cells = (min(wide[i], _READABLE) if columns[i].kind == "text" else wide[i] for i in kept)
-        if sum(cells) + 2 * (len(kept) - 1) <= width:
-            break
-        kept.remove(index)
-    return kept
-
-
-def _fit(columns: Sequence[Column], wide: list[int], width: int) -> list[int]:
-    """Return narrower text columns where the terminal is too narrow; pipes are never cut."""
-    if not width:
-        return wide
-    over = sum(wide) + 2 * (len(wide) - 1) - width
-    for index in sorted(range(len(wide)), key=lambda place: -wide[place]):
-        if over > 0 and columns[index].kind == "text":
-            cut = min(over, max(wide[index] - _NARROWEST, 0))
-            wide[index] -= cut
-            over -= cut
-    return wide
-
-
-def _line(columns: Sequence[Column], cells: Sequence[str], wide: Sequence[int]) -> str:
-    parts = [
-        _cut(cell, size).ljust(size) if column.kind == "text" else cell.rjust(size)
-        for column, cell, size in zip(columns, cells, wide, strict=True)
-    ]
-    return "  ".join(parts).rstrip()
-
-
-def _cut(text: str, size: int) -> str:
-    return text if len(text) <= size else f"{text[: size - 1]}…"
-
-
-def separated(table: Table, delimiter: str) -> Iterator[str]:
+def separated(table: Table | Shown, delimiter: str) -> Iterator[str]:
     """Yield a table as TSV or CSV, unrounded, missing cells empty."""
+    if isinstance(table, Shown):
+        yield from separated_rows(table.selected, delimiter)
+        return
     units = {"time": " (ms)", "ticks": " (ticks)", "bytes": " (B)", "share": " (fraction)"}
     heads = [f"{column.title}{units.get(column.kind, '')}" for column in table.columns]
     yield _record(heads, delimiter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TextIO
@@ -26,18 +27,23 @@ def tsv(table: Table, rows: Iterable[int], columns: Sequence[int] | None = None)
 
 
 def write_table(table: Table, rows: Iterable[int], stream: TextIO, kind: TextFormat) -> None:
-    """Write rows with a heading to an open text file.
+    """Write rows with a heading to an open text file."""
+    stream.writelines(table_lines(table, rows, kind))
+
+
+def table_lines(table: Table, rows: Iterable[int], kind: TextFormat) -> Iterator[str]:
+    """Yield a heading and rows as lines.
 
     CSV cells that a spreadsheet would run as a formula are preceded by an apostrophe, because
     names in the table come from files of strangers.
     """
-    if kind is TextFormat.TSV:
-        for cells in _cells(table, rows, None):
-            stream.write("\t".join(map(_one_line, cells)) + "\n")
-        return
-    writer = csv.writer(stream, lineterminator="\n")
     for cells in _cells(table, rows, None):
-        writer.writerow(map(_no_formula, cells))
+        if kind is TextFormat.TSV:
+            yield "\t".join(map(_one_line, cells)) + "\n"
+        else:
+            out = io.StringIO()
+            csv.writer(out, lineterminator="\n").writerow(map(_no_formula, cells))
+            yield out.getvalue()
 
 
 def _cells(table: Table, rows: Iterable[int], columns: Sequence[int] | None) -> Iterator[list[str]]:

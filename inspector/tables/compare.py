@@ -12,8 +12,10 @@ from inspector.compare.model import (
     Delta,
     Place,
 )
+from inspector.compare.sessions import compare_sessions
 from inspector.compare.statistics import FASTER, SLOWER, TimeVerdict
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.files.session import Session
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import (
     Column,
     Table,
@@ -138,7 +140,7 @@ def summary_table(found: Comparison, letters: Sequence[str]) -> Table:
     """Return one row a number of the summary: each session, the differences, and how sure."""
     rows = sorted(found.summary, key=lambda one: one.area != "time" and not one.differs)
     others = range(1, len(letters))
-    columns = [text_column("", [_what(one) for one in rows], width=22)]
+    columns = [text_column("figure", [_what(one) for one in rows], width=22)]
     for number, letter in enumerate(letters):
         texts = [value_text(one, one.values[number]) for one in rows]
         columns.append(text_column(letter, texts, mono=True))
@@ -243,3 +245,14 @@ def _certainty(one: Delta, number: int) -> str:
     if one.unit == "ms":
         return one.note or "runs of other times: no claim"
     return "exact" if not one.note else f"exact · {one.note}"
+
+
+def letters_of(count: int) -> tuple[str, ...]:
+    """Return the letters that sessions side by side are called by."""
+    return tuple(chr(ord("A") + number) for number in range(count))
+
+
+def summary(sessions: Sequence[Session], method: str, _units: Units) -> Table:
+    """Return one row a figure of the summary: each session and the differences."""
+    found = compare_sessions(sessions, method=method)
+    return summary_table(found, letters_of(len(sessions)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from inspector.compare.model import (
     Comparison,
@@ -12,16 +12,19 @@ from inspector.compare.model import (
     TimeRow,
     WeightChange,
 )
+from inspector.compare.sessions import compare_sessions
+from inspector.files.session import Session
 from inspector.graph.model_graph import short_backend
 from inspector.tables.compare import (
     MS,
     Link,
     difference_column,
+    letters_of,
     link_of,
     shown_place,
     value_text,
 )
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, number_column, text_column
 from inspector.tables.units import Quantity, choose_unit, format_time
 
@@ -156,7 +159,7 @@ def _times(rows: Sequence[TimeRow], letters: Sequence[str]) -> Table:
     ordered = sorted(rows, key=lambda one: -_largest(one, len(letters)))
     known = [abs(value) for one in ordered for value in one.ms if value is not None]
     unit = choose_unit(Quantity.TIME, max(known, default=0.0) * MS)  # one for what is compared
-    columns = [text_column("", [one.name for one in ordered], width=28)]
+    columns = [text_column("name", [one.name for one in ordered], width=28)]
     for number, letter in enumerate(letters):
         values = [None if one.ms[number] is None else _ns(one.ms[number]) for one in ordered]
         columns.append(number_column(letter, values, Quantity.TIME, unit=unit))
@@ -165,7 +168,7 @@ def _times(rows: Sequence[TimeRow], letters: Sequence[str]) -> Table:
         values = [None if change is None else change * MS for change in changes]
         title = f"{letters[number]} − {letters[0]}"
         columns.append(number_column(title, values, Quantity.TIME, unit=unit, missing=""))
-    columns.append(text_column("", [one.note for one in ordered], width=24))
+    columns.append(text_column("note", [one.note for one in ordered], width=24))
     keys = [_time_link(one, letters) for one in ordered]
     return Table(tuple(columns), len(ordered), keys, noun="rows")
 
@@ -211,7 +214,7 @@ def _time_link(one: TimeRow, letters: Sequence[str]) -> Link | None:
 
 def _deltas(rows: Iterable[Delta], letters: Sequence[str]) -> Table:
     found = list(rows)
-    columns = [text_column("", [_with_method(one) for one in found], width=30)]
+    columns = [text_column("figure", [_with_method(one) for one in found], width=30)]
     for number, letter in enumerate(letters):
         texts = [value_text(one, one.values[number]) for one in found]
         columns.append(text_column(letter, texts, mono=True))
@@ -282,3 +285,16 @@ def _side(value: object) -> str:
     if value is None:
         return ""
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+
+def _list(kind: str) -> Callable[[Sequence[Session], str, Units], Table]:
+    def table(sessions: Sequence[Session], method: str, _units: Units) -> Table:
+        found = compare_sessions(sessions, method=method)
+        return detail_table(found, kind, letters_of(len(sessions)))
+
+    return table
+
+
+owners, partitions, operators, modules, nodes, memory, sizes, weights, changes = map(
+    _list, (OWNERS, PARTITIONS, OPERATORS, MODULES, NODES, MEMORY, SIZES, WEIGHTS, CHANGES)
+)

@@ -26,6 +26,7 @@ from inspector.tables.operators import (
     join_column,
     time_columns,
 )
+from inspector.tables.selection import Units
 from inspector.tables.table import (
     Categories,
     Table,
@@ -33,7 +34,7 @@ from inspector.tables.table import (
     share_column,
     text_column,
 )
-from inspector.tables.units import Quantity, Units
+from inspector.tables.units import Quantity
 from inspector.trace.block_names import block_labels
 from inspector.trace.operator_columns import DELEGATE_CALL
 from inspector.trace.profile import analyse_profile
@@ -178,3 +179,8 @@ def _keys(method: str, cells: Sequence[_Cells], steps: Ints) -> EventKeys:
 def _median_ticks(sources: tuple[BlockSamples, ...]) -> Floats:
     parts = [np.percentile(source.block.elapsed, 50, axis=0) for source in sources]
     return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def events(session: Session, method: str, units: Units) -> Table:
+    """Return one row an event of the trace."""
+    return all_events(session, method, units).table

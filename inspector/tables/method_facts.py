@@ -10,7 +10,8 @@ from inspector.graph.model_graph import ModelNode, model_graph, short_backend
 from inspector.graph.node_text import short_description, value_text
 from inspector.memory.plan import analyse_memory
 from inspector.tables.facts import Fact, FactGroup
-from inspector.tables.units import Units, format_bytes
+from inspector.tables.selection import Units
+from inspector.tables.units import format_bytes
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind
 from schema.program import instruction_kind, instructions

@@ -16,7 +16,7 @@ from inspector.join.index import Related, join_index
 from inspector.join.int_maps import GroupMap
 from inspector.join.links import Link
 from inspector.tables.event_keys import EventKeys
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import (
     Categories,
     Column,
@@ -27,7 +27,7 @@ from inspector.tables.table import (
     share_column,
     text_column,
 )
-from inspector.tables.units import Quantity, Units, choose_unit
+from inspector.tables.units import Quantity, choose_unit
 from inspector.trace.operator_columns import (
     INNER,
     KINDS,
@@ -324,3 +324,8 @@ def _untimed(session: Session, method: str) -> OperatorsTable:
 
 def _no_samples(_row: int) -> Floats | None:
     return None
+
+
+def operators(session: Session, method: str, units: Units) -> Table:
+    """Return one row an operator; without a trace the times are missing."""
+    return operators_table(session, method, units).table

@@ -21,7 +21,8 @@ from inspector.tables.boundaries import (
     join_group,
 )
 from inspector.tables.facts import Fact, FactGroup, FactSheet, shortened
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.query import QueryError
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import (
     Column,
     Table,
@@ -365,3 +366,38 @@ def constants_table(made: Partitions, delegate: int | None, size_unit: str = "au
         number_column("delegate", [index for index, _ in found], Quantity.COUNT),
     )
     return Table(columns, len(found), noun="constants")
+
+
+def known_partitions(session: Session, method: str, units: Units) -> Partitions:
+    """Return the partitions of a method.
+
+    Raises: QueryError when no file says what was delegated
+    """
+    found = partitions(session, method, units.time, units.size)
+    if found is None:
+        raise QueryError("delegation needs a program, or an ETRecord of a delegated one")
+    return found
+
+
+def partition_tree(session: Session, method: str, units: Units) -> Tree:
+    """Return delegates with their nodes below, then what was not delegated by operator.
+
+    Raises: QueryError when no file says what was delegated
+    """
+    return known_partitions(session, method, units).tree
+
+
+def boundary_tensors(session: Session, method: str, units: Units) -> Table:
+    """Return the tensors that go into delegates and out of them.
+
+    Raises: QueryError when no file says what was delegated
+    """
+    return boundary_table(known_partitions(session, method, units), None, units.size)
+
+
+def delegate_constants(session: Session, method: str, units: Units) -> Table:
+    """Return the constants in the payloads of delegates.
+
+    Raises: QueryError when no file says what was delegated
+    """
+    return constants_table(known_partitions(session, method, units), None, units.size)

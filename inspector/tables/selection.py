@@ -1,4 +1,4 @@
-"""What is selected: one thing of a session, by the key that rows, nodes and events share."""
+"""What is chosen for all tables: the one thing selected, and the units. Loads no numpy."""
 
 from __future__ import annotations
 
@@ -53,3 +53,19 @@ class Selection:
 
 
 NOTHING = Selection()
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """How numbers are shown.
+
+    Attributes:
+        time: auto, ns, µs, ms or s
+        size: auto, B, KiB, MiB or GiB
+    """
+
+    time: str = "auto"
+    size: str = "auto"
+
+
+AUTOMATIC = Units()

@@ -12,6 +12,7 @@ from inspector.files.session import Session
 from inspector.graph.model_graph import ModelGraph, model_graph
 from inspector.graph.snippet import file_name
 from inspector.graph.source import SourceFrame, find_source, read_source, user_frame
+from inspector.tables.selection import Units
 from inspector.tables.table import (
     Table,
     Total,
@@ -20,7 +21,7 @@ from inspector.tables.table import (
     text_column,
 )
 from inspector.tables.tree import TOP, Tree
-from inspector.tables.units import Quantity, Units, choose_unit
+from inspector.tables.units import Quantity, choose_unit
 from inspector.trace.node_times import NodeTimes, node_times
 
 
@@ -181,3 +182,8 @@ def source_text(file: str, session: Session) -> SourceText:
         return SourceText(file, path, read_source(path))
     except OSError as error:
         return SourceText(file, path, (), str(error))
+
+
+def source_tree(session: Session, method: str, units: Units) -> Tree:
+    """Return source files with their lines below; empty without stack traces."""
+    return source_files(session, method, units).tree

@@ -9,7 +9,8 @@ from inspector.files.session import Session
 from inspector.files.stage_files import session_stages
 from inspector.files.stage_log import StageLog, StageNode, Step, delegated
 from inspector.graph.model_graph import COMPILED, model_graph
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.query import QueryError
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import (
     Column,
     Table,
@@ -210,3 +211,14 @@ def rows_of(table: Table, names: Sequence[str]) -> list[int]:
         for row in range(table.length)
         if isinstance(key := table.key(row), Selection) and key.node in wanted
     ]
+
+
+def stages(session: Session, _units: Units) -> Table:
+    """Return the stages of the compile that made the program.
+
+    Raises: QueryError where none are recorded
+    """
+    found = session_stages(session)
+    if found.log is None:
+        raise QueryError(f"no compile stages: {found.why}")
+    return step_table(found.log)

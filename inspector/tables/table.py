@@ -6,6 +6,7 @@ Sorting and filtering never touch a table: they are index arrays over it (``row_
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from inspector.tables.units import (
 
 Values = Sequence[Any] | NDArray[Any]
 Tone = Callable[[object], str]
+_NOT_WORD = re.compile(r"\W+")
 
 
 class ColumnKind(str, Enum):
@@ -162,6 +164,11 @@ class Column:
     mono: bool = False
     width: int = 0
     full: float = 1.0
+
+    @property
+    def id(self) -> str:
+        """Return what the column is called in queries and JSON: its title in snake case."""
+        return _NOT_WORD.sub("_", self.title.casefold()).strip("_") or "row"
 
     @property
     def heading(self) -> str:

@@ -41,22 +41,6 @@ class Unit:
     factor: float
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
-    """How numbers are shown.
-
-    Attributes:
-        time: auto, ns, µs, ms or s
-        size: auto, B, KiB, MiB or GiB
-    """
-
-    time: str = "auto"
-    size: str = "auto"
-
-
-AUTOMATIC = Units()
-
-
 TIME_UNITS = (Unit("ns", 1.0), Unit("µs", 1e3), Unit("ms", 1e6), Unit("s", 1e9))
 SIZE_UNITS = (
     Unit("B", 1.0),

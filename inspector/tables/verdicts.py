@@ -9,8 +9,8 @@ from inspector.graph.delegation import analyse_delegation, verdicts_by_node
 from inspector.graph.model_graph import ModelNode
 from inspector.graph.node_text import operator_title
 from inspector.tables.facts import Fact, FactGroup
-from inspector.tables.partitions import Partitions
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.partitions import Partitions, known_partitions
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, text_column
 from schema.etrecord.verdicts import Outcome, Verdict
 from schema.objects.identity_cache import identity_cache
@@ -94,3 +94,11 @@ def _sentence(reason: str) -> str:
     text = reason.removeprefix(_VETO)
     own = _DENIED.fullmatch(text)
     return text if own is None else f"the recipe denies {own[1]}"
+
+
+def verdicts(session: Session, method: str, units: Units) -> Table:
+    """Return the verdict on each node of a method; empty where none is recorded.
+
+    Raises: QueryError when no file says what was delegated
+    """
+    return verdict_table(known_partitions(session, method, units), None)

@@ -26,8 +26,7 @@ from inspector.tables.boundaries import boundaries, inserted_nodes
 from inspector.tables.facts import FactSheet
 from inspector.tables.numeric_gap import selected_row
 from inspector.tables.partitions import delegate_sheet, partitions
-from inspector.tables.selection import Selection, SelectionKind
-from inspector.tables.units import Units
+from inspector.tables.selection import Selection, SelectionKind, Units
 from tests.app.sessions import DATA, opened
 
 FLOATS = DATA / "corpus/v1.5.1/convnet_xnnpack"

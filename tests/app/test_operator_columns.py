@@ -21,8 +21,7 @@ from inspector.tables.events import all_events
 from inspector.tables.grouping import GroupKey, group_rows
 from inspector.tables.operators import OperatorsTable, operators_table
 from inspector.tables.row_order import RowOrder
-from inspector.tables.selection import Selection
-from inspector.tables.units import Units
+from inspector.tables.selection import Selection, Units
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.operator_columns import UNATTRIBUTED
 from inspector.trace.operator_rows import OperatorRow, operator_rows

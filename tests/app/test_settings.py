@@ -19,7 +19,7 @@ from devtools_app.state.settings import (
     settings_content,
     settings_from,
 )
-from inspector.tables.units import Units
+from inspector.tables.selection import Units
 
 FULL = Settings(
     theme=Mode.DARK,

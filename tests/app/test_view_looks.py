@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QTableView
 from devtools_app.shell.theme import Theme
 from devtools_app.viewmodels.canvas_data import LegendEntry, Swatch
 from devtools_app.viewmodels.colour_maps import sequential_map
-from devtools_app.viewmodels.memory_map import memory_map, memory_plan, value_names
+from devtools_app.viewmodels.memory_map import memory_map
 from devtools_app.viewmodels.scene import graph_scene
 from devtools_app.viewmodels.scene_clusters import BRANCH, DELEGATE, nested_delegates
 from devtools_app.viewmodels.scene_search import whole_delegate
@@ -32,10 +32,11 @@ from inspector.graph.model_graph import COMPILED, Region
 from inspector.tables.events import all_events
 from inspector.tables.filter import parse_filter
 from inspector.tables.grouping import group_rows
+from inspector.tables.memory import memory_plan, value_names
 from inspector.tables.operators import operators_table
 from inspector.tables.row_order import RowOrder
+from inspector.tables.selection import Units
 from inspector.tables.table import Table, share_column, text_column
-from inspector.tables.units import Units
 from inspector.trace.block_names import block_labels
 from inspector.trace.blocks import trace_blocks
 from tests.app.sessions import DATA, opened

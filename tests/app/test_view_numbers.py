@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devtools_app.viewmodels.memory_map import culprits, memory_plan
-from devtools_app.viewmodels.size_map import parts_table, size_map
+from devtools_app.viewmodels.size_map import size_map
 from inspector.cli.main import main as cli
 from inspector.files.session import Session
 from inspector.tables.events import all_events
+from inspector.tables.memory import culprits, memory_plan
 from inspector.tables.operators import operators_table
 from inspector.tables.partitions import partitions
+from inspector.tables.selection import Units
+from inspector.tables.size import parts_table
 from inspector.tables.table import Table
-from inspector.tables.units import Units
 from tests.app.sessions import opened
 
 FOLDERS = [

@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from devtools_app.viewmodels.memory_map import (
-    culprits,
-    memory_map,
-    memory_plan,
-    selected_values,
-)
-from devtools_app.viewmodels.size_map import find_duplicates, parts_table, size_map
+from devtools_app.viewmodels.memory_map import memory_map, selected_values
+from devtools_app.viewmodels.size_map import find_duplicates, size_map
 from inspector.join.index import join_index
 from inspector.size.files import session_sizes
+from inspector.tables.memory import culprits, memory_plan
 from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.size import parts_table
 from tests.app.sessions import DATA, chain_session, folders, opened
 
 FILES = sorted(

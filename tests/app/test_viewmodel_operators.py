@@ -13,9 +13,8 @@ from inspector.files.session import Session
 from inspector.tables.events import all_events
 from inspector.tables.facts import FactSheet
 from inspector.tables.operators import operators_table, sample_points
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.source_lines import source_files
-from inspector.tables.units import Units
 from inspector.trace.operator_columns import UNATTRIBUTED
 from inspector.trace.operator_rows import operator_rows
 from inspector.trace.profile import analyse_profile

@@ -10,8 +10,7 @@ from devtools_app.viewmodels.node_facts import node_facts
 from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.tables.partitions import partitions
-from inspector.tables.selection import Selection, SelectionKind
-from inspector.tables.units import Units
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.verdicts import OUTCOMES, _sentence, verdict_table
 from schema.etrecord.verdicts import Outcome
 from tests.app.sessions import opened

@@ -136,7 +136,7 @@ def test_window_odd_layout_leaves_the_usual_one(window, qtbot, layout):
 
 
 def test_window_preferences_reach_units_and_sessions(opened):
-    from inspector.tables.units import Units
+    from inspector.tables.selection import Units
 
     settings = replace(opened.desk.settings, units=Units("ms", "KiB"), tick="us", font_size=16)
     opened.commands.take_preferences(settings)

@@ -127,7 +127,7 @@ from PySide6.QtWidgets import QApplication
 from devtools_app.shell.theme import Mode, Theme
 from inspector.tables.operators import operators_table
 from inspector.tables.row_order import RowOrder
-from inspector.tables.units import Units
+from inspector.tables.selection import Units
 from devtools_app.widgets.table_view import TableView
 from tests.app.sessions import chain_session
 app = QApplication([])

@@ -13,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from devtools_app.viewmodels.file_list import all_issues, file_table
 from devtools_app.viewmodels.goto import goto_choices
-from devtools_app.viewmodels.memory_map import memory_plan
 from devtools_app.viewmodels.node_facts import node_facts
 from devtools_app.viewmodels.overview import missing, overview, verdict
 from devtools_app.viewmodels.scene import graph_scene
@@ -29,11 +27,12 @@ from inspector.files.load import load_session
 from inspector.files.session import Session
 from inspector.graph.model_graph import graph_names
 from inspector.tables.events import all_events
+from inspector.tables.files import all_issues, file_table
+from inspector.tables.memory import memory_plan
 from inspector.tables.operators import operators_table
 from inspector.tables.partitions import partitions
-from inspector.tables.selection import Selection, SelectionKind
+from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.source_lines import source_files
-from inspector.tables.units import Units
 from schema.errors import FormatError
 from schema.objects import identity_cache
 from tests.fuzz.memory import Peak, bound_mib

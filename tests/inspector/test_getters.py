@@ -12,7 +12,7 @@ from compiler import to_edge
 from devtools_app.viewmodels.overview import overview
 from inspector.files.getters import getters
 from inspector.files.load import load_session
-from inspector.tables.units import Units
+from inspector.tables.selection import Units
 from runtime import Runtime
 from schema.program import decode
 from tests.inspector.cli_runs import run, valid

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from devtools_app.viewmodels.file_list import all_issues
 from inspector.files.load import load_session
 from inspector.findings.session import findings
 from inspector.graph.model_graph import model_graph
+from inspector.tables.files import all_issues
 from schema.errors import Severity
 from schema.program import decode
 from tests.app.sessions import DATA

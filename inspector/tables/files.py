@@ -5,13 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePath
 
-from devtools_app.viewmodels.session_list import kind_words
 from inspector.files.payloads import unread_payloads
 from inspector.files.session import LoadedFile, Session
+from inspector.tables.selection import Units
 from inspector.tables.table import Column, Table, badge_column, number_column, text_column
 from inspector.tables.units import Quantity, as_number, format_quantity
 from schema.errors import Issue, Severity
 
+KIND_WORDS = {
+    "pte": "program",
+    "ptd": "external data",
+    "bpte": "bundled program",
+    "etrecord": "ETRecord",
+    "etdump": "trace",
+    "debug_buffer": "debug buffer",
+    "unknown": "not readable",
+}
 _TONES = {
     Severity.ERROR.value: "bad",
     Severity.WARNING.value: "warn",
@@ -68,3 +77,18 @@ def all_issues(session: Session) -> tuple[Issue, ...]:
     """Return what is odd about the files, and about the payloads inside the program."""
     inside = unread_payloads(session.program) if session.program is not None else ()
     return (*session.all_issues(), *inside)
+
+
+def kind_words(kind: str) -> str:
+    """Return what people call a kind of file."""
+    return KIND_WORDS.get(kind, kind)
+
+
+def files(session: Session, units: Units) -> Table:
+    """Return the files of a session."""
+    return file_table(session, units.size)
+
+
+def issues(session: Session, _units: Units) -> Table:
+    """Return what is odd about the files, the worst first."""
+    return issue_table(all_issues(session))

@@ -1,0 +1,102 @@
+"""Any table of the window as a value: ``inspector.table(session, "operators")``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from inspector.api.pandas_bridge import DataFrame, load_pandas
+from inspector.files.load import load_session, split_sessions
+from inspector.files.session import Session
+from inspector.render.text import lines_of, selected_text
+from inspector.render.values import plain_value
+from inspector.tables.query import Query, Selected, select
+from inspector.tables.registry import build
+
+Path_ = str | os.PathLike[str]
+
+
+class TableResult:
+    """Rows of a table; prints as text and shows itself in notebooks.
+
+    Attributes:
+        selected: the rows with their columns
+    """
+
+    def __init__(self, selected: Selected) -> None:
+        self.selected = selected
+
+    def __len__(self) -> int:
+        return len(self.selected.rows)
+
+    def __str__(self) -> str:
+        return "\n".join(lines_of(selected_text("", self.selected), 0, colour=False))
+
+    __repr__ = __str__
+
+    def dataframe(self) -> DataFrame:
+        """Return the rows as a DataFrame, a column an id; missing values are None or NaN.
+
+        Times are in ns and sizes in bytes: ``attrs["units"]`` has the unit of each column that
+        has one, ``attrs["titles"]`` its title.
+        """
+        columns, rows = self.selected.table.columns, self.selected.rows.tolist()
+        values = {one.id: [plain_value(one.values[row]) for row in rows] for one in columns}
+        frame = load_pandas().DataFrame(values)
+        if self.selected.depths is not None:
+            frame.insert(0, "depth", self.selected.depths)
+        frame.attrs["units"] = {one.id: one.raw_unit for one in columns if one.raw_unit}
+        frame.attrs["titles"] = {one.id: one.title for one in columns}
+        return frame
+
+    def _repr_html_(self) -> str:
+        frame: Any = self.dataframe()
+        return str(frame.to_html(max_rows=60, na_rep="missing", escape=True))
+
+
+def table(  # noqa: PLR0913 - the options of the verb
+    subject: Session | Path_ | Sequence[Session | Path_],
+    name: str,
+    *,
+    method: str = "",
+    filter: str = "",
+    sort: str | Sequence[str] = (),
+    group_by: str = "",
+    columns: str | Sequence[str] = (),
+    top: int | None = None,
+    dataframe: bool = False,
+) -> Any:  # noqa: ANN401 - a TableResult or a DataFrame
+    """Return a table of the window by name, as ``etscope table`` prints it.
+
+    Args:
+        subject: a session, paths of its files, or for tables that compare two sessions or more
+        name: as in ``etscope table --help``
+        method: needed where there are several
+        filter: words, ``/a regular expression/`` or comparisons such as ``p50>0.1ms``
+        sort: ids of columns, with ``:desc`` behind one for the largest first
+        group_by: id of a text column
+        columns: ids of the wanted columns
+        top: at most so many rows
+        dataframe: return a pandas DataFrame
+
+    Raises: ValueError for an unknown table, column or method, or an invalid filter; FormatError,
+        OSError for files that cannot be read
+    """
+    sessions = _sessions(subject)
+    query = Query(filter, _names(sort), group_by, _names(columns), top)
+    found = TableResult(select(build(name, sessions, method), query))
+    return found.dataframe() if dataframe else found
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return tuple(names.split(",")) if isinstance(names, str) and names else tuple(names)
+
+
+def _sessions(subject: Session | Path_ | Sequence[Session | Path_]) -> list[Session]:
+    if isinstance(subject, Session):
+        return [subject]
+    given = [subject] if isinstance(subject, (str, os.PathLike)) else list(subject)
+    paths = [os.fspath(one) for one in given if not isinstance(one, Session)]
+    loaded = [load_session(group, strict=True) for group in split_sessions(paths)] if paths else []
+    return [one for one in given if isinstance(one, Session)] + loaded

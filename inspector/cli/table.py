@@ -1,0 +1,86 @@
+"""table: any table of the window by name, filtered, sorted and grouped as there."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from inspector.cli.answer import USAGE, Answer, CommandError, Shown
+from inspector.cli.options import add_output, add_reading, open_files
+from inspector.files.load import split_sessions
+from inspector.files.session import Session
+from inspector.render.values import json_value
+from inspector.tables.filter import FilterError
+from inspector.tables.query import Query, QueryError, select
+from inspector.tables.registry import TABLES, Subject, TableEntry, build, entry_named
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument("name", metavar="NAME", help=f"available: {', '.join(TABLES)}")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders, any mix")
+    add_reading(parser)
+    parser.add_argument(
+        "--filter",
+        default="",
+        metavar="TEXT",
+        help="words, /a regular expression/ or comparisons as p50>0.1ms; as in the window",
+    )
+    parser.add_argument(
+        "--sort",
+        default="",
+        metavar="COLUMN[:desc],…",
+        help="columns to sort by; the order of the analysis without it",
+    )
+    parser.add_argument("--group-by", default="", metavar="COLUMN", help="a text column")
+    parser.add_argument("--columns", default="", metavar="COLUMN,…", help="only these")
+    parser.add_argument("--top", type=int, metavar="N", help="at most so many rows")
+    add_output(parser)
+
+
+def run(options: Namespace) -> Answer:
+    """Return the table, one for each method where it is of a method.
+
+    Raises: CommandError for an unknown table or column, and files that the table cannot be made of
+    """
+    if options.top is not None and options.top < 0:
+        raise CommandError(f"invalid --top {options.top}: expected 0 or more", USAGE)
+    query = Query(
+        options.filter, _names(options.sort), options.group_by, _names(options.columns), options.top
+    )
+    try:
+        entry = entry_named(options.name)
+        sessions = _sessions(entry, options)
+        shown = [
+            (method, select(build(entry.name, sessions, method), query))
+            for method in _methods(entry, sessions, options)
+        ]
+    except (QueryError, FilterError) as error:
+        raise CommandError(str(error), USAGE) from error
+    several = len(shown) > 1
+    if several and options.format in ("tsv", "csv"):
+        known = ", ".join(method for method, _ in shown)
+        raise CommandError(f"a table for each method: --method names one of {known}", USAGE)
+    data = {
+        "name": entry.name,
+        "tables": [{"method": method or None, **json_value(found)} for method, found in shown],
+    }
+    titles = [f"{entry.name}, method {method}" if several else "" for method, _ in shown]
+    tables = [Shown(title, found) for title, (_, found) in zip(titles, shown, strict=True)]
+    return Answer(data, tables=tables)
+
+
+def _names(words: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in words.split(",") if name.strip())
+
+
+def _sessions(entry: TableEntry, options: Namespace) -> Sequence[Session]:
+    if entry.subject is not Subject.SESSIONS:
+        return (open_files(options),)
+    return [open_files(options, paths, strict=True) for paths in split_sessions(options.files)]
+
+
+def _methods(entry: TableEntry, sessions: Sequence[Session], options: Namespace) -> tuple[str, ...]:
+    if entry.subject is not Subject.METHOD or options.method:
+        return (options.method or "",)
+    return sessions[0].methods or ("",)

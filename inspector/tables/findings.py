@@ -1,0 +1,21 @@
+"""What stands out in a session, a sentence a row."""
+
+from __future__ import annotations
+
+from inspector.files.session import Session
+from inspector.findings.session import findings
+from inspector.tables.selection import Units
+from inspector.tables.table import Table, badge_column, text_column
+
+
+def finding_table(session: Session, _units: Units) -> Table:
+    """Return the findings of a session, the most important first."""
+    found = findings(session)
+    columns = (
+        badge_column("tone", [one.tone.value for one in found], tone=str),
+        text_column("finding", [one.text for one in found], width=90),
+        text_column("detail", [one.detail or None for one in found], missing=""),
+        text_column("view", [one.view for one in found]),
+        text_column("method", [one.method or None for one in found], missing=""),
+    )
+    return Table(columns, len(found), noun="findings")

@@ -1,0 +1,128 @@
+"""Every table of a session by name: one line and one function each."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, cast
+
+from inspector.files.session import Session
+from inspector.tables.query import QueryError
+from inspector.tables.selection import AUTOMATIC, Units
+from inspector.tables.table import Table
+from inspector.tables.tree import Tree
+
+
+class Subject(str, Enum):
+    """What a table is about."""
+
+    SESSION = "session"
+    METHOD = "method"  # of a session
+    SESSIONS = "sessions"  # two or more, side by side
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """A table.
+
+    Attributes:
+        name: on the command line and in ``inspector.table``
+        what: what a row is and says
+        maker: module and function that make it, below ``inspector.tables``
+        subject: what the function takes: (session, units), (session, method, units) or
+            (sessions, method, units)
+    """
+
+    name: str
+    what: str
+    maker: str
+    subject: Subject = Subject.METHOD
+
+
+TABLES: dict[str, TableEntry] = {
+    entry.name: entry
+    for entry in (
+        TableEntry("operators", "an operator: its time, delegate, join", "operators:operators"),
+        TableEntry("events", "an event of the trace", "events:events"),
+        TableEntry("partitions", "a delegate, its nodes below", "partitions:partition_tree"),
+        TableEntry("verdicts", "a node and why it was delegated or not", "verdicts:verdicts"),
+        TableEntry("boundaries", "a tensor between delegates", "partitions:boundary_tensors"),
+        TableEntry("constants", "a constant of a delegate", "partitions:delegate_constants"),
+        TableEntry("memory", "a value of the memory plan", "memory:planned_values"),
+        TableEntry("source", "a source line, its nodes and time", "source_lines:source_tree"),
+        TableEntry("size", "a part of a file", "size:parts", Subject.SESSION),
+        TableEntry("stages", "a stage of the compile", "stage_steps:stages", Subject.SESSION),
+        TableEntry("findings", "a finding", "findings:finding_table", Subject.SESSION),
+        TableEntry("files", "a file", "files:files", Subject.SESSION),
+        TableEntry("issues", "an issue of a file", "files:issues", Subject.SESSION),
+        *(
+            TableEntry(name, f"{what}, two sessions or more", maker, Subject.SESSIONS)
+            for name, what, maker in (
+                ("compare", "a figure", "compare:summary"),
+                ("compare-owners", "a node that another backend runs", "compare_lists:owners"),
+                ("compare-partitions", "a partition", "compare_lists:partitions"),
+                ("compare-operators", "the time of an operator", "compare_lists:operators"),
+                ("compare-modules", "the time of a module", "compare_lists:modules"),
+                ("compare-nodes", "the time of a node", "compare_lists:nodes"),
+                ("compare-memory", "a figure of the memory plan", "compare_lists:memory"),
+                ("compare-sizes", "a figure of the files", "compare_lists:sizes"),
+                ("compare-weights", "a recorded weight", "compare_lists:weights"),
+                ("compare-changes", "a difference", "compare_lists:changes"),
+            )
+        ),
+    )
+}
+
+
+def entry_named(name: str) -> TableEntry:
+    """Return a table's entry.
+
+    Raises: QueryError for an unknown name
+    """
+    if name not in TABLES:
+        raise QueryError(f"unknown table {name!r}; available: {', '.join(TABLES)}")
+    return TABLES[name]
+
+
+def build(
+    name: str, subject: Session | Sequence[Session], method: str = "", units: Units = AUTOMATIC
+) -> Table | Tree:
+    """Return a table by name.
+
+    Args:
+        name: one of ``TABLES``
+        subject: a session; two or more for tables that compare
+        method: needed for tables of one method unless the session has only one
+        units: in which times and sizes are shown
+
+    Raises: QueryError for an unknown name, a wrong subject or method, and a session without what
+        the table is made of
+    """
+    entry = entry_named(name)
+    module, function = entry.maker.split(":")
+    make: Any = getattr(importlib.import_module(f"inspector.tables.{module}"), function)
+    sessions = (subject,) if isinstance(subject, Session) else tuple(subject)
+    if entry.subject is Subject.SESSIONS:
+        if len(sessions) < 2:
+            raise QueryError(f"table {name!r} compares two sessions or more, found {len(sessions)}")
+        return cast("Table | Tree", make(sessions, method, units))
+    if len(sessions) != 1:
+        raise QueryError(f"table {name!r} is of one session, found {len(sessions)}")
+    if entry.subject is Subject.SESSION:
+        return cast("Table | Tree", make(sessions[0], units))
+    return cast("Table | Tree", make(sessions[0], method_of(sessions[0], method), units))
+
+
+def method_of(session: Session, method: str) -> str:
+    """Return the method meant: the given one, or the only one.
+
+    Raises: QueryError for an unknown method, or none given where there are several
+    """
+    known = session.methods
+    if method and known and method not in known:
+        raise QueryError(f"unknown method {method!r}; available: {', '.join(known)}")
+    if not method and len(known) > 1:
+        raise QueryError(f"several methods: name one of {', '.join(known)}")
+    return method or next(iter(known), "")

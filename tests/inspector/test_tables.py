@@ -1,0 +1,149 @@
+"""Tables by name: golden text, one function behind three doors, queries as in the window."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import inspector
+from inspector.tables.filter import FilterError
+from inspector.tables.query import Query, QueryError, select
+from inspector.tables.registry import TABLES, Subject, build
+from inspector.tables.table import Table
+from tests.inspector.cli_runs import SCHEMAS, SESSIONS, run, valid
+from tests.inspector.golden_tables import GOLDEN, golden_files, sample, text_of
+from tests.inspector.sessions import DATA, label
+
+SAMPLE = "corpus/v1.5.1/convnet_xnnpack"
+FOLDER = DATA / SAMPLE
+GOLD = golden_files()
+
+
+@pytest.mark.parametrize("path", GOLD, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_text_is_the_golden_one(path: Path) -> None:
+    table, names = GOLD[path]
+    assert text_of(table, tuple(sample(name) for name in names)) == path.read_text("utf-8")
+
+
+def test_no_golden_text_is_left_over() -> None:
+    assert {*GOLDEN.rglob("*.txt")} == {*GOLD}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", SESSIONS, ids=label)
+def test_tables_of_any_session_are_made_or_refused_in_a_sentence(path: Path) -> None:
+    for name, entry in TABLES.items():
+        files = (path, FOLDER) if entry.subject is Subject.SESSIONS else (path,)
+        answer = run("table", name, *files, "--format", "json")
+        assert answer.code in (0, 2), answer.err
+        tree = valid(answer, "table")
+        for table in tree["data"].get("tables", ()):
+            ids = [column["id"] for column in table["columns"]]
+            assert len(ids) == len({*ids}), name
+            assert {len(row["values"]) for row in table["rows"]} <= {len(ids)}
+
+
+@pytest.mark.parametrize("name", [n for n, e in TABLES.items() if e.subject is Subject.METHOD])
+def test_command_line_and_python_give_the_same_table(name: str) -> None:
+    query = ("--top", "5", "--sort", f"{build(name, sample(SAMPLE)).columns[0].id}:desc")
+    (table,) = run("table", name, FOLDER, *query, "--format", "json").json["data"]["tables"]
+    found = inspector.table(FOLDER, name, top=5, sort=query[-1])
+    frame = found.dataframe()
+    assert [column["id"] for column in table["columns"]] == [c for c in frame if c != "depth"]
+    assert [row["values"][0] for row in table["rows"]] == list(
+        frame.iloc[:, -len(table["columns"])]
+    )
+    assert run("table", name, FOLDER, *query).out == f"{found}\n"
+    units = {column["id"]: column["unit"] for column in table["columns"] if column["unit"]}
+    assert frame.attrs["units"] == units
+    assert found._repr_html_().startswith("<")
+
+
+def _operators(**query: object) -> list[str]:
+    found = inspector.table(FOLDER, "operators", columns="operator", **query)
+    return list(found.dataframe()["operator"])
+
+
+def test_queries_do_what_the_window_does() -> None:
+    everything = _operators()
+    assert _operators(filter="transpose") == [name for name in everything if "Transpose" in name]
+    assert _operators(filter=r"/^aten\./") == ["aten.mean.out", "aten._log_softmax.out"]
+    assert _operators(filter="p50>1.2µs xnnpack", sort="p50:desc")[:2] == [
+        "rest of the delegate call",
+        "Convolution (NHWC, F32) IGEMM #1",
+    ]
+    assert _operators(sort="p50:desc", top=1) == ["rest of the delegate call"]
+    assert _operators(sort=["operator"])[0] == "Add (ND) #1"
+
+
+def test_groups_hold_the_sum_of_their_rows() -> None:
+    frame = inspector.table(FOLDER, "operators", group_by="delegate", dataframe=True)
+    tops = frame[frame["depth"] == 0]
+    assert list(tops["operator"]) == ["XNNPACK 0  (8)", "no delegate  (3)", "XNNPACK 1  (2)"]
+    assert frame[frame["depth"] == 1]["share_of_method"].sum() == pytest.approx(1.0, abs=0.01)
+    assert tops["share_of_method"].sum() == pytest.approx(1.0, abs=0.01)
+
+
+def test_tree_rows_keep_those_above_them() -> None:
+    frame = inspector.table(FOLDER, "partitions", filter="hardtanh", dataframe=True)
+    assert list(frame["depth"]) == [0, 1]
+    assert list(frame["partition"]) == ["XNNPACK · delegate 0", "aten.hardtanh"]
+
+
+def test_tsv_and_csv_hold_base_units(tmp_path: Path) -> None:
+    out = run("table", "memory", FOLDER, "--format", "csv", "--columns", "value,size,made_by").out
+    rows = list(csv.reader(io.StringIO(out)))
+    assert rows[0] == ["value", "size (B)", "made by"]
+    assert rows[1] == ["aten_relu_default", "16384", "XNNPACK 0 · 0"]
+    assert run("table", "memory", FOLDER, "--format", "tsv").out.splitlines()[0].count("\t") > 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nothing", FOLDER), "unknown table 'nothing'; available: operators, events"),
+        (("operators", FOLDER, "--sort", "bogus"), "unknown column 'bogus'; available: operator"),
+        (("operators", FOLDER, "--columns", "p"), "ambiguous column 'p'"),
+        (("operators", FOLDER, "--group-by", "p50"), "column 'p50' is not text; available:"),
+        (("partitions", FOLDER, "--group-by", "backend"), "rows of this table form a tree"),
+        (("operators", FOLDER, "--filter", "/(/"), "not a regular expression"),
+        (("operators", FOLDER, "--top", "-1"), "invalid --top -1"),
+        (("compare", FOLDER), "compares two sessions or more, found 1"),
+        (("memory", FOLDER / "run.etdp"), "the memory plan needs a program"),
+        (("stages", FOLDER), "no compile stages"),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(arguments: tuple[object, ...], words: str) -> None:
+    answer = run("table", *arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert words in answer.err
+
+
+def test_python_raises_value_errors() -> None:
+    for query in ({"name": "nothing"}, {"name": "operators", "sort": "bogus"}):
+        with pytest.raises(ValueError, match="unknown"):
+            inspector.table(FOLDER, **query)
+    with pytest.raises(FilterError):
+        inspector.table(FOLDER, "operators", filter="/(/")
+
+
+def test_empty_table_is_shown_with_its_columns() -> None:
+    table = build("issues", sample(SAMPLE))
+    assert isinstance(table, Table)
+    assert len(select(table, Query(sort=("severity:desc",))).rows) == 0
+    with pytest.raises(QueryError, match="unknown column ''"):
+        select(table, Query(sort=(":desc",)))
+
+
+def test_schema_refuses_other_values() -> None:
+    tree = run("table", "files", FOLDER, "--format", "json").json
+    data = json.loads((SCHEMAS / "table.json").read_text("utf-8"))["properties"]["data"]
+    validator = jsonschema.Draft202012Validator(data)
+    assert validator.is_valid(tree["data"])
+    tree["data"]["tables"][0]["rows"][0]["values"].append([])
+    assert not validator.is_valid(tree["data"])
