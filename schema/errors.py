@@ -103,20 +103,20 @@ class Notes:
     def __init__(self, file: str) -> None:
         self.file = file
         self._issues: list[Issue] = []
-        self._unsaid = 0
+        self._omitted = 0
 
     def add(self, message: str, severity: Severity = Severity.WARNING) -> None:
         """Add an issue; those after the first twenty are only counted."""
         if len(self._issues) < _MOST_NOTES:
             self._issues.append(Issue(severity, self.file, message))
         else:
-            self._unsaid += 1
+            self._omitted += 1
 
     def extend(self, other: Notes) -> None:
         """Add the issues of another collection about the same file."""
         for issue in other._issues:
             self.add(issue.message, issue.severity)
-        self._unsaid += other._unsaid
+        self._omitted += other._omitted
 
     @property
     def room(self) -> int:
@@ -125,11 +125,11 @@ class Notes:
 
     def skip(self, count: int) -> None:
         """Count issues without adding them."""
-        self._unsaid += count
+        self._omitted += count
 
     def all(self) -> tuple[Issue, ...]:
         """Return the issues, and how many more there were."""
-        if not self._unsaid:
+        if not self._omitted:
             return tuple(self._issues)
-        more = Issue(Severity.WARNING, self.file, f"{self._unsaid} more messages are not shown")
+        more = Issue(Severity.WARNING, self.file, f"{self._omitted} more messages are not shown")
         return (*self._issues, more)

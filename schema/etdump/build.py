@@ -9,11 +9,11 @@ import numpy as np
 from schema.etdump.events import (
     AllocationEvent,
     AnyEvent,
+    Array,
     Blobs,
     DebugEvent,
     EventKind,
     EventStore,
-    Numbers,
     ProfileEvent,
     full_column,
     store_of,
@@ -36,8 +36,8 @@ def run(
     allocators: Sequence[str] = (),
 ) -> RunData:
     """Return a block of events, given as a table or one by one."""
-    made = events if isinstance(events, EventTable) else table(events)
-    return RunData(name, bundled_input_index, tuple(allocators), made)
+    built = events if isinstance(events, EventTable) else table(events)
+    return RunData(name, bundled_input_index, tuple(allocators), built)
 
 
 def table(events: Sequence[AnyEvent]) -> EventTable:
@@ -50,7 +50,7 @@ class _Collector:
     """Fills columns event by event."""
 
     def __init__(self, count: int) -> None:
-        self._columns: dict[str, Numbers] = {"kind": full_column("kind", count)}
+        self._columns: dict[str, Array] = {"kind": full_column("kind", count)}
         self._count = count
         self._texts: dict[str, int] = {}
         self._blobs: list[bytes | memoryview] = []

@@ -158,7 +158,7 @@ def _runs(data: memoryview, limit: int, vector: int, notes: Notes) -> tuple[RunD
         notes.add("written by ExecuTorch 0.1: logged values of that release are not shown")
     damage = Notes(notes.file)
     store = _read_whole(data, limit, runs, damage)
-    made = [_run(runs, store, index) for index in np.flatnonzero(~runs.rows.bad).tolist()]
+    built = [_run(runs, store, index) for index in np.flatnonzero(~runs.rows.bad).tolist()]
     _note_lost(runs.rows, damage)
     if damage.all() and not len(store.kind):
         found = _recovered(data, limit, damage.all()[0].message, notes)
@@ -166,7 +166,7 @@ def _runs(data: memoryview, limit: int, vector: int, notes: Notes) -> tuple[RunD
             return found
     notes.extend(damage)
     _note_shapes(store, notes)
-    return tuple(made)
+    return tuple(built)
 
 
 def _note_shapes(store: EventStore, notes: Notes) -> None:
@@ -179,10 +179,10 @@ def _note_shapes(store: EventStore, notes: Notes) -> None:
 
 def _note_lost(rows: Rows, notes: Notes) -> None:
     lost = np.flatnonzero(rows.bad)
-    told = notes.room
-    for index in lost[:told].tolist():
+    room = notes.room
+    for index in lost[:room].tolist():
         notes.add(f"run block {index} is lost: {_where(rows, index)}", Severity.ERROR)
-    notes.skip(max(len(lost) - told, 0))
+    notes.skip(max(len(lost) - room, 0))
 
 
 def _run(runs: RunColumns, store: EventStore, index: int) -> RunData:
@@ -209,7 +209,7 @@ def _read_whole(data: memoryview, limit: int, runs: RunColumns, notes: Notes) ->
     empty = int((store.kind == EventKind.NONE).sum())
     if empty:
         notes.add(f"{empty} events carry nothing")
-    if reader.odd_text:
+    if reader.odd_string:
         notes.add("some strings are not UTF-8 and are shown escaped")
     return store
 
@@ -225,8 +225,8 @@ def _cut(runs: RunColumns, rows: Rows, notes: Notes) -> None:
     row = bad[first_bad]
     kept: Ints = np.array(runs.count)
     kept[blocks] = row - runs.first[blocks]
-    told = notes.room
-    for block, at_row in zip(blocks[:told].tolist(), row.tolist(), strict=False):
+    room = notes.room
+    for block, at_row in zip(blocks[:room].tolist(), row.tolist(), strict=False):
         if runs.name[block] >= 0:
             where = _where(rows, at_row)
             count, left = int(runs.count[block]), int(kept[block])
@@ -235,7 +235,7 @@ def _cut(runs: RunColumns, rows: Rows, notes: Notes) -> None:
                 f"{left} on: {where}",
                 Severity.ERROR,
             )
-    notes.skip(max(len(blocks) - told, 0))
+    notes.skip(max(len(blocks) - room, 0))
     unnamed = runs.name[blocks] < 0
     runs.rows.mark(blocks[unnamed], runs.slots[row[unnamed]], "it has no name and is damaged")
     kept[blocks[unnamed]] = 0

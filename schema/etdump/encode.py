@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schema.etdump import records as rec
-from schema.etdump.events import EventKind, Numbers
+from schema.etdump.events import Array, EventKind
 from schema.etdump.join import joined
 from schema.etdump.model import ETDump, RunData
 from schema.etdump.table import EventTable
@@ -206,7 +206,7 @@ class _Writer:
         return self._blob_at if isinstance(field.type, Blob) else self._values.at
 
 
-def _steps(numbers: Numbers, targets: Ints, field_at: Ints) -> Ints:
+def _steps(numbers: Array, targets: Ints, field_at: Ints) -> Ints:
     """Return the offset from each field to its target, 0 where absent."""
     if not len(targets):
         return np.zeros(len(numbers), dtype=np.int64)

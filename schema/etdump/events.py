@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from schema.etdump.values import DebugValue, DebugValues
 
-Numbers = NDArray[Any]
+Array = NDArray[Any]
 # Metadata of events that torch computed from a recorded graph in place of a delegate's payload.
 EMULATED = b"emulated"
 
@@ -97,7 +97,7 @@ class Blobs(Sequence[memoryview]):
         sizes: bytes of each, int64[n]
     """
 
-    def __init__(self, buffer: memoryview, starts: Numbers, sizes: Numbers) -> None:
+    def __init__(self, buffer: memoryview, starts: Array, sizes: Array) -> None:
         self.buffer = buffer
         self.starts = starts
         self.sizes = sizes
@@ -145,18 +145,18 @@ class EventStore:
         values: logged values
     """
 
-    kind: Numbers
-    name: Numbers
-    chain_index: Numbers
-    instruction_id: Numbers
-    delegate_id_int: Numbers
-    delegate_id_str: Numbers
-    metadata: Numbers
-    start_time: Numbers
-    end_time: Numbers
-    allocator_id: Numbers
-    allocation_size: Numbers
-    value: Numbers
+    kind: Array
+    name: Array
+    chain_index: Array
+    instruction_id: Array
+    delegate_id_int: Array
+    delegate_id_str: Array
+    metadata: Array
+    start_time: Array
+    end_time: Array
+    allocator_id: Array
+    allocation_size: Array
+    value: Array
     strings: tuple[str, ...]
     blobs: Blobs
     values: DebugValues
@@ -182,26 +182,26 @@ def _dtype(name: str) -> str:
     return _DTYPES.get(name, "i4")
 
 
-def full_column(name: str, count: int) -> Numbers:
+def full_column(name: str, count: int) -> Array:
     """Return a writable column of unset entries."""
     return np.full(count, _UNSET.get(name, -1), dtype=_dtype(name))
 
 
-def constant_column(name: str, count: int, number: int | None = None) -> Numbers:
+def constant_column(name: str, count: int, number: int | None = None) -> Array:
     """Return a read-only column that repeats one value without memory; unset by default."""
     one = np.array(_UNSET.get(name, -1) if number is None else number, dtype=_dtype(name))
     return np.broadcast_to(one, (count,))
 
 
 def store_of(
-    columns: dict[str, Numbers],
+    columns: dict[str, Array],
     strings: tuple[str, ...] = (),
     blobs: Blobs | None = None,
     values: DebugValues | None = None,
 ) -> EventStore:
     """Return a store of these columns, which become read-only; columns left out are unset."""
     count = len(columns["kind"])
-    made: dict[str, Numbers] = {}
+    built: dict[str, Array] = {}
     for name in COLUMNS:
         column = columns.get(name)
         if column is None:
@@ -209,9 +209,9 @@ def store_of(
         column = column.astype(_dtype(name), copy=False)
         if column.flags.writeable:
             column.flags.writeable = False
-        made[name] = column
+        built[name] = column
     return EventStore(
-        **made,
+        **built,
         strings=strings,
         blobs=Blobs.of(()) if blobs is None else blobs,
         values=DebugValues.of(()) if values is None else values,

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from schema.etdump.events import COLUMNS, Blobs, EventStore, Numbers, store_of
+from schema.etdump.events import COLUMNS, Array, Blobs, EventStore, store_of
 from schema.etdump.table import EventTable
 from schema.etdump.values import DebugValues
 
@@ -30,7 +30,7 @@ def _whole(store: EventStore) -> EventTable:
     return EventTable(store, 0, len(store.kind))
 
 
-def _stacked(tables: Sequence[EventTable], name: str) -> Numbers:
+def _stacked(tables: Sequence[EventTable], name: str) -> Array:
     return np.concatenate([getattr(table, name) for table in tables])
 
 
@@ -49,13 +49,13 @@ def _merged(tables: Sequence[EventTable]) -> EventStore:
     return store_of(columns, tuple(texts), blobs, values)
 
 
-def _renumbered(table: EventTable, name: str, texts: dict[str, int]) -> Numbers:
+def _renumbered(table: EventTable, name: str, texts: dict[str, int]) -> Array:
     # The index -1 of an absent entry picks the last one.
     numbers = np.array([texts[text] for text in table.strings] + [-1], dtype=np.int32)
     return numbers[getattr(table, name)]
 
 
-def _shifted(tables: Sequence[EventTable], name: str, counts: list[int]) -> Numbers:
+def _shifted(tables: Sequence[EventTable], name: str, counts: list[int]) -> Array:
     shifts = np.cumsum([0, *counts[:-1]])
     parts = [getattr(table, name) for table in tables]
     return np.concatenate(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schema.etdump.events import Blobs, EventKind, EventStore, Numbers, full_column, store_of
+from schema.etdump.events import Array, Blobs, EventKind, EventStore, full_column, store_of
 from schema.etdump.read_values import read_values
 from schema.etdump.tables import DEBUG_EVENT, EVENT, EVENT_TABLES, column_of
 from schema.etdump.values import DebugValues
@@ -19,7 +19,7 @@ _KINDS = (EventKind.PROFILE, EventKind.ALLOCATION, EventKind.DEBUG)
 
 
 @dataclass(slots=True)
-class _Texts:
+class _StringColumn:
     """Positions of the strings of one kind of event, by column of the store and event row."""
 
     column: str
@@ -47,14 +47,14 @@ class EventReader:
     ) -> None:
         self.rows = Rows(len(slots))
         self.several = False
-        self.odd_text = False
+        self.odd_string = False
         self._region = region
         self._view = view
         self._legacy = legacy
         self._direct = direct
         self._slots = slots
-        self._columns: dict[str, Numbers] = {"kind": full_column("kind", len(slots))}
-        self._texts: list[_Texts] = []
+        self._columns: dict[str, Array] = {"kind": full_column("kind", len(slots))}
+        self._string_columns: list[_StringColumn] = []
         self._blobs: Blobs | None = None
         self._values: DebugValues | None = None
 
@@ -91,7 +91,7 @@ class EventReader:
                 for field in table.fields[:1] if old else table.fields:
                     self._read_field(field, tables)
 
-    def _put(self, name: str, rows: Ints, numbers: Numbers) -> None:
+    def _put(self, name: str, rows: Ints, numbers: Array) -> None:
         whole = len(rows) == len(self._slots)
         if name not in self._columns:
             if whole:  # rows are in order, so this is the column
@@ -100,7 +100,7 @@ class EventReader:
             self._columns[name] = full_column(name, len(self._slots))
         self._columns[name][rows] = numbers
 
-    def _put_rare(self, name: str, rows: Ints, numbers: Numbers) -> None:
+    def _put_rare(self, name: str, rows: Ints, numbers: Array) -> None:
         # A column that stays unset costs no memory.
         used = numbers != -1
         if used.any():
@@ -112,7 +112,7 @@ class EventReader:
             put = self._put_rare if column == "delegate_id_int" else self._put
             put(column, rows, tables.scalar(field))
         elif isinstance(field.type, String):
-            self._texts.append(_Texts(column, rows, tables.offsets(field)))
+            self._string_columns.append(_StringColumn(column, rows, tables.offsets(field)))
         elif isinstance(field.type, Blob):
             self._metadata(tables, tables.offsets(field))
         else:
@@ -130,7 +130,7 @@ class EventReader:
         self._put("metadata", rows, np.arange(len(rows), dtype=np.int32))
 
     def _strings(self) -> tuple[str, ...]:
-        texts = [entry for entry in self._texts if (entry.at >= 0).any()]
+        texts = [entry for entry in self._string_columns if (entry.at >= 0).any()]
         if not texts:
             return ()
         at = np.concatenate([entry.at for entry in texts])
@@ -147,5 +147,5 @@ class EventReader:
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
-            self.odd_text = True
+            self.odd_string = True
             return raw.decode("utf-8", "backslashreplace")

@@ -9,9 +9,9 @@ import numpy as np
 from schema.errors import FormatError
 from schema.etdump.tables import ALLOCATOR, EVENT, RUN_DATA
 from schema.flatbuf.columns import (
+    Array,
     Columns,
     Ints,
-    Numbers,
     Region,
     Rows,
     columns,
@@ -48,11 +48,11 @@ class RunColumns:
     rows: Rows
     legacy: bool
     names: tuple[str, ...]
-    name: Numbers
-    bundled_input_index: Numbers
+    name: Array
+    bundled_input_index: Array
     allocator_first: Ints
     allocator_count: Ints
-    allocator_name: Numbers
+    allocator_name: Array
     first: Ints
     count: Ints
     slots: Ints

@@ -6,7 +6,7 @@ import numpy as np
 
 from schema.etdump import values as v
 from schema.etdump.tables import TENSOR, TENSOR_LIST, VALUE
-from schema.flatbuf.columns import Columns, Ints, Numbers, columns, extents, follow, items
+from schema.flatbuf.columns import Array, Columns, Ints, columns, extents, follow, items
 
 _BITS = (
     ("int_value", v.HAS_INT),
@@ -45,14 +45,14 @@ def read_values(tables: Columns) -> v.DebugValues:
     )
 
 
-def _box(tables: Columns, name: str) -> tuple[Numbers, Ints]:
+def _box(tables: Columns, name: str) -> tuple[Array, Ints]:
     """Return the scalars of tables that hold just one, and the rows that have one."""
     field = VALUE.field(name)
     boxes, owners = tables.children(field)
     return boxes.scalar(field.type.fields[0]), owners
 
 
-def _boxed(tables: Columns, name: str, bit: int, has: Numbers) -> Numbers:
+def _boxed(tables: Columns, name: str, bit: int, has: Array) -> Array:
     scalars, owners = _box(tables, name)
     out = np.zeros(len(tables), dtype=scalars.dtype)
     out[owners] = scalars
@@ -60,14 +60,14 @@ def _boxed(tables: Columns, name: str, bit: int, has: Numbers) -> Numbers:
     return out
 
 
-def _output(tables: Columns) -> Numbers:
+def _output(tables: Columns) -> Array:
     scalars, owners = _box(tables, "output")
     out = np.full(len(tables), -1, dtype=np.int8)
     out[owners] = scalars != 0
     return out
 
 
-def _lists(tables: Columns, has: Numbers, shift: int) -> tuple[Columns, Numbers, Numbers]:
+def _lists(tables: Columns, has: Array, shift: int) -> tuple[Columns, Array, Array]:
     lists, owners = tables.children(VALUE.field("tensor_list"))
     has[owners] |= np.uint8(v.HAS_LIST)
     starts, counts = extents(
@@ -76,18 +76,18 @@ def _lists(tables: Columns, has: Numbers, shift: int) -> tuple[Columns, Numbers,
     at = items(tables.region, starts, counts, 4)
     rows = np.repeat(lists.owners, counts)
     target, good = follow(tables.region, tables.rows, at, rows)
-    made, _ = columns(tables.region, tables.rows, target[good], rows[good])
+    built, _ = columns(tables.region, tables.rows, target[good], rows[good])
     # A damaged list shifts what follows it; its rows are bad and are read again without it.
     list_count = np.zeros(len(tables), dtype=np.int32)
     list_count[owners] = counts
     list_start = (shift + np.cumsum(list_count) - list_count).astype(np.int32)
-    return made, list_start, list_count
+    return built, list_start, list_count
 
 
-def _tensors(single: Columns, listed: Columns) -> dict[str, Numbers]:
+def _tensors(single: Columns, listed: Columns) -> dict[str, Array]:
     both = (single, listed)
 
-    def stacked(parts: list[Numbers]) -> Numbers:
+    def stacked(parts: list[Array]) -> Array:
         return np.concatenate(parts)
 
     sizes = [_vector(part, "sizes") for part in both]
@@ -105,7 +105,7 @@ def _tensors(single: Columns, listed: Columns) -> dict[str, Numbers]:
     }
 
 
-def _vector(tensors: Columns, name: str) -> tuple[Numbers, Ints]:
+def _vector(tensors: Columns, name: str) -> tuple[Array, Ints]:
     vectors = tensors.offsets(TENSOR.field(name))
     starts, counts = extents(tensors.region, tensors.rows, vectors, tensors.owners, 8)
     at = items(tensors.region, starts, counts, 8)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from schema.etdump import tables
-from schema.etdump.events import Numbers
+from schema.etdump.events import Array
 from schema.etdump.tables import EVENT_TABLES
 from schema.flatbuf.columns import Ints
 from schema.flatbuf.spec import Field, Scalar, Spec
@@ -90,7 +90,7 @@ class Vtables:
         return self._known[key]
 
     def each(
-        self, table_bytes: int, offsets: Sequence[int], optional: Sequence[int], present: Numbers
+        self, table_bytes: int, offsets: Sequence[int], optional: Sequence[int], present: Array
     ) -> Ints:
         """Return the vtable position of each row of a table with optional fields.
 

@@ -12,11 +12,11 @@ from typing_extensions import override
 from schema.etdump.events import (
     AllocationEvent,
     AnyEvent,
+    Array,
     Blobs,
     DebugEvent,
     EventKind,
     EventStore,
-    Numbers,
     ProfileEvent,
 )
 from schema.etdump.values import DebugValue, DebugValues
@@ -42,62 +42,62 @@ class EventTable(Sequence[AnyEvent]):
         return self.stop - self.start
 
     @property
-    def kind(self) -> Numbers:
+    def kind(self) -> Array:
         """Return the EventKind of each event, int8."""
         return self.store.kind[self.start : self.stop]
 
     @property
-    def name(self) -> Numbers:
+    def name(self) -> Array:
         """Return the index of each name in `strings`, -1 where absent, int32."""
         return self.store.name[self.start : self.stop]
 
     @property
-    def chain_index(self) -> Numbers:
+    def chain_index(self) -> Array:
         """Return chain indices, -1 unset, int64."""
         return self.store.chain_index[self.start : self.stop]
 
     @property
-    def instruction_id(self) -> Numbers:
+    def instruction_id(self) -> Array:
         """Return instruction indices, int32."""
         return self.store.instruction_id[self.start : self.stop]
 
     @property
-    def delegate_id_int(self) -> Numbers:
+    def delegate_id_int(self) -> Array:
         """Return integer ids of delegates, -1 unset, int32."""
         return self.store.delegate_id_int[self.start : self.stop]
 
     @property
-    def delegate_id_str(self) -> Numbers:
+    def delegate_id_str(self) -> Array:
         """Return the index of each string id in `strings`, -1 where absent, int32."""
         return self.store.delegate_id_str[self.start : self.stop]
 
     @property
-    def metadata(self) -> Numbers:
+    def metadata(self) -> Array:
         """Return the index of each metadata in `blobs`, -1 where absent, int32."""
         return self.store.metadata[self.start : self.stop]
 
     @property
-    def start_time(self) -> Numbers:
+    def start_time(self) -> Array:
         """Return start times in ticks, uint64."""
         return self.store.start_time[self.start : self.stop]
 
     @property
-    def end_time(self) -> Numbers:
+    def end_time(self) -> Array:
         """Return end times in ticks, uint64."""
         return self.store.end_time[self.start : self.stop]
 
     @property
-    def allocator_id(self) -> Numbers:
+    def allocator_id(self) -> Array:
         """Return allocator ids, -1 unless an allocation, int32."""
         return self.store.allocator_id[self.start : self.stop]
 
     @property
-    def allocation_size(self) -> Numbers:
+    def allocation_size(self) -> Array:
         """Return allocated bytes, uint64."""
         return self.store.allocation_size[self.start : self.stop]
 
     @property
-    def value(self) -> Numbers:
+    def value(self) -> Array:
         """Return the index of each logged value in `values`, -1 where absent, int32."""
         return self.store.value[self.start : self.stop]
 
@@ -190,7 +190,7 @@ def _same_events(a: EventTable, b: EventTable) -> bool:
     return _same_blobs(a, b) and _same_values(a, b)
 
 
-def _common(table: EventTable, name: str, common: dict[str, int]) -> Numbers:
+def _common(table: EventTable, name: str, common: dict[str, int]) -> Array:
     # The index -1 of an absent entry picks the last one.
     numbers = np.array([common[text] for text in table.strings] + [-1], dtype=np.int64)
     return numbers[getattr(table, name)]

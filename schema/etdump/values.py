@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[Any]
+Array = NDArray[Any]
 
 
 class ValueType(IntEnum):
@@ -100,23 +100,23 @@ class ValueColumns:
         numbers: all sizes, then all strides, int64[k]
     """
 
-    type: Numbers
-    output: Numbers
-    has: Numbers
-    int_value: Numbers
-    float_value: Numbers
-    double_value: Numbers
-    bool_value: Numbers
-    tensor: Numbers
-    list_start: Numbers
-    list_count: Numbers
-    scalar_type: Numbers
-    offset: Numbers
-    sizes_start: Numbers
-    sizes_count: Numbers
-    strides_start: Numbers
-    strides_count: Numbers
-    numbers: Numbers
+    type: Array
+    output: Array
+    has: Array
+    int_value: Array
+    float_value: Array
+    double_value: Array
+    bool_value: Array
+    tensor: Array
+    list_start: Array
+    list_count: Array
+    scalar_type: Array
+    offset: Array
+    sizes_start: Array
+    sizes_count: Array
+    strides_start: Array
+    strides_count: Array
+    numbers: Array
 
     def tensor_at(self, index: int) -> DebugTensor:
         """Return one tensor by its index."""
@@ -196,7 +196,7 @@ def _columns_of(values: list[DebugValue]) -> ValueColumns:
     flat = [n for tensor in tensors for n in tensor.sizes]
     flat += [n for tensor in tensors for n in tensor.strides]
 
-    def column(name: str, dtype: str) -> Numbers:
+    def column(name: str, dtype: str) -> Array:
         items = (getattr(value, name) for value in values)
         return np.array([0 if item is None else item for item in items], dtype=dtype)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from schema.etdump import records as rec
 from schema.etdump import values as v
-from schema.etdump.events import Numbers
+from schema.etdump.events import Array
 from schema.etdump.tables import TENSOR, VALUE
 from schema.flatbuf.columns import Ints, reinterpret
 from schema.flatbuf.spec import Spec
@@ -24,7 +24,7 @@ class _Box:
     field: str
     scalar: str
     owners: Ints
-    items: Numbers
+    items: Array
     record: np.dtype[np.void]
     vtable: int
     start: int = 0
@@ -54,7 +54,7 @@ class ValueWriter:
         self._list_owners = np.flatnonzero(self._columns.has & v.HAS_LIST)
         self._list_vtable = vtables.add(_LIST_BYTES, (4,))
 
-    def _present(self) -> Numbers:
+    def _present(self) -> Array:
         c = self._columns
         flags = (
             c.tensor >= 0,
@@ -84,7 +84,7 @@ class ValueWriter:
             record = rec.record_of(table)
             vtable = vtables.add(*rec.vtable_of(table, record))
             owners = np.flatnonzero(flag)
-            items: Numbers = getattr(c, name)
+            items: Array = getattr(c, name)
             found.append(_Box(name, table.fields[0].name, owners, items[owners], record, vtable))
         return found
 

@@ -40,7 +40,7 @@ class Budget:
         self.tree_left -= nbytes
 
     @contextmanager
-    def making(self) -> Generator[None, None, None]:
+    def decoding(self) -> Generator[None, None, None]:
         """Refund a third of the bytes charged in the block: the parsed JSON is freed.
 
         Of 17 MB of JSON the parsed form takes 148 MB at most, its graph 98 MB.

@@ -179,10 +179,10 @@ class GraphReader:
     def _without_list(self, arg: Argument) -> Argument:
         flat: list[str] = []
         for name in arg.values:
-            made = self._lists.get(name, ()) if name not in self._values else ()
-            if made and len(made) <= self._expansions_left:
-                self._expansions_left -= len(made)
-                flat += made
+            built = self._lists.get(name, ()) if name not in self._values else ()
+            if built and len(built) <= self._expansions_left:
+                self._expansions_left -= len(built)
+                flat += built
             else:
                 flat.append(name)
         return Argument(arg.name, tuple(flat), arg.literal)

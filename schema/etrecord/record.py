@@ -280,7 +280,7 @@ class ETRecord:
         return cast("T", result)
 
     def _program(self, name: str) -> RecordedProgram:
-        with self.archive.budget.making(), gc_suspended():
+        with self.archive.budget.decoding(), gc_suspended():
             program = read_program(self.read(name), name, self.archive.budget)
         return replace(program, issues=(*program.issues, *_checksum_issues(self.archive, name)))
 

@@ -91,9 +91,9 @@ class TorchObjects:
         if isinstance(target, Global) and isinstance(arguments, tuple):
             factory = _FACTORIES.get(name)
             if factory is not None:
-                made = factory(self, cast("tuple[Value, ...]", arguments))
-                if made is not None:
-                    return made
+                built = factory(self, cast("tuple[Value, ...]", arguments))
+                if built is not None:
+                    return built
         return self._opaque(name)
 
     def _opaque(self, name: str) -> Opaque:
@@ -107,8 +107,8 @@ class TorchObjects:
         if not isinstance(storage, Storage):
             return None
         self._note_lazy_bits(arguments[6:])
-        made = self._layout(storage.scalar_type, offset, sizes, strides)
-        return made and self._filled(made, storage, requires_grad is True)
+        built = self._layout(storage.scalar_type, offset, sizes, strides)
+        return built and self._filled(built, storage, requires_grad is True)
 
     def tensor_with_dtype(self, arguments: tuple[Value, ...]) -> TensorData | None:
         """Return a tensor over untyped bytes."""
@@ -116,8 +116,8 @@ class TorchObjects:
         if not isinstance(storage, Storage) or len(arguments) < 7:
             return None
         self._note_lazy_bits(arguments[7:])
-        made = self._layout(_dtype(arguments[6]), offset, sizes, strides)
-        return made and self._filled(made, storage, requires_grad is True)
+        built = self._layout(_dtype(arguments[6]), offset, sizes, strides)
+        return built and self._filled(built, storage, requires_grad is True)
 
     def quantized_tensor(self, arguments: tuple[Value, ...]) -> TensorData | None:
         """Return the integers of a quantized tensor; its parameters are only reported."""
@@ -149,8 +149,8 @@ class TorchObjects:
         found = cast("Mapping[str, Value]", meta)
         name = serde_dtype_names(_FORK_MAJOR).get(found.get("dtype", 0), "")
         sizes = _static(found.get("sizes"))
-        made = self._layout(scalar_type_number(name), 0, sizes, _static(found.get("strides")))
-        return made and replace(made, is_parameter=arguments[1] is True)
+        built = self._layout(scalar_type_number(name), 0, sizes, _static(found.get("strides")))
+        return built and replace(built, is_parameter=arguments[1] is True)
 
     def parameter(self, arguments: tuple[Value, ...]) -> TensorData | None:
         """Return the tensor of a parameter."""
@@ -201,18 +201,18 @@ class TorchObjects:
             return None
         return TensorData(code, tuple(sizes), tuple(strides), offset)
 
-    def _filled(self, made: TensorData, storage: Storage, requires_grad: bool) -> TensorData:
+    def _filled(self, built: TensorData, storage: Storage, requires_grad: bool) -> TensorData:
         """Return the tensor with its bytes, without them if they leave the storage."""
-        item = scalar_type(made.scalar_type).item_bytes
-        start = made.storage_offset * item
-        stop = start + span_elements(made.sizes, made.strides) * item
+        item = scalar_type(built.scalar_type).item_bytes
+        start = built.storage_offset * item
+        stop = start + span_elements(built.sizes, built.strides) * item
         data = storage.data
         if data is not None and (not item or stop > len(data)):
             text = f"a tensor needs {stop} bytes of storage {storage.key}, which has {len(data)}"
             self.note(text if item else f"a tensor of unknown type in storage {storage.key}")
             data = None
         return replace(
-            made,
+            built,
             storage_key=storage.key,
             data=None if data is None else data[start:stop],
             big_endian=self._big_endian,

@@ -114,16 +114,16 @@ def _tensor(tensor: TensorData, number: int, elements: int) -> bytes:
     name = _STORAGES.get(kind.code, "")
     if name:
         storage = _storage(_global("torch", name), number, elements)
-        made = _call("torch._utils", "_rebuild_tensor_v2", storage + layout)
+        built = _call("torch._utils", "_rebuild_tensor_v2", storage + layout)
     else:
         untyped = _global("torch.storage", _UNTYPED)
         storage = _storage(untyped, number, elements * kind.item_bytes)
         dtype = _global("torch", kind.name)
-        made = _call("torch._utils", "_rebuild_tensor_v3", storage + layout + dtype)
+        built = _call("torch._utils", "_rebuild_tensor_v3", storage + layout + dtype)
     if not tensor.is_parameter:
-        return made
+        return built
     grad = _flag(tensor.requires_grad) + _hooks()
-    return _call("torch._utils", "_rebuild_parameter", made + grad)
+    return _call("torch._utils", "_rebuild_parameter", built + grad)
 
 
 def _storage(kind: bytes, number: int, count: int) -> bytes:

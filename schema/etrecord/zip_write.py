@@ -129,8 +129,8 @@ def _headers(content: Content, whole: Pieces, at: int) -> tuple[bytes, bytes]:
     )
     extra = _extra(sizes + (struct.pack("<Q", at) if at >= _LIMIT else b""))
     place = min(at, _LIMIT)
-    maker = version | _UNIX
-    head = (CENTRAL_MAGIC, maker, version, flags, 0, time, date, crc, shown, shown)
+    builder = version | _UNIX
+    head = (CENTRAL_MAGIC, builder, version, flags, 0, time, date, crc, shown, shown)
     central = CENTRAL.pack(*head, len(name), len(extra), 0, 0, 0, _FILE_MODE, place)
     return local + name + local_extra, central + name + extra
 

@@ -1,4 +1,4 @@
-"""External data: ``.ptd`` files in the layout of today and in that of ExecuTorch 0.6."""
+"""External data: ``.ptd`` files in the current layout and that of ExecuTorch 0.6."""
 
 from schema.flat_tensor.decode import decode, header_fields, root_table, sniff
 from schema.flat_tensor.encode import (

@@ -16,7 +16,7 @@ from schema.errors import FormatError
 from schema.flatbuf.spec import Field, Scalar
 
 Ints = NDArray[np.int64]
-Numbers = NDArray[Any]
+Array = NDArray[Any]
 _POINTER = 4
 
 
@@ -33,7 +33,7 @@ class Region:
         self.limit = len(self.buffer) if limit is None else min(limit, len(self.buffer))
         # Tables of a legal file do not overlap; twice its size leaves room for shared vectors.
         self._budget = 2 * self.limit + 4096
-        self._items: dict[str, Numbers] = {}
+        self._items: dict[str, Array] = {}
 
     def spend(self, nbytes: int, what: str) -> None:
         """Charge declared bytes against the size of the file, before they are allocated.
@@ -47,7 +47,7 @@ class Region:
                 "overlapping ones that add up to more than twice of it",
             )
 
-    def numbers(self, at: Ints, dtype: str) -> Numbers:
+    def numbers(self, at: Ints, dtype: str) -> Array:
         """Return the scalars stored at byte positions, which need no alignment.
 
         Shapes: at int64[n], inside the region -> dtype[n]
@@ -105,13 +105,13 @@ class Columns:
     owners: Ints
     positions: Ints
     vtables: Ints
-    vtable_bytes: Numbers
-    table_bytes: Numbers
+    vtable_bytes: Array
+    table_bytes: Array
 
     def __len__(self) -> int:
         return len(self.positions)
 
-    def scalar(self, field: Field) -> Numbers:
+    def scalar(self, field: Field) -> Array:
         """Return a scalar field as a column; its default where it is absent.
 
         Shapes: dtype of the field[n]
@@ -171,7 +171,7 @@ class Columns:
         return np.where(at != 0, self.positions + at, -1)
 
 
-def reinterpret(numbers: Numbers, dtype: str) -> Numbers:
+def reinterpret(numbers: Array, dtype: str) -> Array:
     """Return the same bytes as scalars of another dtype of the same size."""
     whole = np.ascontiguousarray(numbers)
     return np.ndarray(whole.shape, dtype, whole)

@@ -114,13 +114,13 @@ def _value(kind: Any, item: Any, enums: Enums) -> Any:  # noqa: ANN401 - any fie
     if isinstance(kind, Blob):
         byte = Scalar("u8", "B", 1)
         return memoryview(bytes(_number(byte, one) for one in items))
-    made: list[Any] = []
+    built: list[Any] = []
     for index, one in enumerate(items):
         try:
-            made.append(_value(cast(Vec, kind).element, one, enums))
+            built.append(_value(cast(Vec, kind).element, one, enums))
         except FormatError as error:
             raise error.inside(f"[{index}]") from None
-    return tuple(made)
+    return tuple(built)
 
 
 def _number(kind: Scalar, item: Any) -> Any:  # noqa: ANN401 - any number

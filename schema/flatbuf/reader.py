@@ -268,22 +268,22 @@ class Reader:
 
     def _vector(self, kind: Vec, at: int) -> tuple[Any, ...]:
         if isinstance(kind.element, Scalar):
-            return self._number_vector(kind.element, at)
+            return self._scalar_vector(kind.element, at)
         start, count = self.extent(at, _POINTER)
         element = kind.element
-        made: list[Any] = []
+        built: list[Any] = []
         for index in range(count):
             try:
                 target = self.follow(start + _POINTER * index)
                 if isinstance(element, String):
-                    made.append(self._text(target))
+                    built.append(self._text(target))
                 else:
-                    made.append(self.table(element, target))
+                    built.append(self.table(element, target))
             except FormatError as error:
                 raise error.inside(f"[{index}]") from None
-        return tuple(made)
+        return tuple(built)
 
-    def _number_vector(self, element: Scalar, at: int) -> tuple[Any, ...]:
+    def _scalar_vector(self, element: Scalar, at: int) -> tuple[Any, ...]:
         key = (element.code, at)
         known = self._numbers.get(key)
         if known is not None:
@@ -291,6 +291,6 @@ class Reader:
         start, count = self.extent(at, element.nbytes)
         code = "B" if element.code == "?" else element.code
         items: tuple[Any, ...] = struct.unpack_from(f"<{count}{code}", self.buffer, start)
-        made = tuple(map(bool, items)) if element.code == "?" else items
-        self._numbers[key] = made
-        return made
+        built = tuple(map(bool, items)) if element.code == "?" else items
+        self._numbers[key] = built
+        return built

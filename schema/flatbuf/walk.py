@@ -154,8 +154,8 @@ def _datum(reader: Reader, name: str, kind: Any, at: int) -> Place:  # noqa: ANN
     if isinstance(kind, Spec):
         return _table_place(reader, name, cast("Spec[Any]", kind), target)
     count = reader.u32(target)
-    width = kind.element.nbytes if _is_numbers(kind) else 1
-    width = _POINTER if isinstance(kind, Vec) and not _is_numbers(kind) else width
+    width = kind.element.nbytes if _is_scalar_vector(kind) else 1
+    width = _POINTER if isinstance(kind, Vec) and not _is_scalar_vector(kind) else width
     reader.check(target + _POINTER, count * width)
     nbytes = _POINTER + count * width
     if isinstance(kind, String):
@@ -170,7 +170,7 @@ def _datum(reader: Reader, name: str, kind: Any, at: int) -> Place:  # noqa: ANN
     )
 
 
-def _is_numbers(kind: Any) -> bool:  # noqa: ANN401 - field type
+def _is_scalar_vector(kind: Any) -> bool:  # noqa: ANN401 - field type
     return isinstance(kind, Vec) and isinstance(kind.element, Scalar)
 
 
@@ -207,7 +207,7 @@ def extents(reader: Reader, table: Spec[Any], base: int = 0) -> list[Extent]:
             raise FormatError(f"at most {_MAX_EXTENTS} tables and vectors", "more", field=path)
         if place.kind == "table":
             _vtable_extent(reader, place.offset, found)
-        elif _is_numbers(place.target):
+        elif _is_scalar_vector(place.target):
             continue
         for child in children(reader, place):
             joint = "" if child.name.startswith("[") else "."

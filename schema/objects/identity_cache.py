@@ -27,7 +27,7 @@ def identity_cache(function: Callable[P, R]) -> Callable[P, R]:
     threads that need the same result one computes it and the others wait.
     """
     entries: OrderedDict[Any, tuple[Any, R]] = OrderedDict()
-    making: dict[Any, threading.RLock] = {}
+    locks: dict[Any, threading.RLock] = {}
     _CACHES.append(entries)
 
     @wraps(function)
@@ -37,8 +37,8 @@ def identity_cache(function: Callable[P, R]) -> Callable[P, R]:
             if key in entries:
                 entries.move_to_end(key)
                 return entries[key][1]
-            maker = making.setdefault(key, threading.RLock())
-        with maker:
+            lock = locks.setdefault(key, threading.RLock())
+        with lock:
             with _LOCK:
                 if key in entries:
                     return entries[key][1]
@@ -50,7 +50,7 @@ def identity_cache(function: Callable[P, R]) -> Callable[P, R]:
                         entries.popitem(last=False)
             finally:
                 with _LOCK:
-                    making.pop(key, None)
+                    locks.pop(key, None)
         return result
 
     return cached

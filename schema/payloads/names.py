@@ -11,8 +11,8 @@ def unique(name: str, index: int, taken: set[str]) -> str:
         index: position of the node
         taken: names given so far; the new one is added
     """
-    made = name
-    while made in taken:
-        made = f"{made}#{index}"
-    taken.add(made)
-    return made
+    built = name
+    while built in taken:
+        built = f"{built}#{index}"
+    taken.add(built)
+    return built

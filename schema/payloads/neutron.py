@@ -113,7 +113,7 @@ def _blocks(data: memoryview, header: _Header, issues: list[Issue]) -> list[Part
     if bytes(data[start : start + 4]) != _MARK:
         return [Part("microcode, weights and kernels", "binary", start, rest)]
     sizes = _microcode(data, start)[_MICROCODE_BYTES : _WEIGHTS_BYTES + 1]
-    made: list[Part] = []
+    built: list[Part] = []
     at = start
     for (name, kind), size in zip(
         (("microcode", "binary"), ("weights", "constant")), sizes, strict=True
@@ -122,11 +122,11 @@ def _blocks(data: memoryview, header: _Header, issues: list[Issue]) -> list[Part
             text = f"the {name} would take {size} bytes, {max(0, len(data) - at)} follow"
             issues.append(Issue(Severity.ERROR, _WHERE, text))
             break
-        made.append(Part(name, kind, at, size))
+        built.append(Part(name, kind, at, size))
         at += -(-size // _ALIGNMENT) * _ALIGNMENT
     if at < len(data):
-        made.append(Part("kernels", "binary", at, len(data) - at))
-    return [part for part in made if part.nbytes]
+        built.append(Part("kernels", "binary", at, len(data) - at))
+    return [part for part in built if part.nbytes]
 
 
 def _microcode(data: memoryview, start: int) -> tuple[int, ...]:

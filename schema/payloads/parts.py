@@ -51,19 +51,19 @@ def cover(data: memoryview, claims: Iterable[Part]) -> tuple[Part, ...]:
 def carve(container: Part, inner: Iterable[Part]) -> list[Part]:
     """Return the inner claims and the rest of the container around them."""
     end = container.offset + container.nbytes
-    made: list[Part] = []
+    built: list[Part] = []
     cursor = container.offset
     for claim in sorted(inner, key=lambda part: part.offset):
         start, stop = max(claim.offset, cursor), min(claim.offset + claim.nbytes, end)
         if stop <= start:
             continue
         if start > cursor:
-            made.append(Part(container.name, container.kind, cursor, start - cursor))
-        made.append(Part(claim.name, claim.kind, start, stop - start))
+            built.append(Part(container.name, container.kind, cursor, start - cursor))
+        built.append(Part(claim.name, claim.kind, start, stop - start))
         cursor = stop
     if cursor < end:
-        made.append(Part(container.name, container.kind, cursor, end - cursor))
-    return made
+        built.append(Part(container.name, container.kind, cursor, end - cursor))
+    return built
 
 
 def _append(merged: list[Part], part: Part, following: Part | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Payloads whose body is a vendor's secret: headers only (MediaTek, Samsung).
+"""Payloads in proprietary formats: headers only (MediaTek, Samsung).
 
 Source: backends/mediatek/preprocess.py, backends/samsung
 """

@@ -260,9 +260,9 @@ class _Filled:
             return tensor
         key, data = extra.fully_qualified_name, self._home
         index = self._entry(tensor)
-        made = tensor.allocation_info is None and len(key) == _DIGITS
-        made = made and key == _content_key(tensor, data[key][1].data)
-        kept = None if made else replace(extra, location=0)
+        built = tensor.allocation_info is None and len(key) == _DIGITS
+        built = built and key == _content_key(tensor, data[key][1].data)
+        kept = None if built else replace(extra, location=0)
         return replace(tensor, data_buffer_idx=index, extra_tensor_info=kept)
 
     def _entry(self, tensor: m.Tensor) -> int:

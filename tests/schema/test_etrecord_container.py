@@ -252,7 +252,7 @@ def test_budget_gives_back_what_only_the_text_of_a_graph_took() -> None:
     budget = Budget(37_060_000)  # both graphs of a model of 10,000 operators and small weights
     left = budget.tree_left
     for cost in (148_146_983, 117_277_246):
-        with budget.making():
+        with budget.decoding():
             budget.tree(cost, "graph")
     assert left - budget.tree_left == pytest.approx((148_146_983 + 117_277_246) * 2 / 3, abs=2)
 

@@ -240,12 +240,12 @@ class _Reader:
             if isinstance(item, str):
                 names.append(item)
             elif item.file:
-                made = self._free(f"{owner}.{name}")
-                self._values[made] = GraphValue(
-                    made, item.value.tensor, item.value.kind, constant=made
+                built = self._free(f"{owner}.{name}")
+                self._values[built] = GraphValue(
+                    built, item.value.tensor, item.value.kind, constant=built
                 )
-                self._weights[made] = (item.file, item.offset)
-                names.append(made)
+                self._weights[built] = (item.file, item.offset)
+                names.append(built)
             else:
                 literals.append(item.value.literal)
         literal = literals[0] if len(literals) == 1 else tuple(literals) or None
@@ -253,12 +253,12 @@ class _Reader:
 
     def _free(self, name: str) -> str:
         """Return a name that no value has, and take it."""
-        made = name
+        built = name
         while True:
             self._aside += 1
-            made = unique(made, self._aside, self._names)
-            if made not in self._values:
-                return made
+            built = unique(built, self._aside, self._names)
+            if built not in self._values:
+                return built
 
     def _value(self) -> str | _Literal:
         """Return the name of a value, or a literal with its type."""

@@ -68,7 +68,7 @@ def _function(name: str, body: memoryview, budget: Budget) -> Function:
     block = blocks.get(opset) or next(iter(blocks.values()), memoryview(b""))
     reader = _BlockReader(budget)
     graph = reader.block(block, name, {value.name: value for value in inputs}, 0)
-    made = Graph(
+    built = Graph(
         name,
         graph.nodes,
         graph.values,
@@ -77,7 +77,7 @@ def _function(name: str, body: memoryview, budget: Budget) -> Function:
         reader.nested,
         MappingProxyType({"opset": opset}),
     )
-    return Function(made, opset, reader.weights)
+    return Function(built, opset, reader.weights)
 
 
 def _named_value(message: memoryview, budget: Budget) -> GraphValue:
@@ -130,9 +130,9 @@ class _BlockReader:
         outputs: list[str] = []
         for number_, value in fields(message, self._budget):
             if number_ == 1:
-                made = _named_value(nested(value), self._budget)
-                inputs.append(made.name)
-                values[made.name] = made
+                built = _named_value(nested(value), self._budget)
+                inputs.append(built.name)
+                values[built.name] = built
             elif number_ == 2:
                 outputs.append(text(value))
             elif number_ == 3:
@@ -178,15 +178,15 @@ class _BlockReader:
                 arguments.append(Argument(key, (self._stored(name, key, value, values),)))
             else:
                 facts[key] = value.literal
-        for made in outputs:
-            values[made.name] = self._constant(made, stored)
+        for built in outputs:
+            values[built.name] = self._constant(built, stored)
         inner = self._blocks(blocks, name, _Scope(values, outer), depth)
         return GraphNode(
             unique(f"{name}:{kind}", index, self._names),
             NodeKind.GET_ATTR if kind == "const" else NodeKind.CONTROL if blocks else NodeKind.CALL,
             kind,
             tuple(arguments),
-            tuple(made.name for made in outputs),
+            tuple(built.name for built in outputs),
             attributes=MappingProxyType(facts),
             subgraphs=inner,
         )

@@ -279,12 +279,12 @@ class _Reader:
             if number_ not in _STORED or isinstance(value, int) or not len(value):
                 continue
             type_name, scalar_type, width = _STORED[number_]
-            made = unique(f"{name}.{key}", number_, self._names)
+            built = unique(f"{name}.{key}", number_, self._names)
             sizes = (len(value) // width,) if width else ()
             meta = TensorMeta(scalar_type, sizes, type_name=type_name)
-            values[made] = GraphValue(made, meta, constant=made, constant_bytes=len(value))
-            self.weights[made] = value
-            yield Argument(key, (made,))
+            values[built] = GraphValue(built, meta, constant=built, constant_bytes=len(value))
+            self.weights[built] = value
+            yield Argument(key, (built,))
 
 
 def _add(values: dict[str, GraphValue], names: list[str], metas: list[TensorMeta]) -> None:

@@ -55,14 +55,14 @@ def _reference(source: Source) -> Payload:
             summary=MappingProxyType(here),
             issues=(issue,),
         )
-    made = _folder(source, model.data, function)
+    built = _folder(source, model.data, function)
     return replace(
-        made,
-        format=f"CMJR, {made.format}",
+        built,
+        format=f"CMJR, {built.format}",
         size=len(data),
         parts=parts,
         constants=(model,),  # the weights are inside it
-        summary=MappingProxyType({**here, **made.summary}),
+        summary=MappingProxyType({**here, **built.summary}),
     )
 
 

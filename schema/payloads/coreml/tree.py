@@ -109,13 +109,13 @@ def _children(fields: dict[str, Any], path: str, issues: list[Issue]) -> list[tu
     found = fields.get("children")
     if not isinstance(found, dict):
         return []
-    made: list[tuple[int, str]] = []
+    built: list[tuple[int, str]] = []
     for name, index in cast("dict[str, Any]", found).items():
         if not isinstance(index, int) or not is_safe(name):
             issues.append(_odd(f"the name {name[:60]!r} in the directory is not that of a file"))
             continue
-        made.append((index, f"{path}/{name}" if path else name))
-    return made
+        built.append((index, f"{path}/{name}" if path else name))
+    return built
 
 
 def is_safe(name: str) -> bool:

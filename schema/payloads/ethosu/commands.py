@@ -99,7 +99,7 @@ def _stream(words: np.ndarray) -> tuple[int, int]:
 
 
 def _operations(words: list[int]) -> tuple[tuple[Operation, ...], int]:
-    made: list[Operation] = []
+    built: list[Operation] = []
     state: dict[int, int] = {}
     waits = at = 0
     while at < len(words):
@@ -109,14 +109,14 @@ def _operations(words: list[int]) -> tuple[tuple[Operation, ...], int]:
             state[code] = words[at] if at < len(words) else 0
             at += 1
         elif code in OPERATIONS:
-            if len(made) >= _MAX_OPERATIONS:
+            if len(built) >= _MAX_OPERATIONS:
                 raise FormatError(f"at most {_MAX_OPERATIONS} NPU operations", "more")
-            made.append(Operation(OPERATIONS[code], _facts(code, parameter, state)))
+            built.append(Operation(OPERATIONS[code], _facts(code, parameter, state)))
         elif code in _SYNCHRONISATION:
             waits += 1
         else:
             state[code] = parameter
-    return tuple(made), waits
+    return tuple(built), waits
 
 
 def _facts(code: int, parameter: int, state: Mapping[int, int]) -> dict[str, object]:

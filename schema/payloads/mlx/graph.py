@@ -87,7 +87,7 @@ def to_graph(graph: MLXGraph, constants: Mapping[int, Constant], issues: list[Is
         empty = _ChainReader(shared, {})
         names = tuple(empty.read(slot) for slot in (*inputs, *outputs))
         return Graph("MLX", (), empty.values, names[: len(inputs)], names[len(inputs) :])
-    made = {
+    built = {
         f"chain_{number}": shared.graph(number, rows, f"chain_{number}", (), ())
         for number, rows in enumerate(uses)
         if number != graph.main_chain_idx
@@ -97,7 +97,7 @@ def to_graph(graph: MLXGraph, constants: Mapping[int, Constant], issues: list[Is
     if lost:
         text = f"an operation runs chain {min(lost)}, which is not one that can be run"
         issues.append(Issue(Severity.ERROR, WHERE, text))
-    return Graph("MLX", main.nodes, main.values, main.inputs, main.outputs, made)
+    return Graph("MLX", main.nodes, main.values, main.inputs, main.outputs, built)
 
 
 def _slot(variant: SlotVariant) -> Slot:

@@ -39,7 +39,7 @@ def decode_payload(source: Source) -> Payload:
     issues = [*reader.issues, *_age(graph, place is not None)]
     constants = _constants(graph, data, place, issues)
     types = t.DATATYPES if place else t.OLD_DATATYPES
-    made = to_graph(graph, types, constants, issues)
+    built = to_graph(graph, types, constants, issues)
     claims = _claims(reader, graph, base, constants)
     if place:
         claims.append(Part("header", "header", 0, _HEADER.size))
@@ -48,11 +48,11 @@ def decode_payload(source: Source) -> Payload:
         source.backend_id,
         "MP00" if place else "MP00 without header",
         len(data),
-        made,
+        built,
         cover(data, claims),
         tuple(constants.values()),
         summary=_summary(graph, constants),
-        external_ids=MappingProxyType(dict(enumerate((*made.inputs, *made.outputs)))),
+        external_ids=MappingProxyType(dict(enumerate((*built.inputs, *built.outputs)))),
         issues=tuple(issues),
     )
 

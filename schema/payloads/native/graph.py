@@ -27,8 +27,8 @@ def method_graph(method: t.Method, constants: Mapping[str, Constant]) -> g.Graph
         constants: constants by data key
     """
     nested: dict[str, g.Graph] = {}
-    made = _graph(method.graph or t.Graph(), method.name, nested)
-    values = dict(made.values)
+    built = _graph(method.graph or t.Graph(), method.name, nested)
+    values = dict(built.values)
     for ref in method.constants:
         known = constants.get(ref.data_key)
         values[ref.name] = g.GraphValue(
@@ -44,7 +44,7 @@ def method_graph(method: t.Method, constants: Mapping[str, Constant]) -> g.Graph
             facts[f"output {output.name}"] = f"{kind} of {output.target}"
     for buffer in method.mutable_buffers:
         facts[f"buffer {buffer.name}"] = f"{buffer.fqn}, zero at load"
-    return replace(made, values=values, subgraphs=nested, attributes=MappingProxyType(facts))
+    return replace(built, values=values, subgraphs=nested, attributes=MappingProxyType(facts))
 
 
 def _text(names: tuple[str, ...], number: int) -> str:
@@ -111,11 +111,11 @@ def _node(
         arguments.append(_argument(item.name, value))
     outputs: list[str] = []
     for output in node.outputs:
-        for made in output.names if output.kind == t.TENSOR_LIST else (output.name,):
-            outputs.append(made)
+        for built in output.names if output.kind == t.TENSOR_LIST else (output.name,):
+            outputs.append(built)
             kind = _text(t.VALUE_KINDS, output.kind)
             if kind not in ("tensor", "list"):
-                values.setdefault(made, g.GraphValue(made, kind=kind))
+                values.setdefault(built, g.GraphValue(built, kind=kind))
     facts: dict[str, object] = {entry.key: entry.value for entry in node.metadata}
     mutated = [item.name for item in node.inputs if item.mutated]
     if mutated:

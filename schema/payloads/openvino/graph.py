@@ -46,14 +46,14 @@ def to_graph(net: Net, constants: Mapping[int, Constant], issues: list[Issue]) -
         issues: inconsistencies are added here
     """
     label = net.name or "OpenVINO"
-    maker = _Maker(constants, issues)
-    top = maker.graph(net, label)
+    builder = _GraphBuilder(constants, issues)
+    top = builder.graph(net, label)
     return Graph(
-        label, top.nodes, top.values, top.inputs, top.outputs, maker.subgraphs, top.attributes
+        label, top.nodes, top.values, top.inputs, top.outputs, builder.subgraphs, top.attributes
     )
 
 
-class _Maker:
+class _GraphBuilder:
     """Builds the graphs of a network and of its bodies; those are collected by name."""
 
     def __init__(self, constants: Mapping[int, Constant], issues: list[Issue]) -> None:
@@ -65,16 +65,16 @@ class _Maker:
     def graph(self, net: Net, label: str) -> Graph:
         """Return the graph of one network."""
         names = _node_names(net)
-        made: dict[tuple[str, str], str] = {}
+        built: dict[tuple[str, str], str] = {}
         values: dict[str, GraphValue] = {}
         for layer, name in zip(net.layers, names, strict=True):
             for port in layer.outputs:
                 value = name if len(layer.outputs) == 1 else f"{name}:{port.ident}"
-                made[layer.ident, port.ident] = value
+                built[layer.ident, port.ident] = value
                 values[value] = _value(value, port, self._constants.get(id(layer)))
-        sources = _sources(net, made, self._issues)
+        sources = _sources(net, built, self._issues)
         nodes = tuple(
-            _node(layer, name, made, sources, self._bodies(layer, name))
+            _node(layer, name, built, sources, self._bodies(layer, name))
             for layer, name in zip(net.layers, names, strict=True)
         )
         return Graph(
@@ -104,13 +104,13 @@ def _node_names(net: Net) -> list[str]:
     ]
 
 
-def _sources(net: Net, made: _Ends, issues: list[Issue]) -> dict[tuple[str, str], str]:
+def _sources(net: Net, built: _Ends, issues: list[Issue]) -> dict[tuple[str, str], str]:
     """Return the value that enters each (layer, input port)."""
     found: dict[tuple[str, str], str] = {}
     lost = 0
     for layer, port, to_layer, to_port in net.edges:
-        if (layer, port) in made:
-            found[to_layer, to_port] = made[layer, port]
+        if (layer, port) in built:
+            found[to_layer, to_port] = built[layer, port]
         else:
             lost += 1
     if lost:
@@ -122,7 +122,7 @@ def _sources(net: Net, made: _Ends, issues: list[Issue]) -> dict[tuple[str, str]
 def _node(
     layer: Layer,
     name: str,
-    made: _Ends,
+    built: _Ends,
     sources: Mapping[tuple[str, str], str],
     inner: tuple[str, ...],
 ) -> GraphNode:
@@ -139,7 +139,7 @@ def _node(
     if layer.version:
         facts["opset"] = layer.version
     kind = _KINDS.get(layer.type, NodeKind.CONTROL if inner else NodeKind.CALL)
-    outputs = tuple(made[layer.ident, port.ident] for port in layer.outputs)
+    outputs = tuple(built[layer.ident, port.ident] for port in layer.outputs)
     return GraphNode(
         name,
         kind,

@@ -38,7 +38,7 @@ _WHERE = "OpenVINO payload"
 
 
 def decode_payload(source: Source) -> Payload:
-    """Decode an exported model of the CPU plugin; of another device it stays a box.
+    """Decode an exported model of the CPU plugin; that of another device is opaque.
 
     Raises: FormatError if the bytes are not laid out like one
     """

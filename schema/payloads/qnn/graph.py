@@ -118,7 +118,7 @@ def _quantization(param: t.QuantizeParam | None) -> Quantization | None:
 
 def constants_of(context: t.Context, area: memoryview, issues: list[Issue]) -> tuple[Constant, ...]:
     """Return the tensors that have data, parameters of operations included."""
-    made: list[Constant] = []
+    built: list[Constant] = []
     for number, graph in enumerate(context.graphs):
         for index, tensor in enumerate(graph.tensors):
             if not tensor.size:
@@ -129,5 +129,5 @@ def constants_of(context: t.Context, area: memoryview, issues: list[Issue]) -> t
             except FormatError as error:
                 issues.append(Issue(Severity.ERROR, WHERE, str(error)))
                 continue
-            made.append(Constant(name, tensor.size, INLINE, data))
-    return tuple(made)
+            built.append(Constant(name, tensor.size, INLINE, data))
+    return tuple(built)

@@ -82,7 +82,7 @@ def _qcir(source: Source) -> Payload:
     reader = PayloadReader(data, start + flat_size, where=WHERE)
     context = reader.root(CONTEXT, start)
     issues = list(reader.issues)
-    made = [to_graph(table, index, issues) for index, table in enumerate(context.graphs)]
+    built = [to_graph(table, index, issues) for index, table in enumerate(context.graphs)]
     constants = constants_of(context, area, issues)
     owners = (
         (r"Context\.graphs\[(\d+)\]\.nodes\[(\d+)\]", _node_owner(context)),
@@ -92,12 +92,12 @@ def _qcir(source: Source) -> Payload:
     claims += flatbuffer_claims(reader, CONTEXT, start, owners)
     base = start + flat_size
     claims += [Part(name, "constant", base + at, size) for name, at, size in _places(context)]
-    counts = {"graphs": len(made), "operations": sum(len(item.nodes) for item in made)}
+    counts = {"graphs": len(built), "operations": sum(len(item.nodes) for item in built)}
     return Payload(
         source.backend_id,
         "QCIR",
         len(data),
-        _together(made),
+        _together(built),
         cover(data, claims),
         constants,
         summary=MappingProxyType({**counts, **qnn_facts(source.compile_specs)}),

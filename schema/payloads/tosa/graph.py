@@ -38,17 +38,17 @@ def to_graph(
     graph: t.TosaGraph, release: Release, constants: Constants, issues: list[Issue]
 ) -> Graph:
     """Return the first block as the graph, the others as its subgraphs."""
-    made = [_block(block, name, release, constants, issues) for block, name in block_names(graph)]
-    if not made:
+    built = [_block(block, name, release, constants, issues) for block, name in block_names(graph)]
+    if not built:
         return Graph("TOSA", (), {})
-    main = made[0]
+    main = built[0]
     return Graph(
         main.name,
         main.nodes,
         main.values,
         main.inputs,
         main.outputs,
-        {inner.name: inner for inner in made[1:]},
+        {inner.name: inner for inner in built[1:]},
     )
 
 

@@ -31,16 +31,16 @@ def decode_payload(source: Source) -> Payload:
     graph = reader.root(table)
     constants = _constants(graph, data)
     issues = list(reader.issues)
-    made = to_graph(graph, release, constants, issues)
+    built = to_graph(graph, release, constants, issues)
     return Payload(
         source.backend_id,
         "TOSA",
         len(data),
-        made,
+        built,
         cover(data, flatbuffer_claims(reader, table, 0, _owners(graph, release, constants))),
         tuple(constants.values()),
         summary=_summary(graph, version),
-        external_ids=MappingProxyType(dict(enumerate((*made.inputs, *made.outputs)))),
+        external_ids=MappingProxyType(dict(enumerate((*built.inputs, *built.outputs)))),
         issues=tuple(issues),
     )
 

@@ -76,17 +76,17 @@ def decode_payload(source: Source) -> Payload:
     sequence = container.read("sequence", t.SEQUENCE) or t.Sequence()
     resources = container.read("resources", t.RESOURCES) or t.ResourceTable()
     constants = _constants(container)
-    made = to_graph(sequence, modules, resources, constants, container.issues)
+    built = to_graph(sequence, modules, resources, constants, container.issues)
     return Payload(
         source.backend_id,
         f"VGF1 {container.version}",
         len(data),
-        made,
+        built,
         cover(data, container.claims),
         constants,
         summary=_summary(container, modules, sequence, resources),
         files=MappingProxyType({"model.vgf": data, **_module_files(modules)}),
-        external_ids=MappingProxyType(dict(enumerate((*made.inputs, *made.outputs)))),
+        external_ids=MappingProxyType(dict(enumerate((*built.inputs, *built.outputs)))),
         issues=tuple(container.issues),
     )
 

@@ -42,16 +42,16 @@ def decode_payload(source: Source) -> Payload:
     constants = _blobs(graph.constants, "constant", data, header, source.named_data, issues)
     shaders = _blobs(graph.shaders, "shader", data, header, source.named_data, issues)
     issues += missing_constants((*constants, *shaders), _WHERE)
-    made = to_graph(graph, constants, issues)
+    built = to_graph(graph, constants, issues)
     return Payload(
         source.backend_id,
         "VH00/VK00" if header else "VK00",
         len(data),
-        made,
+        built,
         cover(data, _claims(reader, graph, table, header, (*constants, *shaders))),
         (*constants, *shaders),
         summary=_summary(graph),
-        external_ids=MappingProxyType(dict(enumerate((*made.inputs, *made.outputs)))),
+        external_ids=MappingProxyType(dict(enumerate((*built.inputs, *built.outputs)))),
         issues=tuple(issues),
     )
 

@@ -132,8 +132,8 @@ def _used_values(graph: m.XNNGraph) -> frozenset[int]:
 
 def input_ids(form: n.NodeForm) -> list[tuple[str, int]]:
     """Return name and id of the values a node reads, in the order of its fields."""
-    made = {"output_id", "output_value_id", "output_index_id"}
-    names = [name for name in form.__slots__ if name.endswith("_id") and name not in made]
+    built = {"output_id", "output_value_id", "output_index_id"}
+    names = [name for name in form.__slots__ if name.endswith("_id") and name not in built]
     if isinstance(form, n.Concatenate):
         names = sorted(names)[: int(form.kind[-1])]
     return [(name, getattr(form, name)) for name in names]

@@ -39,12 +39,12 @@ def decode_payload(source: Source) -> Payload:
     issues = list(graph.issues)
     constants = _constants(graph, source.named_data, issues)
     names = node_names(graph)
-    made = to_graph(graph, constants, issues)
+    built = to_graph(graph, constants, issues)
     return Payload(
         source.backend_id,
         f"XH00/{graph.identifier}" if graph.has_header else graph.identifier,
         len(source.data),
-        made,
+        built,
         _parts(reader, graph, names, constants),
         tuple(constants.values()),
         _handles(graph, names),
