@@ -143,12 +143,12 @@ class Spec(Generic[T]):
     def _resolved(self) -> Layout:
         return self._layout()
 
-    @property
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         """Return the fields that are represented, in slot order."""
         return self._resolved[0]
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """Return the number of slots, those that are not represented included."""
         return self._resolved[1]
