@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
-from runtime.backends.demo import BackendWithCompilerDemo, ExecutorBackend
-from runtime.backends.xnnpack import XnnpackBackend
 from runtime.delegates.interface import BackendInterface
 
-BACKENDS: dict[str, Callable[[], BackendInterface]] = {
-    "BackendWithCompilerDemo": BackendWithCompilerDemo,
-    "ExecutorBackend": ExecutorBackend,
-    "XnnpackBackend": XnnpackBackend,
+_CLASSES = {
+    "BackendWithCompilerDemo": "demo.BackendWithCompilerDemo",
+    "ExecutorBackend": "demo.ExecutorBackend",
+    "XnnpackBackend": "xnnpack.XnnpackBackend",
 }
+
+
+def _class(path: str) -> Callable[[], BackendInterface]:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(f"runtime.backends.{module}"), name)
+
+
+# Imported at once and not at first use: a worker that waits for a job has loaded them before it.
+BACKENDS = {backend_id: _class(path) for backend_id, path in _CLASSES.items()}
 
 
 def run_native_kernels_here() -> None:
