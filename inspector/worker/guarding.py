@@ -14,11 +14,9 @@ from compiler.partition.verdicts import calls_in
 from compiler.program_manager import ExecutorchProgramManager
 from inspector.jobs.guard import LOADS, REFUSED, UNCHECKED, Guarded, GuardReport
 from inspector.recipes.compile_job import PROGRAM
-from runtime.backends.xnnpack.native.detect import availability
-from runtime.backends.xnnpack.plan_reader import NamedBlobs, read_plan
-from runtime.backends.xnnpack.trial_load import LOADING, LoadFailure, try_native, try_torch
-from runtime.delegates.errors import DelegateError
-from runtime.errors import ErrorCode, ExecutionError
+from runtime.backends import BACKENDS
+from runtime.delegates.errors import DelegateError, LoadFailure
+from runtime.errors import ExecutionError
 from runtime.program.loading import decode_program, read
 from runtime.program.named_data import NamedDataMap
 from schema import flat_tensor
@@ -71,7 +69,7 @@ def delegates_to_xnnpack(maps: Mapping[str, Mapping[int, Mapping[str, Any]]]) ->
 
 def real_kernels() -> bool:
     """Return whether the real kernels can be asked; the first call tests them."""
-    return availability().folder is not None
+    return bool(BACKENDS[XNNPACK]().trial_engine())
 
 
 def origins_of(edge: EdgeProgramManager) -> dict[str, dict[str, str]]:
@@ -133,7 +131,7 @@ def guard(program: Program, external: Iterable[FlatTensor], known: Known) -> Gua
         external: data files that belong beside it
         known: explains which node of the graph a node of a payload was made of
     """
-    names = NamedBlobs(NamedDataMap(external, program))
+    named_data, backend = NamedDataMap(external, program), BACKENDS[XNNPACK]()
     partitions: list[Guarded] = []
     refusals: list[Refusal] = []
     for plan in program.plans:
@@ -143,9 +141,9 @@ def guard(program: Program, external: Iterable[FlatTensor], known: Known) -> Gua
                 reason = f"the engine of {entry.id} is not here"
                 partitions.append(Guarded(plan.name, number, entry.id, UNCHECKED, reason=reason))
                 continue
-            engine = _engine()
+            engine = backend.trial_engine() or HOST
             start = time.perf_counter()
-            found = _tried(program, entry, names, number)
+            found = backend.try_load(program.delegate_data(entry), named_data, number)
             spent = (time.perf_counter() - start) * 1e3
             verdict = LOADS if found is None else REFUSED
             partitions.append(Guarded(plan.name, number, entry.id, verdict, engine, time_ms=spent))
@@ -161,28 +159,6 @@ def _calls(plan: m.ExecutionPlan) -> Iterator[tuple[int, int]]:
     for step, (_, _, instruction) in enumerate(instructions(plan)):
         if isinstance(instruction.instr_args, m.DelegateCall):
             yield instruction.instr_args.delegate_index, step
-
-
-def _engine() -> str:
-    release = availability().release
-    return f"the real kernels of {release}" if release else HOST
-
-
-def _tried(
-    program: Program, entry: m.BackendDelegate, names: NamedBlobs, number: int
-) -> LoadFailure | None:
-    try:
-        plan = read_plan(program.delegate_data(entry), names, number)
-    except ExecutionError as error:
-        return LoadFailure(LOADING, (error,))
-    except FormatError as error:
-        return LoadFailure(LOADING, (_unreadable(error, number),))
-    return try_native(plan) if real_kernels() else try_torch(plan)
-
-
-def _unreadable(error: FormatError, number: int) -> DelegateError:
-    code = ErrorCode.DelegateInvalidCompatibility
-    return DelegateError(code, str(error), partition=number)
 
 
 class _Made:

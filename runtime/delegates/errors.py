@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from runtime.errors import ErrorCode, ExecutionError
 
 _OF_PAYLOAD = (
@@ -12,6 +14,8 @@ _KEEP_OUT = (
     "Keep the operator of this node out of the partition and compile again: `etscope compile "
     "--guard fix` finds such operators and does so."
 )
+# Written to guard reports, which older versions read too: hence the British spelling.
+LOADING, SHAPES, ENDED = "initialisation", "shapes", "ended"
 
 
 class DelegateError(ExecutionError):
@@ -52,3 +56,17 @@ class DelegateError(ExecutionError):
         if self.debug_handle is not None:
             parts.append(f"debug handle {self.debug_handle}")
         return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailure:
+    """A partition that an engine does not load.
+
+    Attributes:
+        phase: ``initialisation``, ``shapes`` when it loads but its first run would fail, or
+            ``ended`` when the process of the kernels crashed
+        errors: one for each node at fault; one without a node where none is known
+    """
+
+    phase: str
+    errors: tuple[ExecutionError, ...]

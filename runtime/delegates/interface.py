@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from runtime.delegates.errors import LoadFailure
 from runtime.delegates.stepping import DelegateSteps
 from runtime.errors import OF_BACKEND, ErrorCode, ExecutionError, invalid_argument
 from runtime.kernels.registry import KernelRegistry
@@ -200,6 +201,24 @@ class BackendInterface(ABC):
 
     def destroy(self, handle: Any) -> None:  # noqa: ANN401, B027 - optional
         """Free a partition."""
+
+    def trial_engine(self) -> str:
+        """Return the native engine of `try_load` in words, empty where torch's kernels stand in."""
+        return ""
+
+    def try_load(
+        self, processed: memoryview, named_data: NamedDataMap, partition: int
+    ) -> LoadFailure | None:
+        """Load a partition alone and free it; return its failure, None if it loads.
+
+        Args:
+            processed: the payload
+            named_data: blobs of the program and its external data, by key
+            partition: its index among the delegates of the method
+
+        Raises: NotImplementedError for a backend that cannot load on trial
+        """
+        raise NotImplementedError
 
     def run_in_this_process(self) -> None:  # noqa: B027 - optional
         """Allow native kernels to run in this process, which they may crash: for workers only."""

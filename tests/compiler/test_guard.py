@@ -19,6 +19,7 @@ from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.worker import exporter, guarding
 from inspector.worker.compile_job import compile_into
 from runtime import ExecutionError, Runtime
+from runtime.backends.xnnpack import backend
 from runtime.backends.xnnpack.native.detect import Availability
 from schema.payloads.xnnpack.nodes import StaticReshape
 from tests.compiler import guard_sources
@@ -177,7 +178,7 @@ def test_fused_activation_is_to_blame_and_not_what_it_is_fused_into(
 def test_without_real_kernels_auto_asks_nobody_and_on_asks_torch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guarding, "availability", lambda: Availability(None, "there are none"))
+    monkeypatch.setattr(backend, "availability", lambda: Availability(None, "there are none"))
     (tmp_path / "auto").mkdir()
     (tmp_path / "on").mkdir()
     source = Source(str(SOURCES), "plain")

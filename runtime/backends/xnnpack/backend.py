@@ -13,16 +13,21 @@ from typing_extensions import override
 from runtime.backends.xnnpack.engine import Engine, TimeSource
 from runtime.backends.xnnpack.engine_choice import NATIVE, TORCH, engine_of, run_kernels_here
 from runtime.backends.xnnpack.model import PartitionPlan, Value
+from runtime.backends.xnnpack.native.detect import availability
 from runtime.backends.xnnpack.plan_reader import NamedBlobs, read_plan
 from runtime.backends.xnnpack.representation import STORED
 from runtime.backends.xnnpack.stepping import PartitionSteps
+from runtime.backends.xnnpack.trial_load import try_native, try_torch
+from runtime.delegates.errors import LOADING, DelegateError, LoadFailure
 from runtime.delegates.interface import (
     BackendExecutionContext,
     BackendInitContext,
     BackendInterface,
     Measurement,
 )
-from runtime.errors import invalid_argument
+from runtime.errors import ErrorCode, ExecutionError, invalid_argument
+from runtime.program.named_data import NamedDataMap
+from schema.errors import FormatError
 
 _DTYPES = STORED
 _CONTIGUOUS = tuple(range(16))  # more dimensions than any payload has
@@ -91,6 +96,27 @@ class XnnpackBackend(BackendInterface):
     def destroy(self, handle: XnnpackPartition) -> None:
         """Free a partition."""
         handle.engine.close()
+
+    @override
+    def trial_engine(self) -> str:
+        """Return the real kernels with their release, empty where they are not available."""
+        release = availability().release
+        return f"the real kernels of {release}" if release else ""
+
+    @override
+    def try_load(
+        self, processed: memoryview, named_data: NamedDataMap, partition: int
+    ) -> LoadFailure | None:
+        """Load a partition on the real kernels, or on torch's where those are not available."""
+        try:
+            plan = read_plan(processed, NamedBlobs(named_data), partition)
+        except ExecutionError as error:
+            return LoadFailure(LOADING, (error,))
+        except FormatError as error:
+            code = ErrorCode.DelegateInvalidCompatibility
+            unreadable = DelegateError(code, str(error), partition=partition)
+            return LoadFailure(LOADING, (unreadable,))
+        return try_torch(plan) if availability().folder is None else try_native(plan)
 
     @override
     def run_in_this_process(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from runtime.backends.xnnpack.engine_choice import kernels
 from runtime.backends.xnnpack.model import PartitionPlan
 from runtime.backends.xnnpack.native.constants import ConstantStore
@@ -11,25 +9,8 @@ from runtime.backends.xnnpack.native.engine import NativeEngine
 from runtime.backends.xnnpack.native.process import Kernels
 from runtime.backends.xnnpack.native.stepwise import StepEngine
 from runtime.backends.xnnpack.torch_engine import TorchEngine
-from runtime.delegates.errors import DelegateError
+from runtime.delegates.errors import ENDED, LOADING, SHAPES, DelegateError, LoadFailure
 from runtime.errors import ExecutionError
-
-# Written to guard reports, which older versions read too: hence the British spelling.
-LOADING, SHAPES, ENDED = "initialisation", "shapes", "ended"
-
-
-@dataclass(frozen=True, slots=True)
-class LoadFailure:
-    """A partition that an engine does not load.
-
-    Attributes:
-        phase: ``initialisation``, ``shapes`` when it loads but its first run would fail, or
-            ``ended`` when the process of the kernels crashed
-        errors: one for each node at fault; one without a node where none is known
-    """
-
-    phase: str
-    errors: tuple[ExecutionError, ...]
 
 
 def try_native(plan: PartitionPlan) -> LoadFailure | None:
