@@ -25,7 +25,7 @@ from compiler.passes.table import passes_before_planning
 from compiler.program_manager import ExecutorchProgramManager, asked_for
 from compiler.record.record import ETRecord
 from compiler.stages import Observer, StageEvent, Stages
-from schema.etrecord.verdicts import Verdict
+from schema.etrecord.parts.verdicts import Verdict
 
 FORWARD = "forward"
 AFTER_PASSES = "edge_after_transform"  # the documented name of its graph in a record

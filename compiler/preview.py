@@ -15,7 +15,7 @@ from compiler.lowering import lower_for, transforming
 from compiler.partition.flows import partitioners_by_method
 from compiler.partition.verdicts import verdicts_of
 from compiler.stages import Observer, Stages
-from schema.etrecord.verdicts import Verdict
+from schema.etrecord.parts.verdicts import Verdict
 
 
 @dataclass(frozen=True)

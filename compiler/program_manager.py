@@ -18,7 +18,7 @@ from compiler.memory.out_program import out_program
 from compiler.partition.verdicts import verdicts_of
 from compiler.record.record import ETRecord
 from compiler.stages import StageEvent
-from schema.etrecord.verdicts import Verdict
+from schema.etrecord.parts.verdicts import Verdict
 from schema.program import decode
 from schema.program.program import Program
 

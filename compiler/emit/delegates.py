@@ -16,7 +16,7 @@ from compiler.delegate.interface import value_of_spec
 from compiler.delegate.named_data import NamedDataStore, NamedDataStoreOutput
 from compiler.emit.constants import Segment
 from compiler.errors import CompileError, UnsupportedError
-from schema.etrecord.origins import Origins
+from schema.etrecord.parts.origins import Origins
 from schema.program import model as m
 
 INLINE, SEGMENT = 0, 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from schema.etrecord.origins import Origins
+from schema.etrecord.parts.origins import Origins
 
 
 class Homes:

@@ -11,7 +11,7 @@ from torch.fx.passes.infra.partitioner import Partition
 from compiler.partition.reasons import note, operator_of
 from compiler.partition.regions import regions, unit_of
 from compiler.partition.support import Answer, explain
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node
 _NON_COMPUTE = ("aten.view.default", "aten.view_copy.default", "getitem")

@@ -12,7 +12,7 @@ from compiler.partition.interface import TAG, DelegationSpec
 from compiler.partition.reasons import Reason, note, noted
 from compiler.partition.regions import unit_of
 from compiler.partition.tags import set_tag, tag_of
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node
 NOT_FORCED = "it cannot be forced in"

@@ -14,7 +14,7 @@ from compiler.partition.matching import matches_of
 from compiler.partition.reasons import note
 from compiler.partition.regions import contracted, regions, unit_of
 from compiler.partition.support import Answer, ExplainedSupport, any_chain
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node
 

@@ -23,7 +23,7 @@ from compiler.partition.interface import (
 from compiler.partition.patterns import generate_grouped_partitions_from_list_of_nodes
 from compiler.partition.reasons import note, operator_of
 from compiler.partition.tags import PartitionError, data_of
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node
 

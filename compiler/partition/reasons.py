@@ -16,7 +16,7 @@ import torch
 
 from compiler.edge.ops import EdgeOp
 from compiler.edge.writing import is_write, writer_of
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node
 

@@ -27,7 +27,7 @@ from compiler.partition.rules import PartitionRules, ancestors, op_pattern, oper
 from compiler.partition.steering import Steering, steered_by
 from compiler.partition.tags import Data, check_tagged_kinds, data_of, set_tag, tag_of
 from compiler.partitioners import is_called
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node
 DENIED_AS = "which was denied as "

@@ -19,7 +19,7 @@ from compiler.partition.capability import note_refused
 from compiler.partition.reasons import note
 from compiler.partition.regions import unit_of
 from compiler.partition.support import Answer, ExplainedSupport, explain
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node
 _PACKAGE = "executorch."

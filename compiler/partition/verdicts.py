@@ -16,7 +16,7 @@ from compiler.partition.interface import DelegationSpec, name_of
 from compiler.partition.reasons import Reason, Reasons, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.tags import tag_of
-from schema.etrecord.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import Outcome, Verdict
 
 Node = torch.fx.Node
 META = "etscope_verdicts"  # where a graph module holds those of its program

@@ -17,7 +17,7 @@ from compiler.partition.asking import wishes_as_said
 from compiler.partition.interface import NodeFilter, name_of
 from compiler.partition.reasons import collecting, operator_of
 from compiler.untyped import OpOverload
-from schema.etrecord.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import Outcome, Verdict
 
 Node = torch.fx.Node
 

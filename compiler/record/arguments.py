@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from compiler.errors import UnsupportedError
-from schema.etrecord.dtypes import LAYOUTS, MEMORY_FORMATS, serde_dtype_names
+from schema.etrecord.graph.dtypes import LAYOUTS, MEMORY_FORMATS, serde_dtype_names
 
 Json = dict[str, Any]
 MAJOR, MINOR = 5, 4

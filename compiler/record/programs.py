@@ -15,7 +15,7 @@ from compiler.record.read_from import origin_of
 from compiler.record.saved import SavedStates, torch_save
 from compiler.untyped import OpOverload
 from schema.etrecord import members as m
-from schema.etrecord.zip_write import Content, Sums
+from schema.etrecord.archive.zip_write import Content, Sums
 
 _STATE, _CONSTANTS, _INPUTS = m.SIDE_FILES
 

@@ -16,13 +16,13 @@ from typing import IO, TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from compiler.files import write_whole
 from compiler.record import given
 from schema import etrecord
-from schema.etrecord.guard import MEMBER as REFUSALS
-from schema.etrecord.guard import Refusal, encode_refusals
-from schema.etrecord.origins import MEMBER as ORIGINS
-from schema.etrecord.origins import Origins, encode_origins
-from schema.etrecord.recipe import MEMBER as RECIPE
-from schema.etrecord.verdicts import MEMBER as VERDICTS
-from schema.etrecord.verdicts import Verdict, encode_verdicts
+from schema.etrecord.parts.guard import MEMBER as REFUSALS
+from schema.etrecord.parts.guard import Refusal, encode_refusals
+from schema.etrecord.parts.origins import MEMBER as ORIGINS
+from schema.etrecord.parts.origins import Origins, encode_origins
+from schema.etrecord.parts.recipe import MEMBER as RECIPE
+from schema.etrecord.parts.verdicts import MEMBER as VERDICTS
+from schema.etrecord.parts.verdicts import Verdict, encode_verdicts
 from schema.objects.cyclic_gc import gc_suspended
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from schema.dtypes.scalar_type import BY_NAME
-from schema.etrecord.tensor_data import TensorData
-from schema.etrecord.torch_write import write_tensors
-from schema.etrecord.zip_write import Bytes, Pieces, Sums
+from schema.etrecord.archive.zip_write import Bytes, Pieces, Sums
+from schema.etrecord.torch_file.tensor_data import TensorData
+from schema.etrecord.torch_file.torch_write import write_tensors
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from schema.etrecord import members as m
-from schema.etrecord.zip_write import Bytes, Content, Sums, archive_chunks
+from schema.etrecord.archive.zip_write import Bytes, Content, Sums, archive_chunks
 
 if TYPE_CHECKING:
     from compiler.record.record import ETRecord

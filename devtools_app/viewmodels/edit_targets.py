@@ -14,7 +14,7 @@ from inspector.recipes.compile_job import CompileJob
 from inspector.recipes.edits import Edit, Target, TargetKind, edits_for
 from inspector.tables.selection import Selection, SelectionKind
 from inspector.tables.verdicts import known_verdicts
-from schema.etrecord.verdicts import Verdict
+from schema.etrecord.parts.verdicts import Verdict
 from schema.graph import NodeKind
 
 _ON = {

@@ -9,7 +9,7 @@ from inspector.files.session import Session
 from inspector.jobs.guard import repaired
 from inspector.join.record_maps import refusals
 from inspector.recipes.compile_job import CompileJob
-from schema.etrecord.guard import Refusal
+from schema.etrecord.parts.guard import Refusal
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import cast
 from devtools_app.viewmodels.structure_node import StructureNode, listed, value_node
 from schema.dtypes.scalar_type import scalar_type
 from schema.etrecord import ETRecord
-from schema.etrecord.tensor_data import Opaque, TensorData
-from schema.etrecord.torch_save import read_torch_save
-from schema.etrecord.zip_index import Member
+from schema.etrecord.archive.zip_index import Member
+from schema.etrecord.torch_file.tensor_data import Opaque, TensorData
+from schema.etrecord.torch_file.torch_save import read_torch_save
 
 _ZIP, _JSON = b"PK\x03\x04", b"{["
 _TEXT_BYTES = 2000

@@ -22,8 +22,8 @@ from inspector.join.links import BlockLinks
 from inspector.join.record_method import method_of
 from inspector.trace.blocks import Block
 from schema.etrecord import DelegateMap, ETRecord
+from schema.etrecord.graph.unions import mapping
 from schema.etrecord.members import HANDLES
-from schema.etrecord.unions import mapping
 from schema.graph import Graph
 
 _LOG = logging.getLogger(__name__)

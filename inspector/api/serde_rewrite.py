@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
-from schema.etrecord.dtypes import FIRST_TORCH_MAJOR, serde_dtype_names
-from schema.etrecord.unions import mapping
+from schema.etrecord.graph.dtypes import FIRST_TORCH_MAJOR, serde_dtype_names
+from schema.etrecord.graph.unions import mapping
 
 Json: TypeAlias = Any
 HANDLE = "debug_handle"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from schema.etrecord import ListedNode, node_list
-from schema.etrecord.names import callable_name
-from schema.etrecord.node_list import GETITEM
-from schema.etrecord.source_meta import split_outside_brackets
+from schema.etrecord.graph.names import callable_name
+from schema.etrecord.graph.node_list import GETITEM
+from schema.etrecord.graph.source_meta import split_outside_brackets
 from schema.graph import Graph, GraphNode
 from schema.objects.identity_cache import identity_cache
 

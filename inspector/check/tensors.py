@@ -17,7 +17,7 @@ from inspector.join.node_index import base_operator, nodes_by_handle
 from inspector.join.operands import plan_operands
 from schema.errors import FormatError
 from schema.etrecord import ETRecord
-from schema.etrecord.tensor_data import TensorData
+from schema.etrecord.torch_file.tensor_data import TensorData
 from schema.graph import Graph, GraphNode, TensorMeta
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload

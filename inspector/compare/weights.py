@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from inspector.check.tensors import saved_tensors
 from inspector.compare.model import WeightChange
 from inspector.files.session import Session
-from schema.etrecord.tensor_data import TensorData
+from schema.etrecord.torch_file.tensor_data import TensorData
 
 _MOST_ELEMENTS = 1 << 22  # compared at a time
 # What compilers name by number: the numbers of a program and what they have folded. How they are

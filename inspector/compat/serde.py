@@ -35,8 +35,8 @@ from inspector.api.exported_program import adopt_edge_ops, program_of, restore_h
 from inspector.api.lowered_programs import CALL, MOST_DEPTH, inside_of, modules_of, register
 from inspector.api.serde_rewrite import HANDLE, Json, RebuildError, nodes
 from inspector.api.torch_bridge import load_packages
-from schema.etrecord.container import open_archive
-from schema.etrecord.dtypes import serde_dtype_names
+from schema.etrecord.archive.container import open_archive
+from schema.etrecord.graph.dtypes import serde_dtype_names
 
 _MEMORY = ("memory.alloc", "memory.view")
 _PROGRAM = "serialized_exported_program.json"

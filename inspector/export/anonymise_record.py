@@ -11,7 +11,7 @@ from inspector.export.anonymise_names import Names, is_path_like, without_paths
 from schema.errors import FormatError
 from schema.etrecord import ETRecord, TensorData, encode, replace_members
 from schema.etrecord.members import COUNTS, DELEGATES, GRAPH_ID, HANDLES, MARKER, SIDE_FILES
-from schema.etrecord.torch_write import write_zeros
+from schema.etrecord.torch_file.torch_write import write_zeros
 
 Json = Any
 _MAPS = (MARKER, GRAPH_ID, HANDLES, DELEGATES, COUNTS)

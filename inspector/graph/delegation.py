@@ -20,7 +20,7 @@ from inspector.graph.operator_names import is_compute, node_type
 from inspector.join import record_maps
 from inspector.join.delegate_owner import call_nodes, ownership
 from schema.etrecord import DelegateMap, ETRecord
-from schema.etrecord.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import Outcome, Verdict
 from schema.graph import Graph, NodeKind
 from schema.objects.identity_cache import identity_cache
 from schema.payloads import Payload, describe_compile_specs, total_bytes

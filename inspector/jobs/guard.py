@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from inspector.recipes.compile_job import CompileJob
-from schema.etrecord.guard import Refusal, refusal_from
+from schema.etrecord.parts.guard import Refusal, refusal_from
 
 AUTO, ON, FIX, OFF = "auto", "on", "fix", "off"
 WAYS = (AUTO, ON, FIX, OFF)

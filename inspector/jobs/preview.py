@@ -9,7 +9,7 @@ from typing import Any
 
 from inspector.findings.finding import nbytes_text
 from inspector.graph.boundaries import Boundary, boundary_from
-from schema.etrecord.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import Outcome, Verdict
 
 
 @dataclass(frozen=True, slots=True)

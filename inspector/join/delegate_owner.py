@@ -16,7 +16,7 @@ from inspector.graph.operator_names import is_compute
 from inspector.join import record_maps
 from inspector.join.node_index import base_operator
 from schema.etrecord import ETRecord, ListedNode, node_list
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 from schema.graph import Graph
 from schema.objects.identity_cache import identity_cache
 from schema.program import Program, instructions, operator_name

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from schema.errors import FormatError
 from schema.etrecord import DelegateMap, ETRecord
-from schema.etrecord.guard import Refusal
-from schema.etrecord.origins import Origins
-from schema.etrecord.verdicts import Verdict
+from schema.etrecord.parts.guard import Refusal
+from schema.etrecord.parts.origins import Origins
+from schema.etrecord.parts.verdicts import Verdict
 from schema.graph import Graph
 
 Handles = Mapping[int, tuple[int, ...]]

@@ -10,7 +10,7 @@ from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.paths import found_beside
 from inspector.recipes.recipe import LARGEST, Recipe, RecipeError, parse_recipe
 from schema import etrecord
-from schema.etrecord.recipe import MEMBER
+from schema.etrecord.parts.recipe import MEMBER
 
 _ZIP = b"PK"
 # Backends that a partitioner of ours has the name of.

@@ -9,7 +9,7 @@ from typing import Any
 from inspector.jobs.preview import MethodPreview, NodePreview, Preview
 from inspector.recipes.compile_job import CompileJob, job_content, job_from
 from inspector.recipes.edits import Target, TargetKind, edit_named
-from schema.etrecord.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import Outcome, Verdict
 
 _MOST_NODES = 8  # that are taken in together
 _SMALL = 2  # nodes of a partition that may be not worth its boundaries

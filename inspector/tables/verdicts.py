@@ -12,7 +12,7 @@ from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.partitions import Partitions, known_partitions
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.table import Table, badge_column, text_column
-from schema.etrecord.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import Outcome, Verdict
 from schema.objects.identity_cache import identity_cache
 
 OUTCOMES = {

@@ -14,7 +14,7 @@ from inspector.graph.operator_names import wraps_a_write
 from inspector.join.links import BlockLinks, Link
 from inspector.trace import timing
 from inspector.trace.blocks import Block
-from schema.etrecord.names import callable_name
+from schema.etrecord.graph.names import callable_name
 from schema.graph import GraphNode
 
 TARGET = "ms"

@@ -22,7 +22,7 @@ from inspector.worker.probing import Probe, ProbeError
 from inspector.worker.warm import Warm
 from runtime.errors import ExecutionError
 from schema.errors import FormatError
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 
 _UNHELPFUL = (ProbeError, CompileError, ExecutionError, FormatError, MemoryError)
 

@@ -21,8 +21,8 @@ from runtime.program.loading import decode_program, read
 from runtime.program.named_data import NamedDataMap
 from schema import flat_tensor
 from schema.errors import FormatError
-from schema.etrecord.guard import Refusal
-from schema.etrecord.verdicts import Outcome, Verdict
+from schema.etrecord.parts.guard import Refusal
+from schema.etrecord.parts.verdicts import Outcome, Verdict
 from schema.flat_tensor import FlatTensor
 from schema.flatbuf.spec import UnknownMember
 from schema.payloads.xnnpack.codec import decode

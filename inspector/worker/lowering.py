@@ -34,7 +34,7 @@ from inspector.recipes.edits import means
 from inspector.recipes.emission import check_passes, config_of, edge_config_of, in_file
 from inspector.worker.exporter import AnswerError
 from schema.dtypes.scalar_type import BY_NAME
-from schema.etrecord.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import Outcome, Verdict
 
 
 def known_names() -> dict[str, list[str]]:

@@ -17,8 +17,8 @@ from inspector.recipes.recipe import RECIPE, Recipe, recipe_of
 from inspector.toolchain.child import Answer, Interpreter, Say, ToolchainError, ask
 from inspector.toolchain.interpreter import interpreter
 from inspector.worker.made import planned_memory
-from schema.etrecord import recipe as recipe_member
-from schema.etrecord import verdicts as verdicts_member
+from schema.etrecord.parts import recipe as recipe_member
+from schema.etrecord.parts import verdicts as verdicts_member
 from schema.version import __version__
 
 _VERDICTS = "verdicts.json"  # written by the other interpreter

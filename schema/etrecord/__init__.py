@@ -1,15 +1,15 @@
 """ETRecords: zip archives of graphs, maps and tensors, read without torch or unpickling."""
 
+from schema.etrecord.archive.zip_index import Member
 from schema.etrecord.codec import decode, encode, replace_member, replace_members
-from schema.etrecord.graph_json import RecordedProgram, read_program
-from schema.etrecord.lowered import CompileSpec, LoweredModule, NamedData, lowered_modules
-from schema.etrecord.maps import CountMap, DelegateMap, DelegateMaps, HandleMap
+from schema.etrecord.graph.graph_json import RecordedProgram, read_program
+from schema.etrecord.graph.node_list import ListedNode, node_list
 from schema.etrecord.members import MARKER, OWN_PREFIX, Roles, is_record, sniff
-from schema.etrecord.node_list import ListedNode, node_list
+from schema.etrecord.parts.lowered import CompileSpec, LoweredModule, NamedData, lowered_modules
+from schema.etrecord.parts.maps import CountMap, DelegateMap, DelegateMaps, HandleMap
 from schema.etrecord.record import ETRecord
-from schema.etrecord.tensor_data import Opaque, TensorData
-from schema.etrecord.torch_save import SavedTree, read_torch_save, tensors
-from schema.etrecord.zip_index import Member
+from schema.etrecord.torch_file.tensor_data import Opaque, TensorData
+from schema.etrecord.torch_file.torch_save import SavedTree, read_torch_save, tensors
 
 __all__ = [
     "MARKER",

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from schema.errors import FormatError, Issue, Severity
 from schema.etrecord import members as m
-from schema.etrecord.container import Archive, open_archive
-from schema.etrecord.json_text import Json, parse_json
-from schema.etrecord.maps import Problems, read_count_map, read_delegate_map, read_handle_map
+from schema.etrecord.archive.container import Archive, open_archive
+from schema.etrecord.archive.zip_write import Content, write_archive
+from schema.etrecord.graph.json_text import Json, parse_json
+from schema.etrecord.parts.maps import Problems, read_count_map, read_delegate_map, read_handle_map
 from schema.etrecord.record import ETRecord
-from schema.etrecord.zip_write import Content, write_archive
 from schema.objects.cyclic_gc import gc_suspended
 
 Buffer = bytes | bytearray | memoryview

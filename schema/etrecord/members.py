@@ -6,9 +6,9 @@ import struct
 from dataclasses import dataclass
 
 from schema.errors import FormatError
-from schema.etrecord.container import Archive, starts_like_zip
-from schema.etrecord.maps import FORWARD
-from schema.etrecord.zip_index import LOCAL, LOCAL_MAGIC, read_directory
+from schema.etrecord.archive.container import Archive, starts_like_zip
+from schema.etrecord.archive.zip_index import LOCAL, LOCAL_MAGIC, read_directory
+from schema.etrecord.parts.maps import FORWARD
 
 MARKER = "ETRECORD_V0"
 EXPORTED = "exported_program"

@@ -10,25 +10,25 @@ from typing import Any, TypeVar, cast
 
 from schema.errors import FormatError, Issue, Severity
 from schema.etrecord import members as m
-from schema.etrecord.container import Archive
-from schema.etrecord.graph_json import RecordedProgram, read_program
-from schema.etrecord.guard import MEMBER as REFUSALS
-from schema.etrecord.guard import Refusal, decode_refusals
-from schema.etrecord.json_text import Json, parse_json
-from schema.etrecord.maps import (
+from schema.etrecord.archive.container import Archive
+from schema.etrecord.archive.zip_index import Member
+from schema.etrecord.graph.graph_json import RecordedProgram, read_program
+from schema.etrecord.graph.json_text import Json, parse_json
+from schema.etrecord.members import Roles
+from schema.etrecord.parts.guard import MEMBER as REFUSALS
+from schema.etrecord.parts.guard import Refusal, decode_refusals
+from schema.etrecord.parts.maps import (
     FORWARD,
     CountMap,
     DelegateMaps,
     HandleMap,
 )
-from schema.etrecord.members import Roles
-from schema.etrecord.origins import MEMBER as ORIGINS
-from schema.etrecord.origins import Origins, decode_origins
-from schema.etrecord.tensor_data import TensorData
-from schema.etrecord.torch_save import SavedTree, Tree, read_torch_save
-from schema.etrecord.verdicts import MEMBER as VERDICTS
-from schema.etrecord.verdicts import Members, Verdicts, decode_members, decode_verdicts
-from schema.etrecord.zip_index import Member
+from schema.etrecord.parts.origins import MEMBER as ORIGINS
+from schema.etrecord.parts.origins import Origins, decode_origins
+from schema.etrecord.parts.verdicts import MEMBER as VERDICTS
+from schema.etrecord.parts.verdicts import Members, Verdicts, decode_members, decode_verdicts
+from schema.etrecord.torch_file.tensor_data import TensorData
+from schema.etrecord.torch_file.torch_save import SavedTree, Tree, read_torch_save
 from schema.graph import Graph
 from schema.objects.cyclic_gc import gc_suspended
 

@@ -21,9 +21,9 @@ from schema.payloads.model import (
     Source,
     total_bytes,
 )
-from schema.payloads.opaque import embedded_texts, entropy, sha256
 from schema.payloads.order import join_by_order, operator_name
 from schema.payloads.parts import whole
+from schema.payloads.plain.opaque import embedded_texts, entropy, sha256
 
 __all__ = [
     "Constant",
@@ -151,6 +151,6 @@ def describe_compile_specs(
     as text where it is text, else in hexadecimal digits.
     """
     # Loaded when asked for, like the decoders, of whose tables it needs some.
-    from schema.payloads.compile_specs import describe
+    from schema.payloads.settings.compile_specs import describe
 
     return describe(backend_id, specs)

@@ -15,7 +15,7 @@ from inspector.files.session import Session
 from inspector.recipes.compile_job import CompileJob, Rules, Source
 from schema import etrecord
 from schema.etrecord import encode, replace_member
-from schema.etrecord.guard import MEMBER, Refusal, encode_refusals
+from schema.etrecord.parts.guard import MEMBER, Refusal, encode_refusals
 
 DATA = Path(__file__).parents[1] / "data" / "corpus" / "v1.5.1" / "convnet_xnnpack"
 JOB = CompileJob(Source("net.py", "build"), partitioners=("xnnpack",))

@@ -12,7 +12,7 @@ from inspector.files.session import Session
 from inspector.tables.partitions import partitions
 from inspector.tables.selection import Selection, SelectionKind, Units
 from inspector.tables.verdicts import OUTCOMES, _sentence, verdict_table
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 from tests.app.sessions import opened
 
 pytestmark = pytest.mark.slow

@@ -21,7 +21,7 @@ from compiler.partition.forcing import NOT_FORCED
 from compiler.precision import PrecisionError, Precisions
 from compiler.preview import previewed
 from compiler.quantise import Quantisation, quantise
-from schema.etrecord.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import Outcome, Verdict
 from tests.compiler.delegation import ByNode
 from tests.compiler.stock import Stock
 

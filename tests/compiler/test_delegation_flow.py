@@ -19,7 +19,7 @@ from compiler import (
 from compiler.backends.demo import AddMulPartitionerDemo
 from schema import etrecord
 from schema import program as pte
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 from schema.program import model as m
 from tests.compiler.delegation import ByNode, aten, calls, edge, exported, payloads
 

@@ -23,7 +23,7 @@ from compiler import (
 )
 from compiler.delegate.api import part
 from compiler.partition.unmatched import unmatched_rules
-from schema.etrecord.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import Outcome, Verdict
 from tests.compiler.delegation import ByNode, edge, exported, long_program, payloads
 
 pytestmark = pytest.mark.slow

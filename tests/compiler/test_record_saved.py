@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.record.saved import SavedStates
-from schema.etrecord.crc import joined
-from schema.etrecord.zip_write import Content, Pieces, archive_chunks
+from schema.etrecord.archive.crc import joined
+from schema.etrecord.archive.zip_write import Content, Pieces, archive_chunks
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from inspector.recipes.edits import EDITS, Target, TargetKind, edit_named
 from inspector.recipes.emission import PASSES
 from inspector.worker.compile_job import compile_into
 from schema import etrecord
-from schema.etrecord.verdicts import Verdict
+from schema.etrecord.parts.verdicts import Verdict
 from schema.program import decode
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from inspector.jobs.messages import Ended, Log, Stage
 from inspector.jobs.studio import Studio, StudioError
 from inspector.recipes.compile_job import CompileJob, Rules, Source
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 
 pytestmark = pytest.mark.slow
 

@@ -30,7 +30,7 @@ from inspector.files.load import load_session
 from inspector.graph.delegation import analyse_delegation
 from schema import etrecord
 from schema.errors import FormatError
-from schema.etrecord.verdicts import (
+from schema.etrecord.parts.verdicts import (
     MEMBER,
     Outcome,
     Verdict,

@@ -31,7 +31,7 @@ from inspector.recipes.compile_job import CompileJob, Rules, Source
 from inspector.recipes.recipe import Recipe
 from inspector.tables.compare import difference_text as shown_difference
 from schema import etdump
-from schema.etrecord.tensor_data import TensorData
+from schema.etrecord.torch_file.tensor_data import TensorData
 from tests.inspector.cli_runs import FORMATS, LONE, SESSIONS, loaded_once, run, valid
 from tests.inspector.sessions import DATA, label, session
 

@@ -28,7 +28,7 @@ from inspector.worker.run_job import run_into
 from inspector.worker.toolchain_bisect import bisect_with_executorch
 from inspector.worker.toolchain_compile import compile_with_executorch, without_effect
 from inspector.worker.toolchain_run import run_with_executorch
-from schema.etrecord.verdicts import Outcome, Verdict
+from schema.etrecord.parts.verdicts import Outcome, Verdict
 from tests.inspector.cli_runs import run, validator
 
 # Loading the package takes a minute and more on a machine that is busy with other things.

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from schema.etrecord.archive.zip_write import Content, write_archive
 from schema.etrecord.budget import Budget
-from schema.etrecord.graph_json import RecordedProgram, read_program
-from schema.etrecord.zip_write import Content, write_archive
+from schema.etrecord.graph.graph_json import RecordedProgram, read_program
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDS = sorted(DATA.rglob("*.etrecord"))

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from schema.errors import FormatError
 from schema.etrecord import MARKER, is_record, sniff
+from schema.etrecord.archive.container import Archive, open_archive
+from schema.etrecord.archive.zip_index import CENTRAL_MAGIC, END_MAGIC, LOCAL_MAGIC
+from schema.etrecord.archive.zip_write import Content, write_archive
 from schema.etrecord.budget import Budget
-from schema.etrecord.container import Archive, open_archive
-from schema.etrecord.zip_index import CENTRAL_MAGIC, END_MAGIC, LOCAL_MAGIC
-from schema.etrecord.zip_write import Content, write_archive
 from tests.schema.etrecord_samples import RECORDS, archive, record_of
 
 pytestmark = pytest.mark.slow

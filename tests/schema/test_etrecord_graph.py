@@ -11,8 +11,8 @@ import pytest
 from schema.errors import FormatError
 from schema.etrecord import decode
 from schema.etrecord.budget import Budget
-from schema.etrecord.graph_json import read_program
-from schema.etrecord.json_text import measure
+from schema.etrecord.graph.graph_json import read_program
+from schema.etrecord.graph.json_text import measure
 from schema.graph import Graph, GraphNode, NodeKind
 from tests.schema.etrecord_samples import (
     DATA,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schema.errors import FormatError
-from schema.etrecord.guard import PHASES, Refusal, decode_refusals, encode_refusals
+from schema.etrecord.parts.guard import PHASES, Refusal, decode_refusals, encode_refusals
 
 REFUSAL = Refusal(
     "forward", 1, "XnnpackBackend", "the real kernels", "initialisation", "it says no", 3, "Elu"

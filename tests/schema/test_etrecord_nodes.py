@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from schema.etrecord import CompileSpec, NamedData, lowered_modules
-from schema.etrecord.names import FxNames, callable_name, short_target
-from schema.etrecord.source_meta import module_path
+from schema.etrecord.graph.names import FxNames, callable_name, short_target
+from schema.etrecord.graph.source_meta import module_path
 from schema.graph import Argument, GraphNode, ModuleFrame, NodeKind
 from tests.schema.etrecord_samples import (
     graph,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schema.errors import FormatError
-from schema.etrecord.origins import VERSION, Origins, decode_origins, encode_origins
+from schema.etrecord.parts.origins import VERSION, Origins, decode_origins, encode_origins
 
 FOUND = {
     "forward": Origins(

@@ -209,7 +209,7 @@ def test_import_of_payloads_loads_no_decoder() -> None:
         cwd=DATA.parents[1],
     )
     assert "schema.payloads.xnnpack" not in done.stdout
-    assert "schema.payloads.options" not in done.stdout
+    assert "schema.payloads.settings.options" not in done.stdout
 
 
 def test_sha256_of_a_large_view_equals_hashlib() -> None:

@@ -15,8 +15,8 @@ from schema import payloads
 from schema.flatbuf.spec import UnknownMember
 from schema.payloads import join_by_order
 from schema.payloads.native import tables as native_tables
-from schema.payloads.options import QNN_OPTIONS, SAMSUNG_OPTIONS, read_options
 from schema.payloads.reading import PayloadReader
+from schema.payloads.settings.options import QNN_OPTIONS, SAMSUNG_OPTIONS, read_options
 from schema.payloads.tosa import tables as tosa_tables
 from schema.payloads.tosa.ops import DTYPES, OPERATORS
 from schema.payloads.vulkan import tables as vulkan_tables

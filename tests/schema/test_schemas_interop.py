@@ -17,7 +17,7 @@ from schema.flatbuf.reader import Reader
 from schema.flatbuf.spec import Blob, Field, Scalar, Spec, Union, Vec
 from schema.payloads.mlx.tables import GRAPH as MLX
 from schema.payloads.native.tables import PROGRAM as NATIVE
-from schema.payloads.options import QNN_OPTIONS, SAMSUNG_OPTIONS
+from schema.payloads.settings.options import QNN_OPTIONS, SAMSUNG_OPTIONS
 from schema.payloads.tosa.tables import GRAPH_1 as TOSA
 from schema.payloads.vulkan.tables import GRAPH as VULKAN
 from schema.payloads.xnnpack.model import GRAPH as XNNPACK

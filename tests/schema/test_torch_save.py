@@ -13,7 +13,7 @@ import pytest
 from schema.dtypes.scalar_type import BY_NAME
 from schema.errors import FormatError
 from schema.etrecord import Opaque, SavedTree, TensorData, decode, read_torch_save, tensors
-from schema.etrecord.pickle_machine import MAX_OPCODES
+from schema.etrecord.torch_file.pickle_machine import MAX_OPCODES
 from tests.schema.etrecord_samples import (
     DATA,
     numbers,

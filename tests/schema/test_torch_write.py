@@ -12,7 +12,7 @@ import pytest
 
 from schema.dtypes.scalar_type import BY_NAME
 from schema.etrecord import TensorData, read_torch_save
-from schema.etrecord.torch_write import write_zeros
+from schema.etrecord.torch_file.torch_write import write_zeros
 
 _TYPES = (
     *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bool"),

@@ -41,7 +41,7 @@ from compiler.partition.regions import follows_source
 from compiler.partition.steering import is_off, keeps_out
 from compiler.partition.tags import tag_constant_data
 from compiler.untyped import aten
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node
 Precisions = ConfigPrecisionType | Sequence[ConfigPrecisionType] | None

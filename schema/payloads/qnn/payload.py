@@ -15,11 +15,11 @@ from types import MappingProxyType
 from schema.errors import Issue, Severity
 from schema.graph import Graph
 from schema.payloads.model import Part, Payload, Source
-from schema.payloads.options import qnn_facts
 from schema.payloads.parts import Owner, cover, flatbuffer_claims, is_zero, whole
 from schema.payloads.qnn.graph import WHERE, constant_name, constants_of, node_names, to_graph
 from schema.payloads.qnn.tables import CONTEXT, Context
 from schema.payloads.reading import PayloadReader, span, unpack
+from schema.payloads.settings.options import qnn_facts
 
 _HEADER = struct.Struct("<IqQ")
 _QCIR_HEADER = struct.Struct("<IIQ")

@@ -18,7 +18,7 @@ from compiler.backends.xnnpack import XnnpackPartitioner
 from compiler.backends.xnnpack.configs import UnsqueezeCopyConfig
 from compiler.delegate.preprocess import BackendError
 from runtime import Runtime
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 from tests.compiler.stock import Stock
 from tests.compiler.xnnpack import quantising as q
 

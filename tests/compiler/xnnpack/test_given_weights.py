@@ -11,7 +11,7 @@ from torch import nn
 
 from compiler import to_edge, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 from tests.compiler.programs import Apply
 from tests.compiler.stock import Stock
 from tests.compiler.xnnpack import quantising as q

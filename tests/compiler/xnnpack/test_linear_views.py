@@ -17,7 +17,7 @@ from torch.export import Dim
 
 from compiler import to_edge, to_edge_transform_and_lower
 from compiler.backends.xnnpack import ConfigPrecisionType, XnnpackPartitioner
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 from schema.payloads.xnnpack import decode
 from schema.payloads.xnnpack.graph import node_kind
 from tests.compiler.stock import Stock

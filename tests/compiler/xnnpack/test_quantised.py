@@ -15,7 +15,7 @@ from torch import nn
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import ConfigPrecisionType, XnnpackPartitioner
 from inspector.files.load import load_session
-from schema.etrecord.verdicts import Outcome
+from schema.etrecord.parts.verdicts import Outcome
 from schema.payloads.xnnpack import XNNGraph, decode
 from schema.payloads.xnnpack.graph import node_kind
 from tests.compiler.stock import Stock

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from schema.errors import FormatError
-from schema.etrecord.json_text import Json
-from schema.etrecord.torch_save import SavedTree, read_torch_save
-from schema.etrecord.unions import text
+from schema.etrecord.graph.json_text import Json
+from schema.etrecord.graph.unions import text
+from schema.etrecord.torch_file.torch_save import SavedTree, read_torch_save
 from schema.graph import Graph
 
 

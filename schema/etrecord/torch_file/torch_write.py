@@ -11,9 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from schema.dtypes.scalar_type import scalar_type
-from schema.etrecord.dtypes import STORAGE_TYPES
-from schema.etrecord.tensor_data import TensorData, span_elements
-from schema.etrecord.zip_write import Bytes, Content, Pieces, Sums, archive_chunks, write_archive
+from schema.etrecord.archive.zip_write import (
+    Bytes,
+    Content,
+    Pieces,
+    Sums,
+    archive_chunks,
+    write_archive,
+)
+from schema.etrecord.graph.dtypes import STORAGE_TYPES
+from schema.etrecord.torch_file.tensor_data import TensorData, span_elements
 
 Key: TypeAlias = "tuple[int, str | None]"  # dtype and name
 _PREFIX = "archive"

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 from schema.errors import FormatError, Issue
 from schema.etrecord.budget import Budget
-from schema.etrecord.graph_reader import GraphReader
-from schema.etrecord.json_text import Json, parse_json, parse_json_text
-from schema.etrecord.lowered import LoweredModule, read_lowered
-from schema.etrecord.shared import Shared
-from schema.etrecord.signature import Signature, read_signature
-from schema.etrecord.unions import BROKEN, mapping, text
+from schema.etrecord.graph.graph_reader import GraphReader
+from schema.etrecord.graph.json_text import Json, parse_json, parse_json_text
+from schema.etrecord.graph.shared import Shared
+from schema.etrecord.graph.signature import Signature, read_signature
+from schema.etrecord.graph.unions import BROKEN, mapping, text
+from schema.etrecord.parts.lowered import LoweredModule, read_lowered
 from schema.graph import Graph
 
 _MAX_LOWERED_DEPTH = 8

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from schema.etrecord.json_text import Json
-from schema.etrecord.shared import Shared
-from schema.etrecord.signature import Signature, Slot
-from schema.etrecord.unions import BROKEN, dim, mapping, text, unfold
+from schema.etrecord.graph.json_text import Json
+from schema.etrecord.graph.shared import Shared
+from schema.etrecord.graph.signature import Signature, Slot
+from schema.etrecord.graph.unions import BROKEN, dim, mapping, text, unfold
 from schema.graph import GraphNode, GraphValue, NodeKind
 
 _CONSTANT_KINDS = frozenset(("parameter", "buffer", "tensor_constant", "custom_obj"))

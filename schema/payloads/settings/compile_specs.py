@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from schema.errors import FormatError
-from schema.payloads.options import QNN_OPTIONS, SAMSUNG_OPTIONS, read_options
+from schema.payloads.settings.options import QNN_OPTIONS, SAMSUNG_OPTIONS, read_options
 from schema.payloads.vulkan.tables import LAYOUT, STORAGE
 
 _MAX_BYTES = 1 << 20

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from schema.etrecord.names import FxNames, callable_name
+from schema.etrecord.graph.names import FxNames, callable_name
 from schema.graph import Graph, GraphNode, NodeKind
 
 GETITEM = "_operator.getitem"

@@ -10,8 +10,7 @@ import zlib
 from dataclasses import dataclass, field
 
 from schema.errors import FormatError, Issue, Severity
-from schema.etrecord.budget import Budget
-from schema.etrecord.zip_index import (
+from schema.etrecord.archive.zip_index import (
     LOCAL_MAGIC,
     STORED,
     Member,
@@ -19,6 +18,7 @@ from schema.etrecord.zip_index import (
     settle,
     walk_local_headers,
 )
+from schema.etrecord.budget import Budget
 
 _STEP = 1 << 16
 _SHOWN_PROBLEMS = 20

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from schema.errors import FormatError, Issue, Severity
 from schema.payloads.model import Constant, Part, Payload, Source
 from schema.payloads.named import missing_constants, named_constant
-from schema.payloads.options import samsung_facts
 from schema.payloads.parts import cover, whole
 from schema.payloads.reading import unpack
+from schema.payloads.settings.options import samsung_facts
 
 _MEDIATEK = struct.Struct("<BIII")
 _SHARED_BLOB = "ExtractSharedBlobKey"

@@ -15,11 +15,11 @@ from typing import Any, TypeAlias, cast
 
 from schema.dtypes.scalar_type import numel, scalar_type
 from schema.errors import FormatError, Issue, Severity
-from schema.etrecord.container import Archive
-from schema.etrecord.dtypes import STORAGE_TYPES, scalar_type_number, serde_dtype_names
-from schema.etrecord.json_text import parse_json
-from schema.etrecord.pickle_machine import Global
-from schema.etrecord.tensor_data import Opaque, TensorData, span_elements
+from schema.etrecord.archive.container import Archive
+from schema.etrecord.graph.dtypes import STORAGE_TYPES, scalar_type_number, serde_dtype_names
+from schema.etrecord.graph.json_text import parse_json
+from schema.etrecord.torch_file.pickle_machine import Global
+from schema.etrecord.torch_file.tensor_data import Opaque, TensorData, span_elements
 
 Value: TypeAlias = Any
 _MAX_RANK = 64

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from schema.etrecord.json_text import Json
-from schema.etrecord.unions import mapping, text, unfold
+from schema.etrecord.graph.json_text import Json
+from schema.etrecord.graph.unions import mapping, text, unfold
 
 USER_INPUT, USER_OUTPUT = "user_input", "user_output"
 _TARGETS = (

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from schema.errors import FormatError, Issue, Severity
+from schema.etrecord.archive.container import Archive, open_archive, starts_like_zip
 from schema.etrecord.budget import Budget
-from schema.etrecord.container import Archive, open_archive, starts_like_zip
-from schema.etrecord.pickle_machine import MAX_OPCODES, Global, PickleMachine
-from schema.etrecord.tensor_data import Opaque, TensorData
-from schema.etrecord.torch_objects import TorchObjects
+from schema.etrecord.torch_file.pickle_machine import MAX_OPCODES, Global, PickleMachine
+from schema.etrecord.torch_file.tensor_data import Opaque, TensorData
+from schema.etrecord.torch_file.torch_objects import TorchObjects
 
 Tree: TypeAlias = Any
 _PICKLE = "/data.pkl"

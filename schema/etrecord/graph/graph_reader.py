@@ -6,13 +6,13 @@ import re
 from types import MappingProxyType
 
 from schema.errors import FormatError
-from schema.etrecord.arguments import HIGHER_ORDER_ARGUMENTS
-from schema.etrecord.graph_values import complete_values, read_placeholder, read_values
-from schema.etrecord.json_text import Json
-from schema.etrecord.names import FxNames, short_target
-from schema.etrecord.shared import Shared
-from schema.etrecord.signature import USER_INPUT, USER_OUTPUT, Signature, Slot
-from schema.etrecord.unions import BROKEN, sequence, text, unfold
+from schema.etrecord.graph.arguments import HIGHER_ORDER_ARGUMENTS
+from schema.etrecord.graph.graph_values import complete_values, read_placeholder, read_values
+from schema.etrecord.graph.json_text import Json
+from schema.etrecord.graph.names import FxNames, short_target
+from schema.etrecord.graph.shared import Shared
+from schema.etrecord.graph.signature import USER_INPUT, USER_OUTPUT, Signature, Slot
+from schema.etrecord.graph.unions import BROKEN, sequence, text, unfold
 from schema.graph import Argument, Graph, GraphNode, GraphValue, NodeKind
 
 ALLOCATION = "memory.alloc"

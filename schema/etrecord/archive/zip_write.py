@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from schema.etrecord.crc import joined
-from schema.etrecord.zip_index import (
+from schema.etrecord.archive.crc import joined
+from schema.etrecord.archive.zip_index import (
     CENTRAL,
     CENTRAL_MAGIC,
     END,

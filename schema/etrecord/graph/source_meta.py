@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from schema.errors import FormatError
 from schema.etrecord.budget import Budget
-from schema.etrecord.json_text import Json, parse_json_text
+from schema.etrecord.graph.json_text import Json, parse_json_text
 from schema.graph import ModuleFrame
 
 _NO_STACK = "_empty_nn_module_stack_from_metadata_hook"

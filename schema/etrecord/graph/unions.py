@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
-from schema.etrecord.dtypes import scalar_type_number
-from schema.etrecord.json_text import Json
+from schema.etrecord.graph.dtypes import scalar_type_number
+from schema.etrecord.graph.json_text import Json
 from schema.graph import Dim, TensorMeta
 
 NONE = ("as_none", ())

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from schema.etrecord.dtypes import LAYOUTS, MEMORY_FORMATS
-from schema.etrecord.json_text import Json
-from schema.etrecord.names import short_target
-from schema.etrecord.unions import NONE, text, unfold
+from schema.etrecord.graph.dtypes import LAYOUTS, MEMORY_FORMATS
+from schema.etrecord.graph.json_text import Json
+from schema.etrecord.graph.names import short_target
+from schema.etrecord.graph.unions import NONE, text, unfold
 from schema.graph import Argument
 
 # higher-order operators have no schema; these are the parameters of their Python functions

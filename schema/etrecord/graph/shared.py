@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from schema.errors import Issue, Severity
-from schema.etrecord.arguments import ArgumentReader
 from schema.etrecord.budget import Budget
-from schema.etrecord.dtypes import serde_dtype_names
-from schema.etrecord.lowered import LoweredModule
-from schema.etrecord.source_meta import SourceMetaReader
-from schema.etrecord.unions import TensorMetaReader
+from schema.etrecord.graph.arguments import ArgumentReader
+from schema.etrecord.graph.dtypes import serde_dtype_names
+from schema.etrecord.graph.source_meta import SourceMetaReader
+from schema.etrecord.graph.unions import TensorMetaReader
+from schema.etrecord.parts.lowered import LoweredModule
 
 _SHOWN = 50
 

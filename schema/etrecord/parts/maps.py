@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
-from schema.etrecord.json_text import Json
-from schema.etrecord.unions import BROKEN, mapping
+from schema.etrecord.graph.json_text import Json
+from schema.etrecord.graph.unions import BROKEN, mapping
 
 T = TypeVar("T")
 FORWARD = "forward"

@@ -1,0 +1,1 @@
+"""Graphs of torch.export as serde JSON."""

@@ -1,0 +1,1 @@
+"""Members of a record beside its graphs: maps, delegates, verdicts, refusals, origins."""

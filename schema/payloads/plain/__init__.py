@@ -1,0 +1,1 @@
+"""Payload formats of one module each: keys, text, headers, opaque bytes."""

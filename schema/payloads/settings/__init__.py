@@ -1,0 +1,1 @@
+"""Compile specs of backends as readable values."""
