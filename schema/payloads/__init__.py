@@ -55,17 +55,17 @@ DECODERS: Mapping[str, str] = MappingProxyType(
         "MPSBackend": "mps:decode_payload",
         "NativeBackend": "native:decode_payload",
         "MLXBackend": "mlx:decode_payload",
-        "CudaBackend": "aoti:decode_payload",
-        "MetalBackend": "aoti:decode_payload",
+        "CudaBackend": "plain.aoti:decode_payload",
+        "MetalBackend": "plain.aoti:decode_payload",
         "QnnBackend": "qnn:decode_payload",
-        "NeuropilotBackend": "vendor:decode_mediatek",
-        "NeutronBackend": "neutron:decode_payload",
-        "EnnBackend": "vendor:decode_samsung",
-        "BackendWithCompilerDemo": "demo:decode_text",
-        "BackendWithDelegateMappingDemo": "demo:decode_text",
-        "DemoBackend": "demo:decode_plain_text",
-        "ExampleBackend": "demo:decode_plain_text",
-        "ExecutorBackend": "demo:decode_program",
+        "NeuropilotBackend": "plain.vendor:decode_mediatek",
+        "NeutronBackend": "plain.neutron:decode_payload",
+        "EnnBackend": "plain.vendor:decode_samsung",
+        "BackendWithCompilerDemo": "plain.demo:decode_text",
+        "BackendWithDelegateMappingDemo": "plain.demo:decode_text",
+        "DemoBackend": "plain.demo:decode_plain_text",
+        "ExampleBackend": "plain.demo:decode_plain_text",
+        "ExecutorBackend": "plain.demo:decode_program",
     }
 )
 # (offset, mark, decoder) for backends that are not in the table; ArmBackend of old releases is
@@ -80,7 +80,7 @@ MARKS: tuple[tuple[int, bytes, str], ...] = (
     (4, b"MLX0", "mlx:decode_payload"),
     (4, b"TOSA", "tosa:decode_payload"),
     (4, b"NPTG", "native:decode_payload"),
-    (4, b"ET12", "demo:decode_program"),
+    (4, b"ET12", "plain.demo:decode_program"),
     (0, b"vela_bin_stream", "ethosu:decode_payload"),
     (0, b"VGF1", "vgf:decode_payload"),
     (0, b"CMJR", "coreml:decode_payload"),
@@ -134,7 +134,7 @@ def _by_mark(data: memoryview) -> str:
     for offset, mark, place in MARKS:
         if bytes(data[offset : offset + len(mark)]) == mark:
             return place
-    return "opaque:decode_payload"
+    return "plain.opaque:decode_payload"
 
 
 def _decoder(place: str) -> Decoder:
