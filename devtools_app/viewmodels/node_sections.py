@@ -19,7 +19,14 @@ from inspector.memory.plan import PlannedValue, analyse_memory
 from inspector.tables.facts import Fact, FactGroup, shortened
 from inspector.tables.operators import JOIN_REASONS, JOIN_TONES, JOIN_WORDS
 from inspector.tables.selection import Selection, SelectionKind, Units
-from inspector.tables.units import Quantity, exact_text, format_bytes, format_share, format_time
+from inspector.tables.units import (
+    Quantity,
+    exact_text,
+    format_bytes,
+    format_share,
+    format_time,
+    plural,
+)
 from inspector.trace.operator_rows import OperatorRow
 from schema.dtypes.operator_dtypes import operator_dtypes
 from schema.graph import GraphNode, GraphValue
@@ -32,7 +39,7 @@ _HIDDEN = frozenset(
 def time_group(rows: list[OperatorRow], units: Units) -> FactGroup:
     """Return the times of the operators that belong to the selected thing."""
     runs = max((len(row.samples_ns) for row in rows if row.samples_ns is not None), default=0)
-    title = f"Time, {runs:,} run{'s' if runs != 1 else ''}" if runs else "Time"
+    title = f"Time, {plural(runs, 'run')}" if runs else "Time"
     if len(rows) == 1:
         return FactGroup(title, tuple(_one_time(rows[0], units)))
     lines = [_short_time(row, units) for row in rows]

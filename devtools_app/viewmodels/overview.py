@@ -18,7 +18,7 @@ from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.files import kind_words
 from inspector.tables.method_facts import method_group
 from inspector.tables.selection import Units
-from inspector.tables.units import Quantity, exact_text, format_bytes, format_time
+from inspector.tables.units import Quantity, exact_text, format_bytes, format_time, plural
 
 _NS = 1e6  # a millisecond in nanoseconds
 
@@ -225,7 +225,7 @@ def _file(file: LoadedFile, units: Units) -> Fact:
     for severity, tone in (("error", "bad"), ("warning", "warn")):
         count = issues[severity]
         if count:
-            badge = f"{count} {severity}{'s' if count != 1 else ''}"
+            badge = plural(count, severity)
             return Fact(file_name(file.path), words, hover, badge, tone)
     return Fact(file_name(file.path), words, hover)
 

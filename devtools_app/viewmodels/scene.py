@@ -31,7 +31,7 @@ from devtools_app.viewmodels.scene_clusters import (
 from inspector.files.session import Session
 from inspector.graph.model_graph import COMPILED, ModelGraph, ModelNode, model_graph
 from inspector.graph.node_text import node_title, shape_text
-from inspector.tables.units import format_bytes, format_share, format_time
+from inspector.tables.units import format_bytes, format_share, format_time, plural
 from inspector.trace.node_times import NodeTimes, node_times
 from schema.graph import NodeKind
 from schema.objects.identity_cache import identity_cache
@@ -189,7 +189,7 @@ def cluster_infos(
 
 
 def _detail(count: int, ns: float, times: NodeTimes, time_unit: str, *, quiet: bool) -> str:
-    parts = [] if quiet else [f"{count:,} node" + ("s" if count != 1 else "")]
+    parts = [] if quiet else [plural(count, "node")]
     if not np.isnan(ns):
         parts.append(format_time(ns, time_unit))
         if not np.isnan(times.share(ns)):

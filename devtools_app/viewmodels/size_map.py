@@ -14,7 +14,7 @@ from inspector.files.session import LoadedFile, Session
 from inspector.graph.model_graph import short_backend
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import Part, mark_duplicates
-from inspector.tables.units import format_bytes
+from inspector.tables.units import format_bytes, plural
 
 # Hues of the treemap by what a part is for; text and table say the same in words.
 _HUES = (
@@ -95,7 +95,7 @@ def map_of(
     total = sum(part.nbytes for _, part in parts)
     gaps = sum(part.nbytes for _, part in parts if part.kind in ("alignment", "slack"))
     words = [
-        f"{total:,} bytes in {len(parts):,} part{'s' * (len(parts) != 1)}",
+        f"{total:,} bytes in {plural(len(parts), 'part')}",
         f"gaps {format_bytes(gaps, size_unit)}",
     ]
     if several:

@@ -32,6 +32,7 @@ from inspector.tables.operators import OperatorsTable, operators_table
 from inspector.tables.row_order import RowOrder
 from inspector.tables.selection import Selection, Units
 from inspector.tables.tree import TreeOrder
+from inspector.tables.units import plural
 
 _GROUPS = ("operator", "event", "module", "backend", "delegate", "block")
 _NO_GROUP = ""
@@ -171,7 +172,7 @@ class OperatorsPane(Pane):
         self._filtered = self.state.filter_text
         self.panel.set_filter_text(self._filtered)
         runs = made.rows.runs
-        words = f"p50 of {runs:,} run{'s' if runs != 1 else ''}" if runs else "no trace"
+        words = f"p50 of {plural(runs, 'run')}" if runs else "no trace"
         self.runs.set_badge(words, "", "What the times are computed from")
         self.show_content()
         self._told = Selection()

@@ -15,6 +15,7 @@ from devtools_app.views.spec import Area, ViewContext, ViewSpec
 from devtools_app.widgets.card_page import CardPage
 from devtools_app.widgets.cards import Card, words
 from devtools_app.widgets.time_bar import TimeBar
+from inspector.tables.units import plural
 
 
 class OverviewPane(Pane):
@@ -79,9 +80,8 @@ class OverviewPane(Pane):
             card = Card(self.theme, "Time")
             card.add(words(self.theme, time.reason))
             return card
-        plural = "s" if time.runs != 1 else ""
         note = f" · {time.note}" if time.note else ""
-        title = f"Time of {time.method or 'the run'}, mean of {time.runs:,} run{plural}{note}"
+        title = f"Time of {time.method or 'the run'}, mean of {plural(time.runs, 'run')}{note}"
         card = Card(self.theme, title)
         card.add(words(self.theme, time.whole, FontSize.LARGE, strong=True))
         bar = TimeBar(self.theme)

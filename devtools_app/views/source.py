@@ -34,6 +34,7 @@ from inspector.tables.source_lines import (
     source_text,
 )
 from inspector.tables.tree import TreeOrder
+from inspector.tables.units import plural
 
 _NOTHING = Need(
     "No source lines",
@@ -137,9 +138,9 @@ class SourcePane(Pane):
         self.tree.show_tree(made.order, open_levels=1 if len(made.source.files) < 4 else 0)
         lines = sum(map(len, made.source.files.values()))
         rest = made.source.unplaced
-        without = f" · {_count(rest, 'node')} without a line" if rest else ""
+        without = f" · {plural(rest, 'node')} without a line" if rest else ""
         files = len(made.source.files)
-        words = f"{_count(lines, 'line')} in {_count(files, 'file')}"
+        words = f"{plural(lines, 'line')} in {plural(files, 'file')}"
         self.note.setText(words + without)
         self.show_content()
         self._show_selection(self.state)
@@ -154,7 +155,7 @@ class SourcePane(Pane):
         self.show_state(self.state)
 
     def _show_program(self, text: ProgramText) -> None:
-        self.note.setText(_count(len(text.lines), "line"))
+        self.note.setText(plural(len(text.lines), "line"))
         self.editor.setEnabled(False)
         self.show_content()
         self.code.show_costs({}, self.state.units.time)
@@ -267,10 +268,6 @@ class SourcePane(Pane):
         """End what is still running; called once before the window goes away."""
         self._texts.close()
         super().shut_down()
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' if number != 1 else ''}"
 
 
 def _is_compiled(session: Session, method: str, name: str) -> bool:

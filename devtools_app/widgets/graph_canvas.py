@@ -23,6 +23,7 @@ from devtools_app.widgets.graph_canvas_labels import stub_text
 from devtools_app.widgets.graph_canvas_pick import NOTHING, holder_of, item_at, stub_at
 from devtools_app.widgets.graph_canvas_view import GraphView
 from devtools_app.widgets.paint_theme import CanvasColours
+from inspector.tables.units import plural
 
 _DRAG = 4  # pixels before a press becomes a drag
 _WHEEL = 1.0015
@@ -262,5 +263,5 @@ class GraphCanvas(GraphView):
             return "\n".join(dict.fromkeys(line for line in lines if line))
         info = placed.scene.cluster_info(placed.path_of(item))
         count = int(placed.scene.tree.count[item - placed.node_count])
-        nodes = "" if "node" in info.detail else f"{count:,} node{'s' * (count != 1)} inside"
+        nodes = "" if "node" in info.detail else f"{plural(count, 'node')} inside"
         return "\n".join(filter(None, (info.title, info.detail, nodes)))

@@ -16,7 +16,7 @@ from devtools_app.viewmodels.layout.stubs import STUB_HEIGHT, STUB_WIDTH
 from devtools_app.widgets.graph_canvas_style import GraphLook, title_colour
 from devtools_app.widgets.graph_canvas_text import Occupied, TextCache, chip
 from devtools_app.widgets.paint_theme import CanvasColours, contrast, ink_on, qcolor, readable
-from inspector.tables.units import format_bytes
+from inspector.tables.units import format_bytes, plural
 
 REGIONS, TITLES, SUBLINES = 0.36, 0.52, 0.7  # scales from which they are drawn
 EDGE_TEXT, ALL_EDGES = 0.8, 1.2  # borders first, then within clusters
@@ -106,7 +106,7 @@ class GraphLabels:
         path = self._placed.path_of(item)
         info = self._placed.scene.cluster_info(path)
         count = int(self._placed.scene.tree.count[item - self._placed.node_count])
-        detail = info.detail or f"{count} node" + ("s" if count != 1 else "")
+        detail = info.detail or plural(count, "node")
         title = f"{info.title} {_CLOSED}"
         self._two_lines(painter, item, camera, title, detail, owner=info.owner)
 

@@ -30,8 +30,8 @@ from devtools_app.widgets.filter_box import FilterBox
 from devtools_app.widgets.share_bar import ShareDelegate
 from inspector.render.delimited import TextFormat, tsv, write_table
 from inspector.tables.filter import FilterError, parse_filter
+from inspector.tables.magnitude import magnitude
 from inspector.tables.table import ColumnKind, Table
-from inspector.tables.units import magnitude
 
 _LOG = logging.getLogger(__name__)
 _NO_MATCH = "No row matches the filter"

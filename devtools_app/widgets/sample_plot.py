@@ -10,7 +10,14 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from typing_extensions import override
 
 from devtools_app.shell.theme import FontSize, Theme
-from inspector.tables.units import Quantity, choose_unit, column_formatter, exact_text, format_time
+from inspector.tables.units import (
+    Quantity,
+    choose_unit,
+    column_formatter,
+    exact_text,
+    format_time,
+    plural,
+)
 
 Floats = NDArray[np.float64]
 _MARGIN, _DOT, _MOST_DOTS, _HEAD = 10, 6.0, 2000, 24
@@ -76,7 +83,7 @@ class SamplePlot(QWidget):
         palette = self._theme.palette
         font = self._theme.sans(FontSize.SMALL, strong=True)
         count = len(self._samples)
-        runs = f"{count:,} run{'s' if count != 1 else ''}"
+        runs = plural(count, "run")
         small = self._theme.sans(FontSize.SMALL)
         right = QFontMetrics(small).horizontalAdvance(runs) + 8
         box = QRectF(_MARGIN, 4, self.width() - 2 * _MARGIN, _HEAD - 4)

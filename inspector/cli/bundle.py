@@ -17,6 +17,7 @@ from inspector.jobs.executing import MADE_INPUTS, BundleJob
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import ExecutingRun
 from inspector.recipes.compile_job import SourceError, SourceKind, parse_source
+from inspector.tables.units import plural
 from schema.errors import Issue, Severity
 
 _MODULES = (".py", ".pt2")
@@ -134,5 +135,5 @@ def _answer(report: Mapping[str, Any], issues: list[Issue]) -> Answer:
         for case in report["cases"]
     ]
     total = len(rows)
-    line = f"{report['file']}: {total:,} case{'s' if total != 1 else ''}, {report['bytes']:,} bytes"
+    line = f"{report['file']}: {plural(total, 'case')}, {report['bytes']:,} bytes"
     return Answer(report, lines=[line], tables=(Table("", columns, rows),), issues=issues)

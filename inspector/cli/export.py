@@ -15,7 +15,7 @@ from inspector.cli.output import json_pieces, refuse_inputs, write_folder
 from inspector.export.anonymise import anonymise
 from inspector.export.model_explorer import model_explorer
 from inspector.files.load import load_session
-from inspector.findings.finding import plural
+from inspector.tables.units import plural
 from schema.errors import Issue, Severity
 
 MODEL_EXPLORER, ANONYMISED = "model-explorer", "anonymised"

@@ -10,8 +10,8 @@ from typing import Any
 from inspector.cli.answer import Answer, Column, Lazy, Table
 from inspector.cli.options import add_files, needs, open_files
 from inspector.files.session import Session
-from inspector.findings.finding import plural
 from inspector.graph.source import find_source, user_frame
+from inspector.tables.units import plural
 from inspector.trace.profile import EMULATION, MethodTime, Profile, analyse_profile
 from inspector.trace.profile_rows import ProfileRow
 from schema.errors import Issue, Severity

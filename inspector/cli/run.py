@@ -44,6 +44,7 @@ from inspector.jobs.executing import (
 from inspector.jobs.output_folder import FolderError
 from inspector.jobs.run import ExecutingRun
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD
+from inspector.tables.units import plural
 from schema.errors import Issue, Severity
 
 _WHAT = {"init": "load the method", "load": "load the program"}
@@ -273,7 +274,7 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
     lines = [
         f"{folder}: {files}, {REPORT}",
         f"Model executed successfully {len(report['run_ms'])} time(s) in {total}:"
-        f" {report['method']} on {_counted(report['threads'], 'thread')}{by}",
+        f" {report['method']} on {plural(report['threads'], 'thread')}{by}",
     ]
     for place, one in enumerate(report["outputs"]):
         lines.append(f"output {place}: {_said(one)}")
@@ -289,10 +290,6 @@ def _lines(report: Mapping[str, Any], job: RunJob, folder: str) -> list[str]:
         words += [str(Path(folder) / BUFFER)] if report["trace"]["debug_bytes"] else []
         lines.append(f"open it: etscope {' '.join(word for word in words if word)}")
     return lines
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _said(value: Mapping[str, Any]) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from inspector.compare.model import LESS, MORE, Delta, GapRow
-from inspector.findings.finding import nbytes_text
+from inspector.tables.units import format_bytes, format_share, format_time, plain_text
 
 Number = float | int | None
-_TIMES = ((1e3, "s"), (1.0, "ms"), (1e-3, "µs"), (0.0, "ns"))
-_SCALES = {"s": 1e3, "ms": 1.0, "µs": 1e-3, "ns": 1e-6}
+_NS_IN_MS = 1e6
 
 
 def value_text(value: Number, unit: str) -> str:
@@ -15,19 +14,12 @@ def value_text(value: Number, unit: str) -> str:
     if value is None:
         return "—"
     if unit == "bytes":
-        return nbytes_text(int(value))
+        return format_bytes(value)
     if unit == "share":
-        return f"{100 * value:.1f} %"
+        return format_share(value)
     if unit == "ms":
-        return _time(float(value))
-    if isinstance(value, int):
-        return f"{value:,} {unit}".rstrip()
-    return f"{value:.4g} {unit}".rstrip()
-
-
-def _time(ms: float) -> str:
-    name = next(name for least, name in _TIMES if abs(ms) >= least)
-    return f"{ms / _SCALES[name]:.4g} {name}"
+        return format_time(value * _NS_IN_MS)
+    return f"{plain_text(value)} {unit}".rstrip()
 
 
 def difference_text(delta: Delta, number: int) -> str:

@@ -43,24 +43,3 @@ class Finding:
     delegate: int | None = None
     part: str = ""
     weight: float = 0.0
-
-
-def nbytes_text(nbytes: int) -> str:
-    """Return a size with its unit, four digits at most."""
-    value = float(nbytes)
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.4g} {unit}"
-        value /= 1024
-    return f"{value:.4g} GiB"
-
-
-def percent_text(share: float) -> str:
-    """Return a share as whole percent; a little of something is not nothing."""
-    percent = 100 * share
-    return "less than 1 %" if 0 < percent < 1 else f"{percent:.0f} %"
-
-
-def plural(count: int, word: str) -> str:
-    """Return a count with its noun."""
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

@@ -6,13 +6,14 @@ from collections import Counter
 
 from inspector.files.payloads import unread_payloads
 from inspector.files.session import Session
-from inspector.findings.finding import Finding, Tone, nbytes_text, percent_text, plural
+from inspector.findings.finding import Finding, Tone
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.join import record_maps
 from inspector.memory.plan import Arena, analyse_memory
 from inspector.size.files import SizedFile, session_sizes
 from inspector.size.owners import Part, mark_duplicates
 from inspector.size.users import stored_users, users_of, users_text
+from inspector.tables.units import format_bytes, format_share, plural
 from schema.dtypes.scalar_type import known_nbytes
 from schema.program import Program, instructions
 from schema.program import model as m
@@ -111,7 +112,7 @@ def _crossing(program: Program | None, method: str) -> str:
                 nbytes += size or 0
                 unknown += size is None
     least = "at least " if unknown else ""
-    text = f"{plural(count, 'tensor')} ({least}{nbytes_text(nbytes)}) cross their borders"
+    text = f"{plural(count, 'tensor')} ({least}{format_bytes(nbytes)}) cross their borders"
     return text if count else ""
 
 
@@ -149,15 +150,14 @@ def memory_findings(session: Session) -> list[Finding]:
 
 def _peak(prefix: str, arena: Arena, method: str, where: str) -> Finding:
     head = f"{prefix}: peak" if prefix else "Peak"
-    text = (
-        f"{head} {nbytes_text(arena.peak_bytes)}{where}, {nbytes_text(arena.planned_bytes)} planned"
-    )
+    peak, planned = format_bytes(arena.peak_bytes), format_bytes(arena.planned_bytes)
+    text = f"{head} {peak}{where}, {planned} planned"
     culprits = arena.at_peak()[:2]
     detail = " and ".join(value.operator or value.role for value in culprits)
     waste = arena.planned_bytes - arena.lower_bound_bytes
     wasteful = waste > 0.2 * arena.planned_bytes
     if wasteful:
-        detail += f"; {nbytes_text(waste)} more is planned than these lifetimes need"
+        detail += f"; {format_bytes(waste)} more is planned than these lifetimes need"
     return Finding(
         Tone.WARN if wasteful else Tone.NEUTRAL,
         text,
@@ -190,9 +190,9 @@ def _largest(session: Session, parts: list[Part], total: int) -> list[Finding]:
     count = sum(part.kind == kind for part in parts)
     plurals = {"table": "tables", "constant": "constants", "vtable": "vtables", "header": "headers"}
     words = plurals.get(kind, kind)
-    text = f"{percent_text(nbytes / total)} of the {nbytes_text(total)} is {words}"
+    text = f"{format_share(nbytes / total)} of the {format_bytes(total)} is {words}"
     text += f", {count:,} parts" if count > 1 else ""
-    detail = f"largest: {short(largest.name)}, {nbytes_text(largest.nbytes)}"
+    detail = f"largest: {short(largest.name)}, {format_bytes(largest.nbytes)}"
     users = users_of(largest, stored_users(session))
     detail += f", used by {users_text(users)}" if users else ""
     weight = 10 + nbytes / total if total >= _SMALL_FILE else 0.9
@@ -213,7 +213,7 @@ def _duplicates(sized: list[SizedFile], total: int) -> list[Finding]:
     if nbytes < 256 or nbytes < 0.005 * total:
         return []
     copied = "a copy of another part" if len(copies) == 1 else "copies of other parts"
-    text = f"{nbytes_text(nbytes)} in {plural(len(copies), 'part')} is {copied}"
+    text = f"{format_bytes(nbytes)} in {plural(len(copies), 'part')} is {copied}"
     largest = max(copies, key=lambda part: part.nbytes)
     detail = f"{short(largest.name)} equals {short(largest.duplicate_of)}"
     share = nbytes / total

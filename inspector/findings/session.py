@@ -8,13 +8,14 @@ from __future__ import annotations
 from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
 from inspector.files.facts import facts_text, file_facts, kind_text
 from inspector.files.session import Session
-from inspector.findings.finding import Finding, Tone, nbytes_text
+from inspector.findings.finding import Finding, Tone
 from inspector.findings.program import delegation_findings, memory_findings, size_findings
 from inspector.findings.time import time_findings
+from inspector.tables.units import format_bytes
 from schema.errors import Severity
 from schema.objects.identity_cache import identity_cache
 
-__all__ = ["FEWEST", "MOST", "Finding", "Tone", "findings", "nbytes_text"]
+__all__ = ["FEWEST", "MOST", "Finding", "Tone", "findings"]
 
 FEWEST, MOST = 3, 7
 
@@ -94,6 +95,6 @@ def _what_it_is(session: Session) -> list[Finding]:
     for file in session.files:
         if file.artifact is not None:
             facts = facts_text(file_facts(session, file.artifact))
-            text = f"{session.name} has {kind_text(file.kind)} of {nbytes_text(file.size)}"
+            text = f"{session.name} has {kind_text(file.kind)} of {format_bytes(file.size)}"
             found.append(Finding(Tone.NEUTRAL, text, facts, weight=0.5))
     return found

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.files.session import Session
-from inspector.findings.finding import Finding, Tone, percent_text, plural
+from inspector.findings.finding import Finding, Tone
 from inspector.jobs.executing import REPORT
 from inspector.join.links import Grade
 from inspector.memory.plan import instruction_label
+from inspector.tables.units import format_share, plural
 from inspector.trace.profile import EMULATION, MethodTime, Profile, analyse_profile
 from inspector.trace.profile_rows import EXECUTE, BlockSamples
 from schema.program import instructions
@@ -162,7 +163,7 @@ def _outside(main: _Main, operators: list[int], *, has_delegates: bool) -> list[
             f"{plural(calls, 'operator call')} that {'is' if calls == 1 else 'are'} not delegated"
         )
     tone = Tone.BAD if has_delegates and share > 0.25 else Tone.NEUTRAL
-    text = f"{percent_text(share)} of {_time_of(main)} is in {what}"
+    text = f"{format_share(share)} of {_time_of(main)} is in {what}"
     detail = ", ".join(_operator_text(name, spent[name], shares) for name in named)
     slowest = counted[int(np.argmax(shares[counted]))]
     weight = 30 + 40 * share
@@ -172,7 +173,7 @@ def _outside(main: _Main, operators: list[int], *, has_delegates: bool) -> list[
 
 def _operator_text(name: str, events: list[int], shares: NDArray[np.float64]) -> str:
     calls = f" in {len(events):,} calls" if len(events) > 1 else ""
-    return f"{name} {percent_text(float(shares[events].sum()))}{calls}"
+    return f"{name} {format_share(float(shares[events].sum()))}{calls}"
 
 
 def _by_name(source: BlockSamples, operators: list[int]) -> dict[str, list[int]]:
@@ -220,7 +221,7 @@ def _slowest_call(main: _Main, delegates: list[int]) -> list[Finding]:
     event = ranked[0]
     number = main.source.block.instruction(event)
     text = (
-        f"{percent_text(float(shares[event]))} of {_time_of(main)} is in one of"
+        f"{format_share(float(shares[event]))} of {_time_of(main)} is in one of"
         f" {len(ranked)} delegate calls, instruction {number}"
     )
     label = _operator(main.source, event)
@@ -243,7 +244,7 @@ def _unattributed(main: _Main) -> list[Finding]:
     share = main.time.unattributed_ms / main.time.method_ms
     if share <= 0.1:
         return []
-    text = f"{percent_text(share)} of {_time_of(main)} is in no instruction"
+    text = f"{format_share(share)} of {_time_of(main)} is in no instruction"
     return [
         Finding(
             Tone.WARN,
@@ -263,7 +264,7 @@ def _framework(main: _Main) -> list[Finding]:
     share = (main.time.operators_ms - main.time.kernels_ms) / main.time.method_ms
     if share <= 0.2:
         return []
-    text = f"{percent_text(share)} of {_time_of(main)} goes into calling kernels, not into them"
+    text = f"{format_share(share)} of {_time_of(main)} goes into calling kernels, not into them"
     detail = "the kernels are small"
     return [
         Finding(Tone.WARN, text, detail, "timeline", main.time.method, weight=18 + share),

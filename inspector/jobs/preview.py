@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from inspector.findings.finding import nbytes_text
 from inspector.graph.boundaries import Boundary, boundary_from
+from inspector.tables.units import format_bytes, plural
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 
 
@@ -110,11 +110,12 @@ class MethodDifference:
     def words(self) -> str:
         """Return it as a sentence."""
         parts = [self._moved(backend) for backend in dict.fromkeys((*self.gained, *self.lost))]
-        for count, what in ((self.partitions, "partition"), (self.boundaries, "boundar")):
+        counts = ((self.partitions, "partition", ""), (self.boundaries, "boundary", "boundaries"))
+        for count, one, several in counts:
             if count:
-                parts.append(f"{abs(count):,} {_plural(what, count)} {_more(count)}")
+                parts.append(f"{plural(abs(count), one, several)} {_more(count)}")
         if self.copied_bytes:
-            size = nbytes_text(abs(self.copied_bytes))
+            size = format_bytes(abs(self.copied_bytes))
             parts.append(f"{size} {'more' if self.copied_bytes > 0 else 'less'} over boundaries")
         return ", ".join(parts) or "nothing changes"
 
@@ -122,19 +123,14 @@ class MethodDifference:
         """Return what a backend gains and loses."""
         counts = ((self.gained, "gains"), (self.lost, "loses"))
         both = [(verb, len(found[backend])) for found, verb in counts if backend in found]
-        words = [f"{verb} {count:,}" for verb, count in both]
-        return f"{backend} {' and '.join(words)} node{'s' * (both[-1][1] != 1)}"
+        *before, (verb, count) = both
+        words = [f"{other} {moved:,}" for other, moved in before]
+        words.append(f"{verb} {plural(count, 'node')}")
+        return f"{backend} {' and '.join(words)}"
 
 
 def _more(count: int) -> str:
     return "more" if count > 0 else "fewer"
-
-
-def _plural(what: str, count: int) -> str:
-    one = abs(count) == 1
-    if what == "boundar":
-        return "boundary" if one else "boundaries"
-    return what if one else f"{what}s"
 
 
 @dataclass(frozen=True, slots=True)

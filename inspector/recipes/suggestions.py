@@ -9,6 +9,7 @@ from typing import Any
 from inspector.jobs.preview import MethodPreview, NodePreview, Preview
 from inspector.recipes.compile_job import CompileJob, job_content, job_from
 from inspector.recipes.edits import Target, TargetKind, edit_named
+from inspector.tables.units import format_bytes, plural
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 
 _MOST_NODES = 8  # that are taken in together
@@ -78,7 +79,7 @@ def _tried(
     if found.boundaries >= 0 or (saved is not None and saved < 0):
         return None
     good = [f"{-found.boundaries:,} {'boundary' if found.boundaries == -1 else 'boundaries'}"]
-    good += [f"{_size(saved)} of copies"] if saved else []
+    good += [f"{format_bytes(saved)} of copies"] if saved else []
     text = f"{candidate.words} removes {' and '.join(good)}"
     return Suggestion(text, method, candidate.edits, changed, -found.boundaries, saved)
 
@@ -89,7 +90,7 @@ def _candidates(job: CompileJob, shown: MethodPreview) -> Iterator[_Candidate]:
     for partition in shown.partitions:
         if len(partition.nodes) <= _SMALL and len(shown.partitions) > 1:
             target = Target(TargetKind.PARTITION, partition.name, partition.nodes)
-            words = f"keeping {_counted(len(partition.nodes), 'node')} of {partition.name} off"
+            words = f"keeping {plural(len(partition.nodes), 'node')} of {partition.name} off"
             yield _Candidate(words, (("keep-off", target),))
 
 
@@ -150,17 +151,6 @@ def _joined(job: CompileJob) -> Iterator[_Candidate]:
     for name in rules.alone_ops:
         target = Target(TargetKind.OPERATOR, name)
         yield _Candidate(f"not cutting around each {name}", (("join", target),))
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
-
-
-def _size(count: int) -> str:
-    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count:,} bytes"
 
 
 def suggestion_content(suggestion: Suggestion) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from inspector.check.session import BELONG, DO_NOT_BELONG, check_session
 from inspector.files.session import Session
-from inspector.findings.finding import plural
 from inspector.findings.program import short
-from inspector.findings.session import findings, nbytes_text
+from inspector.findings.session import findings
 from inspector.graph.delegation import MethodDelegation, analyse_delegation
 from inspector.graph.source import user_frame
 from inspector.memory.plan import Arena, analyse_memory
@@ -28,6 +27,7 @@ from inspector.render.html import (
 )
 from inspector.size.files import session_sizes
 from inspector.size.users import stored_users, users_of, users_text
+from inspector.tables.units import format_bytes, plural
 from inspector.trace.profile import MethodTime, Profile, analyse_profile
 from inspector.trace.profile_rows import ProfileRow
 from schema.errors import Severity
@@ -314,9 +314,9 @@ def _arena(method: str, arena: Arena, steps: int) -> str:
     ]
     peak = table(("alive at the peak", "bytes", "instructions", "made by"), rows, frozenset({1}))
     return (
-        f"<h3>{text(method)}, arena {arena.mem_id}: {nbytes_text(arena.planned_bytes)} planned,"
-        f" peak {nbytes_text(arena.peak_bytes)}, lower bound"
-        f" {nbytes_text(arena.lower_bound_bytes)}</h3>{memory_map(arena, steps, drawn)}"
+        f"<h3>{text(method)}, arena {arena.mem_id}: {format_bytes(arena.planned_bytes)} planned,"
+        f" peak {format_bytes(arena.peak_bytes)}, lower bound"
+        f" {format_bytes(arena.lower_bound_bytes)}</h3>{memory_map(arena, steps, drawn)}"
         f"{left_out(len(drawn), len(arena.values), 'values')}{peak if rows else ''}"
     )
 
@@ -342,7 +342,7 @@ def _size(session: Session, methods: tuple[str, ...]) -> str:
             for part in parts[:_MOST_ROWS]
         ]
         title = (
-            f"<h3>{text(_names(session)[one.file.path])}: {nbytes_text(one.size.total_bytes)}</h3>"
+            f"<h3>{text(_names(session)[one.file.path])}: {format_bytes(one.size.total_bytes)}</h3>"
         )
         shown = table(("part", "kind", "used by", "bytes", "share", ""), rows, frozenset({3, 4}))
         found.append(title + shown + left_out(len(rows), len(parts), "parts"))

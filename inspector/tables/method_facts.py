@@ -11,7 +11,7 @@ from inspector.graph.node_text import short_description, value_text
 from inspector.memory.plan import analyse_memory
 from inspector.tables.facts import Fact, FactGroup
 from inspector.tables.selection import Units
-from inspector.tables.units import format_bytes
+from inspector.tables.units import format_bytes, plural
 from schema.dtypes.scalar_type import scalar_type
 from schema.graph import GraphValue, NodeKind
 from schema.program import instruction_kind, instructions
@@ -81,10 +81,7 @@ def _value_words(plan: m.ExecutionPlan, index: int) -> str:
 def _instructions(plan: m.ExecutionPlan) -> Fact:
     kinds = Counter(instruction_kind(one) for _, _, one in instructions(plan))
     total = sum(kinds.values())
-    parts = [
-        f"{count:,} {_KINDS.get(kind, kind)}{'s' if count != 1 else ''}"
-        for kind, count in kinds.most_common()
-    ]
+    parts = [plural(count, _KINDS.get(kind, kind)) for kind, count in kinds.most_common()]
     return Fact("instructions", ", ".join(parts) or "none", f"{total:,} instructions")
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from inspector.tables.magnitude import has_numbers, magnitude
 from inspector.tables.units import (
     MISSING,
     Formatter,
@@ -26,8 +27,6 @@ from inspector.tables.units import (
     choose_unit,
     column_formatter,
     exact_text,
-    has_numbers,
-    magnitude,
 )
 
 Values = Sequence[Any] | NDArray[Any]

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Integral, Real
-from typing import Any, cast
-
-import numpy as np
-from numpy.typing import NDArray
 
 MISSING = "missing"
 _DIGITS = 4
@@ -87,33 +83,6 @@ def choose_unit(quantity: Quantity, largest: float, choice: str = "auto") -> Uni
     if quantity is Quantity.SIZE:
         fitting = [unit for unit in units if size >= unit.factor]
     return fitting[-1] if fitting else units[0]
-
-
-def magnitude(values: Iterable[object] | NDArray[Any]) -> float:
-    """Return the largest absolute finite number among values, 0.0 when there is none."""
-    if isinstance(values, np.ndarray):
-        array = cast("NDArray[Any]", values)
-        if array.dtype.kind in "iuf":
-            return _array_magnitude(array)
-    numbers = (abs(number) for value in values if (number := as_number(value)) is not None)
-    return max(numbers, default=0.0)
-
-
-def has_numbers(values: Iterable[object] | NDArray[Any]) -> bool:
-    """Return whether there is a finite number among values."""
-    if isinstance(values, np.ndarray):
-        array = cast("NDArray[Any]", values)
-        if array.dtype.kind in "iuf":
-            return bool(np.isfinite(array).any())
-    return any(as_number(value) is not None for value in values)
-
-
-def _array_magnitude(array: NDArray[Any]) -> float:
-    if array.dtype.kind == "f":
-        array = array[np.isfinite(array)]
-    if array.size == 0:
-        return 0.0
-    return max(abs(float(array.max())), abs(float(array.min())))
 
 
 def as_number(value: object) -> float | None:
@@ -233,11 +202,16 @@ def raw_text(value: object) -> str:
 
 
 def format_quantity(value: float | None, quantity: Quantity, choice: str = "auto") -> str:
-    """Return one number with its unit, for status lines and panels: ``1.504 ms``."""
+    """Return one number with its unit, for sentences and panels: ``1.504 ms``, ``28 KiB``.
+
+    Unlike in a column, where digits stand below each other, zeros at the end are left out.
+    """
     if value is None or not math.isfinite(value):
         return MISSING
     unit = choose_unit(quantity, value, choice)
     text = column_formatter(quantity, unit, abs(value))(value)
+    if "." in text and "e" not in text and text[0] not in "<>":
+        text = text.rstrip("0").rstrip(".")
     return f"{text} {unit.symbol}".rstrip()
 
 
@@ -254,3 +228,8 @@ def format_bytes(size: float | None, choice: str = "auto") -> str:
 def format_share(share: float | None) -> str:
     """Return a fraction of one as a percentage."""
     return format_quantity(share, Quantity.SHARE)
+
+
+def plural(count: int, one: str, several: str = "") -> str:
+    """Return a count with its noun: ``1 node``, ``1,200 nodes``; several for ``boundaries``."""
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from inspector.tables.units import plural
 from inspector.trace.blocks import Block
 
 
@@ -25,6 +26,6 @@ def block_labels(blocks: Sequence[Block]) -> tuple[str, ...]:
         if block.bundled_input_index >= 0:
             parts.append(f"test case {block.bundled_input_index}")
         runs = len(block.runs)
-        parts.append(f"{runs:,} run{'s' * (runs != 1)}")
+        parts.append(plural(runs, "run"))
         found.append(" · ".join(parts))
     return tuple(found)

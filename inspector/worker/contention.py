@@ -8,6 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from inspector.tables.units import plural
+
 _CGROUP = Path("/sys/fs/cgroup")
 _STAT = Path("/proc/stat")
 _LEAST_SECONDS = 0.2  # the kernel counts in ticks of 10 ms
@@ -50,7 +52,7 @@ def oversubscribed(threads: int, cores: int, others: float | None) -> str:
     """
     if threads > cores:
         return (
-            f"{threads} threads share {_counted(cores)} that this process may use: times are"
+            f"{threads} threads share {plural(cores, 'core')} that this process may use: times are"
             f" longer than they need be; --threads {cores} uses one thread a core"
         )
     if threads < 2 or others is None or others < _LEAST_BUSY:
@@ -58,8 +60,9 @@ def oversubscribed(threads: int, cores: int, others: float | None) -> str:
     free = cores - others
     if threads <= free + _LEAST_BUSY:
         return ""
+    where = f"{plural(cores, 'core')} with other processes"
     return (
-        f"{threads} threads share {_counted(cores)} with other processes, which kept {others:.1f}"
+        f"{threads} threads share {where}, which kept {others:.1f}"
         f" of them busy: times are long and unsteady; --threads {max(1, round(free))} suffers less"
     )
 
@@ -107,7 +110,3 @@ def _own_seconds() -> float:
     """Return the processor time of this process and of its children that have ended."""
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system
-
-
-def _counted(cores: int) -> str:
-    return f"{cores} core{'' if cores == 1 else 's'}"

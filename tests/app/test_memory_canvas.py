@@ -100,10 +100,10 @@ def test_canvas_svg_names_peak_plan_bound_values_and_axes(
     canvas.render_to_svg(tmp_path / "m.svg")
     found = texts(tmp_path / "m.svg")
     for text in (
-        "peak 320.0 KiB live",
-        "planned 320.0 KiB (greedy)",
-        "lower bound 300.0 KiB",
-        "linear · 256.0 KiB",
+        "peak 320 KiB live",
+        "planned 320 KiB (greedy)",
+        "lower bound 300 KiB",
+        "linear · 256 KiB",
         "instruction",
         "256 KiB",
     ):
@@ -166,7 +166,7 @@ def test_value_at_takes_the_smallest_of_overlapping_blocks(canvas: MemoryCanvas)
 def test_words_give_exact_size_address_and_lifetime(canvas: MemoryCanvas) -> None:
     assert canvas.words(1).splitlines() == [
         "mul_1",
-        "64.00 KiB (65,536 B) at 0x40000",
+        "64 KiB (65,536 B) at 0x40000",
         "live from instruction 2 to 6",
     ]
 

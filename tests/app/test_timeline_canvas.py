@@ -243,7 +243,7 @@ def test_words_give_exact_duration_and_share(canvas: TimelineCanvas) -> None:
     words = canvas.words(2)
     assert "aten.erf" in words
     assert "400,000 ns" in words
-    assert "40.0 %" in words
+    assert "40 %" in words
     assert "run 1 · operators" in words
 
 

@@ -148,7 +148,7 @@ def test_words_give_path_kind_exact_bytes_and_shares(canvas: TreemapCanvas) -> N
     assert words[0] == "constants › conv.bias"
     assert words[1] == "constant"
     assert "100,000 B" in words[2]
-    assert "10.0 %" in words[2]
+    assert "10 %" in words[2]
     assert words[3] == "16.7 % of constants"
 
 

@@ -10,11 +10,11 @@ import pytest
 from inspector.check.session import check_session
 from inspector.files.load import load_session
 from inspector.files.session import Session, SessionOptions
-from inspector.findings.finding import nbytes_text, percent_text
 from inspector.findings.session import FEWEST, MOST, Finding, Tone, findings
 from inspector.graph.delegation import analyse_delegation
 from inspector.memory.plan import analyse_memory
 from inspector.size.files import session_sizes
+from inspector.tables.units import format_bytes, format_share
 from inspector.trace.blocks import trace_blocks
 from inspector.trace.profile import analyse_profile
 from schema import etdump
@@ -132,7 +132,7 @@ def test_delegation_and_peak_are_those_of_the_analyses(folder: Path) -> None:
             assert one.text.startswith(f"{entry.compute_delegated} of {total} ")
         if one.view == "memory":
             arenas = analyse_memory(program, one.method).arenas
-            assert any(nbytes_text(arena.peak_bytes) in one.text for arena in arenas)
+            assert any(format_bytes(arena.peak_bytes) in one.text for arena in arenas)
 
 
 def test_mixed_files_come_first_and_are_bad() -> None:
@@ -207,7 +207,7 @@ def test_trace_without_events_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "wanted"), [(0.0, "0 %"), (0.004, "less than 1 %"), (0.5, "50 %"), (1.0, "100 %")]
+    ("share", "wanted"), [(0.0, "0 %"), (0.004, "0.4 %"), (0.5, "50 %"), (1.0, "100 %")]
 )
 def test_percent_never_hides_a_little(share: float, wanted: str) -> None:
-    assert percent_text(share) == wanted
+    assert format_share(share) == wanted

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.experiments.gates.quantities import Quantity, in_base, shown
+from inspector.experiments.gates.quantities import BoundUnit, in_base, shown
 from inspector.experiments.gates.requirement import (
     METRICS,
     OPERATORS,
@@ -17,14 +17,14 @@ from inspector.experiments.gates.requirement import (
 )
 
 UNITS = {
-    Quantity.PERCENT: {"%": 1.0},
-    Quantity.SHARE: {"": 1.0, "%": 0.01},
-    Quantity.BYTES: {"": 1, "B": 1, "KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+    BoundUnit.PERCENT: {"%": 1.0},
+    BoundUnit.SHARE: {"": 1.0, "%": 0.01},
+    BoundUnit.BYTES: {"": 1, "B": 1, "KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9}
     | {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3},
-    Quantity.TIME: {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1e3},
-    Quantity.DECIBELS: {"": 1, "dB": 1},
-    Quantity.COUNT: {"": 1},
-    Quantity.NUMBER: {"": 1},
+    BoundUnit.TIME: {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1, "s": 1e3},
+    BoundUnit.DECIBELS: {"": 1, "dB": 1},
+    BoundUnit.COUNT: {"": 1},
+    BoundUnit.NUMBER: {"": 1},
 }
 
 
@@ -117,25 +117,25 @@ def test_operators_are_those_of_numbers(sign: str, value: int, bound: int) -> No
 
 
 def test_unit_of_another_quantity_is_none() -> None:
-    assert in_base(Quantity.BYTES, 1, "ms") is None
-    assert in_base(Quantity.COUNT, 1, "%") is None
+    assert in_base(BoundUnit.BYTES, 1, "ms") is None
+    assert in_base(BoundUnit.COUNT, 1, "%") is None
 
 
 @pytest.mark.parametrize(
     ("quantity", "value", "text"),
     [
-        (Quantity.PERCENT, 100.0, "100.0 %"),
-        (Quantity.PERCENT, 99.9999, "99.9999 %"),  # not to be taken for all
-        (Quantity.PERCENT, 0.001, "0.001 %"),
-        (Quantity.SHARE, 0.125, "12.5 %"),
-        (Quantity.BYTES, 100.0, "100 bytes"),
-        (Quantity.BYTES, 4 * 1024**2, "4 MiB (4,194,304 bytes)"),
-        (Quantity.TIME, 0.0005, "500 ns"),
-        (Quantity.TIME, 12.5, "12.5 ms"),
-        (Quantity.DECIBELS, math.inf, "infinite"),
-        (Quantity.COUNT, 12345.0, "12,345"),
-        (Quantity.NUMBER, 1.5e-7, "1.5e-07"),
+        (BoundUnit.PERCENT, 100.0, "100.0 %"),
+        (BoundUnit.PERCENT, 99.9999, "99.9999 %"),  # not to be taken for all
+        (BoundUnit.PERCENT, 0.001, "0.001 %"),
+        (BoundUnit.SHARE, 0.125, "12.5 %"),
+        (BoundUnit.BYTES, 100.0, "100 bytes"),
+        (BoundUnit.BYTES, 4 * 1024**2, "4 MiB (4,194,304 bytes)"),
+        (BoundUnit.TIME, 0.0005, "0.5 µs"),
+        (BoundUnit.TIME, 12.5, "12.5 ms"),
+        (BoundUnit.DECIBELS, math.inf, "infinite"),
+        (BoundUnit.COUNT, 12345.0, "12,345"),
+        (BoundUnit.NUMBER, 1.5e-7, "1.5e-07"),
     ],
 )
-def test_values_are_shown_with_their_units(quantity: Quantity, value: float, text: str) -> None:
+def test_values_are_shown_with_their_units(quantity: BoundUnit, value: float, text: str) -> None:
     assert shown(quantity, value) == text

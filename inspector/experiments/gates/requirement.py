@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from inspector.experiments.gates.quantities import Quantity, in_base, unit_words
+from inspector.experiments.gates.quantities import BoundUnit, in_base, unit_words
 from inspector.numerics.metrics import Metrics
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
@@ -42,28 +42,28 @@ class Kind(str, Enum):
 
 
 _STATIC = {
-    "delegated": Quantity.PERCENT,
-    "arena": Quantity.BYTES,
-    "size": Quantity.BYTES,
-    "delegates": Quantity.COUNT,
+    "delegated": BoundUnit.PERCENT,
+    "arena": BoundUnit.BYTES,
+    "size": BoundUnit.BYTES,
+    "delegates": BoundUnit.COUNT,
 }
 _GAP_QUANTITIES = {
-    "out_of_tolerance": Quantity.SHARE,
-    "snr_db": Quantity.DECIBELS,
-    **dict.fromkeys(("elements", "nan", "nan_reference", "inf", "inf_reference"), Quantity.COUNT),
+    "out_of_tolerance": BoundUnit.SHARE,
+    "snr_db": BoundUnit.DECIBELS,
+    **dict.fromkeys(("elements", "nan", "nan_reference", "inf", "inf_reference"), BoundUnit.COUNT),
 }
 
 
-def _gap_metrics() -> dict[str, Quantity]:
-    found = {COVERAGE: Quantity.PERCENT}
+def _gap_metrics() -> dict[str, BoundUnit]:
+    found = {COVERAGE: BoundUnit.PERCENT}
     for prefix in (GAP, OWN, INHERITED):
         for name in Metrics.__dataclass_fields__:
-            found[f"{prefix}{name}"] = _GAP_QUANTITIES.get(name, Quantity.NUMBER)
+            found[f"{prefix}{name}"] = _GAP_QUANTITIES.get(name, BoundUnit.NUMBER)
     return found
 
 
 # metric -> what it is measured in
-METRICS: Mapping[str, Quantity] = {**_STATIC, "latency": Quantity.TIME, **_gap_metrics()}
+METRICS: Mapping[str, BoundUnit] = {**_STATIC, "latency": BoundUnit.TIME, **_gap_metrics()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Requirement:
     relative: bool = False
 
     @property
-    def quantity(self) -> Quantity:
+    def quantity(self) -> BoundUnit:
         """Return what the metric is measured in."""
         return METRICS[self.metric]
 
@@ -135,7 +135,7 @@ def _absolute(text: str, metric: str, bound: str) -> float:
         raise RequirementError(
             f"{text!r}: {metric} is compared with {words}, or as in 1.1x baseline; found {bound!r}"
         )
-    if quantity is Quantity.COUNT and value != int(value):
+    if quantity is BoundUnit.COUNT and value != int(value):
         raise RequirementError(f"{text!r}: {metric} is a whole number; found {bound!r}")
     return value
 
