@@ -54,8 +54,9 @@ class Bench:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until nothing is being computed."""
+        """Wait until nothing is being computed and what was made has found its size."""
         self.qtbot.waitUntil(lambda: not self.pane.working, timeout=20_000)
+        QApplication.processEvents()  # layouts and resizes that the result has posted
 
     @property
     def empty(self) -> bool:
