@@ -12,13 +12,13 @@ from torch.export import ExportedProgram
 from compiler.compat.emission import EmitterOutput, emitter_output
 from compiler.emit.program import EmittedProgram
 from compiler.emit.text import program_text
-from compiler.files import write_whole
 from compiler.memory.blocks import MemoryPlan
 from compiler.memory.out_program import out_program
 from compiler.partition.verdicts import verdicts_of
 from compiler.record.record import ETRecord
 from compiler.stages import StageEvent
 from schema.etrecord.parts.verdicts import Verdict
+from schema.objects.atomic_file import write_atomically
 from schema.program import decode
 from schema.program.program import Program
 
@@ -145,7 +145,7 @@ class ExecutorchProgramManager:
         """Write the files with constants and blobs beside the program, each whole or not at all."""
         folder = Path(outdir)
         for name, parts in self._emitted.files().items():
-            write_whole(folder / name, _writing(parts))
+            write_atomically(folder / name, _writing(parts))
 
     @property
     def tensor_data_files(self) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class ExecutorchProgramManager:
         target = Path(path)
         if target.suffix != ".pte":
             raise ValueError(f"expected a file name ending in .pte, found {target.name}")
-        write_whole(target, self.write_to_file)
+        write_atomically(target, self.write_to_file)
 
     def get_etrecord(self) -> ETRecord:
         """Return the ETRecord of this program.

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from compiler.files import write_whole
 from compiler.record import given
 from schema import etrecord
 from schema.etrecord.parts.guard import MEMBER as REFUSALS
@@ -23,6 +22,7 @@ from schema.etrecord.parts.origins import Origins, encode_origins
 from schema.etrecord.parts.recipe import MEMBER as RECIPE
 from schema.etrecord.parts.verdicts import MEMBER as VERDICTS
 from schema.etrecord.parts.verdicts import Verdict, encode_verdicts
+from schema.objects.atomic_file import write_atomically
 from schema.objects.cyclic_gc import gc_suspended
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ class ETRecord:
         if not isinstance(path, (str, os.PathLike)):
             self._write(path, numbered=False)
             return
-        write_whole(Path(path), lambda stream: self._write(stream, numbered=False))
+        write_atomically(Path(path), lambda stream: self._write(stream, numbered=False))
 
     def write_to_file(self, stream: IO[bytes]) -> None:
         """Write the record to a stream; the same program gives the same bytes in each process."""

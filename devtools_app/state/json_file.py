@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
+
+from schema.objects.atomic_file import write_atomically
 
 MAX_BYTES = 4 << 20  # notes included; anything larger is not one of our files
 _MAX_TEXT = 1 << 20
@@ -41,15 +41,8 @@ def write_json(path: Path, content: object) -> None:
     Raises: OSError
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(content, stream, indent=1, ensure_ascii=False)
-            stream.write("\n")
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(path, lambda stream: stream.write(text.encode("utf-8")))
 
 
 def get_text(source: dict[str, object], key: str, default: str = "") -> str:

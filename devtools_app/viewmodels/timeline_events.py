@@ -18,9 +18,15 @@ from inspector.graph.model_graph import short_backend
 from inspector.join.group_keys import pack, ranks
 from inspector.join.links import BlockLinks, inner_label, link_block
 from inspector.join.methods import FRAMEWORK
+from inspector.trace import event_kinds
 from inspector.trace.blocks import Block
-from inspector.trace.operator_columns import OUTER
-from inspector.trace.profile_rows import EXECUTE
+from inspector.trace.event_kinds import (
+    CONTROL,
+    DELEGATE_CALL,
+    inside_delegates,
+    named_events,
+    whole_runs,
+)
 from inspector.trace.timing import is_time
 from schema.program import instructions
 from schema.program import model as m
@@ -84,10 +90,10 @@ def event_facts(session: Session, block: Block) -> EventFacts:
     links = link_block(session, block)
     layout = block.layout
     strings = block.strings
-    inner = (layout.delegate_int != -1) | _text_ids(block)
+    inner = inside_delegates(block)
     numbers = np.where(layout.chain >= 0, layout.instruction, -1)
-    outside = (layout.chain < 0) | _named(block, FRAMEWORK)
-    outer = _named(block, OUTER) & ~inner & ~outside
+    outside = (layout.chain < 0) | named_events(block, FRAMEWORK)
+    outer = named_events(block, event_kinds.CALLS) & ~outside
     lane = np.where(outer, CALLS, np.where(outside, METHOD, KERNELS)).astype(np.int64)
     owner = _owners(links, numbers)
     owners = np.unique(owner[inner])
@@ -95,8 +101,8 @@ def event_facts(session: Session, block: Block) -> EventFacts:
     inside = inner & ~outside
     lane[inside] = FIRST_DELEGATE + np.searchsorted(owners, owner[inside])
     colour = np.where(lane == METHOD, PLAIN, NOT_DELEGATED).astype(np.int64)
-    colour[_named(block, ("JF_CALL", "MOVE_CALL", "FREE_CALL"))] = PLAIN
-    colour[inside | (outer & _named(block, ("DELEGATE_CALL",)))] = UNKNOWN_DELEGATE
+    colour[named_events(block, CONTROL)] = PLAIN
+    colour[inside | (outer & named_events(block, (DELEGATE_CALL,)))] = UNKNOWN_DELEGATE
     delegated = (owner != NO_DELEGATE) & ~outside
     colour[delegated] = _backend_colours(links, owner[delegated])
     label, names = _labels(block, links, lane, numbers, strings)
@@ -105,21 +111,10 @@ def event_facts(session: Session, block: Block) -> EventFacts:
         colour,
         label,
         names,
-        _named(block, EXECUTE),
+        whole_runs(block),
         delegates,
         _around(lane, numbers, inside),
     )
-
-
-def _text_ids(block: Block) -> Bools:
-    ids = block.layout.delegate_str
-    blank = block.strings.index("") if "" in block.strings else -2
-    return (ids >= 0) & (ids != blank)
-
-
-def _named(block: Block, names: tuple[str, ...]) -> Bools:
-    wanted = [number for number, text in enumerate(block.strings) if text in names]
-    return np.isin(block.layout.name, wanted)
 
 
 def _owners(links: BlockLinks, numbers: Ints) -> Ints:
@@ -172,7 +167,7 @@ def _labels(
     layout = block.layout
     names = [*strings, ""]
     label = np.where(layout.name >= 0, layout.name, len(strings)).astype(np.int64)
-    texts = _text_ids(block)
+    texts = block.layout.delegate_str >= 0
     label[texts] = layout.delegate_str[texts]
     ids = layout.delegate_int != -1
     codes, first = ranks(pack(layout.delegate_int[ids], numbers[ids]))

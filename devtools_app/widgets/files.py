@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import io
 import re
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+
+from schema.objects.atomic_file import write_atomically
 
 AskSave = Callable[[QWidget, str, str, str], "Path | None"]
 _ENDING = re.compile(r"\*(\.\w+)")  # in "PNG picture (*.png)"
@@ -44,8 +44,14 @@ def write_text_file(path: Path, write: Callable[[TextIO], None]) -> None:
 
     Raises: OSError
     """
-    with _beside(path) as handle, os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-        write(stream)
+
+    def encoded(stream: BinaryIO) -> None:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        write(text)
+        text.flush()
+        text.detach()
+
+    write_atomically(path, encoded)
 
 
 def write_binary_file(path: Path, data: bytes | bytearray | memoryview) -> None:
@@ -53,24 +59,7 @@ def write_binary_file(path: Path, data: bytes | bytearray | memoryview) -> None:
 
     Raises: OSError
     """
-    with _beside(path) as handle, os.fdopen(handle, "wb") as stream:
-        stream.write(data)
-
-
-@contextmanager
-def _beside(path: Path) -> Iterator[int]:
-    """Open a file that takes the place of another one when nothing went wrong."""
-    name = ""
-    try:
-        handle, name = tempfile.mkstemp(prefix=path.name[:40], suffix=".part", dir=path.parent)
-        yield handle
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError as error:  # the user named another file than the one that failed
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-    finally:
-        if name:
-            Path(name).unlink(missing_ok=True)
+    write_atomically(path, lambda stream: stream.write(data))
 
 
 def try_to_write(parent: QWidget, path: Path, write: Callable[[TextIO], None]) -> bool:

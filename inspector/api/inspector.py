@@ -21,9 +21,9 @@ from inspector.api.time_scale import TimeScale, as_time_scale, divisor
 from inspector.api.trace_events import Clock, TimeConverter
 from inspector.files.session import Session
 from inspector.trace.blocks import trace_blocks
+from inspector.trace.event_kinds import OPERATOR_CALL
 
 _LOG = logging.getLogger(__name__)
-_KERNEL_SCOPE = "OPERATOR_CALL"  # holds the kernel's own event, which counts alone
 
 
 class Inspector:
@@ -170,7 +170,7 @@ class Inspector:
         found: dict[str, list[Event]] = {}
         for event in (event for block in blocks for event in block.events):
             delegated = event.is_delegated_op or event.delegate_backend_name is not None
-            if event.name != _KERNEL_SCOPE and (show_delegated_ops or not delegated):
+            if event.name != OPERATOR_CALL and (show_delegated_ops or not delegated):
                 for name in dict.fromkeys(event.op_types):
                     found.setdefault(name, []).append(event)
         return found
@@ -258,7 +258,7 @@ def _open_buffer(path: str | os.PathLike[str] | None) -> WritableBuffer | None:
 
 
 def _is_of_module(event: Event, module_name: str) -> bool:
-    if event.name == _KERNEL_SCOPE:
+    if event.name == OPERATOR_CALL:
         return False
     return any(module_name in key for stack in event.module_hierarchy.values() for key in stack)
 

@@ -21,13 +21,13 @@ from inspector.join import record_maps
 from inspector.join.links import BlockLinks
 from inspector.join.record_method import method_of
 from inspector.trace.blocks import Block
+from inspector.trace.event_kinds import DELEGATE_CALL
 from schema.etrecord import DelegateMap, ETRecord
 from schema.etrecord.graph.unions import mapping
 from schema.etrecord.members import HANDLES
 from schema.graph import Graph
 
 _LOG = logging.getLogger(__name__)
-_CALL = "DELEGATE_CALL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Naming:
     def _keys(self) -> NDArray[np.int64]:
         """Return a number an event: its instruction and delegate id, and whether it is the call."""
         layout, strings = self.block.layout, self.block.strings
-        call = strings.index(_CALL) if _CALL in strings else -2
+        call = strings.index(DELEGATE_CALL) if DELEGATE_CALL in strings else -2
         return layout.group * 2 + (layout.name == call)
 
     @cached_property
@@ -158,7 +158,7 @@ class Naming:
 
     def _backend(self, event: int, number: int) -> str | None:
         inner = self.block.delegate_id(event) is not None
-        if not inner and self.block.event_name(event) != _CALL:
+        if not inner and self.block.event_name(event) != DELEGATE_CALL:
             return None
         entry = self.delegates.get(number)
         if entry is not None:

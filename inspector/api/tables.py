@@ -6,6 +6,7 @@ import sys
 from typing import IO
 
 from inspector.api.pandas_bridge import DataFrame, Pandas
+from inspector.trace.event_kinds import OPERATOR_CALL
 
 _HIDDEN_COLUMNS = (
     "raw",
@@ -14,13 +15,12 @@ _HIDDEN_COLUMNS = (
     "module_hierarchy",
     "debug_data",
 )
-_HIDDEN_EVENTS = "OPERATOR_CALL"
 
 
 def printable(frame: Pandas) -> Pandas:
     """Return the rows and columns of a frame that are worth printing."""
     shown = frame.drop(columns=list(_HIDDEN_COLUMNS))
-    kept = [_HIDDEN_EVENTS not in str(name) for name in shown["event_name"]]
+    kept = [OPERATOR_CALL not in str(name) for name in shown["event_name"]]
     return shown.loc[kept].reset_index(drop=True)
 
 

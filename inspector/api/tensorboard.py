@@ -14,11 +14,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from inspector.api.event_block import EventBlock
+from inspector.trace.event_kinds import OPERATOR_CALL
 
 _VERSION = "brain.Event:2"
 _TEXT = "text"  # name of the plugin that shows markdown
 _STRING, _MASK = 7, 0xA282EAD8
-_SCOPE = "OPERATOR_CALL"  # holds the kernel's own event
 
 
 def tensorboard_bytes(blocks: Iterable[EventBlock], wall_time: float) -> bytes:
@@ -55,7 +55,7 @@ def _block(title: str, block: EventBlock, wall_time: float) -> Iterator[bytes]:
     unit = block.target_time_scale.value
     rows, sums = [f"| event | avg ({unit}) | operators |", "|---|---|---|"], dict[str, float]()
     for place, event in enumerate(block.events):
-        if event.perf_data is None or event.name == _SCOPE:
+        if event.perf_data is None or event.name == OPERATOR_CALL:
             continue
         mean = float(event.perf_data.avg)
         yield _event(wall_time, place, _summary(f"{title}/events", _scalar(mean)))

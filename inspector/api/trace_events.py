@@ -16,6 +16,7 @@ from inspector.api.perf_data import PerfData
 from inspector.api.tensors import WritableBuffer
 from inspector.api.values import NO_VALUES, LazyValues, logged_source
 from inspector.trace.blocks import Block
+from inspector.trace.event_kinds import inside_delegates
 from schema.etdump import DebugValue
 
 TimeConverter = Callable[[Any, Any], Any]
@@ -121,8 +122,7 @@ class TraceEvents(Sequence[Event]):
     @cached_property
     def inner(self) -> NDArray[np.bool_]:
         """Return which events happened inside a delegate."""
-        layout = self.block.layout
-        return (layout.delegate_int != -1) | (layout.delegate_str >= 0)
+        return inside_delegates(self.block)
 
     @cached_property
     def times(self) -> Times:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from inspector.check.facts import Evidence
 from inspector.join.methods import is_execution
 from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.event_kinds import OPERATOR_CALL
 from inspector.trace.run_kinds import run_kinds
 from schema.errors import Severity
 from schema.etdump import ETDump
 
 _WHAT = "operators of every instruction, and what ran inside delegates"
-_WRAPPER = "OPERATOR_CALL"  # not logged by every release
 _UNLESS = " (two methods of one program would differ like this too)"
 _Steps = dict[tuple[int, int], str]
 
@@ -62,7 +62,7 @@ def _steps(block: Block) -> _Steps:
     for event in range(len(block)):
         number = block.instruction(event)
         name = block.event_name(event)
-        if number is None or block.layout.chain[event] < 0 or name == _WRAPPER:
+        if number is None or block.layout.chain[event] < 0 or name == OPERATOR_CALL:
             continue
         if block.delegate_id(event) is None:
             found[int(block.layout.chain[event]), number] = name

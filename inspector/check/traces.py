@@ -19,7 +19,7 @@ from inspector.join.methods import KIND_OF_EVENT, is_execution, match_methods
 from inspector.join.node_index import base_operator, nodes_by_handle, walk_nodes
 from inspector.join.operands import plan_operands
 from inspector.trace.blocks import Block, trace_blocks
-from inspector.trace.profile_rows import EXECUTE
+from inspector.trace.event_kinds import DELEGATE_CALL, EXECUTE, KERNEL_PREFIX
 from schema.errors import Severity
 from schema.etdump import ETDump
 from schema.etdump.debug_buffer import DebugBuffer, tensor_extents
@@ -28,7 +28,6 @@ from schema.graph import Graph, GraphNode
 from schema.program import Program, instructions
 from schema.program import model as m
 
-_NATIVE = "native_call_"
 # Kernels that loops over slices bring in without a recorded node.
 _LOOP_KERNELS = frozenset({"select_copy", "copy", "et_copy_index"})
 
@@ -184,23 +183,23 @@ def _float_against(names: list[str], inside: list[GraphNode]) -> str:
 
 
 def _event_against(name: str, is_delegate: bool, handles: tuple[int, ...], nodes: Nodes) -> str:
-    if name in KIND_OF_EVENT and is_delegate != (name == "DELEGATE_CALL"):
+    if name in KIND_OF_EVENT and is_delegate != (name == DELEGATE_CALL):
         recorded = "a delegate" if is_delegate else "no delegate"
         return f"the trace has {name}, the record {recorded}"
-    if not name.startswith(_NATIVE):
+    if not name.startswith(KERNEL_PREFIX):
         return ""
     known = [base_operator(node.target) for handle in handles for node in nodes.get(handle, ())]
     stems = {stem(operator.split("::")[-1]) for operator in known}
-    called = stem(name.removeprefix(_NATIVE).split(".")[0])
+    called = stem(name.removeprefix(KERNEL_PREFIX).split(".")[0])
     if not known or called in stems:
         return ""
     return f"the trace has {name}, the record {', '.join(sorted(set(known)))}"
 
 
 def _unmapped(name: str) -> str:
-    called = name.removeprefix(_NATIVE).split(".")[0]
+    called = name.removeprefix(KERNEL_PREFIX).split(".")[0]
     # The write-back of state comes after the record's numbering.
-    if not name.startswith(_NATIVE) or stem(called) == "copy":
+    if not name.startswith(KERNEL_PREFIX) or stem(called) == "copy":
         return ""
     return f"the trace has {name}, the record maps nothing there"
 
@@ -211,9 +210,9 @@ def _kernels_against(block: Block, graph: Graph) -> Finding:
     agree = 0
     for event in range(len(block)):
         name = block.event_name(event)
-        if not name.startswith(_NATIVE):
+        if not name.startswith(KERNEL_PREFIX):
             continue
-        called = stem(name.removeprefix(_NATIVE).split(".")[0])
+        called = stem(name.removeprefix(KERNEL_PREFIX).split(".")[0])
         if called not in known and called not in _LOOP_KERNELS:
             return 0, f"the trace has {name}, the record's graph no such operator"
         agree += called in known
@@ -224,7 +223,7 @@ def _values_against(
     block: Block, event: int, graph: Graph, handles: tuple[int, ...], nodes: Nodes
 ) -> str:
     """Logged results of a kernel must have the shape of some recorded node of its handle."""
-    if not block.event_name(event).startswith(_NATIVE):
+    if not block.event_name(event).startswith(KERNEL_PREFIX):
         return ""
     values = [value for value in block.debug_values(event, 0) if value is not None]
     recorded = [

@@ -7,7 +7,6 @@ import io
 import itertools
 import json
 import math
-import os
 import re
 import sys
 from argparse import Namespace
@@ -19,6 +18,7 @@ from typing import Any, BinaryIO, TextIO, cast
 from inspector.cli.answer import FAILED, USAGE, Answer, CommandError, Lazy
 from inspector.cli.text import render, separated
 from schema.errors import Issue
+from schema.objects.atomic_file import write_atomically
 from schema.version import __version__
 
 _NESTED = 4  # objects down to here have a line a member
@@ -177,25 +177,13 @@ def write_file(path: Path, write: Callable[[BinaryIO], object], *, force: bool) 
 
     Raises: CommandError if it exists without force, or the disk refuses
     """
-    import tempfile  # takes as long to load as all of this package
-
     refuse_existing(path, force=force)
-    temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
-        with os.fdopen(handle, "wb") as stream:
-            write(stream)
-        _share(Path(temporary))
-        os.replace(temporary, path)
-        temporary = ""
+        write_atomically(path, write)
     except OSError as error:
         reason = error.strerror or str(error)
         raise CommandError(f"{path} cannot be written: {reason}", FAILED) from error
-    finally:
-        if temporary:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:
@@ -233,13 +221,6 @@ def _refuse_leaving(folder: Path, path: Path) -> None:
     """Raise CommandError if a link below the folder leads out of it."""
     if not path.parent.resolve().is_relative_to(folder.resolve()):
         raise CommandError(f"{path.parent} is a link that leads out of {folder}", USAGE)
-
-
-def _share(path: Path) -> None:
-    # mkstemp makes files only their owner reads; an output is like any file the user makes.
-    mask = os.umask(0)
-    os.umask(mask)
-    path.chmod(0o666 & ~mask)
 
 
 _CONTROLS = re.compile("[\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]")

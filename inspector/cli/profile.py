@@ -12,11 +12,12 @@ from inspector.cli.options import add_files, needs, open_files
 from inspector.files.session import Session
 from inspector.graph.source import find_source, user_frame
 from inspector.tables.units import plural
+from inspector.trace.event_kinds import OPERATOR_CALL
 from inspector.trace.profile import EMULATION, MethodTime, Profile, analyse_profile
 from inspector.trace.profile_rows import ProfileRow
 from schema.errors import Issue, Severity
 
-_HIDDEN = ("OPERATOR_CALL",)
+_HIDDEN = (OPERATOR_CALL,)
 _MOST_NODES = 64  # that share a handle; a recurrent layer of many steps has thousands in each row
 
 

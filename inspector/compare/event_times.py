@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inspector.diff.program import labels
 from inspector.files.session import Session
@@ -14,12 +13,18 @@ from inspector.graph.model_graph import ModelGraph, short_backend
 from inspector.join.links import BlockLinks, Link, link_block
 from inspector.join.node_index import base_operator
 from inspector.trace.blocks import Block, trace_blocks
-from inspector.trace.profile import CONTROL
-from inspector.trace.profile_rows import EXECUTE
+from inspector.trace.event_kinds import (
+    CALLS,
+    CONTROL,
+    DELEGATE_CALL,
+    KERNEL_PREFIX,
+    inside_delegates,
+    named_events,
+    whole_runs,
+)
 from inspector.trace.timing import is_time, scale_factor
 from schema.etdump.events import EventKind
 
-_CALLED, _DELEGATED, _NATIVE = "OPERATOR_CALL", "DELEGATE_CALL", "native_call_"
 PORTABLE = "portable"
 
 
@@ -88,7 +93,7 @@ def method_times(session: Session, method: str, graph: ModelGraph | None) -> Met
         return None
     found: list[tuple[Block, BlockLinks]] = []
     for block in trace_blocks(session.dumps).blocks:
-        if _named(block, EXECUTE).any():
+        if whole_runs(block).any():
             links = link_block(session, block)
             if links.method == method:
                 found.append((block, links))
@@ -96,15 +101,6 @@ def method_times(session: Session, method: str, graph: ModelGraph | None) -> Met
         return None
     block, links = max(found, key=lambda each: len(each[0].runs))
     return _Reader(block, links, graph, scale_factor(unit, "ms")).times(method)
-
-
-def _named(block: Block, names: tuple[str, ...]) -> NDArray[np.bool_]:
-    numbers = [number for number, text in enumerate(block.strings) if text in names]
-    return np.isin(block.layout.name, numbers) & ~_inner(block)
-
-
-def _inner(block: Block) -> NDArray[np.bool_]:
-    return (block.layout.delegate_int != -1) | (block.layout.delegate_str >= 0)
 
 
 class _Reader:
@@ -116,7 +112,7 @@ class _Reader:
         self._block, self._links, self._graph = block, links, graph
         medians = np.median(block.total, axis=0) / scale
         self._ms = np.where(np.isnan(medians), 0.0, medians)
-        whole = block.total[:, _named(block, EXECUTE)].sum(axis=1) / scale
+        whole = block.total[:, whole_runs(block)].sum(axis=1) / scale
         self._samples = np.asarray(whole[np.isfinite(whole)], dtype=np.float64)
         self._by_instruction: dict[int, int] = {}
         self._by_delegate: dict[int, list[int]] = {}
@@ -147,7 +143,7 @@ class _Reader:
     def _inner_events(self) -> dict[int, list[int]]:
         layout = self._block.layout
         found: dict[int, list[int]] = {}
-        chosen = _inner(self._block) & (layout.instruction != -1) & (layout.last >= 0)
+        chosen = inside_delegates(self._block) & (layout.instruction != -1) & (layout.last >= 0)
         for event in np.flatnonzero(chosen).tolist():
             found.setdefault(int(layout.instruction[event]), []).append(event)
         return found
@@ -156,8 +152,8 @@ class _Reader:
         """Yield the events that are instructions, one each."""
         block = self._block
         layout = block.layout
-        known = _named(block, (_CALLED, _DELEGATED, *CONTROL))
-        own = (layout.chain >= 0) & (layout.last >= 0) & ~_inner(block)
+        known = named_events(block, CALLS)
+        own = (layout.chain >= 0) & (layout.last >= 0) & ~inside_delegates(block)
         called = set(layout.instruction[own & known].tolist())
         for event in np.flatnonzero(own).tolist():
             if known[event] or int(layout.instruction[event]) not in called:
@@ -169,10 +165,10 @@ class _Reader:
         name = block.event_name(event)
         number = block.instruction(event)
         calls = int(block.layout.occurrences[event])
-        if name == _DELEGATED:
+        if name == DELEGATE_CALL:
             yield from self._delegated(event, link, number, calls)
             return
-        operator = name.removeprefix(_NATIVE)
+        operator = name.removeprefix(KERNEL_PREFIX)
         if links.plan is not None and number is not None:
             known = labels(links.plan)
             operator = base_operator(known[number]) if number < len(known) else operator

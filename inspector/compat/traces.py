@@ -20,11 +20,11 @@ from inspector.api.trace_events import Clock, TimeConverter
 from inspector.compat.inspector_utils import is_inference_output_equal
 from inspector.files.session import LoadedFile
 from inspector.join.methods import FRAMEWORK
+from inspector.trace.event_kinds import DELEGATE_CALL
 from schema.etdump import DebugTensor, DebugValue, ETDump, ValueType, build
 from schema.etdump.events import AnyEvent, DebugEvent, ProfileEvent
 from schema.etdump.from_json import VALUE_TYPES
 
-_DELEGATE_CALL = "DELEGATE_CALL"
 _DIFFERENT = "the runs of one pattern logged different values"
 
 
@@ -308,7 +308,7 @@ def resolve_debug_handles(
         event.num_outputs = (instruction_id_to_num_outs_map or {}).get(key, 1)
         delegate = (delegate_map or {}).get(key)
         identifier = event.delegate_debug_identifier
-        if delegate is not None and (identifier is not None or event.name == _DELEGATE_CALL):
+        if delegate is not None and (identifier is not None or event.name == DELEGATE_CALL):
             event.delegate_backend_name = delegate.get("name", "")
         if delegate is None or identifier is None:
             event.debug_handles = handle_map[key]

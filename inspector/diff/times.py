@@ -12,11 +12,16 @@ from inspector.diff.change import Change
 from inspector.files.session import Session
 from inspector.join.links import link_block
 from inspector.trace.blocks import Block, trace_blocks
-from inspector.trace.profile_rows import EXECUTE
+from inspector.trace.event_kinds import (
+    DELEGATE_CALL,
+    KERNEL_PREFIX,
+    OPERATOR_CALL,
+    named_events,
+    whole_runs,
+)
 from inspector.trace.timing import is_time, scale_factor
 
-_OUTER = ("OPERATOR_CALL", "DELEGATE_CALL")
-_NATIVE = "native_call_"
+_OUTER = (OPERATOR_CALL, DELEGATE_CALL)
 _MOST = 20  # calls shown, those with the largest difference
 
 
@@ -78,28 +83,22 @@ def _by_method(session: Session) -> dict[str, _Runs]:
     scale = scale_factor(unit, "ms")
     blocks: dict[str, list[Block]] = {}
     for block in trace_blocks(session.dumps).blocks:
-        if _named(block, EXECUTE).any():
+        if whole_runs(block).any():
             blocks.setdefault(link_block(session, block).method or "", []).append(block)
     return {method: _runs(found, scale) for method, found in blocks.items()}
 
 
 def _runs(blocks: list[Block], scale: float) -> _Runs:
-    whole = [block.total[:, _named(block, EXECUTE)].sum(axis=1) for block in blocks]
+    whole = [block.total[:, whole_runs(block)].sum(axis=1) for block in blocks]
     main = max(blocks, key=lambda block: len(block.runs))
-    outer = np.flatnonzero(_named(main, _OUTER))
+    outer = np.flatnonzero(named_events(main, _OUTER))
     kernels = {
-        main.instruction(event): main.event_name(event).removeprefix(_NATIVE)
+        main.instruction(event): main.event_name(event).removeprefix(KERNEL_PREFIX)
         for event in range(len(main))
-        if main.event_name(event).startswith(_NATIVE)
+        if main.event_name(event).startswith(KERNEL_PREFIX)
     }
     names = tuple(
         kernels.get(main.instruction(event), main.event_name(event)) for event in outer.tolist()
     )
     calls = np.median(main.total[:, outer], axis=0) / scale
     return _Runs(np.concatenate(whole) / scale, names, calls)
-
-
-def _named(block: Block, names: tuple[str, ...]) -> NDArray[np.bool_]:
-    numbers = [number for number, text in enumerate(block.strings) if text in names]
-    inner = (block.layout.delegate_int != -1) | (block.layout.delegate_str >= 0)
-    return np.isin(block.layout.name, numbers) & ~inner

@@ -14,10 +14,10 @@ from inspector.files.session import Session
 from inspector.graph.source import user_frame
 from inspector.join.links import BlockLinks, Grade, link_block
 from inspector.trace.blocks import Block, trace_blocks
+from inspector.trace.event_kinds import DELEGATE_CALL
 from inspector.trace.timing import is_time, scale_factor
 from schema.etdump import EventTable
 
-DELEGATE_CALL = "DELEGATE_CALL"
 _METHOD = 0
 
 

@@ -16,12 +16,18 @@ from inspector.jobs.executing import REPORT
 from inspector.join.links import Grade
 from inspector.memory.plan import instruction_label
 from inspector.tables.units import format_share, plural
+from inspector.trace.event_kinds import (
+    DELEGATE_CALL,
+    EXECUTE,
+    KERNEL_PREFIX,
+    OPERATOR_CALL,
+    named_events,
+)
 from inspector.trace.profile import EMULATION, MethodTime, Profile, analyse_profile
-from inspector.trace.profile_rows import EXECUTE, BlockSamples
+from inspector.trace.profile_rows import BlockSamples
 from schema.program import instructions
 
 _LARGEST_REPORT = 1 << 24  # bytes
-_NATIVE = "native_call_"
 _TOP = 3
 _WORTH_SAYING = 0.01  # operators with less of the time than this are not worth a line
 _MANY_ROWS = 20_000  # links are made one by one; beyond this they would delay the overview
@@ -115,14 +121,12 @@ def _spent(source: BlockSamples) -> float:
 
 
 def _indices(source: BlockSamples, names: tuple[str, ...]) -> list[int]:
-    strings, layout = source.block.strings, source.block.layout
-    numbers = [number for number, text in enumerate(strings) if text in names]
-    return np.flatnonzero(np.isin(layout.name, numbers) & ~source.inner).tolist()
+    return np.flatnonzero(named_events(source.block, names)).tolist()
 
 
 def _method(main: _Main) -> list[Finding]:
-    operators = _indices(main.source, ("OPERATOR_CALL",))
-    delegates = _indices(main.source, ("DELEGATE_CALL",))
+    operators = _indices(main.source, (OPERATOR_CALL,))
+    delegates = _indices(main.source, (DELEGATE_CALL,))
     name = main.time.method
     if not operators and not delegates:
         text = f"The trace times {name or 'the run'} as a whole and none of its operators"
@@ -179,7 +183,7 @@ def _operator_text(name: str, events: list[int], shares: NDArray[np.float64]) ->
 def _by_name(source: BlockSamples, operators: list[int]) -> dict[str, list[int]]:
     """Return operator -> its events, by the kernel event that has the same instruction."""
     layout, strings = source.block.layout, source.block.strings
-    kernels = [number for number, text in enumerate(strings) if text.startswith(_NATIVE)]
+    kernels = [number for number, text in enumerate(strings) if text.startswith(KERNEL_PREFIX)]
     called = np.flatnonzero(np.isin(layout.name, kernels) & (layout.instruction >= 0))
     numbers, first = np.unique(layout.instruction[called], return_index=True)
     events = np.array(operators, np.int64)
@@ -191,7 +195,7 @@ def _by_name(source: BlockSamples, operators: list[int]) -> dict[str, list[int]]
     order = np.argsort(names, kind="stable")
     ends = np.flatnonzero(np.diff(names[order])) + 1
     for group in np.split(order, ends) if len(order) else ():
-        name = strings[int(names[group[0]])].removeprefix(_NATIVE) or "kernel without a name"
+        name = strings[int(names[group[0]])].removeprefix(KERNEL_PREFIX) or "kernel without a name"
         found.setdefault(name, []).extend(events[known][group].tolist())
     for event in events[~known].tolist():
         found.setdefault(_operator(source, event), []).append(event)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +16,7 @@ from inspector.jobs.output_folder import FolderError
 from inspector.jobs.process import BISECTS
 from inspector.jobs.run import JobRun
 from inspector.recipes.compile_job import CompileJob, job_content, job_from
+from schema.objects.atomic_file import write_atomically
 
 _MOST_CRASHES = 5
 
@@ -197,14 +196,11 @@ class BisectRun:
 
         Raises: FolderError if the disk refuses
         """
-        waiting = self._path.with_name(f".{STATE}")
+        text = self.state.text.encode("utf-8")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            waiting.write_text(self.state.text, "utf-8")
-            os.replace(waiting, self._path)
+            write_atomically(self._path, lambda stream: stream.write(text))
         except OSError as error:
-            with contextlib.suppress(OSError):
-                waiting.unlink(missing_ok=True)
             raise FolderError(
                 f"{self._path} cannot be written: {error.strerror or error}"
             ) from error

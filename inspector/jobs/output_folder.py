@@ -10,6 +10,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from schema.objects.atomic_file import usual_mode
+
 HIDDEN = ".etscope-"  # what the names of working folders begin with
 
 
@@ -49,7 +51,7 @@ class OutputFolder:
                 _move_files(self.working, self.target, self.owned)
             else:
                 self.target.parent.mkdir(parents=True, exist_ok=True)
-                self.working.chmod(0o777 & ~_umask())
+                self.working.chmod(usual_mode(0o777))
                 os.replace(self.working, self.target)
         except OSError as error:
             raise refused(self.target, error) from error
@@ -142,9 +144,3 @@ def _move_files(working: Path, target: Path, owned: tuple[str, ...]) -> None:
         raise
     finally:
         shutil.rmtree(kept, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

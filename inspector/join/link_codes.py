@@ -13,6 +13,7 @@ from inspector.join.group_keys import pack, ranks
 from inspector.join.links import BlockLinks, Link, link_block
 from inspector.join.methods import FRAMEWORK
 from inspector.trace.blocks import Block
+from inspector.trace.event_kinds import inside_delegates
 from schema.objects.identity_cache import identity_cache
 
 Ints = NDArray[np.int64]
@@ -50,11 +51,6 @@ def link_codes(session: Session, block: Block) -> LinkCodes:
     inner = inside_delegates(block)
     codes, first = ranks(pack(depends, inner, number, integer, text))
     return LinkCodes(tuple(links.link(event) for event in first.tolist()), codes)
-
-
-def inside_delegates(block: Block) -> Mask:
-    """Return which events a backend gave an id."""
-    return (block.layout.delegate_int != -1) | (block.layout.delegate_str >= 0)
 
 
 def shown_texts(block: Block) -> Ints:

@@ -23,6 +23,7 @@ from inspector.join.methods import FRAMEWORK
 from inspector.join.node_index import base_operator, nodes_by_handle, walk_nodes
 from inspector.join.record_method import method_of
 from inspector.trace.blocks import Block
+from inspector.trace.event_kinds import inside_delegates
 from schema.etrecord import DelegateMap
 from schema.graph import Graph, GraphNode
 from schema.objects.identity_cache import identity_cache
@@ -249,7 +250,7 @@ class BlockLinks:
 
 def _delegate_events(block: Block) -> dict[int, list[int]]:
     layout = block.layout
-    inner = (layout.delegate_int != -1) | (layout.delegate_str >= 0)
+    inner = inside_delegates(block)
     events: dict[int, list[int]] = {}
     for event in np.flatnonzero(inner & (layout.instruction != -1)).tolist():
         events.setdefault(int(layout.instruction[event]), []).append(event)

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 
 from inspector.check.kernels import kernels_against, logs_every_node
 from inspector.trace.blocks import Block
+from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX, OPERATOR_CALL
 from schema.objects.identity_cache import identity_cache
 from schema.program import Program, instruction_kind, instructions, operator_name
 from schema.program import model as m
 
 EVENT_OF_KIND = {
-    "KernelCall": "OPERATOR_CALL",
-    "DelegateCall": "DELEGATE_CALL",
+    "KernelCall": OPERATOR_CALL,
+    "DelegateCall": DELEGATE_CALL,
     "MoveCall": "MOVE_CALL",
     "JumpFalseCall": "JF_CALL",
     "FreeCall": "FREE_CALL",
 }
 KIND_OF_EVENT = {event: kind for kind, event in EVENT_OF_KIND.items()}
 FRAMEWORK = ("Method::init", "Program::load_method", "Method::execute", "Method::step")
-_NATIVE = "native_call_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,9 @@ def same_operator(event: str, operator: str) -> bool:
     Kernels made by code generation drop the namespace; others log the name they were given, which
     need not be the operator's and is then no contradiction.
     """
-    if not event.startswith(_NATIVE):
+    if not event.startswith(KERNEL_PREFIX):
         return True
-    return event.removeprefix(_NATIVE) == operator.split("::")[-1]
+    return event.removeprefix(KERNEL_PREFIX) == operator.split("::")[-1]
 
 
 def _never_run(plan: m.ExecutionPlan, seen: set[int], count: int) -> str:

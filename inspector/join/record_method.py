@@ -8,11 +8,10 @@ from inspector.join import record_maps
 from inspector.join.methods import block_method, is_execution
 from inspector.join.node_index import base_operator, nodes_by_handle
 from inspector.trace.blocks import Block
+from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX
 from schema.etrecord import ETRecord
 from schema.graph import GraphNode
 from schema.program import Program
-
-_NATIVE = "native_call_"
 
 
 def method_of(block: Block, record: ETRecord | None, program: Program | None) -> str | None:
@@ -49,7 +48,7 @@ def _outer(block: Block) -> list[int]:
 
 def _score(events: list[tuple[int | None, str]], record: ETRecord, method: str) -> int | None:
     """Return how many kernel events are of the recorded operator, None for a contradiction."""
-    called = {number for number, name in events if name == "DELEGATE_CALL"}
+    called = {number for number, name in events if name == DELEGATE_CALL}
     if called != set(record_maps.delegates(record, method)):
         return None
     handles = record_maps.handles(record, method)
@@ -61,9 +60,9 @@ def _score(events: list[tuple[int | None, str]], record: ETRecord, method: str) 
     for number, name in events:
         own = handles.get(number, ()) if number is not None else ()
         targets = {base_operator(node.target) for handle in own for node in nodes.get(handle, ())}
-        if not name.startswith(_NATIVE) or not targets:
+        if not name.startswith(KERNEL_PREFIX) or not targets:
             continue
-        kernel = name.removeprefix(_NATIVE).split(".")[0]
+        kernel = name.removeprefix(KERNEL_PREFIX).split(".")[0]
         if all(target.split("::")[-1] != kernel for target in targets):
             return None
         matched += 1

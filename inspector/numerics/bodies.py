@@ -15,6 +15,7 @@ from inspector.api.torch_bridge import load_torch
 from inspector.files.session import Session
 from inspector.join import record_maps
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Scope, Value, flat_graph, inner_name
+from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX, OPERATOR_CALL
 from schema.graph import Graph, NodeKind
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 Executed = Mapping[Value, Sequence[Any]]
 """Value of a nested graph -> what the reference made of it, pass by pass."""
-_SCOPES = ("DELEGATE_CALL", "OPERATOR_CALL")
+_SCOPES = (DELEGATE_CALL, OPERATOR_CALL)
 _LOOP, _MAP, _SCAN = "while_loop", "map_impl", "scan"
 _SLICE = "select_copy"
 
@@ -237,4 +238,4 @@ def _stack(passes: Sequence[Any]) -> Any:  # noqa: ANN401 - a tensor
 
 
 def _stem(event: str) -> str:
-    return event.removeprefix("native_call_").split(".")[0]
+    return event.removeprefix(KERNEL_PREFIX).split(".")[0]

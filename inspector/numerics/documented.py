@@ -35,6 +35,7 @@ from inspector.numerics.recorded_values import (
     recorded_bytes,
     recorded_values,
 )
+from inspector.trace.event_kinds import DELEGATE_CALL, OPERATOR_CALL
 
 if TYPE_CHECKING:
     from inspector.api.etrecord import ETRecord
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from inspector.api.inspector import Inspector
 
 Handles = tuple[int, ...]
-_CALL, _SCOPE = "DELEGATE_CALL", "OPERATOR_CALL"
 _FORWARD = "forward"
 _COLUMNS = (
     "aot_debug_handle",
@@ -173,7 +173,7 @@ def _rows(
     found: Recorded,
     events: Sequence[Event],
 ) -> list[dict[str, Any]]:
-    events = [event for event in events if event.name != _SCOPE]
+    events = [event for event in events if event.name != OPERATOR_CALL]
     names = _runtime_names(events)
     pairs, whole = _grouped(found, events)
     if not whole:  # groups do not tell what is what: event by event, as far as that is known
@@ -300,7 +300,7 @@ def _usable(events: Sequence[Event]) -> Iterator[Event]:
             inner.setdefault(event.delegate_backend_name, set()).update(_handles(event))
     for event in events:
         covered = inner.get(event.delegate_backend_name, set())
-        if event.name != _CALL or covered.isdisjoint(_handles(event)):
+        if event.name != DELEGATE_CALL or covered.isdisjoint(_handles(event)):
             yield event
 
 

@@ -17,12 +17,12 @@ from inspector.numerics.aten_map import aten_values
 from inspector.numerics.flat_graph import FlatGraph, FlatNode, Value, flat_graph
 from inspector.numerics.join_facts import delegate_members
 from inspector.numerics.recorded_values import EXPORTED, NodeValue, Recorded
+from inspector.trace.event_kinds import DELEGATE_CALL, KERNEL_PREFIX
 from schema.graph import NodeKind
 
 if TYPE_CHECKING:
     from inspector.api.event import Event
 
-_CALL = "DELEGATE_CALL"
 Pair = tuple["Event", Any, Any]
 
 
@@ -48,7 +48,7 @@ def event_pairs(
     delegated = {node.place for nodes in taken.values() for node in nodes}
     yield from _kernel_pairs(flat, delegated, events, values)
     for event in events:
-        if event.name == _CALL and event.instruction_id in taken:
+        if event.name == DELEGATE_CALL and event.instruction_id in taken:
             leaving = _leaving(flat, taken[event.instruction_id])
             yield from _delegate_pairs(event, leaving, values)
 
@@ -124,7 +124,7 @@ def _kernel_pairs(
 ) -> Iterator[Pair]:
     alike: dict[tuple[tuple[int, ...], str], list[Event]] = {}
     for event in events:
-        if event.name != _CALL and len(event.debug_data):
+        if event.name != DELEGATE_CALL and len(event.debug_data):
             alike.setdefault((_handles(event), _stem(event.name)), []).append(event)
     for (handles, stem), members in alike.items():
         nodes = [
@@ -186,4 +186,4 @@ def _handles(event: Event) -> tuple[int, ...]:
 
 
 def _stem(event: str) -> str:
-    return event.removeprefix("native_call_").split(".")[0]
+    return event.removeprefix(KERNEL_PREFIX).split(".")[0]

@@ -28,6 +28,7 @@ from inspector.render.html import (
 from inspector.size.files import session_sizes
 from inspector.size.users import stored_users, users_of, users_text
 from inspector.tables.units import format_bytes, plural
+from inspector.trace.event_kinds import OPERATOR_CALL
 from inspector.trace.profile import MethodTime, Profile, analyse_profile
 from inspector.trace.profile_rows import ProfileRow
 from schema.errors import Severity
@@ -38,7 +39,6 @@ _MOST_METHODS = 12
 _MOST_ROWS = 40
 _MOST_BOXES = 500
 _MOST_ARENAS = 4
-_REPEATED = "OPERATOR_CALL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,10 @@ def _parts_of_runs(profile: Profile) -> list[int]:
     found: list[int] = []
     for index in range(len(profile.rows)):
         source, event = profile.rows.place(index)
-        if source.block.layout.chain[event] >= 0 and source.block.event_name(event) != _REPEATED:
+        if (
+            source.block.layout.chain[event] >= 0
+            and source.block.event_name(event) != OPERATOR_CALL
+        ):
             found.append(index)
     return found
 

@@ -10,13 +10,7 @@ from numpy.typing import NDArray
 
 from inspector.files.session import Session
 from inspector.join.group_keys import pack, ranks
-from inspector.join.link_codes import (
-    LinkCodes,
-    inside_delegates,
-    link_codes,
-    shown_texts,
-    texts_among,
-)
+from inspector.join.link_codes import LinkCodes, link_codes, shown_texts, texts_among
 from inspector.join.links import NO_LINK, BlockLinks, Link
 from inspector.tables.event_keys import EventKeys
 from inspector.tables.operators import (
@@ -36,7 +30,7 @@ from inspector.tables.table import (
 )
 from inspector.tables.units import Quantity
 from inspector.trace.block_names import block_labels
-from inspector.trace.operator_columns import DELEGATE_CALL
+from inspector.trace.event_kinds import DELEGATE_CALL, inside_delegates
 from inspector.trace.profile import analyse_profile
 from inspector.trace.profile_rows import BlockSamples
 from inspector.trace.timing import is_time

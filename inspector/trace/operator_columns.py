@@ -11,11 +11,18 @@ from numpy.typing import NDArray
 from inspector.files.session import Session
 from inspector.graph.model_graph import short_backend
 from inspector.join.group_keys import pack, ranks
-from inspector.join.link_codes import inside_delegates, link_codes, shown_texts, texts_among
+from inspector.join.link_codes import link_codes, shown_texts, texts_among
 from inspector.join.links import NO_LINK, BlockLinks, Link, inner_label, link_block
 from inspector.memory.plan import instruction_label
 from inspector.trace.blocks import Block
-from inspector.trace.profile_rows import EXECUTE
+from inspector.trace.event_kinds import (
+    CALLS,
+    DELEGATE_CALL,
+    EXECUTE,
+    KERNEL_PREFIX,
+    OPERATOR_CALL,
+    inside_delegates,
+)
 from inspector.trace.timing import is_time, scale_factor
 from schema.program import instructions
 from schema.program import model as m
@@ -23,10 +30,6 @@ from schema.program import model as m
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-DELEGATE_CALL = "DELEGATE_CALL"
-_OPERATOR_CALL = "OPERATOR_CALL"
-NATIVE = "native_call_"  # what the runtime puts before the name of a kernel
-OUTER = (_OPERATOR_CALL, DELEGATE_CALL, "JF_CALL", "MOVE_CALL", "FREE_CALL")
 UNATTRIBUTED = "unattributed"
 KINDS = ("operator", "inner", "rest", UNATTRIBUTED)
 OPERATOR, INNER, REST, LEFT = range(len(KINDS))
@@ -196,7 +199,7 @@ class _Maker:
         number = self._steps(event)
         planned = (kind == OPERATOR) & (number >= 0) & (number < len(steps))
         # a call of any operator is logged by one name; the event of its kernel says which it is
-        calls = texts_among(self.block, self.texts[event], (_OPERATOR_CALL,))
+        calls = texts_among(self.block, self.texts[event], (OPERATOR_CALL,))
         named = np.where(calls & (kind == OPERATOR) & (placed.kernel >= 0), placed.kernel, event)
         text, integer = self.texts[named], self.block.layout.delegate_int[named]
         shown = ~planned & (kind != REST)
@@ -219,7 +222,9 @@ class _Maker:
                 name = self.block.event_name(int(named[row]))
                 link = self.found.links[int(self.found.codes[named[row]])]
                 native = kind[row] == OPERATOR
-                labels.append(name.removeprefix(NATIVE) if native else inner_label(link, name))
+                labels.append(
+                    name.removeprefix(KERNEL_PREFIX) if native else inner_label(link, name)
+                )
         return codes, tuple(labels)
 
 
@@ -265,7 +270,7 @@ def _place(block: Block, texts: Ints) -> _Placed:
     layout = block.layout
     inside = (layout.chain >= 0) & (layout.instruction != -1)
     delegated = inside_delegates(block)
-    outer = texts_among(block, texts, OUTER) & ~delegated
+    outer = texts_among(block, texts, CALLS) & ~delegated
     numbers, which = np.unique(layout.instruction, return_inverse=True)
     first_outer = _first(inside & outer, which, len(numbers))
     first_kernel = _first(inside & ~outer & ~delegated, which, len(numbers))

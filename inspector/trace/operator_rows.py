@@ -19,8 +19,8 @@ from inspector.files.session import Session
 from inspector.join.links import Link, link_block
 from inspector.trace.block_names import block_labels
 from inspector.trace.blocks import trace_blocks
+from inspector.trace.event_kinds import DELEGATE_CALL
 from inspector.trace.operator_columns import (
-    DELEGATE_CALL,
     INNER,
     KINDS,
     REST,

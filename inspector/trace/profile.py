@@ -9,19 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inspector.files.session import Session
 from inspector.join.links import BlockLinks, link_block
 from inspector.trace import timing
 from inspector.trace.blocks import Block, trace_blocks
-from inspector.trace.profile_rows import EXECUTE, TARGET, BlockSamples, ProfileRows
+from inspector.trace.event_kinds import (
+    CALLS,
+    CONTROL,
+    DELEGATE_CALL,
+    OPERATOR_CALL,
+    inside_delegates,
+    named_events,
+    whole_runs,
+)
+from inspector.trace.profile_rows import TARGET, BlockSamples, ProfileRows
 from inspector.trace.run_kinds import kind_labels, run_kinds
 from schema.etdump import EMULATED
 from schema.objects.identity_cache import identity_cache
 
 EMULATION = "emulated: torch ran the recorded graph, not what the payload computes"
-CONTROL = ("JF_CALL", "MOVE_CALL", "FREE_CALL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +138,16 @@ def _method_time(block: Block, links: BlockLinks, source: str) -> MethodTime | N
     if not timing.is_time(source):
         return None
     layout = block.layout
-    whole = _named(block, EXECUTE)
+    whole = whole_runs(block)
     if not whole.any():
         return None
     means = block.total.mean(axis=0) / timing.scale_factor(source, TARGET)
     means = np.where(np.isnan(means), 0.0, means)
-    inner = (layout.delegate_int != -1) | (layout.delegate_str >= 0)
-    outer = (layout.chain >= 0) & ~inner
-    delegates = float(means[outer & _named(block, ("DELEGATE_CALL",))].sum())
-    operators = float(means[outer & _named(block, ("OPERATOR_CALL",))].sum())
-    control = float(means[outer & _named(block, CONTROL)].sum())
-    known = _named(block, ("DELEGATE_CALL", "OPERATOR_CALL", *CONTROL))
+    outer = (layout.chain >= 0) & ~inside_delegates(block)
+    delegates = float(means[outer & named_events(block, (DELEGATE_CALL,))].sum())
+    operators = float(means[outer & named_events(block, (OPERATOR_CALL,))].sum())
+    control = float(means[outer & named_events(block, CONTROL)].sum())
+    known = named_events(block, CALLS)
     total = float(means[whole].sum())
     return MethodTime(
         method=links.method or "",
@@ -161,11 +167,6 @@ def _is_emulated(block: Block) -> bool:
         places: list[int] = np.unique(table.metadata[table.metadata >= 0]).tolist()
         return any(bytes(table.blobs[place]) == EMULATED for place in places)
     return False
-
-
-def _named(block: Block, names: tuple[str, ...]) -> NDArray[np.bool_]:
-    numbers = [number for number, text in enumerate(block.strings) if text in names]
-    return np.isin(block.layout.name, numbers)
 
 
 def _mean(name: str, parts: list[MethodTime]) -> MethodTime:

@@ -14,11 +14,11 @@ from inspector.graph.operator_names import wraps_a_write
 from inspector.join.links import BlockLinks, Link
 from inspector.trace import timing
 from inspector.trace.blocks import Block
+from inspector.trace.event_kinds import inside_delegates, whole_runs
 from schema.etrecord.graph.names import callable_name
 from schema.graph import GraphNode
 
 TARGET = "ms"
-EXECUTE = ("Method::execute", "Method::step")
 Floats = NDArray[np.float64]
 
 
@@ -103,7 +103,7 @@ class BlockSamples:
         self.source = source
         scale = timing.scale_factor(source, TARGET) if timing.is_time(source) else 1.0
         layout = block.layout
-        self.inner = (layout.delegate_int != -1) | (layout.delegate_str >= 0)
+        self.inner = inside_delegates(block)
         # Inside delegates the stock tool scales both ends before it subtracts.
         ends = block.end / scale - block.start / scale
         plain = ~self.inner | (block.start > block.end).any(axis=0)
@@ -114,16 +114,11 @@ class BlockSamples:
         self.totals: Floats = block.total.mean(axis=0) / scale
         self.shares: Floats = np.full(len(block), np.nan)
         if method_ms:
-            inside = (layout.chain >= 0) | self._executes()
+            inside = (layout.chain >= 0) | whole_runs(block)
             self.shares = np.where(inside, self.totals / method_ms, np.nan)
 
     def __len__(self) -> int:
         return len(self.block)
-
-    def _executes(self) -> NDArray[np.bool_]:
-        strings = self.block.strings
-        numbers = [strings.index(name) for name in EXECUTE if name in strings]
-        return np.isin(self.block.layout.name, numbers)
 
     def is_time(self, event: int) -> bool:
         """Return whether the ticks of an event are time."""

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.trace.blocks import Block
+from inspector.trace.event_kinds import OPERATOR_CALL, inside_delegates
 
-_WRAPPERS = ("OPERATOR_CALL",)  # not logged by every release
+_WRAPPERS = (OPERATOR_CALL,)  # not logged by every release
 _JUMP = "JF_CALL"
 Rows: TypeAlias = NDArray[np.int64]
 
@@ -73,7 +74,7 @@ def _steps(block: Block, known: dict[str, int]) -> _Steps:
     family = np.array(
         [known.setdefault(f"{text.partition(')')[0]})", len(known)) for text in texts], np.int64
     )
-    inside = (layout.delegate_int != -1) | (layout.delegate_str >= 0)
+    inside = inside_delegates(block)
     wrappers = [place for place, text in enumerate(block.strings) if text in _WRAPPERS]
     outer = (layout.chain >= 0) & ~inside & ~np.isin(layout.name, wrappers)
     called = np.where(layout.delegate_str >= 0, family[layout.delegate_str], layout.delegate_int)

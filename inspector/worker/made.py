@@ -10,13 +10,13 @@ from typing import IO, Any
 
 import torch
 
-from compiler.files import write_whole
 from compiler.managers import EdgeProgramManager, ExecutorchProgramManager
 from inspector.jobs.guard import GuardReport
 from inspector.memory.plan import plan_memory
 from inspector.recipes.compile_job import BUILT_IN, PROGRAM, RECORD, CompileJob
 from inspector.recipes.recipe import RECIPE, Recipe
 from inspector.worker.lowering import verdict_counts
+from schema.objects.atomic_file import write_atomically
 from schema.program import decode
 from schema.version import __version__
 
@@ -74,7 +74,7 @@ def save(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     Raises: NotWrittenError
     """
     try:
-        write_whole(path, lambda stream: _ignore(write(stream)))
+        write_atomically(path, lambda stream: _ignore(write(stream)))
     except OSError as error:
         raise _not_written(path.name, error) from error
 

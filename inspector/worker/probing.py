@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch.utils import _pytree as _untyped_pytree
 
-from compiler.files import write_whole
 from compiler.managers import EdgeProgramManager
 from compiler.program_manager import ExecutorchProgramManager
 from inspector.experiments.bisect.bound import Bound
@@ -32,6 +31,7 @@ from inspector.worker.inputs import chosen_method, flat_values, made_inputs, rea
 from inspector.worker.kernels import adopt_called
 from inspector.worker.run_job import run_into
 from runtime import Runtime
+from schema.objects.atomic_file import write_atomically
 from schema.program import Program as ProgramFile
 from schema.program import model as m
 
@@ -90,9 +90,9 @@ class Probe:
             raise ProbeError(str(error)) from error
 
     def _write(self, program: ExecutorchProgramManager) -> None:
-        write_whole(self._folder / PROGRAM, lambda stream: program.write_to_file(stream))
+        write_atomically(self._folder / PROGRAM, lambda stream: program.write_to_file(stream))
         program.write_tensor_data_to_file(self._folder)
-        write_whole(self._folder / RECORD, program.get_etrecord().write_to_file)
+        write_atomically(self._folder / RECORD, program.get_etrecord().write_to_file)
 
     def _refusals(
         self, edge: EdgeProgramManager, program: ExecutorchProgramManager

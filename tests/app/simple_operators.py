@@ -16,10 +16,10 @@ from inspector.tables.events import _node_words
 from inspector.tables.operators import JOIN_WORDS, backend_words
 from inspector.trace.block_names import block_labels
 from inspector.trace.blocks import trace_blocks
-from inspector.trace.operator_columns import OUTER, UNATTRIBUTED, delegate_label
+from inspector.trace.event_kinds import CALLS, EXECUTE
+from inspector.trace.operator_columns import UNATTRIBUTED, delegate_label
 from inspector.trace.operator_rows import OperatorRow
 from inspector.trace.profile import analyse_profile
-from inspector.trace.profile_rows import EXECUTE
 from inspector.trace.timing import is_time, scale_factor
 from schema.program import instructions
 
@@ -63,7 +63,7 @@ class _Block:
             if self.block.delegate_id(event) is not None:
                 inner.setdefault(number, []).append(event)
             else:
-                (outer if name in OUTER else kernels).setdefault(number, event)
+                (outer if name in CALLS else kernels).setdefault(number, event)
         rows: list[OperatorRow] = []
         for number in sorted({*outer, *kernels, *inner}):
             inside = inner.get(number, [])

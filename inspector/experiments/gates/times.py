@@ -12,8 +12,9 @@ from inspector.compare.statistics import ALIKE, TimeVerdict, judge
 from inspector.experiments.gates.evidence import Blocks, Evidence, Found, MissingError
 from inspector.files.session import Session
 from inspector.join.links import link_block
+from inspector.tables.units import plural
 from inspector.trace.blocks import Block, trace_blocks
-from inspector.trace.profile_rows import EXECUTE
+from inspector.trace.event_kinds import whole_runs
 from inspector.trace.timing import is_time, scale_factor
 
 UNKNOWN = "run"  # a method that no file names
@@ -56,9 +57,7 @@ def trace_times(session: Session) -> dict[str, list[list[float]]]:
 
 
 def _whole(block: Block) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    numbers = [number for number, text in enumerate(block.strings) if text in EXECUTE]
-    inner = (block.layout.delegate_int != -1) | (block.layout.delegate_str >= 0)
-    chosen = np.isin(block.layout.name, numbers) & ~inner
+    chosen = whole_runs(block)
     return block.total[:, chosen].sum(axis=1) if chosen.any() else np.zeros(0)
 
 
@@ -75,7 +74,7 @@ def latency(evidence: Evidence) -> Found:
     unit = ""
     if evidence.times is None and evidence.session.options.time_scale_assumed:
         unit = ", a tick taken for a nanosecond"
-    words = f"median of {runs:,} run{'' if runs == 1 else 's'} {how}{unit}"
+    words = f"median of {plural(runs, 'run')} {how}{unit}"
     return Found(medians[worst], words, _judged(worst, medians))
 
 

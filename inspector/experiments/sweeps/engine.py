@@ -24,11 +24,11 @@ from inspector.experiments.sweeps.results import (
     results_text,
 )
 from inspector.experiments.sweeps.task import THREADS, PointTask, Running, Settings
-from inspector.jobs.output_file import MADE, prepare_file
 from inspector.jobs.output_folder import HIDDEN, FolderError, refused
 from inspector.jobs.studio import Studio
 from inspector.recipes.compile_job import CompileJob
 from schema.errors import FormatError
+from schema.objects.atomic_file import write_atomically
 
 MOST_ATTEMPTS = 2  # of a point whose process is lost
 _SAVE_SECONDS = 1.0  # the results are written this often while points come in
@@ -276,13 +276,11 @@ def write_whole(path: Path, text: str) -> None:
 
     Raises: FolderError if the disk refuses; the former file stays
     """
-    place = prepare_file(path, force=True)
     try:
-        (place.working / MADE).write_text(text, "utf-8")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, lambda stream: stream.write(text.encode("utf-8")))
     except OSError as error:
-        place.discard()
         raise refused(path, error) from error
-    place.commit()
 
 
 def run_to_end(sweep: Sweep, told: Callable[[Sweep, Sequence[PointResult]], None]) -> Results:

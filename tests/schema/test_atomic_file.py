@@ -7,7 +7,7 @@ from typing import IO
 
 import pytest
 
-from compiler.files import write_whole
+from schema.objects.atomic_file import write_atomically
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
@@ -19,6 +19,6 @@ def test_write_that_ends_early_leaves_what_was_there(tmp_path: Path, error: Base
     path = tmp_path / "file"
     path.write_bytes(b"former")
     with pytest.raises((KeyboardInterrupt, OSError)):
-        write_whole(path, write)
+        write_atomically(path, write)
     assert path.read_bytes() == b"former"
     assert list(tmp_path.iterdir()) == [path]
