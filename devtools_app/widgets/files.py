@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
+import codecs
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, TextIO, cast
 
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
@@ -46,10 +46,7 @@ def write_text_file(path: Path, write: Callable[[TextIO], None]) -> None:
     """
 
     def encoded(stream: BinaryIO) -> None:
-        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-        write(text)
-        text.flush()
-        text.detach()
+        write(cast("TextIO", codecs.getwriter("utf-8")(stream)))
 
     write_atomically(path, encoded)
 

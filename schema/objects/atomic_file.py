@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,12 +18,10 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
         path: file to write or replace; its folder must exist
         write: gets the open file; an exception in it leaves what was there before
 
-    Raises: OSError naming the file, or the folder that does not exist
+    Raises: OSError naming the file
     """
     import tempfile  # takes as long to load as the rest of the command line
 
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:_LONGEST]}.")

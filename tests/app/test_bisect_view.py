@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -211,7 +212,7 @@ def test_crash_and_full_disk_are_a_sentence(qtbot, view, monkeypatch) -> None:
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(bisect_run.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     Script.made[-1].said.append(Tried(asdict(BEFORE)))
     qtbot.waitUntil(lambda: not view.bisecting.running, timeout=PATIENCE)
     assert "No space left on device" in view.error

@@ -226,7 +226,7 @@ def test_constant_method_without_a_place_in_files_is_named(tmp_path: Path) -> No
     edge = to_edge(_exported("linear"), {"odd": object()})
     with pytest.raises(compiler.UnsupportedError, match="the constant method odd: "):
         edge.to_executorch()
-    with pytest.raises(FileNotFoundError, match="no such folder"):
+    with pytest.raises(FileNotFoundError, match="No such file or directory"):
         to_edge(_exported("linear")).to_executorch().save(tmp_path / "no" / "model.pte")
 
 
