@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from inspector.cli import output
 from inspector.cli.main import VERBS, main
 from schema.version import __version__
 from tests.inspector.cli_runs import FORMATS, READING, Run, run, valid
@@ -217,9 +216,9 @@ def test_full_disk_leaves_the_old_file(
         raise OSError(28, "No space left on device")
 
     if failing == "replace":
-        monkeypatch.setattr(output.os, "replace", refuse)
+        monkeypatch.setattr(os, "replace", refuse)
     else:
-        monkeypatch.setattr(output.os, "fdopen", _full(output.os.fdopen))
+        monkeypatch.setattr(os, "fdopen", _full(os.fdopen))
     answer = run(verb, SESSION, "-o", target, "--force")
     monkeypatch.undo()
     assert answer.code == 4

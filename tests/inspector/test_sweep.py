@@ -262,10 +262,10 @@ def test_full_disk_ends_the_sweep_with_its_sentence_and_keeps_the_results(
     ended(plan(2), tmp_path, Scripted({}))
     before = (tmp_path / "results.json").read_bytes()
 
-    def full(_path: Path, _text: str, *_: object) -> int:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(engine.FolderError, match=r"results\.json cannot be written: No space left"):
         ended(plan(3), tmp_path, Scripted({}))
     monkeypatch.undo()
