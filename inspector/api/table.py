@@ -11,7 +11,7 @@ from inspector.files.load import load_session, split_sessions
 from inspector.files.session import Session
 from inspector.render.text import lines_of, selected_text
 from inspector.render.values import plain_value
-from inspector.tables.query import Query, Selected, select
+from inspector.tables.query import Query, Selected, column_names, select
 from inspector.tables.registry import build
 
 Path_ = str | os.PathLike[str]
@@ -84,13 +84,9 @@ def table(  # noqa: PLR0913 - the options of the verb
         OSError for files that cannot be read
     """
     sessions = _sessions(subject)
-    query = Query(filter, _names(sort), group_by, _names(columns), top)
+    query = Query(filter, column_names(sort), group_by, column_names(columns), top)
     found = TableResult(select(build(name, sessions, method), query))
     return found.dataframe() if dataframe else found
-
-
-def _names(names: str | Sequence[str]) -> tuple[str, ...]:
-    return tuple(names.split(",")) if isinstance(names, str) and names else tuple(names)
 
 
 def _sessions(subject: Session | Path_ | Sequence[Session | Path_]) -> list[Session]:

@@ -11,7 +11,7 @@ from inspector.files.load import split_sessions
 from inspector.files.session import Session
 from inspector.render.values import json_value
 from inspector.tables.filter import FilterError
-from inspector.tables.query import Query, QueryError, select
+from inspector.tables.query import Query, QueryError, column_names, select
 from inspector.tables.registry import TABLES, Subject, TableEntry, build, entry_named
 
 
@@ -46,7 +46,11 @@ def run(options: Namespace) -> Answer:
     if options.top is not None and options.top < 0:
         raise CommandError(f"invalid --top {options.top}: expected 0 or more", USAGE)
     query = Query(
-        options.filter, _names(options.sort), options.group_by, _names(options.columns), options.top
+        options.filter,
+        column_names(options.sort),
+        options.group_by,
+        column_names(options.columns),
+        options.top,
     )
     try:
         entry = entry_named(options.name)
@@ -68,10 +72,6 @@ def run(options: Namespace) -> Answer:
     titles = [f"{entry.name}, method {method}" if several else "" for method, _ in shown]
     tables = [Shown(title, found) for title, (_, found) in zip(titles, shown, strict=True)]
     return Answer(data, tables=tables)
-
-
-def _names(words: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in words.split(",") if name.strip())
 
 
 def _sessions(entry: TableEntry, options: Namespace) -> Sequence[Session]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-_MOST = 12  # lines of one group; a panel is no table
+_MOST = 12  # lines of one group; the rest is counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,12 @@ class Selected:
     depths: Order | None = None
 
 
+def column_names(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return ids of columns, given one by one or in a string with commas between them."""
+    listed = names.split(",") if isinstance(names, str) else names
+    return tuple(name.strip() for name in listed if name.strip())
+
+
 def select(source: Table | Tree, query: Query) -> Selected:
     """Return what a query wants of a table or tree.
 
