@@ -10,6 +10,7 @@ from devtools_app.views import VIEWS
 
 _LOG = logging.getLogger(__name__)
 _READERS = ("inspector.files.load", "inspector.findings.session", "devtools_app.viewmodels.status")
+_LATER = ("devtools_app.viewmodels.python_tokens",)  # imported where a view first draws with them
 
 
 class Warming:
@@ -17,7 +18,7 @@ class Warming:
 
     def __init__(self, modules: tuple[str, ...] | None = None) -> None:
         views = tuple(f"devtools_app.views.{view.name}" for view in VIEWS)
-        self._modules = (*_READERS, *views) if modules is None else modules
+        self._modules = (*_READERS, *views, *_LATER) if modules is None else modules
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="importing", daemon=True)
 

@@ -1,20 +1,27 @@
-"""Which parts of a line of Python are what; small, tolerant, and enough to read by."""
+"""Lex Python source with Pygments one line at a time, so that a view need not wait for the rest."""
 
 from __future__ import annotations
 
-import keyword
-import re
 from dataclasses import dataclass
+from functools import cache
+from typing import cast
 
-_PATTERN = re.compile(
-    r"(?P<comment>\#.*)"
-    r"|(?P<text>[rRbBfFuU]{0,2}(?:'(?:\\.|[^'\\])*'?|\"(?:\\.|[^\"\\])*\"?))"
-    r"|(?P<number>\b(?:0[xX][0-9a-fA-F_]+|\d[\d_]*\.?[\d_]*(?:[eE][-+]?\d+)?)\b)"
-    r"|(?P<decorator>^\s*@[\w.]+)"
-    r"|(?P<word>\b[A-Za-z_]\w*\b)"
-)
-_CONSTANTS = frozenset({"True", "False", "None", "self", "cls"})
-_TRIPLES = ('"""', "'''")
+from pygments.lexer import ExtendedRegexLexer, LexerContext, RegexLexer
+from pygments.lexers import find_lexer_class_by_name
+from pygments.token import Comment, Keyword, Name, Number, String
+
+ROOT = ("root",)  # the lexer's states at the start of a file
+_KINDS: dict[tuple[str, ...], str] = {
+    Comment: "comment",
+    String: "string",
+    Number: "number",
+    Keyword: "keyword",
+    Keyword.Constant: "constant",
+    Name.Builtin.Pseudo: "constant",  # self, cls
+    Name.Decorator: "decorator",
+    Name.Function: "definition",
+    Name.Class: "definition",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +31,7 @@ class Token:
     Attributes:
         start: first character
         length: number of characters
-        kind: comment, text, number, keyword, constant, decorator or name
+        kind: comment, string, number, keyword, constant, decorator or definition
     """
 
     start: int
@@ -32,56 +39,41 @@ class Token:
     kind: str
 
 
-def line_tokens(line: str, inside: str = "") -> tuple[tuple[Token, ...], str]:
-    """Return the tokens of a line and which triple quote is still open behind it.
+_PYTHON = cast("type[RegexLexer]", find_lexer_class_by_name("python"))
+
+
+class _Lexer(ExtendedRegexLexer):
+    """Pygments' Python, lexed by the class that takes and returns the states of a line."""
+
+    tokens = _PYTHON.tokens
+    flags = _PYTHON.flags
+
+
+_LEXER = _Lexer()
+
+
+@cache
+def _kind(token: tuple[str, ...]) -> str:
+    parents = (token[:length] for length in range(len(token), 0, -1))
+    return next((_KINDS[one] for one in parents if one in _KINDS), "")
+
+
+def line_tokens(
+    line: str, states: tuple[str, ...] = ROOT
+) -> tuple[tuple[Token, ...], tuple[str, ...]]:
+    """Return the coloured tokens of a line, and the states of the lexer after it.
 
     Args:
-        line: without its end
-        inside: the triple quote that is open before it, empty for none
+        line: without its newline
+        states: those after the line before, e.g. inside a triple-quoted string
     """
-    tokens: list[Token] = []
-    start = 0
-    if inside:
-        end = line.find(inside)
-        if end < 0:
-            return (Token(0, len(line), "text"),), inside
-        start = end + 3
-        tokens.append(Token(0, start, "text"))
-    while True:
-        opening = _next_triple(line, start)
-        if opening is None:
-            return (*tokens, *_plain(line, start, len(line))), ""
-        at, quote = opening
-        tokens += _plain(line, start, at)
-        end = line.find(quote, at + 3)
-        if end < 0:
-            return (*tokens, Token(at, len(line) - at, "text")), quote
-        start = end + 3
-        tokens.append(Token(at, start - at, "text"))
-
-
-def _next_triple(line: str, start: int) -> tuple[int, str] | None:
-    comment = line.find("#", start)
-    found = [(at, quote) for quote in _TRIPLES if (at := line.find(quote, start)) >= 0]
-    if not found or 0 <= comment < min(found)[0]:
-        return None
-    return min(found)
-
-
-def _plain(line: str, start: int, end: int) -> list[Token]:
-    tokens: list[Token] = []
-    for match in _PATTERN.finditer(line, start, end):
-        kind = str(match.lastgroup)
-        if kind == "word":
-            kind = _word(match[0], line[match.end() :])
-        if kind:
-            tokens.append(Token(match.start(), match.end() - match.start(), kind))
-    return tokens
-
-
-def _word(word: str, rest: str) -> str:
-    if word in _CONSTANTS:
-        return "constant"
-    if keyword.iskeyword(word):
-        return "keyword"
-    return "name" if rest.startswith("(") else ""
+    context = LexerContext(f"{line}\n", 0, stack=list(states))
+    found: list[Token] = []
+    for start, token, text in _LEXER.get_tokens_unprocessed(context=context):
+        kind, length = _kind(token), min(len(text), len(line) - start)
+        if not kind or length <= 0:
+            continue
+        if found and found[-1].kind == kind and found[-1].start + found[-1].length == start:
+            start, length = found[-1].start, found.pop().length + length
+        found.append(Token(start, length, kind))
+    return tuple(found), tuple(context.stack)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtCore import QRect, QSize, Qt, QTimer
 from PySide6.QtGui import (
     QColor,
     QFontMetrics,
@@ -22,35 +24,68 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 from typing_extensions import override
 
 from devtools_app.shell.theme import Theme
-from devtools_app.viewmodels.python_tokens import line_tokens
 
-_STATES = {"": 0, '"""': 1, "'''": 2}
-_OPEN = {state: quote for quote, state in _STATES.items()}
+if TYPE_CHECKING:
+    from devtools_app.viewmodels.python_tokens import Token
+
 _MARGIN = 10
+_SLICE = 0.008  # seconds of lexing between two looks at the user's events
 
 
 class _Colours(QSyntaxHighlighter):
+    """Colours lines in order: the first ones at once, the rest while the window is idle."""
+
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
         super().__init__(document)
         self._theme = theme
+        self._lines: list[tuple[Token, ...]] = []
+        self._states: tuple[str, ...] = ()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._colour_some)
+
+    def forget(self) -> None:
+        """Stop colouring; called before another text is set."""
+        self._timer.stop()
+        self._lines, self._states = [], ()
+
+    def start(self) -> None:
+        """Colour the first lines now and the others later."""
+        self._timer.start(0)
+        self._colour_some()
+
+    def _colour_some(self) -> None:
+        end = time.perf_counter() + _SLICE
+        block = self.document().findBlockByNumber(len(self._lines))
+        while block.isValid() and time.perf_counter() < end:
+            block = self._lex(block)
+        if not block.isValid():
+            self._timer.stop()
+
+    def _lex(self, block: QTextBlock) -> QTextBlock:
+        from devtools_app.viewmodels.python_tokens import ROOT, line_tokens  # not at start
+
+        tokens, self._states = line_tokens(block.text(), self._states or ROOT)
+        self._lines.append(tokens)
+        if tokens:
+            self.rehighlightBlock(block)
+        return block.next()
 
     @override
     def highlightBlock(self, text: str) -> None:
-        tokens, inside = line_tokens(text, _OPEN.get(self.previousBlockState(), ""))
-        for token in tokens:
+        line = self.currentBlock().blockNumber()
+        for token in self._lines[line] if line < len(self._lines) else ():
             self.setFormat(token.start, token.length, self._format(token.kind))
-        self.setCurrentBlockState(_STATES[inside])
 
     def _format(self, kind: str) -> QTextCharFormat:
         palette = self._theme.palette
         colours = {
             "comment": palette.muted,
-            "text": palette.good,
+            "string": palette.good,
             "number": palette.warn,
             "constant": palette.warn,
             "keyword": palette.accent,
             "decorator": palette.warn,
-            "name": palette.text,
+            "definition": palette.text,
         }
         result = QTextCharFormat()
         result.setForeground(QColor(colours[kind]))
@@ -104,7 +139,9 @@ class CodeView(QPlainTextEdit):
             marked: line numbers; the view scrolls to the first of them
         """
         self._first = first
+        self._colours.forget()
         self.setPlainText("\n".join(lines))
+        self._colours.start()
         self.mark(marked)
 
     def mark(self, marked: Sequence[int]) -> None:

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from devtools_app.viewmodels.entries import Entry
 from devtools_app.viewmodels.hexdump import hex_rows, parse_offset, row_count
-from devtools_app.viewmodels.python_tokens import line_tokens
+from devtools_app.viewmodels.python_tokens import ROOT, line_tokens
 from devtools_app.widgets.badge import Badge
 from devtools_app.widgets.busy import Busy
 from devtools_app.widgets.code_view import CodeView
@@ -399,28 +399,41 @@ def test_code_view_numbers_and_marks(qtbot, theme):
 @pytest.mark.parametrize(
     ("line", "kinds"),
     [
-        ("def f(self, x=1): # hi", ["keyword", "name", "constant", "number", "comment"]),
-        ('s = "a # b"', ["text"]),
+        ("def f(self, x=1): # hi", ["keyword", "definition", "constant", "number", "comment"]),
+        ('s = "a # b"', ["string"]),
         ("@torch.no_grad()", ["decorator"]),
-        ("x = 'open", ["text"]),
-        ('y = """a""" + f("b")', ["text", "name", "text"]),
+        ("x = 'open", ["string"]),
+        ('y = """a""" + f("b")', ["string", "string"]),
         ("", []),
     ],
 )
 def test_python_tokens_of_a_line(line, kinds):
-    tokens, inside = line_tokens(line)
+    tokens, states = line_tokens(line)
     assert [token.kind for token in tokens] == kinds
-    assert inside == ""
+    assert states == ROOT
     assert all(token.start + token.length <= len(line) for token in tokens)
 
 
 def test_python_tokens_follow_triple_quotes():
-    tokens, inside = line_tokens('x = """start')
-    assert (inside, tokens[-1].kind) == ('"""', "text")
-    tokens, inside = line_tokens("still # text", inside)
-    assert [token.kind for token in tokens] == ["text"]
-    tokens, inside = line_tokens('end""" + 1', inside)
-    assert (inside, [token.kind for token in tokens]) == ("", ["text", "number"])
+    tokens, states = line_tokens('x = """start')
+    assert states != ROOT
+    assert tokens[-1].kind == "string"
+    tokens, states = line_tokens("still # text", states)
+    assert [token.kind for token in tokens] == ["string"]
+    tokens, states = line_tokens('end""" + 1', states)
+    assert (states, [token.kind for token in tokens]) == (ROOT, ["string", "number"])
+
+
+def test_code_view_shows_a_large_file_at_once_and_colours_all_of_it(qtbot, theme):
+    view = CodeView(theme)
+    qtbot.addWidget(view)
+    view.show_code(["x = 1  # one", '"""open', 'closed"""'] * 2000)
+    last = view.document().lastBlock()
+    assert not last.layout().formats()
+    qtbot.waitUntil(lambda: len(last.layout().formats()) == 1, timeout=10_000)
+    assert last.layout().formats()[0].format.foreground().color() == theme.palette.good
+    first = view.document().firstBlock().layout().formats()
+    assert [one.length for one in first] == [1, 5]
 
 
 def test_log_panel_shows_messages_from_any_thread(qtbot, theme):
