@@ -25,7 +25,7 @@ from devtools_app.widgets.log_panel import LogStore, log_qt_message
 _LOG = logging.getLogger(__name__)
 
 
-class Mishaps(QObject):
+class ExceptionHook(QObject):
     """Takes exceptions that nobody caught, from any thread, into the log and the window.
 
     Signals:
@@ -101,15 +101,15 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     garbage = GarbageCollector()
     log = LogStore()
     log.attach()
-    mishaps = Mishaps()
-    restore = mishaps.install()
+    hook = ExceptionHook()
+    restore = hook.install()
     old_end = signal.signal(signal.SIGTERM, _end)
     window = make_window(app, log=log)
 
     def tell(text: str, details: str) -> None:
         window.notice(Notice(text, "error", details))
 
-    mishaps.happened.connect(tell)
+    hook.happened.connect(tell)
     window.show()
     from inspector.files.mapped import guard  # not before: the window is on the screen sooner
 
@@ -117,11 +117,11 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     warming = Warming()
     QTimer.singleShot(0, warming.start)
     if watch:
-        window.desk.watch_for_now()
+        window.controller.watch_for_now()
     if tick:
-        window.desk.take_tick_for_now(tick)
+        window.controller.take_tick_for_now(tick)
     if paths:
-        window.desk.open(tuple(paths))
+        window.controller.open(tuple(paths))
     # lets Python look at signals such as Ctrl+C while Qt waits for events
     wake = QTimer(window)
     wake.start(500)

@@ -33,7 +33,7 @@ class BisectCommand:
 
     def start(self, request: Bisect) -> None:
         """Begin or go on; ask before code runs that is new."""
-        one = self._window.workbench.variant
+        one = self._window.recipe_store.variant
         if one is None:
             return
         self._recipes.when_agreed(one, "The bisection", lambda: self._begin(one, request))

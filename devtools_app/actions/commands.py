@@ -82,7 +82,7 @@ class Commands:
     def __init__(self, window: MainWindow) -> None:
         self._window = window
         self._store = window.store
-        self._desk = window.desk
+        self._desk = window.controller
         self.dialogs = Dialogs(self._desk.folder)
         self.compiles = CompileCommand(window, lambda: self.dialogs)
         self.runs = RunCommand(window, lambda: self.dialogs)
@@ -124,8 +124,8 @@ class Commands:
             "next_session": self.next_session,
             "bookmark": self.bookmark,
             "recompile": self.recipes.recompile,
-            "undo": self._window.workbench.undo,
-            "redo": self._window.workbench.redo,
+            "undo": self._window.recipe_store.undo,
+            "redo": self._window.recipe_store.redo,
             "change": self.recipes.show_offer,
             "recipe": lambda: self._window.show_view("recipe"),
             "compare": lambda: self._window.show_view("compare"),

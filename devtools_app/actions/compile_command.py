@@ -28,7 +28,7 @@ class CompileCommand:
         """Connect to the compiles of a window.
 
         Args:
-            window: asked for its settings, its panel and its desk
+            window: asked for its settings, its panel and its controller
             dialogs: returns what asks for paths
         """
         self._window = window
@@ -47,7 +47,7 @@ class CompileCommand:
             return
         if self.dialog is not None:
             self.dialog.deleteLater()
-        settings = self._window.desk.settings
+        settings = self._window.controller.settings
         dialog = CompileDialog(
             self._window.theme, settings.last_compile, self._dialogs(), self._window
         )
@@ -64,8 +64,8 @@ class CompileCommand:
             self.dialog.show_problem(sentence)
             return
         agree(os.path.abspath(path) for path in form.runs())  # the dialog has said so
-        desk = self._window.desk
-        desk.put_settings(replace(desk.settings, last_compile=form))
+        controller = self._window.controller
+        controller.put_settings(replace(controller.settings, last_compile=form))
         if self.dialog is not None:
             self.dialog.accept()
         self._window.show_view(PANEL)
@@ -77,10 +77,10 @@ class CompileCommand:
 
     def _open(self, paths: tuple[str, ...]) -> None:
         """Open the files that were made; a session that has them already is read again."""
-        desk = self._window.desk
+        controller = self._window.controller
         same = [one.id for one in self._window.store.state.sessions if set(one.paths) == set(paths)]
         if same:
-            desk.show(same[0])
-            desk.reload((same[0],))
+            controller.show(same[0])
+            controller.reload((same[0],))
         else:
-            desk.open(paths)
+            controller.open(paths)

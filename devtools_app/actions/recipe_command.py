@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMenu
 
 from devtools_app.dialogs.run_form import Runnable, runnable
 from devtools_app.jobs.measuring import Measuring
-from devtools_app.jobs.recompiling import Phase, Round
+from devtools_app.jobs.recompiling import Phase, RecompileJob
 from devtools_app.jobs.trusted_code import agree, is_agreed
 from devtools_app.sessions.session_controller import Notice
 from devtools_app.state.state import State
@@ -41,18 +41,18 @@ class RecipeCommand:
     def __init__(self, window: MainWindow) -> None:
         self._window = window
         self._awaited: int | None = None  # the variant that is being opened
-        rounds = window.rounds
-        rounds.changed.connect(self._tell)
-        rounds.made.connect(self._made)
-        rounds.failed.connect(self._failed)
+        recompiling = window.recompiling
+        recompiling.changed.connect(self._tell)
+        recompiling.made.connect(self._made)
+        recompiling.failed.connect(self._failed)
         window.store.changed.connect(self._arrived)
         window.measurer.finished.connect(self._measured)
-        window.status.round.cancelled.connect(rounds.cancel)
+        window.status.recompile.cancelled.connect(recompiling.cancel)
         window.previews.refusal = self._refusal
 
     def recompile(self) -> None:
         """Make, run and compare the program by its recipe; ask before code runs that is new."""
-        one = self._window.workbench.variant
+        one = self._window.recipe_store.variant
         if one is None:
             self._window.notice(Notice(_NOTHING, "warning"))
             return
@@ -84,7 +84,7 @@ class RecipeCommand:
         from devtools_app.actions.edit_menu import EditMenu
         from devtools_app.viewmodels.edit_targets import edit_targets, offers
 
-        state, one, menu = self._window.store.state, self._window.workbench.variant, request.menu
+        state, one, menu = self._window.store.state, self._window.recipe_store.variant, request.menu
         assert isinstance(menu, QMenu)
         if one is None or state.session is None:
             return
@@ -97,7 +97,7 @@ class RecipeCommand:
             EditMenu(menu, groups, self._window.previews, base, self._take)
 
     def _take(self, offer: Offer) -> None:
-        self._window.workbench.edit(offer.job)
+        self._window.recipe_store.edit(offer.job)
         self._window.status.say(f"{offer.edit.describe(offer.target)}: Ctrl+R makes it so")
 
     def copy_python(self) -> None:
@@ -113,7 +113,7 @@ class RecipeCommand:
 
         from devtools_app.viewmodels.recipe_texts import commands, recipe_texts
 
-        one = self._window.workbench.variant
+        one = self._window.recipe_store.variant
         if one is None:
             self._window.notice(Notice(_NOTHING, "warning"))
             return
@@ -160,16 +160,16 @@ class RecipeCommand:
             return
         base = self._base(one)
         first = base.program or (one.files[0] if one.files else one.recipe.job.source.path)
-        window.rounds.give_up()  # the newer wish takes the number of the one at work
+        window.recompiling.give_up()  # the newer wish takes the number of the one at work
         folder = variant_folder(first, _title(window.store.state, one))
-        wish = Round(one.id, one.draft.present, folder, window.running.form, base)
-        sentence = window.rounds.start(wish)
+        wish = RecompileJob(one.id, one.draft.present, folder, window.running.form, base)
+        sentence = window.recompiling.start(wish)
         if sentence:
             window.notice(Notice(sentence, "error"))
             return
         window.strip.hide()
         window.measurer.cancel()  # what is compared now is about to be another pair
-        window.status.round.start(f"Recompiling {_name(wish.job)}")
+        window.status.recompile.start(f"Recompiling {_name(wish.job)}")
 
     def _base(self, one: Variant) -> Runnable:
         sessions = self._window.store.state.sessions
@@ -180,16 +180,16 @@ class RecipeCommand:
     # -- what comes of it ------------------------------------------------------------------
 
     def _tell(self) -> None:
-        busy, rounds = self._window.status.round, self._window.rounds
-        one, found = rounds.current, rounds.progress
-        if not rounds.busy or one is None:
+        busy, recompiling = self._window.status.recompile, self._window.recompiling
+        one, found = recompiling.current, recompiling.progress
+        if not recompiling.busy or one is None:
             busy.stop()
         elif found is not None:
             verb = "Running" if one.phase is Phase.RUN else "Recompiling"
             word = "Cancelling" if found.cancelling else verb
             busy.progress(f"{word} {_name(one.job)} · {found.stage}", -1.0)
 
-    def _made(self, found: Round) -> None:
+    def _made(self, found: RecompileJob) -> None:
         window = self._window
         parent = window.store.state.history.find(found.parent)
         outcome = found.outcome
@@ -202,9 +202,9 @@ class RecipeCommand:
         if outcome is not None:
             text = f"The new variant was made, but did not run: {outcome.sentence.rstrip('.')}."
             window.notice(Notice(text, "warning", outcome.details))
-        window.desk.open(found.files)
+        window.controller.open(found.files)
 
-    def _failed(self, found: Round) -> None:
+    def _failed(self, found: RecompileJob) -> None:
         from inspector.jobs.messages import Ended
 
         window, outcome = self._window, found.outcome
@@ -262,7 +262,7 @@ def _title(state: State, one: Variant) -> str:
     return shown.session.name if shown is not None else PurePath(one.recipe.job.source.path).stem
 
 
-def _recipe(found: Round) -> Recipe:
+def _recipe(found: RecompileJob) -> Recipe:
     """Return the recipe that was written with the program, else what was asked for."""
     from inspector.recipes.recipe import RECIPE, Recipe, RecipeError
     from inspector.recipes.recipe_file import read_recipe

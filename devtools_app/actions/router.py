@@ -22,17 +22,17 @@ class Router:
             requests.Select: self._select,
             requests.GoTo: self._go_to,
             requests.ShowView: lambda one: window.show_view(one.view),
-            requests.OpenPaths: lambda one: window.desk.open(one.paths),
+            requests.OpenPaths: lambda one: window.controller.open(one.paths),
             requests.ChooseFiles: self._choose_files,
-            requests.ShowSession: lambda one: window.desk.show(one.session),
-            requests.CloseSession: lambda one: window.desk.close(one.session),
+            requests.ShowSession: lambda one: window.controller.show(one.session),
+            requests.CloseSession: lambda one: window.controller.close(one.session),
             requests.OpenSource: lambda one: window.commands.open_source(one.file, one.line),
             requests.AddSourceRoot: lambda _one: window.commands.add_source_root(),
             requests.AskCompile: lambda _one: window.bound["compile"].trigger(),
             requests.Execute: lambda one: window.commands.runs.execute(one),
             requests.AskBundle: lambda one: window.commands.runs.ask_bundle(one),
             requests.ChoosePath: lambda one: window.commands.runs.choose(one),
-            requests.EditRecipe: lambda one: window.workbench.edit(one.job),
+            requests.EditRecipe: lambda one: window.recipe_store.edit(one.job),
             requests.UndoRecipe: self._undo,
             requests.OfferEdits: lambda one: window.commands.recipes.offer(one),
             requests.Recompile: lambda _one: window.commands.recipes.recompile(),
@@ -70,9 +70,9 @@ class Router:
 
     def _undo(self, request: requests.UndoRecipe) -> None:
         if request.again:
-            self._window.workbench.redo()
+            self._window.recipe_store.redo()
         else:
-            self._window.workbench.undo()
+            self._window.recipe_store.undo()
 
     def _set_note(self, request: requests.SetNote) -> None:
         store = self._window.store

@@ -32,14 +32,14 @@ class RunCommand:
         """Connect to the runs of a window.
 
         Args:
-            window: asked for its settings, its panel and its desk
+            window: asked for its settings, its panel and its controller
             dialogs: returns what asks for paths
         """
         self._window = window
         self._dialogs = dialogs
         self.dialog: BundleDialog | None = None
         self._bundled_from = ""
-        window.running.form = window.desk.settings.last_run
+        window.running.form = window.controller.settings.last_run
         window.running.finished.connect(self._open)
         window.running.changed.connect(self._tell)
 
@@ -102,9 +102,9 @@ class RunCommand:
         self._window.show_view(PANEL)
 
     def _remember(self, form: RunForm) -> None:
-        desk = self._window.desk
+        controller = self._window.controller
         kept = replace(form, method="", folder="")  # of this program, not of the next
-        desk.put_settings(replace(desk.settings, last_run=kept))
+        controller.put_settings(replace(controller.settings, last_run=kept))
 
     def _tell(self) -> None:
         compiling = "compiling" if self._window.compiling.running else ""
@@ -114,7 +114,7 @@ class RunCommand:
         from inspector.jobs.executing import BundleJob, RunJob
 
         if isinstance(execution.job, BundleJob):
-            self._window.desk.open((os.path.abspath(execution.target),))
+            self._window.controller.open((os.path.abspath(execution.target),))
         elif isinstance(execution.job, RunJob):
             self._open_trace(execution, execution.job)
 
@@ -130,17 +130,17 @@ class RunCommand:
         names = (TRACE, BUFFER) if trace["debug_bytes"] else (TRACE,)
         folder = Path(execution.target)
         made = tuple(str(folder / name) for name in names if (folder / name).exists())
-        desk, sessions = self._window.desk, self._window.store.state.sessions
+        controller, sessions = self._window.controller, self._window.store.state.sessions
         one = next((one for one in sessions if one.id == execution.session), None)
         what = runnable(one.id, one.session) if one is not None else None
         if not made:
             return
         if one is None or what is None or what.program != job.program:
             paths = (job.program, job.record, *job.data_files, *made)
-            desk.open(tuple(path for path in paths if path))
+            controller.open(tuple(path for path in paths if path))
             return
         own = {str(folder / name) for name in (TRACE, BUFFER)}
         if own.issuperset(what.traces):
-            desk.read_with((*what.others, *made), one.id)
+            controller.read_with((*what.others, *made), one.id)
         else:
-            desk.open((*what.others, *made))
+            controller.open((*what.others, *made))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devtools_app.state.json_file import get_bool, get_choice, get_int, get_text
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
-    from inspector.recipes.compile_job import CompileJob, Quantising
+    from inspector.recipes.compile_job import CompileJob, Quantization
 
 _MOST_NODES = 1_000_000
 MODES = ("static", "dynamic", "weight-only")
@@ -147,16 +147,16 @@ class CompileForm:
             edge_config=tuple(self.edge_config.split()),
         )
 
-    def _quantising(self) -> Quantising:
-        from inspector.recipes.compile_job import Quantising
+    def _quantising(self) -> Quantization:
+        from inspector.recipes.compile_job import Quantization
 
         calibration = os.path.abspath(self.calibration) if self.calibration else ""
         if self.quantizer:
-            return Quantising(calibration=calibration, quantizer=self.quantizer)
+            return Quantization(calibration=calibration, quantizer=self.quantizer)
         if not self.quantize:
-            return Quantising()
+            return Quantization()
         words = self.overrides.split()
-        return Quantising(
+        return Quantization(
             self.quantize,
             calibration,
             per_tensor=self.per_tensor,

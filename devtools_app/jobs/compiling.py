@@ -13,9 +13,9 @@ from devtools_app.jobs.follower import KEPT_LINES, Follower, Progress
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
     from devtools_app.dialogs.compile_form import CompileForm
+    from inspector.jobs.compile_server import CompileServer
     from inspector.jobs.messages import Message, Outcome, Ready
     from inspector.jobs.process import Worker
-    from inspector.jobs.studio import Studio
     from inspector.recipes.compile_job import CompileJob
 
 __all__ = ["KEPT_LINES", "Compile", "Compiling"]
@@ -74,16 +74,16 @@ class Compiling(Follower[Compile]):
         """
         return self.start_job(form.job(), form.folder, force=form.replace)
 
-    def start_in(self, studio: Studio, job: CompileJob, folder: str) -> str:
+    def start_in(self, server: CompileServer, job: CompileJob, folder: str) -> str:
         """Compile by a warm worker, which redoes what is new; return a sentence if it cannot.
 
         Args:
-            studio: keeps the worker
+            server: keeps the worker
             job: what to compile
             folder: for the files
         """
         try:
-            run = studio.start_compile(job, Path(folder), stages=True)
+            run = server.start_compile(job, Path(folder), stages=True)
         except OSError as error:
             return f"{error}."
         self._follow(run, Compile(job, folder))

@@ -44,7 +44,7 @@ class Gap(Progress):
         return self.counted.total if self.counted is not None else 0
 
 
-class Gapping(Follower[Gap]):
+class GapRunner(Follower[Gap]):
     """Runs one comparison at a time; its tensors are there until the next or the end."""
 
     def start(self, job: GapJob) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.jobs.compile_server import CompileServer
     from inspector.jobs.preview import Preview
-    from inspector.jobs.studio import Studio
-    from inspector.jobs.studio_run import PreviewRun, SuggestRun
+    from inspector.jobs.server_run import PreviewRun, SuggestRun
     from inspector.recipes.compile_job import CompileJob
     from inspector.recipes.suggestions import Suggestion
 
@@ -45,17 +45,17 @@ class Previews(QObject):
         self._run: PreviewRun | None = None
         self._suggest: SuggestRun | None = None
         self._suggested: tuple[CompileJob, tuple[Suggestion, ...] | str] | None = None
-        self._studio: Studio | None = None
+        self._server: CompileServer | None = None
         self._timer: QTimer | None = None  # made when first wanted
 
     @property
-    def studio(self) -> Studio:
+    def server(self) -> CompileServer:
         """Return what keeps the warm worker, made when first wanted."""
-        from inspector.jobs.studio import Studio
+        from inspector.jobs.compile_server import CompileServer
 
-        if self._studio is None:
-            self._studio = Studio()
-        return self._studio
+        if self._server is None:
+            self._server = CompileServer()
+        return self._server
 
     @property
     def busy(self) -> bool:
@@ -102,7 +102,7 @@ class Previews(QObject):
             return
         self._suggested = None
         try:
-            self._suggest = self.studio.start_suggestions(job)
+            self._suggest = self.server.start_suggestions(job)
         except OSError as error:
             self._suggested = (job, f"the worker cannot be started: {error}")
         self._watch()
@@ -125,22 +125,22 @@ class Previews(QObject):
     def rest(self) -> None:
         """Let go of the worker: nothing is open that it could be asked about."""
         self.forget()
-        if self._studio is not None:
+        if self._server is not None:
             self.shut_down()
-            self._studio = None
+            self._server = None
 
     def shut_down(self) -> None:
         """End everything; called before the window goes away."""
         self._rest()
         self._queue, self._run, self._suggest = [], None, None
-        if self._studio is not None:
-            self._studio.close()
+        if self._server is not None:
+            self._server.close()
 
     def _next(self) -> None:
         if self._run is None and self._queue:
             job = self._queue.pop(0)
             try:
-                self._run = self.studio.start_preview(job)
+                self._run = self.server.start_preview(job)
             except OSError as error:
                 self._keep(job, f"The worker cannot be started: {error}")
         if self.busy:

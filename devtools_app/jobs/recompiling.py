@@ -19,16 +19,16 @@ from devtools_app.jobs.running import Execution, Running
 from devtools_app.state.variant_places import RUN_FOLDER
 
 if TYPE_CHECKING:  # the window is on the screen before anything of the inspector is loaded
+    from inspector.jobs.compile_server import CompileServer
     from inspector.jobs.executing import RunJob
     from inspector.jobs.messages import Outcome
-    from inspector.jobs.studio import Studio
     from inspector.recipes.compile_job import CompileJob
 
 _LEAST_RUNS, _LEAST_WARMUP = 3, 1  # a first run is not like the others
 
 
 class Phase(str, Enum):
-    """How far a round is."""
+    """How far a recompile is."""
 
     COMPILE = "compile"
     RUN = "run"
@@ -37,7 +37,7 @@ class Phase(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class RecompileJob:
     """One variant on its way.
 
     Attributes:
@@ -66,11 +66,11 @@ class Recompiling(QObject):
 
     Signals:
         changed(): there is another ``current``, or it got further
-        made(round): the program is there, and it ran or it is said why not
-        failed(round): there is no program; its outcome says why
+        made(job): the program is there, and it ran or it is said why not
+        failed(job): there is no program; its outcome says why
 
     Attributes:
-        compiling: the compile of the round
+        compiling: the compile of the recompile
         running: its run
     """
 
@@ -78,55 +78,55 @@ class Recompiling(QObject):
     made = Signal(object)
     failed = Signal(object)
 
-    def __init__(self, studio: Callable[[], Studio], parent: QObject | None = None) -> None:
+    def __init__(self, server: Callable[[], CompileServer], parent: QObject | None = None) -> None:
         """Follow nothing yet.
 
         Args:
-            studio: returns what keeps the warm worker
+            server: returns what keeps the warm worker
             parent: owner
         """
         super().__init__(parent)
-        self._studio = studio
+        self._server = server
         self.compiling = Compiling(self)
         self.running = Running(self)
-        self._current: Round | None = None
+        self._current: RecompileJob | None = None
         self.compiling.changed.connect(self._compile_changed)
         self.compiling.finished.connect(self._compiled)
         self.running.changed.connect(self._run_changed)
         self.running.finished.connect(self._ran)
 
     @property
-    def current(self) -> Round | None:
-        """Return the round at work or the last one, None before the first."""
+    def current(self) -> RecompileJob | None:
+        """Return the recompile at work or the last one, None before the first."""
         return self._current
 
     @property
     def busy(self) -> bool:
-        """Return whether a round is at work."""
+        """Return whether a recompile is at work."""
         one = self._current
         return one is not None and one.phase in (Phase.COMPILE, Phase.RUN)
 
     @property
     def at_work(self) -> str:
-        """Return the folder of the round at work, empty when there is none."""
+        """Return the folder of the recompile at work, empty when there is none."""
         one = self._current
         return os.path.abspath(one.folder) if one is not None and self.busy else ""
 
     @property
     def progress(self) -> Compile | Execution | None:
-        """Return how the job of the round stands."""
+        """Return how the job of the recompile stands."""
         one = self._current
         if one is None:
             return None
         return self.running.current if one.phase is Phase.RUN else self.compiling.current
 
-    def start(self, wish: Round) -> str:
+    def start(self, wish: RecompileJob) -> str:
         """Make a variant; return one sentence if it cannot be started.
 
-        A round at work is given up.
+        A recompile at work is given up.
         """
         self.give_up()
-        sentence = self.compiling.start_in(self._studio(), wish.job, wish.folder)
+        sentence = self.compiling.start_in(self._server(), wish.job, wish.folder)
         if sentence:
             return sentence
         self._current = wish
@@ -134,7 +134,7 @@ class Recompiling(QObject):
         return ""
 
     def give_up(self) -> None:
-        """End the round at work, if there is one; it leaves nothing behind."""
+        """End the recompile at work, if there is one; it leaves nothing behind."""
         one = self._current
         if one is not None and self.busy:
             self._current = None
@@ -144,7 +144,7 @@ class Recompiling(QObject):
             self.changed.emit()
 
     def cancel(self) -> None:
-        """Ask the round at work to end; its outcome says so."""
+        """Ask the recompile at work to end; its outcome says so."""
         self.compiling.cancel()
         self.running.cancel()
 
@@ -174,7 +174,7 @@ class Recompiling(QObject):
             return
         one = replace(one, phase=Phase.RUN, files=files)
         self._current = one
-        target, worker = str(Path(one.folder) / RUN_FOLDER), self._studio().runner.take()
+        target, worker = str(Path(one.folder) / RUN_FOLDER), self._server().runner.take()
         sentence = self.running.start(run_job(one), "", target, worker=worker)
         if sentence:
             self._without_run(sentence)
@@ -206,21 +206,21 @@ class Recompiling(QObject):
 
     def _end(self, outcome: Outcome | None) -> None:
         assert self._current is not None
-        self._studio().runner.start()  # for the next one: not before, it would disturb this run
+        self._server().runner.start()  # for the next one: not before, it would disturb this run
         self._current = replace(self._current, phase=Phase.DONE, outcome=outcome)
         self.changed.emit()
         self.made.emit(self._current)
 
 
 def _remove(folder: Path) -> None:
-    """Remove what a round has made: nobody will ever open it."""
+    """Remove what a recompile has made: nobody will ever open it."""
     shutil.rmtree(folder, ignore_errors=True)
     with contextlib.suppress(OSError):  # not empty: there are other variants
         folder.parent.rmdir()
 
 
-def run_job(one: Round) -> RunJob:
-    """Return the run of the program of a round, on the inputs of the one it came from."""
+def run_job(one: RecompileJob) -> RunJob:
+    """Return the run of the program of a recompile, on the inputs of the one it came from."""
     from inspector.recipes.compile_job import PROGRAM, RECORD
 
     own = {Path(path).name: path for path in one.files}

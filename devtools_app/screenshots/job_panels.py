@@ -30,7 +30,7 @@ def write_gap(window: MainWindow, folder: Path) -> None:
 
     pane = _view(window, "gap", GapPane)
     pane.compare()
-    until(lambda: not pane.gapping.running)
+    until(lambda: not pane.gap_runner.running)
     shots.settle(window)
     pane.table.sort_by(4, descending=True)
     pane.table.step(1)
@@ -65,7 +65,7 @@ def write_sweep(window: MainWindow, recipe: Path, place: Path, path: Path) -> No
     )
     if done.returncode:
         raise shots.NotReadyError(done.stderr.decode("utf-8", "replace"))
-    window.desk.open((str(place / "results.json"),))
+    window.controller.open((str(place / "results.json"),))
     pane = _view(window, "sweep", SweepPane)
     until(lambda: pane.table.rows.length > 0)
     pane.table.step(1)

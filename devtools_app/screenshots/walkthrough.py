@@ -61,7 +61,7 @@ def _steps(window: MainWindow, folder: Path) -> None:
     until(lambda: not window.previews.busy)
     _write(window, shots.Shot("graph", SIZE, selection=chosen), folder / "loop_recipe.png")
     window.bound["recompile"].trigger()
-    until(lambda: not window.rounds.busy)
+    until(lambda: not window.recompiling.busy)
     until(lambda: len(window.store.state.sessions) > 1 and not window.measurer.running)
     window.show_view("node")
     _write(window, shots.Shot("compare", SIZE), folder / "loop_compare.png")

@@ -93,11 +93,11 @@ def open_window(paths: Sequence[str]) -> Generator[MainWindow, None, None]:
         def note(notice: Notice) -> None:
             notices.append(notice.text)
 
-        window.desk.noticed.connect(note)
+        window.controller.noticed.connect(note)
         window.show()
         try:
             if paths:
-                window.desk.open(tuple(paths))
+                window.controller.open(tuple(paths))
                 settle(window)
             if paths and window.store.state.session is None:
                 raise NotReadyError(notices[0] if notices else "nothing could be opened")
@@ -120,7 +120,7 @@ def settle(window: MainWindow, seconds: float = SECONDS) -> None:
     while True:
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
         now = time.monotonic()
-        if window.desk.opener.busy or any(job.busy for job in window.findChildren(Latest)):
+        if window.controller.opener.busy or any(job.busy for job in window.findChildren(Latest)):
             quiet_since = now
         elif now - quiet_since > _QUIET_SECONDS:
             return

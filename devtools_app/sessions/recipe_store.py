@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
 _LOG = logging.getLogger(__name__)
 
 
-class Workbench(QObject):
+class RecipeStore(QObject):
     """Keeps the history of the state in step with its sessions, and does the edits."""
 
     def __init__(

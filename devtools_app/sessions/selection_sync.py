@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the window is on the screen before anything of the inspecto
     from inspector.files.session import Session
 
 
-class Keeper(QObject):
+class SelectionSync(QObject):
     """Selects in a variant what was selected in the variant shown before it."""
 
     def __init__(self, store: Store, parent: QObject | None = None) -> None:
@@ -46,7 +46,7 @@ class Keeper(QObject):
             self._left = None
             return
         shown = new.history.of_session(one.id)
-        if shown is None:  # the workbench has yet to see it
+        if shown is None:  # the recipe_store has yet to see it
             return
         left, self._left = self._left, None
         if shown.program == before.program and left.session is not None and left.selection:

@@ -63,7 +63,7 @@ class Notice:
     reload: str = ""
 
 
-class Desk(QObject):
+class SessionController(QObject):
     """Opens and closes sessions, reads and writes what outlives the window.
 
     Signals:

@@ -28,7 +28,7 @@ class StatusLine(QStatusBar):
 
     Attributes:
         busy: progress of opening files
-        round: progress of a variant that is made
+        recompile: progress of a variant that is made
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -41,7 +41,7 @@ class StatusLine(QStatusBar):
         self._job = _label("Job")
         self._unit = Badge(theme)
         self.busy = Busy()
-        self.round = Busy()
+        self.recompile = Busy()
         self._said = ElidedLabel()
         self._said.setAccessibleName("What was done")
         # not what a status bar does by itself: it draws its words over parts that show themselves
@@ -54,7 +54,7 @@ class StatusLine(QStatusBar):
         self._quiet.timeout.connect(self.say_nothing)
         self.setSizeGripEnabled(False)
         self.addWidget(self._left, 1)
-        for part in (self.busy, self.round, self._arena, self._job):
+        for part in (self.busy, self.recompile, self._arena, self._job):
             self.addPermanentWidget(part)
         self._computed.ready.connect(self._known)
         self._computed.failed.connect(self._failed)

@@ -17,15 +17,15 @@ from devtools_app.actions.table import Actions
 from devtools_app.jobs.bisecting import Bisecting
 from devtools_app.jobs.compiling import Compiling
 from devtools_app.jobs.measuring import Measurer
-from devtools_app.jobs.numeric_gap import Gapping
+from devtools_app.jobs.numeric_gap import GapRunner
 from devtools_app.jobs.previewing import Previews
 from devtools_app.jobs.recompiling import Recompiling
 from devtools_app.jobs.running import Running
 from devtools_app.jobs.stepping import Stepping
 from devtools_app.sessions.opening import Load, load_later
-from devtools_app.sessions.recipe_store import Workbench
-from devtools_app.sessions.selection_sync import Keeper
-from devtools_app.sessions.session_controller import Desk, Notice
+from devtools_app.sessions.recipe_store import RecipeStore
+from devtools_app.sessions.selection_sync import SelectionSync
+from devtools_app.sessions.session_controller import Notice, SessionController
 from devtools_app.shell.central_area import Centre
 from devtools_app.shell.docks import Docks
 from devtools_app.shell.file_drop import Dropping
@@ -55,12 +55,12 @@ class MainWindow(QMainWindow):
     Attributes:
         theme: the look
         store: the state
-        desk: what is open and what is remembered
+        controller: what is open and what is remembered
         router: does what views ask for
         compiling: runs compiles
         running: runs programs
-        workbench: the recipes of what is open
-        rounds: makes variants by Ctrl+R
+        recipe_store: the recipes of what is open
+        recompiling: makes variants by Ctrl+R
         previews: what edits would do to the partitions
         measurer: measures variants side by side
         bisecting: looks for the nodes that a delegate should not have
@@ -89,21 +89,23 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.theme = theme
         self.store = Store(parent=self)
-        self.desk = Desk(self.store, settings_file, load, self)
+        self.controller = SessionController(self.store, settings_file, load, self)
         self.router = Router(self)
         self.compiling = Compiling(self)
         self.running = Running(self)
-        self.workbench = Workbench(self.store, self, lambda: self.rounds.at_work)
-        self._keeper = Keeper(self.store, self)
+        self.recipe_store = RecipeStore(self.store, self, lambda: self.recompiling.at_work)
+        self._selection_sync = SelectionSync(self.store, self)
         self.previews = Previews(self)
-        self.rounds = Recompiling(lambda: self.previews.studio, self)
+        self.recompiling = Recompiling(lambda: self.previews.server, self)
         self.measurer = Measurer(self)
         self.bisecting = Bisecting(self)
         self.stepping = Stepping(self)
         jobs = (self.compiling, self.running, self.measurer, self.previews, self.bisecting)
         logged = log or LogStore()
-        gapping = Gapping(self)
-        context = ViewContext(self.store, theme, self.router, logged, *jobs, self.stepping, gapping)
+        gap_runner = GapRunner(self)
+        context = ViewContext(
+            self.store, theme, self.router, logged, *jobs, self.stepping, gap_runner
+        )
         self.centre_specs = tuple(view for view in views if view.area is Area.CENTRE)
         self.strip = MessageStrip(theme)
         self.centre = Centre(context, self.centre_specs)
@@ -112,14 +114,14 @@ class MainWindow(QMainWindow):
         for word, job in (
             ("compiling", self.compiling),
             ("running", self.running),
-            ("recompiling", self.rounds.compiling),
-            ("running", self.rounds.running),
+            ("recompiling", self.recompiling.compiling),
+            ("running", self.recompiling.running),
             ("measuring", self.measurer),
             ("bisecting", self.bisecting),
-            ("comparing numbers", gapping),
+            ("comparing numbers", gap_runner),
         ):
             self._jobs.watch(word, job)
-        self.rounds.changed.connect(self._jobs.look)
+        self.recompiling.changed.connect(self._jobs.look)
         self.top_bar = TopBar(theme)
         self.palettes = Palettes(self, theme, self.store, self.router.select, self.all_actions)
         self.commands = Commands(self)
@@ -138,14 +140,14 @@ class MainWindow(QMainWindow):
     def _build_middle(self) -> None:
         self.setWindowIcon(app_icon())
         self.setAcceptDrops(True)
-        self._dropping = Dropping(self, self.desk.open)
+        self._dropping = Dropping(self, self.controller.open)
         self.resize(*_FIRST_SIZE)
         self.addToolBar(self.top_bar)
         self.setStatusBar(self.status)
         offers: dict[str, Callable[[], object]] = {
             name: self.bound[name].trigger for name in ("open", "open_folder", "compile", "sample")
         }
-        self._start_page = StartPage(self.theme, offers, self.desk.open)
+        self._start_page = StartPage(self.theme, offers, self.controller.open)
         self._pages = QStackedWidget()
         self._pages.addWidget(self._start_page)
         self._pages.addWidget(self.centre)
@@ -167,19 +169,19 @@ class MainWindow(QMainWindow):
 
     def _wire(self) -> None:
         self.store.changed.connect(self._show_state)
-        self.desk.noticed.connect(self.notice)
-        self.desk.settings_changed.connect(self._take_settings)
-        self.desk.layout_wanted.connect(self.docks.restore)
+        self.controller.noticed.connect(self.notice)
+        self.controller.settings_changed.connect(self._take_settings)
+        self.controller.layout_wanted.connect(self.docks.restore)
         self.centre.chosen.connect(self._view_chosen)
         self.centre.split_chosen.connect(self._split_chosen)
-        self.top_bar.session_chosen.connect(self.desk.show)
+        self.top_bar.session_chosen.connect(self.controller.show)
         self.top_bar.method_chosen.connect(self._method_chosen)
         self.top_bar.overlay_chosen.connect(self._overlay_chosen)
         self.top_bar.find_pressed.connect(self.palettes.go_to)
         self.top_bar.recompile_pressed.connect(self.bound["recompile"].trigger)
 
     def _wire_opening(self) -> None:
-        opener, busy = self.desk.opener, self.status.busy
+        opener, busy = self.controller.opener, self.status.busy
         opener.started.connect(busy.start)
         opener.started.connect(self._jobs.opening)
         opener.progressed.connect(busy.progress)
@@ -188,7 +190,7 @@ class MainWindow(QMainWindow):
         busy.cancelled.connect(opener.cancel)
 
     def _restore(self) -> None:
-        settings = self.desk.settings
+        settings = self.controller.settings
         if settings.geometry:
             self.restoreGeometry(QByteArray.fromBase64(settings.geometry.encode("ascii", "ignore")))
         self.docks.restore(settings.layout)
@@ -242,12 +244,12 @@ class MainWindow(QMainWindow):
         """Show a message above the views."""
         offers: list[Offer] = []
         if notice.alone:
-            offers.append(("Only this file", lambda: self.desk.open_alone(notice.alone)))
+            offers.append(("Only this file", lambda: self.controller.open_alone(notice.alone)))
         if notice.rest:
             rest = (notice.rest,)
-            offers.append(("Show what is left", lambda: self.desk.reload(rest, partial=True)))
+            offers.append(("Show what is left", lambda: self.controller.reload(rest, partial=True)))
         if notice.reload:
-            offers.append(("Reload", lambda: self.desk.reload((notice.reload,))))
+            offers.append(("Reload", lambda: self.controller.reload((notice.reload,))))
         self.strip.show_message(notice.text, notice.tone, notice.details, offers)
 
     def sync_actions(self) -> None:
@@ -270,7 +272,7 @@ class MainWindow(QMainWindow):
             self.bound[name].setEnabled(one is not None)
         self.bound["split"].setEnabled(len(self.centre_specs) > 1)
         self.bound["split"].setChecked(bool(state.split_view))
-        self.bound["watch"].setChecked(self.desk.watching)
+        self.bound["watch"].setChecked(self.controller.watching)
         self.bound["full_screen"].setChecked(self.isFullScreen())
         self.bound["sample"].setVisible(SAMPLE.is_dir())
 
@@ -307,7 +309,7 @@ class MainWindow(QMainWindow):
         self.theme.set_mode(settings.theme)
         self.theme.set_size(settings.font_size)
         self._start_page.show_recents(settings.recents)
-        self.menus.show_recents(settings.recents, self.desk.open)
+        self.menus.show_recents(settings.recents, self.controller.open)
         self.sync_actions()
 
     def _view_chosen(self, name: str) -> None:
@@ -334,24 +336,24 @@ class MainWindow(QMainWindow):
         geometry = bytes(self.saveGeometry().toBase64().data()).decode("ascii")
         state = self.store.state
         remembered = replace(
-            self.desk.settings,
+            self.controller.settings,
             geometry=geometry,
             layout=self.docks.save(),
             view=state.view,
             overlay=state.overlay,
         )
-        self.desk.put_settings(remembered)
+        self.controller.put_settings(remembered)
         for host in self.hosts:
             host.shut_down()
         self.compiling.shut_down()
         self.running.shut_down()
-        self.rounds.shut_down()
+        self.recompiling.shut_down()
         self.measurer.shut_down()
         self.previews.shut_down()
         self.bisecting.shut_down()
         self.stepping.shut_down()
-        self._keeper.shut_down()
+        self._selection_sync.shut_down()
         self.status.shut_down()
         self.palettes.shut_down()
-        self.desk.shut_down()
+        self.controller.shut_down()
         super().closeEvent(event)

@@ -64,7 +64,7 @@ class GapPane(Pane):
 
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Numeric gap")
-        self.gapping = context.gapping
+        self.gap_runner = context.gap_runner
         self.table = TableView(context.theme, "numeric gaps")
         self.growth = GrowthPlot(context.theme, FLOOR)
         self.plot = DifferencePlot(context.theme)
@@ -78,7 +78,7 @@ class GapPane(Pane):
         self.add_tool(self.runs)
         self._start = self.add_button("Compare", "Compare with the recorded program", self.compare)
         self._cancel = self.add_button(
-            "Cancel", "Cancel the comparison", self.gapping.cancel, right=True
+            "Cancel", "Cancel the comparison", self.gap_runner.cancel, right=True
         )
         self._begin = self.empty.add_button("Compare", self.compare)
         self._log = self.empty.add_button("Run with values and compare", self.run_and_compare)
@@ -92,7 +92,7 @@ class GapPane(Pane):
         self._lay_out_content()
         self.table.row_chosen.connect(self._row_chosen)
         self.growth.chosen.connect(self._place_chosen)
-        self.gapping.changed.connect(self._refresh)
+        self.gap_runner.changed.connect(self._refresh)
 
     def _lay_out_content(self) -> None:
         beside = QSplitter(Qt.Orientation.Vertical)
@@ -118,7 +118,7 @@ class GapPane(Pane):
         """Show the comparison of the session of a state, or what is missing for one."""
         if self._asked is not None and not any(one is self._asked for one in state.sessions):
             self._asked = None  # closed, or read again
-            self.gapping.shut_down()
+            self.gap_runner.shut_down()
         if state.session is None:
             self._shown = None
             self._begin.hide()
@@ -142,7 +142,7 @@ class GapPane(Pane):
         wanted = "" if reference == "edge" else reference  # the best there is, else that one
         self._asked = self.state.open_session
         here = self.isAncestorOf(QApplication.focusWidget() or self.window())
-        self.gapping.start(GapJob(files, reference=wanted, libraries=self._libraries()))
+        self.gap_runner.start(GapJob(files, reference=wanted, libraries=self._libraries()))
         if here and self._cancel.isVisible():  # the keyboard stays where it was
             self._cancel.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -175,7 +175,7 @@ class GapPane(Pane):
             self.compare()
 
     def _refresh(self) -> None:
-        found = self.gapping.current if self._shown is not None else None
+        found = self.gap_runner.current if self._shown is not None else None
         mine = self._asked is not None and self._asked is self._shown
         running = mine and found is not None and found.running
         self._cancel.setVisible(running)
@@ -210,7 +210,7 @@ class GapPane(Pane):
         self.show_content()
 
     def _run_chosen(self) -> None:
-        found = self.gapping.current
+        found = self.gap_runner.current
         place = self.runs.currentData()
         if found is not None and found.report is not None and place is not None:
             self._show_run(found.report.runs[int(str(place))])
@@ -227,7 +227,7 @@ class GapPane(Pane):
 
     def _tell(self, run: RunGap) -> None:
         """Let the other views know of the comparison, the run that is shown first."""
-        found, shown = self.gapping.current, self._shown
+        found, shown = self.gap_runner.current, self._shown
         if found is None or found.report is None or shown is None:
             return
         others = (each for each in found.report.runs if each is not run)
@@ -283,7 +283,7 @@ class GapPane(Pane):
             self._look(row)
 
     def _look(self, row: Row) -> None:
-        found = self.gapping.current
+        found = self.gap_runner.current
         if not row.compared:
             self._show_no_tensor(row.reason)
         elif not row.kept or found is None:
@@ -319,7 +319,7 @@ class GapPane(Pane):
 
     @override
     def shut_down(self) -> None:
-        self.gapping.shut_down()
+        self.gap_runner.shut_down()
         super().shut_down()
 
 

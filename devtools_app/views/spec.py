@@ -15,7 +15,7 @@ from devtools_app.actions.requests import Ask
 from devtools_app.jobs.bisecting import Bisecting
 from devtools_app.jobs.compiling import Compiling
 from devtools_app.jobs.measuring import Measurer
-from devtools_app.jobs.numeric_gap import Gapping
+from devtools_app.jobs.numeric_gap import GapRunner
 from devtools_app.jobs.previewing import Previews
 from devtools_app.jobs.running import Running
 from devtools_app.jobs.stepping import Stepping
@@ -53,7 +53,7 @@ class ViewContext:
         previews: what edits of recipes would do to the partitions
         bisecting: the bisection that runs or ran last
         stepping: the delegate call that is stepped through
-        gapping: the comparison of numbers that runs or ran last
+        gap_runner: the comparison of numbers that runs or ran last
     """
 
     store: Store
@@ -66,7 +66,7 @@ class ViewContext:
     previews: Previews = field(default_factory=Previews)
     bisecting: Bisecting = field(default_factory=Bisecting)
     stepping: Stepping = field(default_factory=Stepping)
-    gapping: Gapping = field(default_factory=Gapping)
+    gap_runner: GapRunner = field(default_factory=GapRunner)
 
 
 @runtime_checkable

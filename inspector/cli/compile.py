@@ -19,7 +19,7 @@ from inspector.cli.delegating import (
 from inspector.cli.job_runs import add_libraries, add_timeout, check_there, finished, refused
 from inspector.cli.options import add_folder_output
 from inspector.cli.progress import Progress
-from inspector.cli.quantising import add_quantising, check_quantising, quantising
+from inspector.cli.quantize import add_quantising, check_quantising, quantising
 from inspector.cli.recipes import known_recipe, merged
 from inspector.cli.toolchains import (
     add_listing,

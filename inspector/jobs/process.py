@@ -20,7 +20,7 @@ from inspector.jobs.messages import Ended, Log, Message, Outcome, Ready, Stage, 
 
 WORKER = Path(__file__).parents[1] / "worker" / "__main__.py"
 COMPILES, EXECUTES, COMPARES, BISECTS = "compile", "execute", "compare", "bisect"
-STUDIO = "studio"  # answers one request after the other
+SERVER = "server"  # answers one request after the other
 GRACE_SECONDS = 2.0  # between asking a worker to end and ending it
 _KEPT_LINES = 2_000  # of what the user's code prints, while nobody takes them
 _KEPT_EVENTS = 10_000

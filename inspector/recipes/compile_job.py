@@ -117,7 +117,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantising:
+class Quantization:
     """How a program is quantised before it is lowered; the empty one leaves it as it is.
 
     Attributes:
@@ -194,7 +194,7 @@ class CompileJob:
     rules: Rules = field(default_factory=Rules)
     memory_planner: str = ""
     external_constants: bool = False
-    quantising: Quantising = field(default_factory=Quantising)
+    quantising: Quantization = field(default_factory=Quantization)
     precision: Precision = field(default_factory=Precision)
     toolchain: str = ""
     passes: tuple[str, ...] = ()
@@ -228,7 +228,7 @@ def job_from(content: Mapping[str, Any]) -> CompileJob:
     found = _with_tuples(content)
     found["source"] = Source(**content["source"])
     found["rules"] = Rules(**_with_tuples(content.get("rules", {})))
-    found["quantising"] = Quantising(**_with_tuples(content.get("quantising", {})))
+    found["quantising"] = Quantization(**_with_tuples(content.get("quantising", {})))
     found["precision"] = Precision(**_with_tuples(content.get("precision", {})))
     return CompileJob(**found)
 

@@ -15,7 +15,7 @@ from inspector.recipes.compile_job import (
     QUANTISING_MODES,
     CompileJob,
     Precision,
-    Quantising,
+    Quantization,
     Rules,
 )
 
@@ -262,7 +262,7 @@ def _quantise_as(word: str) -> Callable[[CompileJob, Target], CompileJob]:
         known = {one: getattr(how, one) for one in ("modules", "operators", "nodes")}
         known[part] = _chosen(known[part], names, word)
         mode = how.mode or "none"
-        return replace(job, quantising=Quantising(mode, how.calibration, how.per_tensor, **known))
+        return replace(job, quantising=Quantization(mode, how.calibration, how.per_tensor, **known))
 
     return change
 

@@ -11,7 +11,7 @@ from inspector.recipes.compile_job import (
     PROGRAM,
     CompileJob,
     Precision,
-    Quantising,
+    Quantization,
     Rules,
     Source,
     SourceKind,
@@ -99,7 +99,7 @@ def _lower(job: CompileJob) -> str:
     return "to_edge" if plain else "to_edge_transform_and_lower"
 
 
-def _quantising(how: Quantising) -> Iterator[str]:
+def _quantising(how: Quantization) -> Iterator[str]:
     if not how.wanted:
         return
     yield from (

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from inspector.files.session import LoadedFile, Session
-from inspector.recipes.compile_job import Quantising, Source
+from inspector.recipes.compile_job import Quantization, Source
 from inspector.recipes.paths import found_beside
 from inspector.recipes.recipe import LARGEST, RECIPE, Recipe, RecipeError, parse_recipe
 from inspector.recipes.recipe_file import FoundRecipe, recipe_of_record
@@ -60,7 +60,7 @@ def _with_source(found: FoundRecipe, file: LoadedFile) -> FoundRecipe:
     if Path(job.source.path).is_file() or not record.program_names:
         return found
     again = replace(
-        job, source=Source(str(Path(file.path).absolute())), python="", quantising=Quantising()
+        job, source=Source(str(Path(file.path).absolute())), python="", quantising=Quantization()
     )
     words = f"its source {job.source} is not on this machine: the recorded program takes its place"
     if job.quantising.wanted:

@@ -18,7 +18,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[2])
 from inspector.jobs.bisect import bisect_from  # noqa: E402
 from inspector.jobs.executing import executing_from  # noqa: E402
 from inspector.jobs.gap import gap_from  # noqa: E402
-from inspector.jobs.process import BISECTS, COMPARES, EXECUTES, STUDIO  # noqa: E402
+from inspector.jobs.process import BISECTS, COMPARES, EXECUTES, SERVER  # noqa: E402
 from inspector.recipes.compile_job import EXECUTORCH, job_from  # noqa: E402
 from inspector.worker.channel import Channel  # noqa: E402
 
@@ -36,8 +36,8 @@ def main() -> int:
         channel.send("failed", sentence=sentence, details=traceback.format_exc())
         return 1
     channel.send("ready", **known)
-    if kind == STUDIO:
-        from inspector.worker.studio import Loop
+    if kind == SERVER:
+        from inspector.worker.compile_server import Loop
 
         return Loop(channel).run()
     request = channel.receive()

@@ -7,7 +7,7 @@ from torch.export import ExportedProgram
 
 from inspector.worker import exporter
 from inspector.worker.libraries import lacking, unregistered
-from inspector.worker.quantising import load_operators
+from inspector.worker.quantize import load_operators
 
 _NO_PROGRAM = "error when deserializing the saved file"  # torch of any other archive
 

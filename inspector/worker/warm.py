@@ -14,11 +14,11 @@ import torch
 from compiler.edge.store import EdgeStore
 from compiler.managers import EdgeProgramManager
 from compiler.stages import Observer
-from inspector.recipes.compile_job import CompileJob, Quantising, SourceKind
+from inspector.recipes.compile_job import CompileJob, Quantization, SourceKind
 from inspector.recipes.emission import file_of, in_file
 from inspector.worker.exporter import Exported, Say, is_users
 from inspector.worker.lowering import lowered
-from inspector.worker.quantising import quantised
+from inspector.worker.quantize import quantised
 
 _MOST = 3  # quantised forms of a program, and sets of types
 Stamp = tuple[int, int]
@@ -85,7 +85,7 @@ class Warm:
     def _has_changed(self) -> bool:
         return any(_stamp(path) != stamp for path, stamp in self._files.items())
 
-    def quantised(self, wanted: Quantising, source: Exported, say: Say) -> Exported:
+    def quantised(self, wanted: Quantization, source: Exported, say: Say) -> Exported:
         """Return programs as a job wants them quantised.
 
         Raises: AnswerError as ``quantised`` of this package does

@@ -33,8 +33,8 @@ def window(others, make_window, qtbot) -> MainWindow:
     found = make_window()
     found.setProperty("others", others)
     found.resize(1280, 800)
-    with qtbot.waitSignal(found.desk.opener.ended, timeout=20_000):
-        found.desk.open((str(SAMPLE),))
+    with qtbot.waitSignal(found.controller.opener.ended, timeout=20_000):
+        found.controller.open((str(SAMPLE),))
     return found
 
 

@@ -75,8 +75,8 @@ def view(window, qtbot, tmp_path) -> BisectView:
         shutil.copy(DATA / name, tmp_path)
     job = CompileJob(Source(str(tmp_path / "net.pt2")), partitioners=("xnnpack",))
     (tmp_path / RECIPE).write_text(Recipe(job).text)
-    window.desk.open((str(tmp_path / "model.pte"), str(tmp_path / "model.etrecord")))
-    qtbot.waitUntil(lambda: window.workbench.variant is not None, timeout=PATIENCE)
+    window.controller.open((str(tmp_path / "model.pte"), str(tmp_path / "model.etrecord")))
+    qtbot.waitUntil(lambda: window.recipe_store.variant is not None, timeout=PATIENCE)
     return panel(window)
 
 
@@ -152,10 +152,10 @@ def test_search_is_followed_and_its_nodes_are_one_click(window, qtbot, view) -> 
     assert buttons(view) == {"Begin anew", "Keep these off"}
 
     view.keep_off()
-    assert window.workbench.job.rules.deny_nodes == ("conv2d",)
+    assert window.recipe_store.job.rules.deny_nodes == ("conv2d",)
     assert not button(view, "Keep these off").isEnabled()
-    window.workbench.undo()
-    assert window.workbench.job.rules.deny_nodes == ()
+    window.recipe_store.undo()
+    assert window.recipe_store.job.rules.deny_nodes == ()
     assert button(view, "Keep these off").isEnabled()
 
 
@@ -231,7 +231,7 @@ def test_bound_that_is_none_is_said_and_not_started(view, text) -> None:
 
 def test_search_goes_on_without_its_session(window, qtbot, view) -> None:
     view.start()
-    window.desk.close(window.store.state.current)
+    window.controller.close(window.store.state.current)
     assert view.bisecting.running
     end(qtbot, view, finding("found", CONV))
     view.show_state(window.store.state)

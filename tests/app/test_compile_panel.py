@@ -17,7 +17,7 @@ from devtools_app.shell.window import MainWindow
 from devtools_app.state.settings import Settings, settings_content, settings_from
 from devtools_app.views.compile import CompileView
 from inspector.jobs.messages import Ended, Outcome, Ready, Stage
-from inspector.recipes.compile_job import Quantising
+from inspector.recipes.compile_job import Quantization
 from inspector.tables.compile_stages import stage_table
 from tests.app.conftest import interactive
 
@@ -57,8 +57,8 @@ def panel(window: MainWindow) -> CompileView:
 
 def ask(window: MainWindow, wanted: CompileForm) -> CompileDialog:
     """Open the dialog as File > Compile… does, with these fields."""
-    settings = window.desk.settings
-    window.desk.put_settings(replace(settings, last_compile=wanted))
+    settings = window.controller.settings
+    window.controller.put_settings(replace(settings, last_compile=wanted))
     window.bound["compile"].trigger()
     dialog = window.commands.compiles.dialog
     assert dialog is not None
@@ -97,11 +97,11 @@ def test_compile_from_the_menu_opens_what_it_made(window, qtbot, tmp_path) -> No
     assert [str(value) for value in table.columns[0].values][:2] == ["load", "export"]
     assert set(table.columns[2].values) == {"done"}
     assert "printed by python" in view.printed
-    assert window.desk.settings.last_compile.function == "prints"
+    assert window.controller.settings.last_compile.function == "prints"
     again = ask(window, replace(form("good", folder), replace=True))
     press(again, "Compile")
     assert finish(window, qtbot).ended is Ended.FINISHED
-    qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not window.controller.opener.busy, timeout=20_000)
     assert len(window.store.state.sessions) == 1  # read again, not opened twice
 
 
@@ -221,7 +221,7 @@ def test_dialog_hands_back_what_it_was_given(dialog, tmp_path) -> None:
     job = given.job()
     assert job.partitioners == ("demo-all", "demo-add-mul")
     assert (job.rules.deny_ops, job.rules.min_nodes) == (("aten.add.*",), 3)
-    assert job.quantising == Quantising(
+    assert job.quantising == Quantization(
         "static",
         __file__,
         per_tensor=True,

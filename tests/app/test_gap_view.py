@@ -65,7 +65,7 @@ class Here:
 
 def pane(window: MainWindow, qtbot, folder: Path) -> GapPane:
     """Open a folder and bring up the view."""
-    window.desk.open((str(folder),))
+    window.controller.open((str(folder),))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
     window.store.update(view="gap")
     qtbot.waitUntil(lambda: window.findChild(GapPane) is not None, timeout=20_000)
@@ -76,7 +76,7 @@ def pane(window: MainWindow, qtbot, folder: Path) -> GapPane:
 
 def with_another(window: MainWindow, qtbot) -> tuple[str, str]:
     """Open a second session; return the ids of both."""
-    window.desk.open((str(DATA / "corpus/v1.5.1/mm_portable"),))
+    window.controller.open((str(DATA / "corpus/v1.5.1/mm_portable"),))
     qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=20_000)
     first, second = (one.id for one in window.store.state.sessions)
     return first, second
@@ -89,7 +89,7 @@ def test_comparison_shows_rows_and_tensors_and_leaves_nothing_behind(
     window = make_window()
     found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
     found.compare()
-    qtbot.waitUntil(lambda: found.gapping.current.report is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: found.gap_runner.current.report is not None, timeout=PATIENCE)
     assert found.note.text().startswith("Nothing leaves the tolerance by itself · 4 of 4")
     assert found.runs.count() == 3
     rows = found._run.rows
@@ -111,7 +111,7 @@ def test_comparison_shows_rows_and_tensors_and_leaves_nothing_behind(
     found._place_chosen(missing.order)
     assert found.plot.accessibleDescription() == missing.reason
 
-    folder = found.gapping.current.folder
+    folder = found.gap_runner.current.folder
     assert any(folder.glob("*.npz"))
     window.close()
     assert not folder.exists()
@@ -157,14 +157,14 @@ def test_comparison_stays_while_another_session_is_shown_and_goes_with_its_own(
     found = pane(window, qtbot, DATA / "corpus/v1.5.1/mm_xnnpack")
     found.compare()
     first, second = with_another(window, qtbot)
-    qtbot.waitUntil(lambda: not found.gapping.running, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not found.gap_runner.running, timeout=PATIENCE)
     assert found.empty.isVisible()
-    folder = found.gapping.current.folder
-    window.desk.show(first)
+    folder = found.gap_runner.current.folder
+    window.controller.show(first)
     qtbot.waitUntil(lambda: not found.empty.isVisible(), timeout=20_000)
     assert found.table.rows.length == 7
     assert folder.exists()
-    window.desk.close(first)
+    window.controller.close(first)
     qtbot.waitUntil(lambda: not folder.exists(), timeout=20_000)
     assert store.state.current == second
     assert found.empty.isVisible()
@@ -199,7 +199,7 @@ def test_missing_values_are_one_click_that_runs_and_compares(
 
     made = ("model.pte", "model.etrecord")
     logged = tuple(str(corpus / name) for name in ("run.etdp", "run.debug"))
-    window.desk.open((*(str(tmp_path / name) for name in made), *logged))
+    window.controller.open((*(str(tmp_path / name) for name in made), *logged))
     qtbot.waitUntil(lambda: found._run is not None, timeout=PATIENCE)
     assert found.table.rows.length
 
@@ -207,9 +207,9 @@ def test_missing_values_are_one_click_that_runs_and_compares(
 def test_cancelled_comparison_leaves_a_usable_view(make_window, qtbot) -> None:
     found = pane(make_window(), qtbot, DATA / "corpus/v1.5.1/mm_portable")
     found.compare()
-    found.gapping.cancel()
-    qtbot.waitUntil(lambda: not found.gapping.current.running, timeout=PATIENCE)
-    assert found.gapping.current.error.startswith("cancelled")
+    found.gap_runner.cancel()
+    qtbot.waitUntil(lambda: not found.gap_runner.current.running, timeout=PATIENCE)
+    assert found.gap_runner.current.error.startswith("cancelled")
     assert found.empty.isVisible()
 
 

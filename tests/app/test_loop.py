@@ -67,10 +67,10 @@ def window(make_window) -> MainWindow:
 
 def open_files(window: MainWindow, qtbot, *paths: Path, agreed: bool = True) -> None:
     """Open files; the code that their recipe names may be run unless a test is about that."""
-    window.desk.open(tuple(map(str, paths)))
+    window.controller.open(tuple(map(str, paths)))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=PATIENCE)
-    one = window.workbench.variant
+    qtbot.waitUntil(lambda: not window.controller.opener.busy, timeout=PATIENCE)
+    one = window.recipe_store.variant
     agree(code_files(one.draft.present) if agreed and one is not None else ())
 
 
@@ -131,7 +131,7 @@ def test_story_from_a_verdict_to_a_compared_variant_and_back(window, qtbot, base
     same_from_a_shell(window, base, variant)
     qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert window.store.state.current == "A"
-    assert not window.workbench.variant.changed
+    assert not window.recipe_store.variant.changed
     window.bound["redo"].trigger()
     assert window.store.state.current == "B"
 
@@ -149,7 +149,7 @@ def read_and_change(window: MainWindow, qtbot) -> None:
     assert "XnnpackBackend gains" in edits.effect.text()
     chosen.trigger()
     menu.close()
-    assert window.workbench.job.rules == Rules()
+    assert window.recipe_store.job.rules == Rules()
     window.show_view("recipe")
     recipe = in_front(window, RecipeView)
     assert recipe.changes == f"deny operators − {CONV}"
@@ -158,13 +158,13 @@ def read_and_change(window: MainWindow, qtbot) -> None:
 
 def recompiled(window: MainWindow, qtbot) -> Path:
     """Wait for the variant that Ctrl+R makes; return its folder."""
-    assert window.rounds.busy
-    qtbot.waitUntil(lambda: not window.rounds.busy, timeout=PATIENCE)
-    found = window.rounds.current
+    assert window.recompiling.busy
+    qtbot.waitUntil(lambda: not window.recompiling.busy, timeout=PATIENCE)
+    found = window.recompiling.current
     assert found is not None
     assert found.phase is Phase.DONE, found.outcome
     assert found.outcome is None, found.outcome
-    qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not window.controller.opener.busy, timeout=PATIENCE)
     return Path(found.folder)
 
 
@@ -238,9 +238,9 @@ def record(tmp_path: Path) -> Path:
 
 
 def edit(window: MainWindow, **changes: object) -> None:
-    job = window.workbench.job
+    job = window.recipe_store.job
     assert job is not None
-    window.workbench.edit(replace(job, **changes))
+    window.recipe_store.edit(replace(job, **changes))
 
 
 def press(window: MainWindow) -> None:
@@ -253,13 +253,13 @@ def test_record_alone_is_a_source_and_the_newest_wish_wins(window, qtbot, record
     view = in_front(window, RecipeView)
     assert view.unknown.startswith("No recipe in it")
     notices: list[str] = []
-    window.desk.noticed.connect(lambda notice: notices.append(notice.text))
+    window.controller.noticed.connect(lambda notice: notices.append(notice.text))
 
     # a failing recipe: one sentence, the former variant stays
     edit(window, partitioners=("nobody-knows",))
     press(window)
-    qtbot.waitUntil(lambda: not window.rounds.busy, timeout=PATIENCE)
-    assert window.rounds.current.phase is Phase.FAILED
+    qtbot.waitUntil(lambda: not window.recompiling.busy, timeout=PATIENCE)
+    assert window.recompiling.current.phase is Phase.FAILED
     assert window.strip.text.startswith("Not recompiled: ")
     assert "nobody-knows" in window.strip.text
     assert "\n" not in window.strip.text
@@ -267,18 +267,18 @@ def test_record_alone_is_a_source_and_the_newest_wish_wins(window, qtbot, record
     assert window.store.state.history.variants[-1].failure
     window.show_view("compare")
     assert in_front(window, ComparePane).about.text().startswith("Nothing else could be made")
-    assert window.workbench.variant.draft.present.partitioners == ("nobody-knows",)
+    assert window.recipe_store.variant.draft.present.partitioners == ("nobody-knows",)
 
     # two wishes: the newer one is what opens
     edit(window, partitioners=("xnnpack",))
     press(window)
-    first = window.rounds.current
+    first = window.recompiling.current
     edit(window, partitioners=("xnnpack",), memory_planner="naive")
     press(window)
-    assert window.rounds.current is not first
+    assert window.recompiling.current is not first
     folder = recompiled(window, qtbot)
     assert [one.id for one in window.store.state.sessions] == ["A", "B"]
-    assert window.workbench.variant.recipe.job.memory_planner == "naive"
+    assert window.recipe_store.variant.recipe.job.memory_planner == "naive"
     assert sorted(path.name for path in folder.parent.iterdir()) == [folder.name]
     assert folder.parent.name == "model_variants"
     assert (folder / "run" / "run.etdp").is_file()
@@ -302,35 +302,35 @@ def test_pt2_source_survives_a_killed_worker_and_a_run_that_fails(
     # the worker is killed: one sentence, and the next wish gets another worker
     edit(window, partitioners=("xnnpack",))
     press(window)
-    worker = window.previews.studio._worker
+    worker = window.previews.server._worker
     os.kill(worker.pid, signal.SIGKILL)
-    qtbot.waitUntil(lambda: not window.rounds.busy, timeout=PATIENCE)
-    assert window.rounds.current.phase is Phase.FAILED
+    qtbot.waitUntil(lambda: not window.recompiling.busy, timeout=PATIENCE)
+    assert window.recompiling.current.phase is Phase.FAILED
     assert "SIGKILL" in window.strip.text
     assert [one.id for one in window.store.state.sessions] == ["A"]
 
     # the program is made but does not run: it opens without times, and the reason is said
     press(window)
-    qtbot.waitUntil(lambda: not window.rounds.busy, timeout=PATIENCE)
-    found = window.rounds.current
+    qtbot.waitUntil(lambda: not window.recompiling.busy, timeout=PATIENCE)
+    found = window.recompiling.current
     assert found.phase is Phase.DONE, found.outcome
     assert found.outcome is not None
     assert "did not run" in window.strip.text
     assert "nothing.pt" in window.strip.text
     qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=PATIENCE)
-    one = window.workbench.variant
+    one = window.recipe_store.variant
     assert one.session == "B"
     assert one.failure.startswith("not run: ")
     assert window.store.state.session.dumps == ()
 
     # a closed variant opens again from its place in the tree
-    window.desk.close("B")
+    window.controller.close("B")
     assert window.store.state.history.find(one.id).session == ""
     window.show_view("compare")
     assert [each.id for each in window.store.state.sessions] == ["A"]
-    window.desk.open(one.files)
+    window.controller.open(one.files)
     qtbot.waitUntil(lambda: len(window.store.state.sessions) == 2, timeout=PATIENCE)
-    assert window.workbench.variant.id == one.id
+    assert window.recipe_store.variant.id == one.id
 
 
 def test_window_closed_while_a_variant_runs_leaves_it_in_the_history(
@@ -341,11 +341,11 @@ def test_window_closed_while_a_variant_runs_leaves_it_in_the_history(
     edit(window, partitioners=("xnnpack",))
 
     def close_when_it_runs() -> None:
-        one = window.rounds.current
+        one = window.recompiling.current
         if one is not None and one.phase is Phase.RUN:
             window.close()
 
-    window.rounds.changed.connect(close_when_it_runs)
+    window.recompiling.changed.connect(close_when_it_runs)
     press(window)
     qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE)
     folder = record / "model_variants" / "stock_1"
@@ -369,16 +369,16 @@ def test_window_closed_while_a_variant_runs_leaves_it_in_the_history(
     qtbot.waitUntil(lambda: len(again.store.state.sessions) == 2, timeout=PATIENCE)
     qtbot.waitUntil(lambda: not pane.working, timeout=PATIENCE)
     assert pane.summary.isVisible()
-    assert again.workbench.variant.parent == 0
+    assert again.recipe_store.variant.parent == 0
 
 
 def test_program_without_a_recipe_says_what_would_tell_one(window, qtbot, record) -> None:
     open_files(window, qtbot, record / "model.pte")
     window.show_view("recipe")
-    assert window.workbench.variant is None
+    assert window.recipe_store.variant is None
     press(window)
     assert window.strip.text.startswith("Nothing tells how this program was made")
-    assert not window.rounds.busy
+    assert not window.recompiling.busy
 
 
 @pytest.mark.parametrize("named", ["source", "same source", "library"])
@@ -395,11 +395,11 @@ def test_code_that_nobody_agreed_to_is_asked_about_first(window, qtbot, record, 
     (record / RECIPE).write_text(Recipe(job, digest).text)
     open_files(window, qtbot, record / "model.pte", agreed=False)
     edit(window, partitioners=("xnnpack",))
-    changed = window.workbench.job
+    changed = window.recipe_store.job
     assert "Looking would run" in window.previews.effect(changed, job)
     assert not window.previews.busy
     press(window)
-    assert not window.rounds.busy
+    assert not window.recompiling.busy
     assert str(source) in window.strip.text
     offers = [one for one in window.strip.findChildren(QPushButton) if one.text() == "Run it"]
     assert len(offers) == 1

@@ -49,7 +49,7 @@ def library_field(view: QWidget) -> QLineEdit:
 
 
 def panel(window: MainWindow, qtbot, *paths: Path) -> RunView:
-    window.desk.open(tuple(map(str, paths)))
+    window.controller.open(tuple(map(str, paths)))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=PATIENCE)
     window.bound["run"].trigger()
     found = window.docks.by_name["run"].host.view
@@ -66,7 +66,7 @@ def finish(window: MainWindow, qtbot) -> Ended:
     current = window.running.current
     assert current is not None
     assert current.outcome is not None
-    qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not window.controller.opener.busy, timeout=PATIENCE)
     return current.outcome.ended
 
 
@@ -83,14 +83,14 @@ def test_run_panel_asks_for_a_library_where_one_is_needed(window, qtbot, made, t
     field.setText(str(made / "operators.py"))
     press(view, "Run the program")
     assert finish(window, qtbot) is Ended.FINISHED
-    assert window.desk.settings.last_run.libraries == str(made / "operators.py")
+    assert window.controller.settings.last_run.libraries == str(made / "operators.py")
     window.show_view("gap")
     gap = next(host.view for host in window.hosts if isinstance(host.view, GapPane))
     gap.run_and_compare()
     assert finish(window, qtbot) is Ended.FINISHED
-    qtbot.waitUntil(lambda: gap.gapping.current is not None, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: not gap.gapping.running, timeout=PATIENCE)
-    current = gap.gapping.current
+    qtbot.waitUntil(lambda: gap.gap_runner.current is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not gap.gap_runner.running, timeout=PATIENCE)
+    current = gap.gap_runner.current
     assert current is not None
     report = current.report
     assert report is not None

@@ -18,7 +18,7 @@ from devtools_app.viewmodels.recipe_form import (
     with_value,
 )
 from devtools_app.viewmodels.recipe_texts import commands, job_in, recipe_texts
-from inspector.recipes.compile_job import CompileJob, Quantising, Rules, Source, code_files
+from inspector.recipes.compile_job import CompileJob, Quantization, Rules, Source, code_files
 from inspector.recipes.recipe import Recipe, parse_recipe
 
 JOB = CompileJob(Source("/models/net.py", "build"), partitioners=("xnnpack",))
@@ -101,7 +101,7 @@ def test_many_changes_stay_one_line() -> None:
         memory_planner="greedy",
         external_constants=True,
         partitioners=(),
-        quantising=Quantising("dynamic"),
+        quantising=Quantization("dynamic"),
     )
     line = change_line(JOB, changed)
     assert line.endswith(" and 1 more")

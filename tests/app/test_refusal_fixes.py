@@ -76,7 +76,7 @@ def test_one_click_in_the_recipe_panel_keeps_a_refused_node_out(
 ) -> None:
     session_with(tmp_path, refusal("aten_add", "add"))
     window: MainWindow = make_window()
-    window.desk.open((str(tmp_path / "model.pte"), str(tmp_path / "model.etrecord")))
+    window.controller.open((str(tmp_path / "model.pte"), str(tmp_path / "model.etrecord")))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=60_000)
     window.show_view("recipe")
     qtbot.waitUntil(lambda: window.findChild(RecipeView) is not None, timeout=60_000)
@@ -85,6 +85,6 @@ def test_one_click_in_the_recipe_panel_keeps_a_refused_node_out(
     listed = pane.suggestions.model()
     qtbot.waitUntil(lambda: listed.rowCount() == 1, timeout=60_000)
     pane.suggestions.opened.emit(0)
-    qtbot.waitUntil(lambda: window.workbench.variant.changed, timeout=60_000)
-    assert window.workbench.variant.draft.present.rules.deny_nodes == ("add",)
+    qtbot.waitUntil(lambda: window.recipe_store.variant.changed, timeout=60_000)
+    assert window.recipe_store.variant.draft.present.rules.deny_nodes == ("add",)
     qtbot.waitUntil(lambda: listed.rowCount() == 0, timeout=60_000)

@@ -49,7 +49,7 @@ DAMAGES = {"gone": Path.unlink, "cut": _cut, "rubbish": _fill, "empty": _empty}
 
 
 def reload(window: MainWindow, qtbot) -> None:
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=ENDED):
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=ENDED):
         qtbot.keyClick(window, Qt.Key.Key_F5)
 
 
@@ -87,7 +87,7 @@ def test_reload_can_go_on_with_the_files_that_are_left(window, qtbot, folder):
     offer = next(
         one for one in window.strip.findChildren(QPushButton) if one.text() == "Show what is left"
     )
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=ENDED):
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=ENDED):
         offer.click()
     session = window.store.state.session
     assert session.program is not None
@@ -96,12 +96,12 @@ def test_reload_can_go_on_with_the_files_that_are_left(window, qtbot, folder):
 
 def test_added_file_joins_and_a_lost_one_stays(window, qtbot, folder):
     open_sample(window, qtbot, (str(folder / "model.pte"),))
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=ENDED):
-        window.desk.open_beside((str(folder / "run.etdp"),))
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=ENDED):
+        window.controller.open_beside((str(folder / "run.etdp"),))
     assert window.store.state.session.dumps
     (folder / "model.pte").unlink()
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=ENDED):
-        window.desk.open_beside((str(folder / "model.etrecord"),))
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=ENDED):
+        window.controller.open_beside((str(folder / "model.etrecord"),))
     assert window.store.state.session.program is not None
     assert len(ours(window)) == 1
 
@@ -110,8 +110,8 @@ def test_watched_file_of_two_sessions_reloads_both(window, qtbot, folder):
     path = str(folder / "model.pte")
     open_sample(window, qtbot, (path,))
     open_sample(window, qtbot, (path, str(folder / "run.etdp")))
-    window.desk.watch_for_now()
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=ENDED):
+    window.controller.watch_for_now()
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=ENDED):
         shutil.copy(SAMPLE / "model.pte", path)
     assert [one.revision for one in window.store.state.sessions] == [1, 1]
 
@@ -126,8 +126,8 @@ def test_watched_file_does_not_cancel_what_the_user_opens(make_window, qtbot, fo
 
     window = make_window(views=RECORDER_VIEWS, load=load)
     open_sample(window, qtbot, (str(folder / "model.pte"),))
-    window.desk.watch_for_now()
-    window.desk.open(("slow.pte",))
+    window.controller.watch_for_now()
+    window.controller.open(("slow.pte",))
     assert slow.begun.wait(5)
     shutil.copy(SAMPLE / "model.pte", folder / "model.pte")
     qtbot.wait(700)
@@ -143,18 +143,18 @@ def test_workspace_keeps_notes_of_files_that_are_not_there(window, qtbot, folder
     open_sample(window, qtbot, (str(folder / "run.etdp"),))
     window.store.update(notes={"A": "about the program", "B": "about the run"})
     path = folder / "mine.etscope"
-    assert window.desk.save_workspace(path, "")
+    assert window.controller.save_workspace(path, "")
     (folder / "model.pte").rename(folder / "elsewhere")
     other = make_window(views=RECORDER_VIEWS)
-    with qtbot.waitSignal(other.desk.opener.ended, timeout=ENDED):
-        other.desk.open((str(path),))
+    with qtbot.waitSignal(other.controller.opener.ended, timeout=ENDED):
+        other.controller.open((str(path),))
     assert "model.pte" in other.strip.text
     assert list(other.store.state.notes.values()) == ["about the run"]
-    assert other.desk.save_workspace(path, "")
+    assert other.controller.save_workspace(path, "")
     (folder / "elsewhere").rename(folder / "model.pte")
     third = make_window(views=RECORDER_VIEWS)
-    with qtbot.waitSignal(third.desk.opener.ended, timeout=ENDED):
-        third.desk.open((str(path),))
+    with qtbot.waitSignal(third.controller.opener.ended, timeout=ENDED):
+        third.controller.open((str(path),))
     assert sorted(third.store.state.notes.values()) == ["about the program", "about the run"]
     (mark,) = third.store.state.bookmarks
     assert third.store.state.notes[mark.place.session] == "about the program"
@@ -166,8 +166,8 @@ def test_two_folders_with_programs_open_as_two_sessions(window, qtbot, folder, t
         place.mkdir()
         for name in names:
             (place / name).write_bytes((folder / name).read_bytes())
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=ENDED):
-        window.desk.open((str(folder), str(other), str(runs)))
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=ENDED):
+        window.controller.open((str(folder), str(other), str(runs)))
     assert [one.paths for one in window.store.state.sessions] == [
         (str(folder),),
         (str(other), str(runs)),
@@ -177,9 +177,9 @@ def test_two_folders_with_programs_open_as_two_sessions(window, qtbot, folder, t
 def test_workspace_dropped_with_files_says_what_stayed_closed(window, qtbot, folder):
     open_sample(window, qtbot, (str(folder / "model.pte"),))
     path = folder / "mine.etscope"
-    assert window.desk.save_workspace(path, "")
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=ENDED):
-        window.desk.open((str(path), str(folder / "run.etdp")))
+    assert window.controller.save_workspace(path, "")
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=ENDED):
+        window.controller.open((str(path), str(folder / "run.etdp")))
         assert "run.etdp stayed closed" in window.strip.text
 
 
@@ -193,13 +193,13 @@ def test_mapped_file_written_to_while_open_is_said(window, qtbot, folder):
     path = folder / "model.pte"
     open_sample(window, qtbot, (str(path),))
     content = path.read_bytes()
-    with qtbot.waitSignal(window.desk.noticed, timeout=ENDED), path.open("r+b") as stream:
+    with qtbot.waitSignal(window.controller.noticed, timeout=ENDED), path.open("r+b") as stream:
         stream.write(content)  # cutting it would need the guard
     assert "written to while it is open" in window.strip.text
     (issue,) = window.store.state.session.issues
     assert issue.where == str(path)
     offer = next(one for one in window.strip.findChildren(QPushButton) if one.text() == "Reload")
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=ENDED):
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=ENDED):
         offer.click()
     assert window.store.state.session.issues == ()
 
@@ -209,6 +209,6 @@ def test_mapped_file_replaced_while_open_is_no_matter(window, qtbot, folder):
     path = folder / "model.pte"
     open_sample(window, qtbot, (str(path),))
     shutil.copy(SAMPLE / "model.pte", folder / "new")
-    with qtbot.assertNotEmitted(window.desk.noticed, wait=700):
+    with qtbot.assertNotEmitted(window.controller.noticed, wait=700):
         (folder / "new").replace(path)
     assert window.store.state.session.issues == ()

@@ -58,7 +58,7 @@ def here(monkeypatch) -> None:
 
 def panel(window: MainWindow, qtbot, *paths: Path) -> RunView:
     """Open files, then bring up the panel as Ctrl+Shift+R does."""
-    window.desk.open(tuple(map(str, paths)))
+    window.controller.open(tuple(map(str, paths)))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
     window.bound["run"].trigger()
     found = window.docks.by_name["run"].host.view
@@ -87,7 +87,7 @@ def finish(window: MainWindow, qtbot) -> Outcome:
     current = window.running.current
     assert current is not None
     assert current.outcome is not None
-    qtbot.waitUntil(lambda: not window.desk.opener.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not window.controller.opener.busy, timeout=20_000)
     return current.outcome
 
 
@@ -113,7 +113,7 @@ def test_run_opens_its_trace_beside_the_program_and_again_in_the_same_session(
     assert session.debug_buffer is not None
     assert "median of the runs" in view.table.columns[0].values
     assert "output 0  float32 [2, 2]" in view.facts
-    assert window.desk.settings.last_run == RunForm(runs=3, level="intermediate")
+    assert window.controller.settings.last_run == RunForm(runs=3, level="intermediate")
     choose(view, "Values to record", "none")
     button(view, "Run the program").click()
     assert finish(window, qtbot).ended is Ended.FINISHED
@@ -308,7 +308,7 @@ def test_engine_is_offered_for_delegates_that_have_several(window, qtbot, folder
     assert window.running.form.job(what).engine == "auto"
     choose(view, "Inputs", "ones")
     assert not seed.isVisible()
-    window.desk.open((str(folder / "model.pte"),))
+    window.controller.open((str(folder / "model.pte"),))
     choose(view, "Runtime", "")
     qtbot.waitUntil(lambda: view._what is not what, timeout=20_000)
     assert not engine.isVisible()

@@ -132,7 +132,7 @@ def test_view_shows_stages_and_selects_nodes_in_other_views(
 ) -> None:
     window: MainWindow = make_window()
     files = [str(folder / name) for name in ("model.pte", "model.etrecord")]
-    window.desk.open(tuple(files))
+    window.controller.open(tuple(files))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
     window.store.update(view="stages")
     qtbot.waitUntil(lambda: window.findChild(StagesPane) is not None, timeout=20_000)

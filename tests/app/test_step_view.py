@@ -30,7 +30,7 @@ PATIENCE = 100_000  # ms; a worker loads torch first
 
 
 def panel(window: MainWindow, qtbot, *paths: Path) -> StepView:
-    window.desk.open(tuple(map(str, paths)))
+    window.controller.open(tuple(map(str, paths)))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
     window.bound["step"].trigger()
     found = window.docks.by_name["step"].host.view

@@ -70,7 +70,7 @@ def sweep(tmp_path: Path) -> Path:
 
 
 def shown(window: MainWindow, qtbot, path: Path) -> SweepPane:
-    window.desk.open((str(path),))
+    window.controller.open((str(path),))
     qtbot.waitUntil(lambda: window.findChild(SweepPane) is not None, timeout=PATIENCE)
     found = window.findChild(SweepPane)
     assert isinstance(found, SweepPane)

@@ -88,7 +88,7 @@ def test_run_panel_says_why_another_runtime_cannot_be_asked(
 ) -> None:
     program = tmp_path / "model.pte"
     shutil.copy(DATA / "corpus/v1.5.1/mm_portable/model.pte", program)
-    window.desk.open((str(program),))
+    window.controller.open((str(program),))
     qtbot.waitUntil(lambda: window.store.state.session is not None, timeout=20_000)
     window.bound["run"].trigger()
     view = window.docks.by_name["run"].host.view

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from devtools_app.actions import requests
-from devtools_app.app import Mishaps
+from devtools_app.app import ExceptionHook
 from devtools_app.shell.start_page import SAMPLE
 from devtools_app.shell.window import MainWindow
 from schema.errors import FormatError
@@ -64,7 +64,7 @@ def test_window_shows_an_opened_session(opened):
     assert opened._pages.currentIndex() == 1
     assert opened.store.state.method == "forward"
     assert view(opened, "one").shown[-1] is opened.store.state
-    assert opened.desk.settings.recents[0] == SAMPLE_FILES
+    assert opened.controller.settings.recents[0] == SAMPLE_FILES
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support")  # popups without a screen
@@ -83,7 +83,7 @@ def test_window_offers_a_compile_first_where_one_is_asked_for(window, qtbot):
 
 
 def test_window_opens_the_sample_from_its_start_page(window, qtbot):
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
         window.bound["sample"].trigger()
     assert window.store.state.session.name == "keyword_net"
 
@@ -108,7 +108,7 @@ def test_window_takes_files_dropped_anywhere(opened, qtbot, where):
     data.setUrls([QUrl.fromLocalFile(path) for path in SAMPLE_FILES])
     assert drag(opened, data, QDragEnterEvent, field)
     assert drag(opened, data, QDragMoveEvent, field)
-    with qtbot.waitSignal(opened.desk.opener.ended, timeout=20_000):
+    with qtbot.waitSignal(opened.controller.opener.ended, timeout=20_000):
         assert drag(opened, data, QDropEvent, field)
     assert len(opened.store.state.session.files) == len(SAMPLE_FILES)
     assert len(opened.store.state.sessions) == 2
@@ -149,10 +149,10 @@ def test_window_forgets_recent_files_that_are_gone(window, qtbot, tmp_path):
     path = tmp_path / "model.pte"
     path.write_bytes((SAMPLE / "model.pte").read_bytes())
     open_sample(window, qtbot, (str(path),))
-    assert window.desk.settings.recents == ((str(path),),)
+    assert window.controller.settings.recents == ((str(path),),)
     path.unlink()
     open_sample(window, qtbot, (str(path),))
-    assert window.desk.settings.recents == ()
+    assert window.controller.settings.recents == ()
 
 
 def test_window_loader_with_a_bug_is_said_too(make_window, qtbot):
@@ -167,12 +167,12 @@ def test_window_loader_with_a_bug_is_said_too(make_window, qtbot):
 def test_window_dialog_pairs_siblings_and_offers_the_file_alone(window, qtbot, monkeypatch):
     chosen = str(SAMPLE / "model.pte")
     monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_args: ([chosen], ""))
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
         window.bound["open"].trigger()
     assert len(window.store.state.session.files) == len(SAMPLE_FILES)
     assert "found beside model.pte" in strip_text(window)
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
-        window.desk.open_alone(chosen)
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
+        window.controller.open_alone(chosen)
     assert [Path(file.path).name for file in window.store.state.session.files] == ["model.pte"]
     assert [one.id for one in window.store.state.sessions] == ["A"]
 
@@ -181,7 +181,7 @@ def test_window_adds_files_to_the_session_shown(window, qtbot, monkeypatch):
     open_sample(window, qtbot, (str(SAMPLE / "model.pte"),))
     more = [str(SAMPLE / "run.etdp")]
     monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_args: (more, ""))
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
         window.router(requests.ChooseFiles(beside=True))
     state = window.store.state
     assert (len(state.sessions), len(state.session.files)) == (1, 2)
@@ -189,7 +189,7 @@ def test_window_adds_files_to_the_session_shown(window, qtbot, monkeypatch):
 
 def test_window_opens_a_folder(window, qtbot, monkeypatch):
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_args: str(SAMPLE))
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
         window.bound["open_folder"].trigger()
     assert len(window.store.state.session.files) == len(SAMPLE_FILES)
 
@@ -197,14 +197,14 @@ def test_window_opens_a_folder(window, qtbot, monkeypatch):
 def test_window_cancel_of_a_file_dialog_opens_nothing(window, qtbot, monkeypatch):
     monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_args: ([], ""))
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_args: "")
-    with qtbot.assertNotEmitted(window.desk.opener.started, wait=30):
+    with qtbot.assertNotEmitted(window.controller.opener.started, wait=30):
         for name in ("open", "open_folder", "add_files"):
             window.bound[name].trigger()
 
 
 def test_window_reload_reads_again_and_keeps_the_selection(opened, qtbot):
     opened.router.select(node("aten_relu_default"))
-    with qtbot.waitSignal(opened.desk.opener.ended, timeout=20_000):
+    with qtbot.waitSignal(opened.controller.opener.ended, timeout=20_000):
         qtbot.keyClick(opened, Qt.Key.Key_F5)
     one = opened.store.state.sessions[0]
     assert (one.id, one.revision) == ("A", 1)
@@ -229,9 +229,9 @@ def test_window_watch_reloads_changed_files(window, qtbot, tmp_path):
     path.write_bytes((SAMPLE / "model.pte").read_bytes())
     open_sample(window, qtbot, (str(path),))
     window.bound["watch"].trigger()
-    assert window.desk.settings.watch
+    assert window.controller.settings.watch
     assert window.bound["watch"].isChecked()
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
         path.write_bytes((SAMPLE / "model.pte").read_bytes())
     assert window.store.state.sessions[0].revision == 1
 
@@ -264,8 +264,8 @@ def test_window_view_that_lacks_a_file_says_which(window, qtbot):
     host = next(host for host in window.hosts if host.spec.name == "timed")
     assert host.view is None
     assert host._empty.accessibleName().startswith("No trace")
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
-        window.desk.open_beside((str(SAMPLE / "run.etdp"),))
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
+        window.controller.open_beside((str(SAMPLE / "run.etdp"),))
     assert view(window, "timed").shown
 
 
@@ -401,8 +401,10 @@ def test_window_open_source_says_when_it_cannot(opened, tmp_path, monkeypatch):
     assert "not on this machine" in strip_text(opened)
     source = tmp_path / "model.py"
     source.write_text("x = 1\n")
-    settings = replace(opened.desk.settings, source_roots=(str(tmp_path),), editor="no-such-editor")
-    opened.desk.put_settings(settings)
+    settings = replace(
+        opened.controller.settings, source_roots=(str(tmp_path),), editor="no-such-editor"
+    )
+    opened.controller.put_settings(settings)
     opened.router(requests.OpenSource("/build/model.py", 1))
     assert "not installed" in strip_text(opened)
     started = []
@@ -410,7 +412,9 @@ def test_window_open_source_says_when_it_cannot(opened, tmp_path, monkeypatch):
         "devtools_app.actions.commands.QProcess.startDetached",
         lambda program, words: started.append([program, *words]) or True,
     )
-    opened.desk.put_settings(replace(settings, editor=f"'{sys.executable}' {{file}}:{{line}}"))
+    opened.controller.put_settings(
+        replace(settings, editor=f"'{sys.executable}' {{file}}:{{line}}")
+    )
     opened.router(requests.OpenSource("/build/model.py", 4))
     assert started == [[sys.executable, f"{source}:4"]]
 
@@ -420,30 +424,30 @@ def test_window_open_source_says_when_it_cannot(opened, tmp_path, monkeypatch):
 
 def test_mishap_becomes_a_message_not_a_crash(window, caplog):
     caplog.set_level(logging.CRITICAL)
-    mishaps = Mishaps()
+    hook = ExceptionHook()
     told = []
-    mishaps.happened.connect(lambda text, details: told.append((text, details)))
+    hook.happened.connect(lambda text, details: told.append((text, details)))
     try:
         int("no number")
     except ValueError as error:
-        mishaps.take(type(error), error, error.__traceback__)
+        hook.take(type(error), error, error.__traceback__)
     assert "ValueError" in told[0][0]
     assert "Traceback" in told[0][1]
 
 
 def test_mishap_in_a_thread_is_told_on_the_gui_thread(window, qtbot, caplog):
     caplog.set_level(logging.CRITICAL)
-    mishaps = Mishaps()
-    restore = mishaps.install()
+    hook = ExceptionHook()
+    restore = hook.install()
     try:
-        with qtbot.waitSignal(mishaps.happened) as told:
+        with qtbot.waitSignal(hook.happened) as told:
             worker = threading.Thread(target=lambda: 1 / 0)
             worker.start()
         worker.join()
     finally:
         restore()
     assert "ZeroDivisionError" in told.args[0]
-    assert sys.excepthook is not mishaps.take
+    assert sys.excepthook is not hook.take
 
 
 def test_window_close_stops_everything(opened, qtbot):
@@ -451,7 +455,7 @@ def test_window_close_stops_everything(opened, qtbot):
     opened.close()
     assert views
     assert all(one.closed for one in views)
-    assert not opened.desk.opener.busy
+    assert not opened.controller.opener.busy
 
 
 def test_window_closed_while_opening_stops_reading(make_window, qtbot):
@@ -464,7 +468,7 @@ def test_window_closed_while_opening_stops_reading(make_window, qtbot):
         raise FormatError("a", "b")
 
     window = make_window(load=load, views=RECORDER_VIEWS)
-    window.desk.open(("x.pte",))
+    window.controller.open(("x.pte",))
     assert begun.wait(5)
     window.close()
     assert stopped.wait(5)

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QApplication, QLabel, QStyleOptionViewItem
 
 from devtools_app.dialogs.run_form import RunForm, Runnable
-from devtools_app.jobs.recompiling import Phase, Recompiling, Round
+from devtools_app.jobs.recompiling import Phase, RecompileJob, Recompiling
 from devtools_app.shell.job_line import JobLine
 from devtools_app.shell.status_bar import StatusLine
 from devtools_app.shell.theme import Mode, Theme
@@ -33,7 +33,7 @@ def theme(qapp) -> Theme:
     return Theme(qapp, Mode.LIGHT)
 
 
-# ---- a round that is given up
+# ---- a recompile that is given up
 @pytest.mark.parametrize("phase", Phase)
 @pytest.mark.parametrize("others", [False, True])
 def test_round_that_a_newer_one_replaces_leaves_no_folder(
@@ -45,13 +45,13 @@ def test_round_that_a_newer_one_replaces_leaves_no_folder(
     (folder / "model.pte").write_bytes(b"made")
     if others:
         (place / "model_1").mkdir()
-    rounds = Recompiling(lambda: pytest.fail("nothing is asked"))
+    recompiling = Recompiling(lambda: pytest.fail("nothing is asked"))
     job = CompileJob(Source("net.py", "build"))
-    rounds._current = Round(0, job, str(folder), RunForm(), Runnable("A", ""), phase)
-    rounds.give_up()
+    recompiling._current = RecompileJob(0, job, str(folder), RunForm(), Runnable("A", ""), phase)
+    recompiling.give_up()
     assert folder.exists() == (phase not in BUSY)
     assert place.exists() == (others or phase not in BUSY)
-    assert not rounds.busy
+    assert not recompiling.busy
     assert tmp_path.exists()
 
 
@@ -104,7 +104,7 @@ def test_sentence_takes_the_place_of_the_numbers_whatever_shows_itself(qtbot, th
     assert line.said == ""
     assert line._time.isVisible()
     line.say("done")
-    for part in (line.busy, line.round):
+    for part in (line.busy, line.recompile):
         part.setVisible(True)
         QApplication.processEvents()
         assert line.said == "done"

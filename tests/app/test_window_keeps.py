@@ -59,8 +59,8 @@ def test_window_workspace_brings_everything_back(opened, qtbot, tmp_path, make_w
     assert path.exists()
     other = make_window(views=RECORDER_VIEWS)
     open_sample(other, qtbot, (str(SAMPLE / "model.pte"),))
-    with qtbot.waitSignal(other.desk.opener.ended, timeout=20_000):
-        other.desk.open((str(path),))
+    with qtbot.waitSignal(other.controller.opener.ended, timeout=20_000):
+        other.controller.open((str(path),))
     state = other.store.state
     assert [one.id for one in state.sessions] == ["A", "B"]
     assert state.current == "B"
@@ -69,7 +69,7 @@ def test_window_workspace_brings_everything_back(opened, qtbot, tmp_path, make_w
     assert state.selection.node == "a"
     assert state.notes == {"B": "slow"}
     assert state.bookmarks[0].place.session == "B"
-    assert other.desk.workspace_path == path
+    assert other.controller.workspace_path == path
 
 
 def test_window_saves_again_without_asking(opened, tmp_path, monkeypatch):
@@ -87,13 +87,13 @@ def test_window_saves_again_without_asking(opened, tmp_path, monkeypatch):
 def test_window_damaged_workspace_is_said(window, qtbot, tmp_path, content):
     path = tmp_path / "bad.etscope"
     path.write_bytes(content)
-    window.desk.open((str(path),))
+    window.controller.open((str(path),))
     assert "bad.etscope" in strip_text(window)
 
 
 def test_window_workspace_in_a_place_that_cannot_be_written_is_said(opened, tmp_path):
     (tmp_path / "file").write_text("x")
-    assert not opened.desk.save_workspace(tmp_path / "file" / "w.etscope", "")
+    assert not opened.controller.save_workspace(tmp_path / "file" / "w.etscope", "")
     assert "cannot be saved" in strip_text(opened)
 
 
@@ -138,7 +138,9 @@ def test_window_odd_layout_leaves_the_usual_one(window, qtbot, layout):
 def test_window_preferences_reach_units_and_sessions(opened):
     from inspector.tables.selection import Units
 
-    settings = replace(opened.desk.settings, units=Units("ms", "KiB"), tick="us", font_size=16)
+    settings = replace(
+        opened.controller.settings, units=Units("ms", "KiB"), tick="us", font_size=16
+    )
     opened.commands.take_preferences(settings)
     state = opened.store.state
     assert state.units == Units("ms", "KiB")
@@ -148,30 +150,30 @@ def test_window_preferences_reach_units_and_sessions(opened):
 
 
 def test_window_unit_for_this_run_is_not_remembered(opened, settings_file):
-    desk = opened.desk
-    desk.take_tick_for_now("us")
+    controller = opened.controller
+    controller.take_tick_for_now("us")
     options = opened.store.state.session.options
     assert (options.source_time_scale, options.time_scale_assumed) == ("us", False)
-    assert desk.preferences.tick == "us"
-    desk.put_preferences(replace(desk.preferences, font_size=15))
+    assert controller.preferences.tick == "us"
+    controller.put_preferences(replace(controller.preferences, font_size=15))
     assert opened.store.state.session.options.source_time_scale == "us"
     assert (settings_file.load().tick, settings_file.load().font_size) == ("", 15)
-    desk.put_preferences(replace(desk.preferences, tick=""))
+    controller.put_preferences(replace(controller.preferences, tick=""))
     assert opened.store.state.session.options.time_scale_assumed
-    desk.put_preferences(replace(desk.preferences, tick="ms"))
+    controller.put_preferences(replace(controller.preferences, tick="ms"))
     assert settings_file.load().tick == "ms"
     assert opened.store.state.session.options.source_time_scale == "ms"
 
 
 def test_window_watching_for_this_run_is_shown_and_not_remembered(opened, settings_file):
     assert not opened.bound["watch"].isChecked()
-    opened.desk.watch_for_now()
+    opened.controller.watch_for_now()
     assert opened.bound["watch"].isChecked()
-    opened.desk.put_settings(replace(opened.desk.settings, font_size=15))
+    opened.controller.put_settings(replace(opened.controller.settings, font_size=15))
     assert not settings_file.load().watch
     opened.bound["watch"].trigger()
     assert not opened.bound["watch"].isChecked()
-    assert not opened.desk.watching
+    assert not opened.controller.watching
     opened.bound["watch"].trigger()
     assert settings_file.load().watch
 

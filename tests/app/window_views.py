@@ -73,8 +73,8 @@ RECORDER_VIEWS = (
 
 def open_sample(window: MainWindow, qtbot, paths: tuple[str, ...] = SAMPLE_FILES) -> None:
     """Open the packaged sample and wait until it is shown."""
-    with qtbot.waitSignal(window.desk.opener.ended, timeout=20_000):
-        window.desk.open(paths)
+    with qtbot.waitSignal(window.controller.opener.ended, timeout=20_000):
+        window.controller.open(paths)
 
 
 def view(window: MainWindow, name: str) -> Recorder:

@@ -15,7 +15,7 @@ from tests.bench.gui_cases import GUI_CASES
 from tests.bench.loop_cases import LOOP_CASES
 from tests.bench.result import Result
 from tests.bench.run_cases import RUN_CASES
-from tests.bench.studio_cases import STUDIO_CASES
+from tests.bench.server_cases import SERVER_CASES
 from tests.bench.sweep_cases import SWEEP_CASES
 
 Case = Callable[[Path], Iterable[Result]]
@@ -111,7 +111,7 @@ CASES: tuple[Case, ...] = (
     *COMPILE_CASES,
     *RUN_CASES,
     *DELEGATE_CASES,
-    *STUDIO_CASES,
+    *SERVER_CASES,
     *LOOP_CASES,
     *COMPARE_CASES,
     *SWEEP_CASES,

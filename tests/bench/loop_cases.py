@@ -12,15 +12,15 @@ from inspector.compare.content import comparison_content
 from inspector.compare.sessions import compare_sessions
 from inspector.files.load import load_session
 from inspector.files.session import Session
+from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.executing import RunJob
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import ExecutingRun
-from inspector.jobs.studio import Studio
 from inspector.recipes.compile_job import PROGRAM, RECORD, CompileJob, Source
 from tests.bench.child import DATA, INSPECTOR, ask, ask_module
 from tests.bench.files import model_sessions
 from tests.bench.result import Result
-from tests.bench.studio_cases import SOURCE, seconds_of, without
+from tests.bench.server_cases import SOURCE, seconds_of, without
 
 _MODEL = "MobileNetV2"
 _CHANGES = 3
@@ -88,21 +88,21 @@ def changed_and_compared(_folder: Path) -> Iterable[Result]:
         path = folder / "net.py"
         path.write_text(SOURCE)
         job = CompileJob(Source(str(path), "net"), partitioners=("xnnpack",))
-        studio = Studio()
+        server = CompileServer()
         try:
             nodes = [
                 node.name
-                for node in studio.preview(job).methods["forward"].nodes
+                for node in server.preview(job).methods["forward"].nodes
                 if node.partition is not None
             ]
-            base, _ = _variant(studio, job, folder / "base")
+            base, _ = _variant(server, job, folder / "base")
             step = len(nodes) // _CHANGES
             found = [
-                _round(studio, base, without(job, nodes[at * step]), folder / str(at))
+                _round(server, base, without(job, nodes[at * step]), folder / str(at))
                 for at in range(_CHANGES)
             ]
         finally:
-            studio.close()
+            server.close()
     stock = ask_module("tests.bench.compile_child", _MODEL, "stock", "--warm", "2", "--xnnpack")
     theirs = sum(stock["warm"])
     parts = [statistics.median(column) for column in zip(*found, strict=True)]
@@ -113,20 +113,20 @@ def changed_and_compared(_folder: Path) -> Iterable[Result]:
     yield Result(name, value, "x", 0.2, detail=detail)
 
 
-def _variant(studio: Studio, job: CompileJob, folder: Path) -> tuple[Session, list[float]]:
+def _variant(server: CompileServer, job: CompileJob, folder: Path) -> tuple[Session, list[float]]:
     """Compile, run and open; return the seconds of each as well."""
-    made = seconds_of(lambda: _check(studio.compile(job, folder).ended))
+    made = seconds_of(lambda: _check(server.compile(job, folder).ended))
     wanted = RunJob(str(folder / PROGRAM), runs=_RUNS, warmup=_WARMUP, record=str(folder / RECORD))
 
     def run() -> None:
-        running = ExecutingRun(wanted, folder / "run", worker=studio.runner.take())
+        running = ExecutingRun(wanted, folder / "run", worker=server.runner.take())
         try:
             outcome = running.wait()
             assert outcome is not None
             _check(outcome.ended)
         finally:
             running.close()
-            studio.runner.start()
+            server.runner.start()
 
     ran = seconds_of(run)
     start = time.perf_counter()
@@ -134,11 +134,11 @@ def _variant(studio: Studio, job: CompileJob, folder: Path) -> tuple[Session, li
     return session, [made, ran, time.perf_counter() - start]
 
 
-def _round(studio: Studio, base: Session, job: CompileJob, folder: Path) -> list[float]:
+def _round(server: CompileServer, base: Session, job: CompileJob, folder: Path) -> list[float]:
     """Return the seconds of the compile, the run and the comparison of a change."""
-    while not studio.runner.ready:  # who has just looked at a comparison takes longer
+    while not server.runner.ready:  # who has just looked at a comparison takes longer
         time.sleep(0.05)
-    session, times = _variant(studio, job, folder)
+    session, times = _variant(server, job, folder)
     compared = seconds_of(lambda: comparison_content(compare_sessions([base, session])))
     return [times[0], times[1], times[2] + compared]
 

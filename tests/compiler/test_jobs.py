@@ -19,7 +19,7 @@ from inspector.jobs.run import CompileRun
 from inspector.memory.plan import analyse_memory
 from inspector.recipes.compile_job import (
     CompileJob,
-    Quantising,
+    Quantization,
     Rules,
     Source,
     job_content,
@@ -315,7 +315,7 @@ def test_partitioners_and_rules_decide_what_is_delegated(tmp_path: Path) -> None
 def test_program_is_quantised_with_inputs_of_a_file_and_progress(tmp_path: Path) -> None:
     calls = tmp_path / "calls.pt"
     torch.save([(torch.randn(2, 4),) for _ in range(3)], calls)
-    wanted = Quantising("static", str(calls), operators=("aten.dropout=none",))
+    wanted = Quantization("static", str(calls), operators=("aten.dropout=none",))
     job = replace(job_of("good"), partitioners=("xnnpack",), quantising=wanted)
     outcome, heard = compiled(job, tmp_path / "out")
     assert outcome.ended is Ended.FINISHED, outcome
@@ -324,7 +324,7 @@ def test_program_is_quantised_with_inputs_of_a_file_and_progress(tmp_path: Path)
     report = json.loads((tmp_path / "out" / "compile.json").read_text("utf-8"))
     assert report["options"]["quantising"]["mode"] == "static"
     assert report["verdicts"]["forward"].keys() == {"delegated"}
-    unknown = replace(job, quantising=Quantising("dynamic", modules=("nowhere=static",)))
+    unknown = replace(job, quantising=Quantization("dynamic", modules=("nowhere=static",)))
     outcome, _ = compiled(unknown, tmp_path / "none")
     assert outcome.ended is Ended.FAILED
     assert "no module 'nowhere' in the program; there is fc, drop" in outcome.sentence

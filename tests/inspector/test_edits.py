@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.recipes.compile_job import CompileJob, Precision, Quantising, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules, Source
 from inspector.recipes.edits import (
     EDITS,
     Edit,
@@ -35,7 +35,7 @@ _JOBS = st.builds(
         BASE,
         rules=rules,
         precision=Precision(nodes=tuple(f"{word}=float16" for word in words)),
-        quantising=Quantising(mode, operators=("aten.linear=dynamic",) if mode else ()),
+        quantising=Quantization(mode, operators=("aten.linear=dynamic",) if mode else ()),
     ),
     st.builds(
         Rules,
@@ -98,12 +98,12 @@ MADE: list[tuple[str, Target, CompileJob]] = [
     (
         "quantise-dynamic",
         NODE,
-        replace(BASE, quantising=Quantising("none", nodes=("linear=dynamic",))),
+        replace(BASE, quantising=Quantization("none", nodes=("linear=dynamic",))),
     ),
     (
         "quantise-static",
         OPERATOR,
-        replace(BASE, quantising=Quantising("none", operators=("aten.linear=static",))),
+        replace(BASE, quantising=Quantization("none", operators=("aten.linear=static",))),
     ),
 ]
 

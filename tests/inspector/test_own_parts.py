@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from devtools_app.dialogs.compile_form import CompileForm, form_from
-from inspector.recipes.compile_job import CompileJob, Quantising, Source, code_files
+from inspector.recipes.compile_job import CompileJob, Quantization, Source, code_files
 from inspector.recipes.paths import found_beside, placed
 from inspector.recipes.recipe import Recipe, RecipeError, parse_recipe
 from runtime import Runtime
@@ -179,7 +179,7 @@ def job(folder: str) -> CompileJob:
         Source(f"{folder}net.py", "net"),
         partitioners=(f"{folder}p.py:Mine:a=1",),
         memory_planner=f"{folder}m.py:plan",
-        quantising=Quantising(quantizer=f"{folder}q.py:Mine"),
+        quantising=Quantization(quantizer=f"{folder}q.py:Mine"),
         passes=("views", f"{folder}x.py:Mine"),
         edge_config=("_skip_dim_order=true",),
     )
@@ -219,7 +219,7 @@ def test_compile_form_asks_for_own_parts_and_names_their_code(tmp_path: Path) ->
     assert form.runs() == (str(OWN),)
     asked = form.job()
     assert asked.passes == ("views", f"{OWN}:ReluTo")
-    assert asked.quantising == Quantising(quantizer=f"{OWN}:FirstLayerOnly")
+    assert asked.quantising == Quantization(quantizer=f"{OWN}:FirstLayerOnly")
     assert asked.edge_config == ("_skip_dim_order=true",)
     content = {"passes": form.passes, "quantizer": form.quantizer, "edge_config": form.edge_config}
     again = form_from({**content, "source": str(OWN)})

@@ -17,7 +17,7 @@ from inspector.recipes.compile_job import (
     GRANULARITIES,
     QUANTISING_MODES,
     CompileJob,
-    Quantising,
+    Quantization,
     Rules,
     Source,
 )
@@ -59,7 +59,7 @@ _JOBS = st.builds(
     external_constants=st.booleans(),
     libraries=_TEXTS,
     quantising=st.builds(
-        Quantising,
+        Quantization,
         mode=st.sampled_from(["", *QUANTISING_MODES]),
         calibration=st.text(max_size=3),
         per_tensor=st.booleans(),
@@ -176,7 +176,7 @@ _RELATIVE = CompileJob(
     Source("a.py", "f"),
     python="env/bin/python",
     partitioners=("xnnpack:x=1", "mine/own.py:Own:level=2"),
-    quantising=Quantising("static", calibration="data.pt"),
+    quantising=Quantization("static", calibration="data.pt"),
 )
 
 
@@ -186,7 +186,7 @@ def _files(folder: Path) -> CompileJob:
         source=Source(str(folder / "a.py"), "f"),
         python=str(folder / "env/bin/python"),
         partitioners=("xnnpack:x=1", f"{folder / 'mine/own.py'}:Own:level=2"),
-        quantising=Quantising("static", calibration=str(folder / "data.pt")),
+        quantising=Quantization("static", calibration=str(folder / "data.pt")),
     )
 
 

@@ -17,7 +17,7 @@ from inspector.experiments.bisect.trials import trial_from
 from inspector.files.load import load_session
 from inspector.jobs.bisect import BisectJob
 from inspector.jobs.executing import RunJob
-from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantising, Rules, Source
+from inspector.recipes.compile_job import EXECUTORCH, CompileJob, Quantization, Rules, Source
 from inspector.recipes.recipe import parse_recipe
 from inspector.recipes.recipe_file import read_recipe
 from inspector.toolchain.child import Answer, Interpreter, Say, ToldError, ToolchainError
@@ -233,7 +233,7 @@ def test_program_with_an_operator_left_whole_by_a_rule_runs(
 def test_options_that_are_words_and_quantisation_reach_the_stock_tool(
     tool: Interpreter, tmp_path: Path
 ) -> None:
-    job = job_of("mixed", toolchain=EXECUTORCH, quantising=Quantising("static"))
+    job = job_of("mixed", toolchain=EXECUTORCH, quantising=Quantization("static"))
     compile_with_executorch(
         replace(job, partitioners=("xnnpack:config_precisions=FP32",)), tmp_path, quiet, tool
     )
@@ -251,7 +251,7 @@ def test_options_that_are_words_and_quantisation_reach_the_stock_tool(
         ({"partitioners": ("openvino",)}, "partitioner openvino cannot be loaded here"),
         ({"partitioners": ("qnn",)}, "qnn does not take these options: missing a required"),
         ({"partitioners": ("none.py:Mine",)}, "none.py is not there"),
-        ({"quantising": Quantising("weight-only")}, "has no mode 'weight-only'"),
+        ({"quantising": Quantization("weight-only")}, "has no mode 'weight-only'"),
         ({"methods": ("back",)}, "no method 'back'; there is forward"),
         ({"source": Source(str(SOURCES), "nothing")}, "has no function 'nothing'"),
     ],
@@ -279,7 +279,7 @@ def test_parts_of_a_recipe_without_effect_are_named() -> None:
     job = job_of(
         "mixed",
         rules=Rules(force_nodes=("x",), granularity="module"),
-        quantising=Quantising("static", nodes=("linear=none",)),
+        quantising=Quantization("static", nodes=("linear=none",)),
     )
     found = " ".join(without_effect(job))
     assert found.count("has no effect") == 3

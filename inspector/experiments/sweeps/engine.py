@@ -24,8 +24,8 @@ from inspector.experiments.sweeps.results import (
     results_text,
 )
 from inspector.experiments.sweeps.task import THREADS, PointTask, Running, Settings
+from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.output_folder import HIDDEN, FolderError, refused
-from inspector.jobs.studio import Studio
 from inspector.recipes.compile_job import CompileJob
 from schema.errors import FormatError
 from schema.objects.atomic_file import write_atomically
@@ -76,8 +76,8 @@ class LocalRunner:
             workers: how many points are worked on at once
         """
         self._folder, self._settings = folder, settings
-        self._free = [Studio(threads=THREADS) for _ in range(workers)]
-        self._tasks: dict[PointTask, Studio] = {}
+        self._free = [CompileServer(threads=THREADS) for _ in range(workers)]
+        self._tasks: dict[PointTask, CompileServer] = {}
 
     def room(self) -> int:
         """Return how many more points can be begun."""
@@ -85,17 +85,17 @@ class LocalRunner:
 
     def start(self, point: Point, known: PointResult | None) -> None:
         """Begin a point; what its worker has exported for another one is not exported again."""
-        studio = self._free[
+        server = self._free[
             -1
         ]  # it stays there until the point has begun: Ctrl+C may come meanwhile
 
         def compiling(job: CompileJob, folder: Path) -> Running:
-            return studio.start_compile(job, folder, force=True)
+            return server.start_compile(job, folder, force=True)
 
         folder = self._folder / POINTS / point.key
         task = PointTask(point, folder, self._settings, known, compiling)
-        self._tasks[task] = studio
-        self._free.remove(studio)
+        self._tasks[task] = server
+        self._free.remove(server)
 
     def finished(self) -> list[tuple[PointResult, bool]]:
         """Return what has ended since the last call, waiting for news a little."""
@@ -115,8 +115,8 @@ class LocalRunner:
         """End all processes."""
         for task in self._tasks:
             task.close()
-        for studio in (*self._tasks.values(), *self._free):
-            studio.close()
+        for server in (*self._tasks.values(), *self._free):
+            server.close()
         self._tasks.clear()
         self._free.clear()
         for left in (self._folder / POINTS).glob(f"{HIDDEN}*"):  # of a point that had just begun

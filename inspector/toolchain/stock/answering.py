@@ -17,7 +17,7 @@ from torch.utils import _pytree as _untyped_pytree
 from inspector.toolchain.stock.lowering import NotWrittenError, emitted, lowered, planners, written
 from inspector.toolchain.stock.package import StockError, part, version, versions
 from inspector.toolchain.stock.partitioners import listed
-from inspector.toolchain.stock.quantising import quantised
+from inspector.toolchain.stock.quantize import quantised
 from inspector.toolchain.stock.running import ran
 from inspector.worker.exporter import (
     AnswerError,

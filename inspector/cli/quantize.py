@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from inspector.cli.answer import USAGE, CommandError
 from inspector.cli.job_runs import check_there
-from inspector.recipes.compile_job import QUANTISING_MODES, Quantising
+from inspector.recipes.compile_job import QUANTISING_MODES, Quantization
 from inspector.recipes.emission import in_file
 
 
@@ -51,9 +51,9 @@ def add_quantising(parser: ArgumentParser) -> None:
         )
 
 
-def quantising(options: Namespace) -> Quantising:
+def quantising(options: Namespace) -> Quantization:
     """Return what the options ask for."""
-    return Quantising(
+    return Quantization(
         options.quantize,
         options.calibration,
         options.per_tensor,
@@ -64,14 +64,14 @@ def quantising(options: Namespace) -> Quantising:
     )
 
 
-def check_quantising(asked: Quantising) -> None:
+def check_quantising(asked: Quantization) -> None:
     """Refuse what has no meaning before anything is loaded.
 
     Raises: CommandError
     """
-    if not asked.wanted and asked != Quantising():
+    if not asked.wanted and asked != Quantization():
         raise CommandError("options about quantization need --quantize MODE", USAGE)
-    if asked.quantizer and replace(asked, calibration="", quantizer="") != Quantising():
+    if asked.quantizer and replace(asked, calibration="", quantizer="") != Quantization():
         raise CommandError("--quantizer replaces --quantize and what is said of parts", USAGE)
     if asked.quantizer and not in_file(asked.quantizer):
         raise CommandError(f"--quantizer {asked.quantizer}: expected file.py:NAME", USAGE)

@@ -15,7 +15,7 @@ from typing import Any
 from inspector.jobs.messages import Ended, Log, Message, Outcome, Stage, message_from
 from inspector.jobs.output_folder import FolderError, OutputFolder
 from inspector.jobs.preview import Preview, preview_from
-from inspector.jobs.process import GRACE_SECONDS, STUDIO, Worker
+from inspector.jobs.process import GRACE_SECONDS, SERVER, Worker
 from inspector.recipes.compile_job import CompileJob, job_content
 from inspector.recipes.suggestions import Suggestion, suggestion_from
 
@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 _KEPT = 2_000
 
 
-class StudioRun:
+class ServerRun:
     """One request; ask it as a ``JobRun``.
 
     Attributes:
@@ -79,7 +79,7 @@ class StudioRun:
     def cancel(self) -> None:
         """Wait for it no longer; a worker that does not let go of it soon is ended."""
         if self.give_up(Outcome(Ended.CANCELLED, f"cancelled in stage {self._stage}")):
-            threading.Thread(target=self._end_worker, name="studio end", daemon=True).start()
+            threading.Thread(target=self._end_worker, name="server end", daemon=True).start()
 
     def close(self) -> None:
         """Wait for it no longer."""
@@ -143,7 +143,7 @@ class StudioRun:
             self._worker.kill()
 
 
-class PreviewRun(StudioRun):
+class PreviewRun(ServerRun):
     """A preview.
 
     Attributes:
@@ -162,7 +162,7 @@ class PreviewRun(StudioRun):
         return outcome
 
 
-class SuggestRun(StudioRun):
+class SuggestRun(ServerRun):
     """Suggestions.
 
     Attributes:
@@ -181,7 +181,7 @@ class SuggestRun(StudioRun):
         return outcome
 
 
-class StudioCompileRun(StudioRun):
+class ServerCompileRun(ServerRun):
     """A compile by a warm worker.
 
     Attributes:
@@ -236,7 +236,7 @@ class WarmWorker(Worker):
     """A worker that answers many requests."""
 
     def __init__(
-        self, stale: Callable[[WarmWorker, list[StudioRun]], None], *, threads: int = 0
+        self, stale: Callable[[WarmWorker, list[ServerRun]], None], *, threads: int = 0
     ) -> None:
         """Start the process.
 
@@ -246,19 +246,19 @@ class WarmWorker(Worker):
 
         Raises: OSError if it cannot be started
         """
-        self._runs: dict[int, StudioRun] = {}
+        self._runs: dict[int, ServerRun] = {}
         self._begun: set[int] = set()
         self._closing = False
         self._busy = threading.Lock()
         self._when_stale = stale
-        super().__init__(STUDIO, threads=threads)
+        super().__init__(SERVER, threads=threads)
 
     def close(self) -> None:
         """End the process; what it has not answered is cancelled."""
         self._closing = True
         super().close()
 
-    def ask(self, run: StudioRun) -> None:
+    def ask(self, run: ServerRun) -> None:
         """Ask for an answer."""
         run.taken_by(self)
         with self._busy:
@@ -314,7 +314,7 @@ class WarmWorker(Worker):
         """Let what it worked on end with it; another worker answers what it had not begun."""
         with self._busy:
             runs, self._runs = list(self._runs.values()), {}
-        waiting: list[StudioRun] = []
+        waiting: list[ServerRun] = []
         for run in runs:
             never_ready = self.ready is None
             if self._closing or never_ready or run.number in self._begun:

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from inspector.graph.boundaries import Boundary, program_boundaries
+from inspector.jobs.compile_server import CompileServer
 from inspector.jobs.messages import Ended
 from inspector.jobs.run import CompileRun
-from inspector.jobs.studio import Studio
-from inspector.recipes.compile_job import CompileJob, Precision, Quantising, Rules, Source
+from inspector.recipes.compile_job import CompileJob, Precision, Quantization, Rules, Source
 from inspector.recipes.edits import EDITS, Target, TargetKind, edit_named
 from inspector.recipes.emission import PASSES
 from inspector.worker.compile_job import compile_into
@@ -25,7 +25,7 @@ from schema.program import decode
 
 pytestmark = pytest.mark.slow
 
-SOURCES = Path(__file__).with_name("studio_sources.py")
+SOURCES = Path(__file__).with_name("server_sources.py")
 PATIENCE = 240.0
 BASE = CompileJob(Source(str(SOURCES), "net"), partitioners=("xnnpack",))
 FILES = ("model.pte", "model.etrecord", "recipe.json")
@@ -67,19 +67,19 @@ CHANGES: dict[str, CompileJob] = {
         memory_planner="naive",
         backend_config=("segment_alignment=64", "emit_stacktrace=true", "alloc_graph_input=false"),
     ),
-    "quantised": replace(BASE, quantising=Quantising("static")),
+    "quantised": replace(BASE, quantising=Quantization("static")),
     "quantised in part": replace(
-        BASE, quantising=Quantising("none", modules=("first=static",), nodes=("linear=dynamic",))
+        BASE, quantising=Quantization("none", modules=("first=static",), nodes=("linear=dynamic",))
     ),
     "quantised, kept off": replace(
-        BASE, quantising=Quantising("dynamic"), rules=Rules(deny_modules=("head",))
+        BASE, quantising=Quantization("dynamic"), rules=Rules(deny_modules=("head",))
     ),
 }
 
 
 @pytest.fixture(scope="module")
-def studio() -> Iterator[Studio]:
-    made = Studio()
+def server() -> Iterator[CompileServer]:
+    made = CompileServer()
     yield made
     made.close()
 
@@ -98,14 +98,14 @@ def _verdicts(folder: Path) -> dict[str, tuple[Verdict, ...]]:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_warm_compile_is_a_cold_one_byte_for_byte(
-    name: str, studio: Studio, tmp_path: Path
+    name: str, server: CompileServer, tmp_path: Path
 ) -> None:
     job = CHANGES[name]
     (tmp_path / "cold").mkdir()
     sys.modules.pop(SOURCES.stem, None)  # as a new process has not loaded it
     compile_into(job, tmp_path / "cold", lambda *_, **__: None)
-    preview = studio.preview(job, PATIENCE)
-    outcome = studio.compile(job, tmp_path / "warm", guard="off", timeout=PATIENCE)
+    preview = server.preview(job, PATIENCE)
+    outcome = server.compile(job, tmp_path / "warm", guard="off", timeout=PATIENCE)
     assert outcome.ended is Ended.FINISHED, outcome
     assert _same(tmp_path / "cold", tmp_path / "warm")
     told = {method: shown.verdicts for method, shown in preview.methods.items()}
@@ -130,11 +130,11 @@ def _kinds(boundaries: Sequence[Boundary]) -> Counter[Any]:
     )
 
 
-def test_changes_in_any_order_and_back_make_the_same(studio: Studio, tmp_path: Path) -> None:
+def test_changes_in_any_order_and_back_make_the_same(server: CompileServer, tmp_path: Path) -> None:
     for turn in range(2):
         for name in ("nothing", "node off", "types", "two partitioners", "nothing"):
             folder = tmp_path / name.replace(" ", "_")
-            outcome = studio.compile(
+            outcome = server.compile(
                 CHANGES[name], folder / str(turn), force=True, guard="off", timeout=PATIENCE
             )
             assert outcome.ended is Ended.FINISHED
@@ -142,9 +142,11 @@ def test_changes_in_any_order_and_back_make_the_same(studio: Studio, tmp_path: P
     assert _same(tmp_path / "types" / "0", tmp_path / "types" / "1")
 
 
-def test_only_what_comes_after_the_change_is_done_again(studio: Studio, tmp_path: Path) -> None:
+def test_only_what_comes_after_the_change_is_done_again(
+    server: CompileServer, tmp_path: Path
+) -> None:
     def stages(job: CompileJob) -> set[str]:
-        outcome = studio.compile(job, tmp_path / "out", force=True, guard="off", timeout=PATIENCE)
+        outcome = server.compile(job, tmp_path / "out", force=True, guard="off", timeout=PATIENCE)
         return {stage["stage"] for stage in outcome.result["stages"]}
 
     stages(BASE)
@@ -158,10 +160,10 @@ def test_only_what_comes_after_the_change_is_done_again(studio: Studio, tmp_path
     assert not decomposed & {"load", "export"}
 
 
-def test_one_real_new_process_makes_the_same(studio: Studio, tmp_path: Path) -> None:
+def test_one_real_new_process_makes_the_same(server: CompileServer, tmp_path: Path) -> None:
     job = _rules(cut_before=("aten_mul_tensor",), deny_rules=("AddConfig",))
-    studio.preview(BASE, PATIENCE)
-    assert studio.compile(job, tmp_path / "warm", timeout=PATIENCE).ended is Ended.FINISHED
+    server.preview(BASE, PATIENCE)
+    assert server.compile(job, tmp_path / "warm", timeout=PATIENCE).ended is Ended.FINISHED
     run = CompileRun(job, tmp_path / "cold", timeout=PATIENCE)
     try:
         outcome = run.wait(PATIENCE)
@@ -172,9 +174,9 @@ def test_one_real_new_process_makes_the_same(studio: Studio, tmp_path: Path) -> 
     assert _same(tmp_path / "cold", tmp_path / "warm")
 
 
-def test_difference_is_the_nodes_that_change_owner(studio: Studio) -> None:
-    base = studio.preview(BASE, PATIENCE)
-    off = studio.preview(_rules(deny_nodes=("aten_sigmoid_default",)), PATIENCE)
+def test_difference_is_the_nodes_that_change_owner(server: CompileServer) -> None:
+    base = server.preview(BASE, PATIENCE)
+    off = server.preview(_rules(deny_nodes=("aten_sigmoid_default",)), PATIENCE)
     found = off.against(base)["forward"]
     assert dict(found.lost) == {"XnnpackBackend": ("aten_sigmoid_default",)}
     assert (dict(found.gained), found.partitions) == ({}, 1)
@@ -183,10 +185,10 @@ def test_difference_is_the_nodes_that_change_owner(studio: Studio) -> None:
     assert base.against(base)["forward"].words == "nothing changes"
 
 
-def test_suggestions_do_what_they_say(studio: Studio) -> None:
+def test_suggestions_do_what_they_say(server: CompileServer) -> None:
     job = _rules(deny_nodes=("aten_sigmoid_default",), cut_before=("aten_convolution_default_1",))
-    base = studio.preview(job, PATIENCE)
-    found = studio.suggestions(job, PATIENCE)
+    base = server.preview(job, PATIENCE)
+    found = server.suggestions(job, PATIENCE)
     assert any(
         one.text.startswith("taking this node in (aten_sigmoid_default) removes") for one in found
     )
@@ -196,15 +198,15 @@ def test_suggestions_do_what_they_say(studio: Studio) -> None:
         for name, target in one.edits:
             changed = edit_named(name).apply(changed, target)
         assert changed == one.job
-        difference = studio.preview(changed, PATIENCE).against(base)[one.method]
+        difference = server.preview(changed, PATIENCE).against(base)[one.method]
         assert difference.boundaries == -one.boundaries < 0
         assert difference.copied_bytes == -(one.saved_bytes or 0)
         words = "1 boundary" if one.boundaries == 1 else f"{one.boundaries} boundaries"
         assert f"removes {words}" in one.text
 
 
-def test_every_change_of_a_menu_can_be_previewed(studio: Studio) -> None:
-    base = studio.preview(BASE, PATIENCE).methods["forward"]
+def test_every_change_of_a_menu_can_be_previewed(server: CompileServer) -> None:
+    base = server.preview(BASE, PATIENCE).methods["forward"]
     part = base.partitions[0]
     targets = [
         Target(TargetKind.NODE, "aten_sigmoid_default", exported="sigmoid"),
@@ -216,17 +218,17 @@ def test_every_change_of_a_menu_can_be_previewed(studio: Studio) -> None:
     for target in targets:
         for edit in EDITS:
             if edit.applies(BASE, target) and not edit.name.startswith("quantise"):
-                shown = studio.preview(edit.apply(BASE, target), PATIENCE)
+                shown = server.preview(edit.apply(BASE, target), PATIENCE)
                 assert not shown.warnings, (edit.name, shown.warnings)
 
 
-def test_rules_that_do_nothing_are_said(studio: Studio) -> None:
+def test_rules_that_do_nothing_are_said(server: CompileServer) -> None:
     job = _rules(
         deny_rules=("NoSuchConfig",),
         cut_before=("nowhere",),
         force_nodes=("aten_cumsum_default", "aten_sigmoid_default=other"),
     )
-    found = studio.preview(replace(job, precision=Precision(("tail=float16",))), PATIENCE).warnings
+    found = server.preview(replace(job, precision=Precision(("tail=float16",))), PATIENCE).warnings
     assert [one.partition(":")[0] for one in found] == [
         "tail is none of the modules of the program",
         "--cut-before nowhere fits nothing in the program",

@@ -16,14 +16,14 @@ from inspector.jobs.output_folder import prepare_folder
 from inspector.jobs.preview import Preview
 from inspector.jobs.process import EXECUTES
 from inspector.jobs.run import CompileRun
-from inspector.jobs.spare import SpareWorker
-from inspector.jobs.studio_run import (
+from inspector.jobs.server_run import (
     PreviewRun,
-    StudioCompileRun,
-    StudioRun,
+    ServerCompileRun,
+    ServerRun,
     SuggestRun,
     WarmWorker,
 )
+from inspector.jobs.spare import SpareWorker
 from inspector.recipes.compile_job import EXECUTORCH, CompileJob
 from inspector.recipes.suggestions import Suggestion
 
@@ -33,10 +33,10 @@ _ELSEWHERE = Outcome(
     blame="usage",
 )
 _NEWER = Outcome(Ended.CANCELLED, "a newer one took its place")
-_Run = TypeVar("_Run", bound=StudioRun)
+_Run = TypeVar("_Run", bound=ServerRun)
 
 
-class StudioError(Exception):
+class CompileServerError(Exception):
     """An answer that did not come, as one sentence.
 
     Attributes:
@@ -48,7 +48,7 @@ class StudioError(Exception):
         super().__init__(outcome.sentence if outcome is not None else "it took too long")
 
 
-class Studio:
+class CompileServer:
     """Previews, suggestions and compiles of recipes; ask it from any thread.
 
     A new preview takes the place of one that has not been answered, and so does a new compile. A
@@ -68,7 +68,7 @@ class Studio:
         self._lock = threading.RLock()
         self._worker: WarmWorker | None = None
         self._key: Any = None
-        self._running: dict[str, StudioRun] = {}
+        self._running: dict[str, ServerRun] = {}
         self.runner = SpareWorker(EXECUTES)
 
     @property
@@ -107,7 +107,7 @@ class Studio:
         force: bool = False,
         guard: str = AUTO,
         stages: bool = False,
-    ) -> StudioCompileRun | CompileRun:
+    ) -> ServerCompileRun | CompileRun:
         """Compile into a folder, which is complete or as it was.
 
         Args:
@@ -122,31 +122,31 @@ class Studio:
         if job.toolchain == EXECUTORCH:
             return CompileRun(job, folder, force=force, guard=guard)
         place = prepare_folder(folder, force=force)
-        run = StudioCompileRun(job, place, folder, guard, stages=stages)
+        run = ServerCompileRun(job, place, folder, guard, stages=stages)
         return self._started("compile", run)
 
     def preview(self, job: CompileJob, timeout: float | None = None) -> Preview:
         """Return what a job would delegate.
 
-        Raises: StudioError with the reason
+        Raises: CompileServerError with the reason
         """
         run = self.start_preview(job)
         outcome = run.wait(timeout)
         if outcome is None or run.preview is None:
             run.cancel()
-            raise StudioError(outcome)
+            raise CompileServerError(outcome)
         return run.preview
 
     def suggestions(self, job: CompileJob, timeout: float | None = None) -> tuple[Suggestion, ...]:
         """Return changes that make boundaries fewer, the best first; each was tried.
 
-        Raises: StudioError with the reason
+        Raises: CompileServerError with the reason
         """
         run = self.start_suggestions(job)
         outcome = run.wait(timeout)
         if outcome is None or outcome.ended is not Ended.FINISHED:
             run.cancel()
-            raise StudioError(outcome)
+            raise CompileServerError(outcome)
         return run.suggestions
 
     def compile(
@@ -160,7 +160,7 @@ class Studio:
     ) -> Outcome:
         """Compile into a folder and return how it ended.
 
-        Raises: FolderError, OSError as ``start_compile``; StudioError if it took too long
+        Raises: FolderError, OSError as ``start_compile``; CompileServerError if it took too long
         """
         run = self.start_compile(job, folder, force=force, guard=guard)
         try:
@@ -168,7 +168,7 @@ class Studio:
         finally:
             run.close()
         if outcome is None:
-            raise StudioError(None)
+            raise CompileServerError(None)
         return outcome
 
     def close(self) -> None:
@@ -209,7 +209,7 @@ class Studio:
             self.runner.start()
         return worker
 
-    def _stale(self, worker: WarmWorker, waiting: list[StudioRun]) -> None:
+    def _stale(self, worker: WarmWorker, waiting: list[ServerRun]) -> None:
         """Let a new worker answer: the source of this one has changed. Called on its thread."""
         with self._lock:
             if self._worker is worker:

@@ -20,11 +20,11 @@ from compiler.quantise import (
     quantise,
 )
 from compiler.quiet import import_quietly
-from inspector.recipes.compile_job import Quantising
+from inspector.recipes.compile_job import Quantization
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 
 
-def quantised(wanted: Quantising, source: Exported, say: Say) -> Exported:
+def quantised(wanted: Quantization, source: Exported, say: Say) -> Exported:
     """Return programs as a job wants them quantised, told of stage by stage.
 
     Raises: AnswerError in a sentence of what is missing or wrong
@@ -46,11 +46,13 @@ def quantised(wanted: Quantising, source: Exported, say: Say) -> Exported:
     return replace(source, programs=programs)
 
 
-def _chosen(wanted: Quantising, source: Exported) -> Mapping[str, Quantisation | SupportsAnnotate]:
+def _chosen(
+    wanted: Quantization, source: Exported
+) -> Mapping[str, Quantisation | SupportsAnnotate]:
     """Return by method how it is quantized; each has a quantizer of its own."""
     if not wanted.quantizer:
         return _by_method(how_to(wanted), source)
-    if replace(wanted, calibration="", quantizer="") != Quantising():
+    if replace(wanted, calibration="", quantizer="") != Quantization():
         raise AnswerError("a quantizer replaces the mode and what it says of parts: give one")
     try:
         return {method: named_quantizer(wanted.quantizer) for method in source.programs}
@@ -77,7 +79,7 @@ def _by_method(how: Quantisation, source: Exported) -> dict[str, Quantisation]:
     }
 
 
-def how_to(wanted: Quantising) -> Quantisation:
+def how_to(wanted: Quantization) -> Quantisation:
     """Return what the words of a job mean.
 
     Raises: AnswerError for an override that is no ``NAME=MODE``

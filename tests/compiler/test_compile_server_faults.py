@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from inspector.jobs.compile_server import CompileServer, CompileServerError
 from inspector.jobs.messages import Ended, Log, Stage
-from inspector.jobs.studio import Studio, StudioError
 from inspector.recipes.compile_job import CompileJob, Rules, Source
 from schema.etrecord.parts.verdicts import Outcome
 
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
-SOURCES, PARTITIONERS = HERE / "studio_sources.py", HERE / "studio_partitioners.py"
+SOURCES, PARTITIONERS = HERE / "server_sources.py", HERE / "server_partitioners.py"
 PATIENCE = 240.0
 GOOD = CompileJob(Source(str(SOURCES), "plain"), partitioners=("xnnpack",))
 
 
 @pytest.fixture(scope="module")
-def studio() -> Iterator[Studio]:
-    made = Studio()
+def server() -> Iterator[CompileServer]:
+    made = CompileServer()
     yield made
     made.close()
 
@@ -38,8 +38,8 @@ def _by(partitioner: str) -> CompileJob:
     return replace(GOOD, partitioners=(partitioner,))
 
 
-def assert_works(studio: Studio) -> None:
-    shown = studio.preview(GOOD, PATIENCE).methods["forward"]
+def assert_works(server: CompileServer) -> None:
+    shown = server.preview(GOOD, PATIENCE).methods["forward"]
     assert {one.outcome for one in shown.verdicts} >= {Outcome.DELEGATED, Outcome.NO_RULE}
 
 
@@ -49,15 +49,15 @@ CRASHES = [
 
 
 def test_crashes_are_one_sentence_each_and_the_next_request_works(
-    studio: Studio, tmp_path: Path
+    server: CompileServer, tmp_path: Path
 ) -> None:
     for job, words in CRASHES:
-        outcome = studio.compile(job, tmp_path / "out", timeout=PATIENCE)
+        outcome = server.compile(job, tmp_path / "out", timeout=PATIENCE)
         assert outcome.ended is Ended.CRASHED
         assert words in outcome.sentence
         assert "\n" not in outcome.sentence
         assert list(tmp_path.iterdir()) == []
-    run = studio.start_compile(_of("never"), tmp_path / "out")
+    run = server.start_compile(_of("never"), tmp_path / "out")
     heard: list[object] = []
     # What is printed and what is told come on two ways, in any order.
     while run.outcome is None and not {Log("waiting"), Stage("load")} <= {*heard}:
@@ -68,11 +68,11 @@ def test_crashes_are_one_sentence_each_and_the_next_request_works(
     assert run.outcome.sentence == "cancelled in stage load"
     assert run.let_go(PATIENCE)
     assert list(tmp_path.iterdir()) == []
-    assert_works(studio)
+    assert_works(server)
 
 
-def test_failure_leaves_the_worker_as_it_was(studio: Studio, tmp_path: Path) -> None:
-    assert_works(studio)
+def test_failure_leaves_the_worker_as_it_was(server: CompileServer, tmp_path: Path) -> None:
+    assert_works(server)
     broken = tmp_path / "broken.py"
     broken.write_text("import torch\nimport no_such_module\n")
     missing = tmp_path / "missing.py"
@@ -88,35 +88,35 @@ def test_failure_leaves_the_worker_as_it_was(studio: Studio, tmp_path: Path) -> 
         (replace(GOOD, memory_planner="best"), "unknown memory planner 'best'"),
     ]
     for job, words in cases:
-        with pytest.raises(StudioError) as caught:
-            studio.preview(job, PATIENCE)
+        with pytest.raises(CompileServerError) as caught:
+            server.preview(job, PATIENCE)
         assert words in str(caught.value)
         assert "\n" not in str(caught.value)
-        outcome = studio.compile(job, tmp_path / "out", timeout=PATIENCE)
+        outcome = server.compile(job, tmp_path / "out", timeout=PATIENCE)
         assert (outcome.ended, words in outcome.sentence) == (Ended.FAILED, True)
         assert not (tmp_path / "out").exists()
-    run = studio.start_preview(GOOD)
+    run = server.start_preview(GOOD)
     run.wait(PATIENCE)
     assert not any(isinstance(one, Stage) for one in run.take()), "all of it was still there"
 
 
-def test_mended_partitioner_is_read_anew(studio: Studio, tmp_path: Path) -> None:
+def test_mended_partitioner_is_read_anew(server: CompileServer, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("raise RuntimeError('not yet')\n")
-    with pytest.raises(StudioError, match="not yet"):
-        studio.preview(_by(f"{file}:Mine"), PATIENCE)
+    with pytest.raises(CompileServerError, match="not yet"):
+        server.preview(_by(f"{file}:Mine"), PATIENCE)
     file.write_text("from compiler.backends.xnnpack import XnnpackPartitioner as Mine\n")
-    shown = studio.preview(_by(f"{file}:Mine"), PATIENCE).methods["forward"]
-    assert shown.delegated == studio.preview(GOOD, PATIENCE).methods["forward"].delegated
+    shown = server.preview(_by(f"{file}:Mine"), PATIENCE).methods["forward"]
+    assert shown.delegated == server.preview(GOOD, PATIENCE).methods["forward"].delegated
 
 
-def test_newer_compile_takes_the_place_of_the_older(studio: Studio, tmp_path: Path) -> None:
-    assert_works(studio)
-    older = studio.start_compile(GOOD, tmp_path / "older")
-    newer = studio.start_compile(
+def test_newer_compile_takes_the_place_of_the_older(server: CompileServer, tmp_path: Path) -> None:
+    assert_works(server)
+    older = server.start_compile(GOOD, tmp_path / "older")
+    newer = server.start_compile(
         replace(GOOD, rules=Rules(deny_ops=("aten.convolution",))), tmp_path / "newer"
     )
-    seen = studio.preview(GOOD, PATIENCE)  # may be answered while the compile runs
+    seen = server.preview(GOOD, PATIENCE)  # may be answered while the compile runs
     outcome = newer.wait(PATIENCE)
     assert outcome is not None
     assert outcome.ended is Ended.FINISHED
@@ -132,26 +132,26 @@ def test_newer_compile_takes_the_place_of_the_older(studio: Studio, tmp_path: Pa
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of others are set on Linux")
-def test_full_disk_is_named_and_what_was_there_stays(studio: Studio, tmp_path: Path) -> None:
-    outcome = studio.compile(GOOD, tmp_path / "out", timeout=PATIENCE)
+def test_full_disk_is_named_and_what_was_there_stays(server: CompileServer, tmp_path: Path) -> None:
+    outcome = server.compile(GOOD, tmp_path / "out", timeout=PATIENCE)
     assert outcome.ended is Ended.FINISHED
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    worker = studio.pid
+    worker = server.pid
     assert worker is not None
     soft, hard = resource.prlimit(worker, resource.RLIMIT_FSIZE)
     resource.prlimit(worker, resource.RLIMIT_FSIZE, (1000, hard))
     try:
         changed = replace(GOOD, rules=Rules(min_nodes=2))
-        outcome = studio.compile(changed, tmp_path / "out", force=True, timeout=PATIENCE)
+        outcome = server.compile(changed, tmp_path / "out", force=True, timeout=PATIENCE)
         assert outcome.sentence == "model.pte cannot be written: File too large"
     finally:
         resource.prlimit(worker, resource.RLIMIT_FSIZE, (soft, hard))
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
-    again = studio.compile(changed, tmp_path / "out", force=True, timeout=PATIENCE)
-    assert (again.ended, studio.pid) == (Ended.FINISHED, worker)
+    again = server.compile(changed, tmp_path / "out", force=True, timeout=PATIENCE)
+    assert (again.ended, server.pid) == (Ended.FINISHED, worker)
 
 
-def test_changed_source_is_read_by_a_new_worker(studio: Studio, tmp_path: Path) -> None:
+def test_changed_source_is_read_by_a_new_worker(server: CompileServer, tmp_path: Path) -> None:
     (tmp_path / "part_of_net.py").write_text("SIZE = 3\n")
     file = tmp_path / "mine_net.py"
     file.write_text(
@@ -161,14 +161,14 @@ def test_changed_source_is_read_by_a_new_worker(studio: Studio, tmp_path: Path) 
     job = CompileJob(Source(str(file), "net"), partitioners=("xnnpack",))
 
     def kinds() -> set[str]:
-        shown = studio.preview(job, PATIENCE).methods["forward"]
+        shown = server.preview(job, PATIENCE).methods["forward"]
         return {value.kind for one in shown.boundaries for value in one.values}
 
     assert kinds() == {"float32[1, 3]", "float32[1, 2]"}
-    worker = studio.pid
+    worker = server.pid
     assert kinds() == {"float32[1, 3]", "float32[1, 2]"}
-    assert studio.pid == worker
+    assert server.pid == worker
     (tmp_path / "part_of_net.py").write_text("SIZE = 5 \n")  # another size of the file
     assert kinds() == {"float32[1, 5]", "float32[1, 2]"}
-    assert studio.pid != worker
+    assert server.pid != worker
     assert "mine_net" not in sys.modules

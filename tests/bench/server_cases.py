@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from inspector.jobs.studio import Studio
+from inspector.jobs.compile_server import CompileServer
 from inspector.recipes.compile_job import CompileJob, Source
 from inspector.recipes.edits import Target, TargetKind, edit_named
 from tests.bench.child import ROOT
@@ -34,26 +34,26 @@ def changing(_folder: Path) -> Iterable[Result]:
         path = Path(folder) / "net.py"
         path.write_text(SOURCE)
         job = CompileJob(Source(str(path), "net"), partitioners=("xnnpack",))
-        studio = Studio()
+        server = CompileServer()
         try:
             start = time.perf_counter()
-            base = studio.preview(job).methods["forward"]
+            base = server.preview(job).methods["forward"]
             first = time.perf_counter() - start
             nodes = [node.name for node in base.nodes if node.partition is not None]
             jobs = [without(job, nodes[at]) for at in range(0, len(nodes), len(nodes) // _TIMES)]
-            seen = [seconds_of(lambda one=one: studio.preview(one)) for one in jobs]
+            seen = [seconds_of(lambda one=one: server.preview(one)) for one in jobs]
             detail = f"first, with export, {first:.2f} s; {len(base.nodes)} nodes"
             value = 1e3 * statistics.median(seen)
             yield Result("preview of a change, MobileNetV2", value, "ms", 200.0, detail=detail)
             places = [(one, Path(folder) / str(at)) for at, one in enumerate(jobs)]
-            made = [seconds_of(lambda p=p: studio.compile(*p, guard="off")) for p in places]
+            made = [seconds_of(lambda p=p: server.compile(*p, guard="off")) for p in places]
             changed = replace(job, memory_planner="greedy")
-            planned = seconds_of(lambda: studio.compile(changed, Path(folder) / "planned"))
+            planned = seconds_of(lambda: server.compile(changed, Path(folder) / "planned"))
             detail = f"another planner only: {planned:.2f} s"
             value = statistics.median(made)
             yield Result("compile of a change, MobileNetV2", value, "s", None, detail=detail)
         finally:
-            studio.close()
+            server.close()
 
 
 def without(job: CompileJob, node: str) -> CompileJob:
@@ -68,4 +68,4 @@ def seconds_of(call: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-STUDIO_CASES = (changing,)
+SERVER_CASES = (changing,)
