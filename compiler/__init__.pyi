@@ -1,32 +1,43 @@
 """The documented names for type checkers; at run time each is imported when it is first used."""
 
-from compiler.backend_options import DynamicMemoryPlanningMode as DynamicMemoryPlanningMode
-from compiler.backend_options import PropagateDeviceConfig as PropagateDeviceConfig
-from compiler.config import EdgeCompileConfig as EdgeCompileConfig
-from compiler.config import ExecutorchBackendConfig as ExecutorchBackendConfig
-from compiler.delegate.api import MethodProgramsPartitionerSpec as MethodProgramsPartitionerSpec
-from compiler.delegate.api import to_backend as to_backend
-from compiler.delegate.call import executorch_call_delegate as executorch_call_delegate
-from compiler.delegate.interface import BackendDetails as BackendDetails
-from compiler.delegate.interface import CompileSpec as CompileSpec
-from compiler.delegate.interface import PreprocessResult as PreprocessResult
-from compiler.delegate.mapping import DelegateMappingBuilder as DelegateMappingBuilder
-from compiler.delegate.module import LoweredBackendModule as LoweredBackendModule
-from compiler.delegate.named_data import NamedDataStore as NamedDataStore
-from compiler.delegate.named_data import NamedDataStoreOutput as NamedDataStoreOutput
-from compiler.delegate.outside import (
-    delegate_external_constants_pass_unlifted as delegate_external_constants_pass_unlifted,
+from compiler.compat.config_partitioner import AllNodePartitioner as AllNodePartitioner
+from compiler.compat.config_partitioner import (
+    ConfigerationBasedPartitioner as ConfigerationBasedPartitioner,
 )
+from compiler.compat.config_partitioner import PartitionerConfig as PartitionerConfig
+from compiler.compat.delegate_mapping import DelegateMappingBuilder as DelegateMappingBuilder
+from compiler.compat.delegated_graphs import format_delegated_graph as format_delegated_graph
+from compiler.compat.delegated_graphs import (
+    get_control_flow_submodules as get_control_flow_submodules,
+)
+from compiler.compat.delegated_graphs import get_delegated_payload as get_delegated_payload
+from compiler.compat.delegated_graphs import get_delegates as get_delegates
+from compiler.compat.delegated_graphs import (
+    get_lowered_backend_modules as get_lowered_backend_modules,
+)
+from compiler.compat.delegated_graphs import get_non_lowered_nodes as get_non_lowered_nodes
+from compiler.compat.delegated_graphs import print_delegated_graph as print_delegated_graph
+from compiler.compat.graph_printing import add_cursor_to_graph as add_cursor_to_graph
+from compiler.compat.graph_printing import inspect_node as inspect_node
+from compiler.compat.passes.composite import bind_pattern_to_op as bind_pattern_to_op
+from compiler.compat.passes.export_pass import ExportPass as ExportPass
+from compiler.compat.passes.rewriting import replace_pattern as replace_pattern
+from compiler.compat.passes.values import ExportPassBaseError as ExportPassBaseError
+from compiler.compat.passes.values import NodeMetadata as NodeMetadata
+from compiler.compat.passes.values import ProxyValue as ProxyValue
+from compiler.delegate.lowered_module import LoweredBackendModule as LoweredBackendModule
 from compiler.delegate.preprocess import BackendError as BackendError
-from compiler.delegate.show import format_delegated_graph as format_delegated_graph
-from compiler.delegate.show import get_control_flow_submodules as get_control_flow_submodules
-from compiler.delegate.show import get_delegated_payload as get_delegated_payload
-from compiler.delegate.show import get_delegates as get_delegates
-from compiler.delegate.show import get_lowered_backend_modules as get_lowered_backend_modules
-from compiler.delegate.show import get_non_lowered_nodes as get_non_lowered_nodes
-from compiler.delegate.show import print_delegated_graph as print_delegated_graph
-from compiler.edge.ops import ops as ops
+from compiler.delegate.to_backend import (
+    MethodProgramsPartitionerSpec as MethodProgramsPartitionerSpec,
+)
+from compiler.delegate.to_backend import to_backend as to_backend
+from compiler.dialect.delegate_call import executorch_call_delegate as executorch_call_delegate
+from compiler.dialect.ops import ops as ops
+from compiler.edge.config import EdgeCompileConfig as EdgeCompileConfig
 from compiler.edge.verifier import SpecViolationError as SpecViolationError
+from compiler.emit.backend_options import DynamicMemoryPlanningMode as DynamicMemoryPlanningMode
+from compiler.emit.backend_options import PropagateDeviceConfig as PropagateDeviceConfig
+from compiler.emit.config import ExecutorchBackendConfig as ExecutorchBackendConfig
 from compiler.errors import CancelledError as CancelledError
 from compiler.errors import CompileError as CompileError
 from compiler.errors import MissingOutVariantsError as MissingOutVariantsError
@@ -35,9 +46,17 @@ from compiler.errors import UnsupportedError as UnsupportedError
 from compiler.frontend import ExportError as ExportError
 from compiler.frontend import TrainingModeWarning as TrainingModeWarning
 from compiler.frontend import export as export
-from compiler.managers import EdgeProgramManager as EdgeProgramManager
-from compiler.managers import to_edge as to_edge
-from compiler.managers import to_edge_transform_and_lower as to_edge_transform_and_lower
+from compiler.interface.backend import BackendDetails as BackendDetails
+from compiler.interface.backend import CompileSpec as CompileSpec
+from compiler.interface.backend import PreprocessResult as PreprocessResult
+from compiler.interface.external_weights import (
+    delegate_external_constants_pass_unlifted as delegate_external_constants_pass_unlifted,
+)
+from compiler.interface.named_data import NamedDataStore as NamedDataStore
+from compiler.interface.named_data import NamedDataStoreOutput as NamedDataStoreOutput
+from compiler.interface.partitioner import DelegationSpec as DelegationSpec
+from compiler.interface.partitioner import Partitioner as Partitioner
+from compiler.interface.partitioner import PartitionResult as PartitionResult
 from compiler.memory.algorithms import MemoryAlgoResult as MemoryAlgoResult
 from compiler.memory.algorithms import MemoryPlanningAlgorithmSuite as MemoryPlanningAlgorithmSuite
 from compiler.memory.algorithms import SpecAllocResult as SpecAllocResult
@@ -47,9 +66,6 @@ from compiler.memory.algorithms import naive as naive
 from compiler.memory.options import MemoryPlanningPass as MemoryPlanningPass
 from compiler.memory.tensor_spec import TensorSpec as TensorSpec
 from compiler.partition.capability import CapabilityBasedPartitioner as CapabilityBasedPartitioner
-from compiler.partition.interface import DelegationSpec as DelegationSpec
-from compiler.partition.interface import Partitioner as Partitioner
-from compiler.partition.interface import PartitionResult as PartitionResult
 from compiler.partition.patterns import GroupBasedPartitioner as GroupBasedPartitioner
 from compiler.partition.patterns import (
     generate_grouped_partitions_from_list_of_nodes as generate_grouped_partitions_from_list_of_nodes,  # noqa: E501 - a documented name
@@ -60,9 +76,6 @@ from compiler.partition.patterns import (
 from compiler.partition.patterns import (
     generate_pattern_op_partitions as generate_pattern_op_partitions,
 )
-from compiler.partition.ready import AllNodePartitioner as AllNodePartitioner
-from compiler.partition.ready import ConfigerationBasedPartitioner as ConfigerationBasedPartitioner
-from compiler.partition.ready import PartitionerConfig as PartitionerConfig
 from compiler.partition.reasons import WhyNoPartition as WhyNoPartition
 from compiler.partition.reasons import WhyNoPartitionReporter as WhyNoPartitionReporter
 from compiler.partition.rules import Granularity as Granularity
@@ -83,11 +96,9 @@ from compiler.passes.base import ExportedProgramPassResult as ExportedProgramPas
 from compiler.passes.base import PassBase as PassBase
 from compiler.passes.base import PassError as PassError
 from compiler.passes.base import PassResult as PassResult
-from compiler.passes.composite import bind_pattern_to_op as bind_pattern_to_op
-from compiler.passes.export_pass import ExportPass as ExportPass
 from compiler.passes.manager import ExportedProgramPassManager as ExportedProgramPassManager
 from compiler.passes.manager import PassManager as PassManager
-from compiler.passes.rewriting import replace_pattern as replace_pattern
+from compiler.passes.standard.common_subexpressions import CSEPass as CSEPass
 from compiler.passes.standard.constant_prop import ConstantPropPass as ConstantPropPass
 from compiler.passes.standard.constant_prop import constant_prop_pass as constant_prop_pass
 from compiler.passes.standard.dead_code import DeadCodePass as DeadCodePass
@@ -97,7 +108,6 @@ from compiler.passes.standard.dead_code import (
 from compiler.passes.standard.dead_code import (
     remove_unused_parameters_pass as remove_unused_parameters_pass,
 )
-from compiler.passes.standard.duplicates import CSEPass as CSEPass
 from compiler.passes.standard.out_variants import ToOutVarPass as ToOutVarPass
 from compiler.passes.standard.quant_chains import (
     DuplicateDynamicQuantChainPass as DuplicateDynamicQuantChainPass,
@@ -115,12 +125,12 @@ from compiler.passes.standard.sym_shapes import (
 from compiler.passes.standard.views import RemoveViewsPass as RemoveViewsPass
 from compiler.passes.table import STANDARD_PASSES as STANDARD_PASSES
 from compiler.passes.table import standard_pass as standard_pass
-from compiler.passes.values import ExportPassBaseError as ExportPassBaseError
-from compiler.passes.values import NodeMetadata as NodeMetadata
-from compiler.passes.values import ProxyValue as ProxyValue
-from compiler.printing import add_cursor_to_graph as add_cursor_to_graph
-from compiler.printing import inspect_node as inspect_node
-from compiler.program_manager import ExecutorchProgramManager as ExecutorchProgramManager
+from compiler.pipeline.edge_manager import EdgeProgramManager as EdgeProgramManager
+from compiler.pipeline.edge_manager import to_edge as to_edge
+from compiler.pipeline.edge_manager import (
+    to_edge_transform_and_lower as to_edge_transform_and_lower,
+)
+from compiler.pipeline.program_manager import ExecutorchProgramManager as ExecutorchProgramManager
 from compiler.record.record import ETRecord as ETRecord
 from compiler.record.record import generate_etrecord as generate_etrecord
 from compiler.stages import StageEvent as StageEvent

@@ -100,7 +100,7 @@ class StageResult:
         graph = self.graph
 
         def copied() -> Any:  # noqa: ANN401
-            from compiler.delegate.copies import copied_graph  # torch, which stages do not need
+            from compiler.dialect.copies import copied_graph  # torch, which stages do not need
 
             return copied_graph(graph)
 

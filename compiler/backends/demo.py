@@ -12,9 +12,9 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from compiler.delegate.interface import BackendDetails, CompileSpec, PreprocessResult
-from compiler.edge.ops import edge_op
-from compiler.partition.interface import (
+from compiler.dialect.ops import edge_op
+from compiler.interface.backend import BackendDetails, CompileSpec, PreprocessResult
+from compiler.interface.partitioner import (
     TAG,
     DelegationSpec,
     Partitioner,
@@ -81,7 +81,9 @@ class ExecutorBackend(BackendDetails):
         edge_program: ExportedProgram, compile_specs: list[CompileSpec]
     ) -> PreprocessResult:
         """Return the program compiled for the portable kernels."""
-        from compiler.managers import EdgeProgramManager  # which lowers to backends itself
+        from compiler.pipeline.edge_manager import (
+            EdgeProgramManager,  # which lowers to backends itself
+        )
 
         if any(spec.key == "external_constants" for spec in compile_specs):
             raise RuntimeError("ExecutorBackend keeps its constants in its payload")

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from compiler.edge.ops import edge_op
+from compiler.dialect.ops import edge_op
 from compiler.passes.base import PassBase, PassResult
 from compiler.untyped import OpOverload
 

@@ -11,9 +11,10 @@ import torch
 from torch.export import ExportedProgram, export
 
 from compiler.compat.programs import WrapperModule
-from compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
-from compiler.managers import EdgeProgramManager, to_edge
-from compiler.program_manager import ExecutorchProgramManager
+from compiler.edge.config import EdgeCompileConfig
+from compiler.emit.config import ExecutorchBackendConfig
+from compiler.pipeline.edge_manager import EdgeProgramManager, to_edge
+from compiler.pipeline.program_manager import ExecutorchProgramManager
 
 
 @dataclass

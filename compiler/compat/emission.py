@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
@@ -12,56 +11,16 @@ from typing import IO, Any, cast
 import torch
 from torch.export import ExportedProgram
 
-from compiler.config import ExecutorchBackendConfig
-from compiler.emit.constants import raw_bytes
-from compiler.emit.program import EmittedProgram, emit_planned
+from compiler.emit.config import ExecutorchBackendConfig
+from compiler.emit.output import EmitterOutput, emitter_output
+from compiler.emit.program import emit_planned
 from compiler.emit.training import training_methods
 from compiler.errors import UnsupportedError
 from compiler.memory.methods import PlannedMethod
 from compiler.memory.out_program import planned_method
 from compiler.stages import Stages
-from schema.program import decode
-from schema.program.program import Program
 
 _PLAIN = (int, float, str, bool, type(None))
-
-
-@dataclasses.dataclass(frozen=True)
-class EmitterOutput:
-    """What emission leaves.
-
-    Attributes:
-        program: the tables of the file
-        debug_handle_map: by method, as of the manager
-        method_to_delegate_debug_id_map: by method, the delegate map of each delegate instruction
-        instruction_id_to_num_outs_map: by method, how many values a delegate instruction returns
-        mutable_data: initial bytes of mutable buffers, the first one empty; None without any
-        external_constant_buffer: bytes of the constants in other files, equal ones once
-        external_constant_map: by file and name, the place of a constant in that list
-    """
-
-    program: Program
-    debug_handle_map: Mapping[str, Mapping[int, int | list[int]]]
-    method_to_delegate_debug_id_map: Mapping[str, Mapping[int, Mapping[str, Any]]]
-    instruction_id_to_num_outs_map: Mapping[str, Mapping[int, int]]
-    mutable_data: list[bytes] | None = None
-    external_constant_buffer: list[bytes] = dataclasses.field(default_factory=list[bytes])
-    external_constant_map: dict[str, dict[str, int]] | None = None
-
-
-def emitter_output(emitted: EmittedProgram) -> EmitterOutput:
-    """Return what emission left of a program."""
-    program = decode(emitted.buffer)
-    buffers, places = _external(emitted.external_tensors)
-    return EmitterOutput(
-        program,
-        {name: dict(handles) for name, handles in emitted.debug_handles.items()},
-        {name: dict(found.maps) for name, found in emitted.delegates.items()},
-        {name: dict(found.results) for name, found in emitted.delegates.items()},
-        _mutable(emitted),
-        buffers,
-        places,
-    )
 
 
 def emit_program(
@@ -100,25 +59,6 @@ def _planned(name: str, program: ExportedProgram) -> PlannedMethod:
             "pass manager.to_executorch().exported_program() as it is returned"
         )
     return found
-
-
-def _external(
-    files: Mapping[str, Mapping[str, torch.Tensor]],
-) -> tuple[list[bytes], dict[str, dict[str, int]]]:
-    held: dict[bytes, int] = {}
-    places = {
-        tag: {name: held.setdefault(bytes(raw_bytes(one)), len(held)) for name, one in row.items()}
-        for tag, row in files.items()
-    }
-    return list(held), places
-
-
-def _mutable(emitted: EmittedProgram) -> list[bytes] | None:
-    starts = (emitted.table.mutable_data_segments or (None,))[0]
-    if starts is None:
-        return None
-    data = b"".join(emitted.segments[starts.segment_index])
-    return [data[start:end] for start, end in itertools.pairwise((*starts.offsets, len(data)))]
 
 
 def pretty_print(obj: object, indent: int = 0, out: IO[str] | None = None) -> None:

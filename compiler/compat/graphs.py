@@ -14,10 +14,10 @@ from torch.export import ExportedProgram, default_decompositions
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx.passes.utils import fuser_utils
 
-from compiler.backend_options import DynamicMemoryPlanningMode
-from compiler.delegate.show import get_control_flow_submodules
+from compiler.compat.delegated_graphs import get_control_flow_submodules
+from compiler.dialect.templates import walk
 from compiler.edge.decompositions import decomposition_of
-from compiler.edge.templates import walk
+from compiler.emit.backend_options import DynamicMemoryPlanningMode
 from compiler.passes.base import PassResult, PassType
 from compiler.passes.manager import PassManager
 from compiler.passes.pipeline import managed

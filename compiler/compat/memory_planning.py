@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
+from compiler.dialect.memory_ops import IN_PLACE_OF, view
 from compiler.errors import PlanError
 from compiler.memory.algorithms import MemoryAlgoResult
 from compiler.memory.tensor_spec import TensorSpec
-from compiler.passes.memory import IN_PLACE_OF, view
 
 __all__ = [
     "AllocationSpec",

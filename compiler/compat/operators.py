@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from compiler.edge.ops import edge_op
-from compiler.emit.out_variants import find_out_variant
+from compiler.dialect.ops import edge_op
+from compiler.dialect.out_variants import find_out_variant
 from compiler.errors import MissingOutVariantsError
 from compiler.untyped import OpOverload, native
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch.export.graph_signature import ExportGraphSignature
 
+from compiler.compat.delegated_graphs import get_control_flow_submodules
 from compiler.compat.plan_checks import collect_specs_from_nodes
-from compiler.delegate.call import get_lowered_submodules
-from compiler.delegate.show import get_control_flow_submodules
+from compiler.dialect.delegate_call import get_lowered_submodules
 from compiler.errors import UnsupportedError
 from compiler.memory.graph_specs import specs_to_plan
 from compiler.memory.tensor_spec import DeviceType, TensorSpec

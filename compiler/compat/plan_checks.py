@@ -14,7 +14,7 @@ from torch.export.graph_signature import ExportGraphSignature, InputKind
 
 from compiler.compat.graphs import do_user_inputs_exist
 from compiler.compat.memory_planning import get_node_tensor_specs
-from compiler.edge.templates import nodes_in
+from compiler.dialect.templates import nodes_in
 from compiler.errors import PlanError
 from compiler.memory.tensor_spec import TensorSpec
 

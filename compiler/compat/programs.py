@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.export import ExportedProgram
 
-from compiler.delegate.call import is_lowered_module
-from compiler.delegate.named_data import NamedDataStore
-from compiler.program_manager import ExecutorchProgramManager
+from compiler.pipeline.program_manager import ExecutorchProgramManager
 
 
 def save_pte_program(prog: ExecutorchProgramManager, model_name: str, output_dir: str = "") -> str:
@@ -33,20 +30,6 @@ def save_pte_program(prog: ExecutorchProgramManager, model_name: str, output_dir
     prog.save(path)
     prog.write_tensor_data_to_file(output_dir or Path.cwd())
     return path
-
-
-def named_data_store(programs: Iterable[ExportedProgram]) -> NamedDataStore:
-    """Return the blobs that the payloads of delegates look up by key, also inside of branches.
-
-    Raises: ValueError for two different blobs with one key
-    """
-    store = NamedDataStore()
-    for program in programs:
-        modules: Any = program.graph_module.modules()
-        for module in [one for one in modules if is_lowered_module(one)]:
-            if module.named_data_store_output is not None:
-                store.merge_named_data_store(module.named_data_store_output)
-    return store
 
 
 @contextlib.contextmanager

@@ -11,10 +11,10 @@ from torch._export.verifier import SpecViolationError
 from torch.export import ExportedProgram
 from typing_extensions import override
 
-from compiler.config import EdgeCompileConfig
-from compiler.edge.dtype_rules import dtype_rule_of
-from compiler.edge.ops import EdgeOp
-from compiler.edge.templates import tensors_in
+from compiler.dialect.dtype_rules import dtype_rule_of
+from compiler.dialect.ops import EdgeOp
+from compiler.dialect.templates import tensors_in
+from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.verifier import check_program, operator_fault, verifier_for
 
 

@@ -10,8 +10,9 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.compat.graphs import transform
-from compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
-from compiler.edge.ops import edge_op
+from compiler.dialect.ops import edge_op
+from compiler.edge.config import EdgeCompileConfig
+from compiler.emit.config import ExecutorchBackendConfig
 from compiler.passes.base import PassBase, PassResult, PassType
 from compiler.untyped import aten
 

@@ -1,1 +1,1 @@
-"""Delegation: parts of an edge program are handed to backends, which make payloads of them."""
+"""Delegation: partitions of an edge program are lowered to backends and become delegate calls."""

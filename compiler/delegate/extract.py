@@ -18,11 +18,11 @@ from torch.export.graph_signature import (
 )
 from torch.utils import _pytree as pytree
 
-from compiler.delegate.copies import copied_root
-from compiler.delegate.whole import argument_of
-from compiler.edge.handed_out import is_handed_out
-from compiler.edge.templates import nodes_in
-from compiler.partition.interface import TAG, DelegationSpec
+from compiler.delegate.calling_program import argument_of
+from compiler.dialect.copies import copied_root
+from compiler.dialect.outputs import is_handed_out
+from compiler.dialect.templates import nodes_in
+from compiler.interface.partitioner import TAG, DelegationSpec
 from compiler.partition.tags import Data, PartitionError
 from compiler.untyped import ranges_of
 

@@ -10,12 +10,12 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, OutputSpec
 
-from compiler.delegate.call import NAME, executorch_call_delegate
-from compiler.delegate.copies import copied_root, rebuilt
+from compiler.delegate.calling_program import argument_of
 from compiler.delegate.extract import Region
-from compiler.delegate.whole import argument_of
-from compiler.edge.handed_out import is_handed_out
-from compiler.partition.interface import TAG
+from compiler.dialect.copies import copied_root, rebuilt
+from compiler.dialect.delegate_call import NAME, executorch_call_delegate
+from compiler.dialect.outputs import is_handed_out
+from compiler.interface.partitioner import TAG
 from compiler.partition.regions import contracted
 
 Node = torch.fx.Node

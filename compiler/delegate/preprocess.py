@@ -9,17 +9,17 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.delegate.extract import Region
-from compiler.delegate.foreign import backend_called
-from compiler.delegate.interface import (
+from compiler.errors import CompileError, source_line
+from compiler.interface.backend import (
     BackendDetails,
     CompileSpec,
     PreprocessResult,
     copied_specs,
     has_own_multimethod,
 )
-from compiler.delegate.named_data import BYTES, NamedDataStoreOutput
-from compiler.delegate.outside import where_marked
-from compiler.errors import CompileError, source_line
+from compiler.interface.external_weights import where_marked
+from compiler.interface.named_data import BYTES, NamedDataStoreOutput
+from compiler.interface.stock_objects import backend_called
 
 Results = dict[str, list[PreprocessResult]]
 _SHOWN = 5

@@ -1,1 +1,1 @@
-"""The edge dialect: core ATen operators without views, in-place writes or bare scalars."""
+"""Lowering of exported programs to the edge dialect: core ATen operators, functional, no views."""

@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from compiler.edge.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY, is_contiguous
+from compiler.dialect.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY, is_contiguous
+from compiler.dialect.ops import edge_op
+from compiler.dialect.templates import Scalar, describe_output, walk
 from compiler.edge.graph_lowering import GraphLowering
-from compiler.edge.ops import edge_op
-from compiler.edge.templates import Scalar, describe_output, walk
 from compiler.errors import UnsupportedError
 from compiler.untyped import SYMBOLIC
 

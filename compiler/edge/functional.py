@@ -11,8 +11,8 @@ import torch
 import torch._export.config as export_config
 from torch.export import ExportedProgram
 
+from compiler.dialect.functional_variants import has_functional_twin, returns_alias
 from compiler.edge.decompositions import torchs_rule
-from compiler.edge.twins import has_functional_twin, returns_alias
 from compiler.errors import UnsupportedError
 from compiler.untyped import HigherOrderOperator, OpOverload, aten
 

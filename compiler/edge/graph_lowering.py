@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from compiler.delegate.call import is_lowered_module
+from compiler.dialect.delegate_call import is_lowered_module
+from compiler.dialect.templates import Scalar, walk
 from compiler.edge.inline import inline
 from compiler.edge.lineage import Lineage
 from compiler.edge.quantize_pairs import integers_before
 from compiler.edge.symbols import Symbols
-from compiler.edge.templates import Scalar, walk
 from compiler.edge.tracing import Templates
 from compiler.errors import CompileError, UnsupportedError, at
 from compiler.untyped import SYMBOLIC, HigherOrderOperator, OpOverload, aten

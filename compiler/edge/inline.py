@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from compiler.edge.ops import edge_op
+from compiler.dialect.ops import edge_op
+from compiler.dialect.templates import Input, Made, Scalar, Template, nodes_in, walk
 from compiler.edge.symbols import Symbols
-from compiler.edge.templates import Input, Made, Scalar, Template, nodes_in, walk
 from compiler.untyped import SYMBOLIC
 
 

@@ -14,14 +14,14 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
-from compiler.config import EdgeCompileConfig
-from compiler.edge.composed import lower_call
-from compiler.edge.dim_order import CLONE_DIM_ORDER, dim_order_of, is_dense
+from compiler.dialect.dim_order import CLONE_DIM_ORDER, dim_order_of, is_dense
+from compiler.dialect.ops import edge_op
+from compiler.dialect.templates import Scalar, describe_output
+from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.graph_lowering import GraphLowering, Shared
 from compiler.edge.lineage import Lineage, renumber
-from compiler.edge.ops import edge_op
 from compiler.edge.outside_core import kept_whole
-from compiler.edge.templates import Scalar, describe_output
+from compiler.edge.schemaless_calls import lower_call
 from compiler.edge.tracing import KeepsWhole, Templates
 
 _MUTATIONS = tuple(

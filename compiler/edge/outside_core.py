@@ -12,7 +12,7 @@ from typing import Any, cast
 import torch
 from torch import _decomp
 
-from compiler.config import EdgeCompileConfig
+from compiler.edge.config import EdgeCompileConfig
 from compiler.untyped import aten
 
 _torchs = cast("Any", _decomp).decomposition_table

@@ -20,10 +20,10 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
-from compiler.config import EdgeCompileConfig
+from compiler.dialect.outputs import GRADIENT, is_handed_out
+from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.decompositions import torchs_rule
 from compiler.edge.functional import functionalised, without_hard_writes
-from compiler.edge.handed_out import GRADIENT, is_handed_out
 from compiler.edge.lost_updates import warn_of_lost_updates
 from compiler.edge.lower import LoweredGraph, lower
 from compiler.edge.tracing import KeepsWhole

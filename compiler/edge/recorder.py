@@ -10,20 +10,25 @@ from typing import Any
 
 import torch
 
-from compiler.edge import layout
-from compiler.edge.decompositions import decomposition_of
-from compiler.edge.dim_order import (
+from compiler.dialect import layout
+from compiler.dialect.dim_order import (
     CLONE_DIM_ORDER,
     EMPTY_DIM_ORDER,
     TO_DIM_ORDER_COPY,
     dim_order_of,
     is_contiguous,
 )
-from compiler.edge.promotion import joined_dtype, promoted_dtype, promotes
-from compiler.edge.results import result_of
-from compiler.edge.sharing import Sharing
-from compiler.edge.templates import Made, Scalar, Step, tensors_in, walk
-from compiler.edge.twins import copy_twin, functional_twin, has_functional_twin, is_view
+from compiler.dialect.functional_variants import (
+    copy_twin,
+    functional_twin,
+    has_functional_twin,
+    is_view,
+)
+from compiler.dialect.templates import Made, Scalar, Step, tensors_in, walk
+from compiler.edge.aliasing import Sharing
+from compiler.edge.decompositions import decomposition_of
+from compiler.edge.dtype_promotion import joined_dtype, promoted_dtype, promotes
+from compiler.edge.fake_results import result_of
 from compiler.errors import HardWriteError, UnsupportedError
 from compiler.untyped import SYMBOLIC, DispatchMode, aten, native
 

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import torch
 
+from compiler.dialect.functional_variants import functional_twin
+from compiler.dialect.templates import Input, Template, metadata_key, walk
 from compiler.edge.fixed_sizes import sizes_kept
 from compiler.edge.recorder import Recorder
-from compiler.edge.templates import Input, Template, metadata_key, walk
-from compiler.edge.twins import functional_twin
 from compiler.errors import HardWriteError
 from compiler.untyped import aten, native
 

@@ -11,12 +11,12 @@ import torch
 from torch._export.verifier import SpecViolationError, Verifier
 from torch.export.graph_signature import ExportGraphSignature
 
-from compiler.config import EdgeCompileConfig
-from compiler.edge.dim_order import NAMESPACE, is_contiguous
-from compiler.edge.dtype_rules import dtype_rule_of
-from compiler.edge.layout import changes_order, takes_layouts
-from compiler.edge.ops import EdgeOp
-from compiler.edge.templates import tensors_in, walk
+from compiler.dialect.dim_order import NAMESPACE, is_contiguous
+from compiler.dialect.dtype_rules import dtype_rule_of
+from compiler.dialect.layout import changes_order, takes_layouts
+from compiler.dialect.ops import EdgeOp
+from compiler.dialect.templates import tensors_in, walk
+from compiler.edge.config import EdgeCompileConfig
 from compiler.errors import at
 from compiler.untyped import HigherOrderOperator, OpOverload, aten
 

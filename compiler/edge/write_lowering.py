@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
+from compiler.dialect.mutating_ops import WITH_BASES, WRITE, first_written, written_by
+from compiler.dialect.ops import EdgeOp, edge_op
+from compiler.dialect.templates import walk
 from compiler.edge.control_flow import contiguous
 from compiler.edge.graph_lowering import GraphLowering
-from compiler.edge.ops import EdgeOp, edge_op
-from compiler.edge.templates import walk
-from compiler.edge.writing import WITH_BASES, WRITE, first_written, written_by
 from compiler.errors import UnsupportedError
 from compiler.untyped import OpOverload
 

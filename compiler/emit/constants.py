@@ -8,21 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from compiler.edge.dim_order import dim_order_of
 from compiler.errors import UnsupportedError
+from compiler.memory.specs import raw_bytes
 
 _SAMPLE = 64
-
-
-def raw_bytes(tensor: torch.Tensor) -> memoryview:
-    """Return the bytes of a tensor in memory order, without a copy where it is dense."""
-    tensor = tensor.detach()
-    if not tensor.is_contiguous():
-        tensor = tensor.permute(dim_order_of(tensor)).contiguous()
-    if tensor.numel() == 0:
-        return memoryview(b"")
-    flat: Any = tensor.reshape(-1).view(torch.uint8).numpy()
-    return memoryview(flat)
 
 
 def on_cpu(tensor: torch.Tensor, name: str) -> torch.Tensor:

@@ -10,12 +10,12 @@ from typing import Any
 
 import torch
 
-from compiler.delegate.call import is_lowered_module
-from compiler.delegate.file_data import in_memory
-from compiler.delegate.interface import value_of_spec
-from compiler.delegate.named_data import NamedDataStore, NamedDataStoreOutput
+from compiler.dialect.delegate_call import is_lowered_module
 from compiler.emit.constants import Segment
 from compiler.errors import CompileError, UnsupportedError
+from compiler.interface.backend import value_of_spec
+from compiler.interface.file_data import in_memory
+from compiler.interface.named_data import NamedDataStore, NamedDataStoreOutput
 from schema.etrecord.parts.origins import Origins
 from schema.program import model as m
 

@@ -10,9 +10,9 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
-from compiler.emit.constants import Segment, raw_bytes
+from compiler.emit.constants import Segment
 from compiler.errors import CompileError
-from compiler.memory.specs import spec_of
+from compiler.memory.specs import raw_bytes, spec_of
 from schema.flat_tensor import FlatTensor, encode_parts
 from schema.flat_tensor.model import Entry, TensorLayout
 from schema.flat_tensor.model import Segment as FileSegment

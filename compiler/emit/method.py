@@ -10,22 +10,20 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from compiler.containers import containers_text
-from compiler.delegate.call import executorch_call_delegate
-from compiler.edge.ops import EdgeOp
-from compiler.edge.writing import writer_of
+from compiler.dialect.delegate_call import executorch_call_delegate
+from compiler.dialect.mutating_ops import writer_of
+from compiler.dialect.ops import EdgeOp
+from compiler.dialect.out_variants import Formal, OutVariant, find_out_variant, formals_of
 from compiler.emit.constants import Segment, on_cpu
+from compiler.emit.containers import containers_text
 from compiler.emit.delegates import DelegateMaps, DelegateStore, called_module
 from compiler.emit.external import ExternalStore
 from compiler.emit.frames import frames_of
 from compiler.emit.origins import Homes, note_delegate
-from compiler.emit.out_variants import Formal, OutVariant, find_out_variant, formals_of
 from compiler.emit.values import ValueTable, scalar_value
 from compiler.errors import CompileError, PlanError, UnsupportedError, at
 from compiler.memory.blocks import MemoryPlan
-from compiler.memory.lifetimes import Schedule
-from compiler.memory.specs import STATIC, TensorSpec, scalar_type_of
-from compiler.memory.steps import (
+from compiler.memory.instructions import (
     Call,
     Jump,
     Label,
@@ -37,6 +35,8 @@ from compiler.memory.steps import (
     Write,
     results_of,
 )
+from compiler.memory.lifetimes import Schedule
+from compiler.memory.specs import STATIC, TensorSpec, scalar_type_of
 from compiler.untyped import NUMBER_OPERATORS, SYMBOLIC, aten
 from schema.objects.cyclic_gc import gc_suspended
 from schema.program import model as m

@@ -11,14 +11,14 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
-from compiler.backend_options import check_devices
-from compiler.config import ExecutorchBackendConfig
-from compiler.containers import containers_text
+from compiler.dialect.out_variants import check_out_variants
+from compiler.emit.backend_options import check_devices
+from compiler.emit.config import ExecutorchBackendConfig
 from compiler.emit.constants import Segment
+from compiler.emit.containers import containers_text
 from compiler.emit.delegates import DelegateMaps, PlacedDelegates, place_delegates
 from compiler.emit.external import external_tags, file_parts
 from compiler.emit.method import EmitOptions, EmittedMethod, Stores, emit_method
-from compiler.emit.out_variants import check_out_variants
 from compiler.emit.training import training_methods, with_trained_weights
 from compiler.emit.values import ValueTable
 from compiler.errors import UnsupportedError

@@ -13,8 +13,8 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
-from compiler.delegate.copies import copied_graph, copied_root, rebuilt
-from compiler.edge.handed_out import GRADIENT, TRAINED, is_handed_out
+from compiler.dialect.copies import copied_graph, copied_root, rebuilt
+from compiler.dialect.outputs import GRADIENT, TRAINED, is_handed_out
 
 _PREFIX = "__et_training_"
 

@@ -11,14 +11,13 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
-from compiler.edge.handed_out import TRAINED, is_handed_out
-from compiler.edge.ops import edge_op
-from compiler.edge.templates import nodes_in
+from compiler.dialect.memory_ops import IN_PLACE_OF
+from compiler.dialect.ops import edge_op
+from compiler.dialect.outputs import TRAINED, is_handed_out
+from compiler.dialect.templates import nodes_in
 from compiler.errors import CompileError, at
 from compiler.memory.blocks import Block, Role
-from compiler.memory.loops import FLOWS
-from compiler.memory.specs import DYNAMIC_BOUND, TensorSpec, hinted_ranges, spec_of
-from compiler.memory.steps import (
+from compiler.memory.instructions import (
     Call,
     Jump,
     Move,
@@ -32,7 +31,8 @@ from compiler.memory.steps import (
     results_of,
     slot_of,
 )
-from compiler.passes.memory import IN_PLACE_OF
+from compiler.memory.loops import FLOWS
+from compiler.memory.specs import DYNAMIC_BOUND, TensorSpec, hinted_ranges, spec_of
 from compiler.untyped import HigherOrderOperator, aten, ranges_of
 from schema.objects.cyclic_gc import gc_suspended
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler.memory.steps import Jump, Label, Move, Raw, Slot, results_of
+from compiler.memory.instructions import Jump, Label, Move, Raw, Slot, results_of
 from compiler.memory.writes import write
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from torch.export import ExportedProgram
 
@@ -13,8 +13,27 @@ from compiler.memory.lifetimes import Schedule, schedule
 from compiler.memory.plan import plan_method, share_buffers, without_shared
 from compiler.stages import Stages
 
-if TYPE_CHECKING:
-    from compiler.config import ExecutorchBackendConfig
+
+class PlanningConfig(Protocol):
+    """The fields of an ``ExecutorchBackendConfig`` that memory planning reads."""
+
+    @property
+    def joint_arena(self) -> bool:
+        """Return whether all methods get planned buffers of the largest one's size."""
+        ...
+
+    @property
+    def remove_view_copy(self) -> bool:
+        """Return whether static views share the memory of their source."""
+        ...
+
+    def planning_of(self, method: str) -> Any:  # noqa: ANN401 - a MemoryPlanningPass, or alike
+        """Return the memory options of a method."""
+        ...
+
+    def takes_hints(self, method: str) -> bool:
+        """Return whether the upper bounds of a method are the sizes of its example inputs."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +55,7 @@ class PlannedMethod:
 
 def plan_methods(
     programs: Mapping[str, ExportedProgram],
-    config: ExecutorchBackendConfig,
+    config: PlanningConfig,
     tags: Mapping[str, Mapping[str, str]],
     stages: Stages,
 ) -> dict[str, PlannedMethod]:
@@ -80,7 +99,7 @@ def _shares(options: Any) -> bool:  # noqa: ANN401
 
 
 def _shared_state(
-    programs: Mapping[str, ExportedProgram], config: ExecutorchBackendConfig
+    programs: Mapping[str, ExportedProgram], config: PlanningConfig
 ) -> frozenset[str]:
     """Return the buffers that any method which shares its buffers writes."""
     sharing = [one for name, one in programs.items() if _shares(config.planning_of(name))]
@@ -91,7 +110,7 @@ def _shared_state(
 
 def _shared(
     programs: Mapping[str, ExportedProgram],
-    config: ExecutorchBackendConfig,
+    config: PlanningConfig,
     schedules: Mapping[str, Schedule],
     plans: Mapping[str, MemoryPlan],
 ) -> dict[str, MemoryPlan]:

@@ -12,15 +12,15 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.edge.ops import EdgeOp
-from compiler.edge.templates import walk
-from compiler.emit.out_variants import OutVariant, find_out_variant
+from compiler.dialect.memory_ops import alloc, view
+from compiler.dialect.ops import EdgeOp
+from compiler.dialect.out_variants import OutVariant, find_out_variant
+from compiler.dialect.templates import walk
+from compiler.memory.instructions import SizedView, Slot, View, results_of
 from compiler.memory.lifetimes import Schedule
 from compiler.memory.options import SPECS
 from compiler.memory.specs import TensorSpec as FrozenSpec
-from compiler.memory.steps import SizedView, Slot, View, results_of
 from compiler.memory.tensor_spec import TensorSpec
-from compiler.passes.memory import alloc, view
 from compiler.untyped import aten
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.delegate.call import executorch_call_delegate
+from compiler.dialect.delegate_call import executorch_call_delegate
 from compiler.errors import PlanError
 from compiler.memory.blocks import Block, MemoryPlan, Role, aligned, lower_bound, verify
 from compiler.memory.lifetimes import Schedule

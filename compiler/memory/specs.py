@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.edge.dim_order import dim_order_of, is_dense
+from compiler.dialect.dim_order import dim_order_of, is_dense
 from compiler.errors import UnboundedShapeError, UnsupportedError
 from compiler.untyped import exactly, expression_of, largest
 from schema.dtypes.scalar_type import BY_NAME, scalar_type, tensor_nbytes
@@ -116,3 +116,14 @@ def upper_bound(size: Any, ranges: Mapping[Any, Any]) -> int:  # noqa: ANN401
             f" {_MOST:,}; give its Dim a smaller max"
         )
     return most
+
+
+def raw_bytes(tensor: torch.Tensor) -> memoryview:
+    """Return the bytes of a tensor in memory order, without a copy where it is dense."""
+    tensor = tensor.detach()
+    if not tensor.is_contiguous():
+        tensor = tensor.permute(dim_order_of(tensor)).contiguous()
+    if tensor.numel() == 0:
+        return memoryview(b"")
+    flat: Any = tensor.reshape(-1).view(torch.uint8).numpy()
+    return memoryview(flat)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler.delegate.call import executorch_call_delegate
-from compiler.edge.templates import nodes_in
-from compiler.edge.writing import first_written, is_write, writer_of, written_by
+from compiler.dialect.delegate_call import executorch_call_delegate
+from compiler.dialect.mutating_ops import first_written, is_write, writer_of, written_by
+from compiler.dialect.templates import nodes_in
 from compiler.memory.blocks import Role
-from compiler.memory.steps import Raw, Slot, Write, results_of, slot_of
+from compiler.memory.instructions import Raw, Slot, Write, results_of, slot_of
 from compiler.untyped import HigherOrderOperator
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import torch
 from torch.fx.passes.infra.partitioner import Partition
 
 from compiler.partition.capability import CapabilityBasedPartitioner
-from compiler.partition.matching import matches_of
+from compiler.partition.pattern_matching import matches_of
 from compiler.partition.reasons import note
 from compiler.partition.regions import contracted, regions, unit_of
 from compiler.partition.support import Answer, ExplainedSupport, any_chain

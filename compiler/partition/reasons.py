@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from compiler.edge.ops import EdgeOp
-from compiler.edge.writing import is_write, writer_of
+from compiler.dialect.mutating_ops import is_write, writer_of
+from compiler.dialect.ops import EdgeOp
 from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node

@@ -9,11 +9,8 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.edge.parts import operators_inside
-from compiler.partition.asking import answer_of, wishes_as_said
-from compiler.partition.cutting import cut
-from compiler.partition.forcing import with_forced
-from compiler.partition.interface import (
+from compiler.edge.operator_parts import operators_inside
+from compiler.interface.partitioner import (
     TAG,
     DelegationSpec,
     NodeFilter,
@@ -21,12 +18,15 @@ from compiler.partition.interface import (
     PartitionResult,
     name_of,
 )
+from compiler.partition.forced_nodes import with_forced
+from compiler.partition.named_partitioners import is_called
 from compiler.partition.reasons import note, noted, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.rules import PartitionRules, ancestors, op_pattern, operators_behind
+from compiler.partition.run_partitioner import answer_of, wishes_as_said
+from compiler.partition.splitting import cut
 from compiler.partition.steering import Steering, steered_by
 from compiler.partition.tags import Data, check_tagged_kinds, data_of, set_tag, tag_of
-from compiler.partitioners import is_called
 from schema.etrecord.parts.verdicts import Outcome
 
 Node = torch.fx.Node

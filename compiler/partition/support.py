@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from compiler.edge.ops import EdgeOp
-from compiler.partition.matching import matches_of
+from compiler.dialect.ops import EdgeOp
+from compiler.partition.pattern_matching import matches_of
 from compiler.partition.reasons import operator_of, value_of
 
 Node = torch.fx.Node

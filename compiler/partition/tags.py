@@ -10,9 +10,9 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
-from compiler.delegate.call import executorch_call_delegate
+from compiler.dialect.delegate_call import executorch_call_delegate
 from compiler.errors import CompileError, at
-from compiler.partition.interface import TAG
+from compiler.interface.partitioner import TAG
 from compiler.partition.regions import find_cycle, results_taken, unit_of
 
 Node = torch.fx.Node

@@ -10,9 +10,9 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
-from compiler.delegate.call import executorch_call_delegate
+from compiler.dialect.delegate_call import executorch_call_delegate
 from compiler.errors import source_line
-from compiler.partition.interface import DelegationSpec, name_of
+from compiler.interface.partitioner import DelegationSpec, name_of
 from compiler.partition.reasons import Reason, Reasons, operator_of
 from compiler.partition.regions import unit_of
 from compiler.partition.tags import tag_of

@@ -10,10 +10,10 @@ import torch
 import torch._dispatch.python as _dispatch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-from compiler.edge.dim_order import is_contiguous
-from compiler.edge.layout import changes_order
-from compiler.edge.ops import EdgeOp
-from compiler.edge.templates import tensors_in, walk
+from compiler.dialect.dim_order import is_contiguous
+from compiler.dialect.layout import changes_order
+from compiler.dialect.ops import EdgeOp
+from compiler.dialect.templates import tensors_in, walk
 from compiler.untyped import aten
 
 _python_dispatcher: Any = cast("Any", _dispatch).enable_python_dispatcher

@@ -16,10 +16,10 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
-from compiler.delegate.copies import copied_graph, copied_root, rebuilt
-from compiler.edge.ops import EdgeOp, edge_op
+from compiler.dialect.copies import copied_graph, copied_root, rebuilt
+from compiler.dialect.memory_ops import IN_PLACE_OF
+from compiler.dialect.ops import EdgeOp, edge_op
 from compiler.errors import UnsupportedError, at
-from compiler.passes.memory import IN_PLACE_OF
 from compiler.passes.signature import argument_of
 
 Node = torch.fx.Node

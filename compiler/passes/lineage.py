@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from compiler.edge.templates import nodes_in
+from compiler.dialect.templates import nodes_in
 from compiler.errors import at
 from compiler.passes.base import PassError
 from compiler.passes.fake import fake_mode_of, fake_run, same_kind, value_of

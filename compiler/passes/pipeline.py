@@ -17,8 +17,8 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
-from compiler.config import EdgeCompileConfig
-from compiler.delegate.copies import copied_graph, copied_root, rebuilt
+from compiler.dialect.copies import copied_graph, copied_root, rebuilt
+from compiler.edge.config import EdgeCompileConfig
 from compiler.edge.verifier import EdgeVerifier, check_program, verifier_for
 from compiler.errors import CancelledError, CompileError
 from compiler.passes.base import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from compiler.config import ExecutorchBackendConfig
 from compiler.named import UnknownNameError, make_named, object_in_file, parse_named
 
 # name: module and class; the module is imported when the pass is asked for
@@ -13,7 +12,7 @@ STANDARD_PASSES: dict[str, tuple[str, str]] = {
     "constant_folding": ("constant_prop", "ConstantPropPass"),
     "dead_code": ("dead_code", "DeadCodePass"),
     "unused_weights": ("dead_code", "RemoveUnusedParametersPass"),
-    "duplicates": ("duplicates", "CSEPass"),
+    "duplicates": ("common_subexpressions", "CSEPass"),
     "views": ("views", "RemoveViewsPass"),
     "quant_fusion": ("quant_fusion", "QuantFusionPass"),
     "quant_chains": ("quant_chains", "DuplicateDynamicQuantChainPass"),
@@ -52,15 +51,3 @@ def named_pass(text: str) -> Any:  # noqa: ANN401
     if not callable(made):
         raise UnknownNameError(f"{asked.name} is not a pass: expected a class or a function")
     return made
-
-
-def passes_before_planning(config: ExecutorchBackendConfig) -> list[Any]:
-    """Return what is to run over edge programs before memory is planned, in groups, in order."""
-    groups: list[Any] = []
-    if config.do_quant_fusion_and_const_prop:
-        groups.append([standard_pass("quant_fusion"), standard_pass("constant_folding")])
-    if config.passes:
-        groups.append(config.passes)
-    if config.run_reinplace_pass:
-        groups.append([standard_pass("reinplace", more=config.reinplace_extra_ops or ())])
-    return groups

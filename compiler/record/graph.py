@@ -12,12 +12,12 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
-from compiler.containers import containers_text
-from compiler.delegate.call import is_lowered_module
-from compiler.edge.handed_out import GRADIENT
-from compiler.edge.writing import is_write, writer_of
+from compiler.dialect.delegate_call import is_lowered_module
+from compiler.dialect.memory_ops import alloc, view
+from compiler.dialect.mutating_ops import is_write, writer_of
+from compiler.dialect.outputs import GRADIENT
+from compiler.emit.containers import containers_text
 from compiler.errors import UnsupportedError, at
-from compiler.passes.memory import alloc, view
 from compiler.record.arguments import (
     MAJOR,
     MINOR,
@@ -27,7 +27,7 @@ from compiler.record.arguments import (
     size,
     tensor_meta,
 )
-from compiler.record.graph_numbers import GraphNumbers
+from compiler.record.graph_ids import GraphNumbers
 from compiler.record.lowered import lowered_text
 from compiler.record.metadata import NodeMetadata
 from compiler.untyped import (

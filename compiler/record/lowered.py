@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.delegate.file_data import in_memory
-from compiler.delegate.interface import value_of_spec
+from compiler.interface.backend import value_of_spec
+from compiler.interface.file_data import in_memory
 
 
 def lowered_text(module: Any, write: Callable[[ExportedProgram], bytes]) -> str:  # noqa: ANN401

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from compiler.record.graph_numbers import GraphNumbers
+from compiler.record.graph_ids import GraphNumbers
 
 
 class NodeMetadata:

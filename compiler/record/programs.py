@@ -10,9 +10,9 @@ from torch.export import ExportedProgram
 
 from compiler.record.examples import plain_containers
 from compiler.record.graph import program_json
-from compiler.record.graph_numbers import GraphNumbers
-from compiler.record.read_from import origin_of
-from compiler.record.saved import SavedStates, torch_save
+from compiler.record.graph_ids import GraphNumbers
+from compiler.record.provenance import origin_of
+from compiler.record.torch_save import SavedStates, torch_save
 from compiler.untyped import OpOverload
 from schema.etrecord import members as m
 from schema.etrecord.archive.zip_write import Content, Sums

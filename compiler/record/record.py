@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from compiler.record import given
+from compiler.record import user_values
 from schema import etrecord
 from schema.etrecord.parts.guard import MEMBER as REFUSALS
 from schema.etrecord.parts.guard import Refusal, encode_refusals
@@ -148,7 +148,7 @@ class ETRecord:
     def edge_dialect_program(
         self, program: ExportedProgram | Mapping[str, ExportedProgram] | None
     ) -> None:
-        by_method = program if isinstance(program, Mapping) else {given.FORWARD: program}
+        by_method = program if isinstance(program, Mapping) else {user_values.FORWARD: program}
         self._edge_programs = None if program is None else cast("Any", dict(by_method))
 
     @property
@@ -212,7 +212,7 @@ class ETRecord:
         """
         if self._has("exported_program") or self.export_graph_id:
             raise RuntimeError(_already("Exported program", "exported program"))
-        found = given.exported_of(exported_program)
+        found = user_values.exported_of(exported_program)
         self.exported_program = found
         self.export_graph_id = None if found is None else _graph_id(found)
 
@@ -226,7 +226,7 @@ class ETRecord:
         """
         if self._has("_edge_programs"):
             raise RuntimeError(_already("Edge dialect program", "edge dialect program"))
-        self._edge_programs = given.edge_programs_of(edge_dialect_program)
+        self._edge_programs = user_values.edge_programs_of(edge_dialect_program)
 
     def add_executorch_program(self, executorch_program: object) -> None:
         """Add the maps of a compiled program, and the cases if it is a bundled one.
@@ -241,9 +241,9 @@ class ETRecord:
         """
         if any(self._has(part) for part in _COMPILED):
             raise RuntimeError(_already("Executorch program data", "executorch program data"))
-        maps = given.maps_of(executorch_program)
+        maps = user_values.maps_of(executorch_program)
         self._debug_handle_map, self._delegate_map, self._instruction_id_to_num_outs_map = maps
-        if given.is_bundled(executorch_program):
+        if user_values.is_bundled(executorch_program):
             self.update_reference_outputs(executorch_program)
             self.update_representative_inputs(executorch_program)
 
@@ -257,7 +257,7 @@ class ETRecord:
         """
         found: dict[str, ExportedProgram] = {}
         for name, program in extra_recorded_export_modules.items():
-            found |= given.extra_programs_of(name, program)
+            found |= user_values.extra_programs_of(name, program)
         known = self.graph_map
         if known is None:
             known = {}
@@ -273,8 +273,8 @@ class ETRecord:
 
         Raises: ValueError if that method has no case
         """
-        bundled = given.is_bundled(representative_inputs)
-        find = given.representative_inputs_of if bundled else given.plain
+        bundled = user_values.is_bundled(representative_inputs)
+        find = user_values.representative_inputs_of if bundled else user_values.plain
         self._representative_inputs = find(representative_inputs)
 
     def update_reference_outputs(self, reference_outputs: Any) -> None:  # noqa: ANN401
@@ -286,12 +286,12 @@ class ETRecord:
 
         Raises: ValueError if a case of a bundled program has no expected outputs
         """
-        if given.is_bundled(reference_outputs):
-            self._reference_outputs = given.reference_outputs_of(reference_outputs)
+        if user_values.is_bundled(reference_outputs):
+            self._reference_outputs = user_values.reference_outputs_of(reference_outputs)
         elif isinstance(reference_outputs, Mapping):
-            self._reference_outputs = given.plain(cast("object", reference_outputs))
+            self._reference_outputs = user_values.plain(cast("object", reference_outputs))
         else:
-            self._reference_outputs = {given.FORWARD: given.plain(reference_outputs)}
+            self._reference_outputs = {user_values.FORWARD: user_values.plain(reference_outputs)}
 
     def update_verdicts(
         self,
@@ -355,7 +355,7 @@ class ETRecord:
         if self.source is not None and not self._parts and not self._own:
             stream.write(etrecord.encode(self.source.artifact))
             return
-        from compiler.record.writing import record_chunks
+        from compiler.record.members import record_chunks
 
         with gc_suspended():  # a look at all of torch's objects in between takes 0.2 s
             # A thread that writes behind was no faster: a new one takes fresh memory for its pages.
@@ -416,7 +416,7 @@ def _already(what: str, adding: str) -> str:
 
 def _graph_id(program: ExportedProgram) -> int:
     """Return the number of an exported graph: that of its file, if it was read from one."""
-    from compiler.record.read_from import origin_of
+    from compiler.record.provenance import origin_of
 
     origin = origin_of(program)
     known = None if origin is None else origin.artifact.export_graph_id

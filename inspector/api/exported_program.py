@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from compiler.record.read_from import remember
+from compiler.record.provenance import remember
 from inspector.api import dim_order_ops
 from inspector.api.lowered_programs import MOST_DEPTH, hold, register, take_delegates
 from inspector.api.serde_rewrite import (
@@ -150,8 +150,8 @@ def adopt_edge_ops(text: bytes, program: ExportedProgram) -> None:
         text: its JSON
         program: changed in place
     """
-    from compiler.edge.dim_order import NAMESPACE
-    from compiler.edge.ops import edge_op
+    from compiler.dialect.dim_order import NAMESPACE
+    from compiler.dialect.ops import edge_op
     from compiler.untyped import OpOverload
 
     torch = load_torch()

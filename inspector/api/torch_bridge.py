@@ -38,7 +38,7 @@ def load_packages(data: bytes | memoryview) -> None:
     for name, module in _PACKAGES.items():
         if re.search(name.encode() + rb"\W", data[:_NAMED]) is None:
             continue
-        from compiler.quiet import import_quietly
+        from compiler.quantize.quiet_imports import import_quietly
 
         with contextlib.suppress(ImportError):
             import_quietly(module)

@@ -78,7 +78,7 @@ def _listed(data: dict[str, Any], rows: list[dict[str, Any]]) -> Answer:
 
 
 def _own_partitioners() -> list[dict[str, Any]]:
-    from compiler.partitioners import PARTITIONERS  # without torch
+    from compiler.partition.named_partitioners import PARTITIONERS  # without torch
 
     return [
         {"alias": one.alias, "class": one.cls, "module": one.home, "why_not": ""}

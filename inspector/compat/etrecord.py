@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from compiler.record.given import reference_outputs_of as _get_reference_outputs
-from compiler.record.given import representative_inputs_of as _get_representative_inputs
+from compiler.record.user_values import reference_outputs_of as _get_reference_outputs
+from compiler.record.user_values import representative_inputs_of as _get_representative_inputs
 from schema.etrecord import members as m
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch.utils import _pytree as pytree
 
-from compiler.session import (
+from compiler.compat.session import (
     AOQuantizationConfig,
     BackendRecipeProvider,
     ExportRecipe,
@@ -23,7 +23,7 @@ from compiler.session import (
     StageType,
     recipe_registry,
 )
-from compiler.session import ExportSession as _Session
+from compiler.compat.session import ExportSession as _Session
 from runtime import Runtime
 
 __all__ = [

@@ -31,7 +31,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "compiler.backends.xnnpack.quantizer",
         "XNNPACKQuantizer get_symmetric_quantization_config",
     ),
-    ("executorch.backends.xnnpack.recipes", "compiler.session", "XNNPackRecipeType"),
+    ("executorch.backends.xnnpack.recipes", "compiler.compat.session", "XNNPackRecipeType"),
     ("executorch.devtools", "inspector", "ETRecord Inspector generate_etrecord parse_etrecord"),
     ("executorch.devtools", "runtime.bundled", "BundledProgram"),
     (
@@ -111,7 +111,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "executorch.devtools.intermediate_output_tap",
-        "compiler.taps",
+        "compiler.compat.taps",
         "FULL_TENSOR NodeSelector STATS StatReducer TapRule TapSpec find_tap_nodes get_reducer "
         "is_tap_node select_all select_all_call_function select_any select_by_module_class "
         "select_by_module_path select_by_op_type select_not strip_taps_ tap_intermediate_outputs_",
@@ -214,7 +214,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("executorch.exir.capture._capture", "compiler.compat.capture", "capture"),
     ("executorch.exir.delegate", "compiler", "executorch_call_delegate"),
     ("executorch.exir.dialects._ops", "compiler", "bind_pattern_to_op ops"),
-    ("executorch.exir.dialects._ops", "compiler.edge.ops", "_DialectNamespace=_Edge _Ops"),
+    ("executorch.exir.dialects._ops", "compiler.dialect.ops", "_DialectNamespace=_Edge _Ops"),
     ("executorch.exir.dynamic_shape", "compiler", "DynamicMemoryPlanningMode"),
     ("executorch.exir.graph_module", "compiler", "get_control_flow_submodules"),
     (
@@ -224,7 +224,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "executorch.exir.lowered_backend_module",
-        "compiler.delegate.call",
+        "compiler.dialect.delegate_call",
         "get_lowered_backend_modules get_lowered_submodules",
     ),
     (
@@ -305,7 +305,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "compiler.compat.graphs",
         "_get_submodule=get_submodule bfs_trace_with_node_process contains_any_call_fn_target_op",
     ),
-    ("executorch.exir.passes", "compiler.compat.debug_pass", "DebugPass"),
+    ("executorch.exir.passes", "compiler.compat.passes.debug_pass", "DebugPass"),
     (
         "executorch.exir.passes",
         "compiler.compat.graphs",
@@ -371,7 +371,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "executorch.backends.xnnpack.recipes.xnnpack_recipe_provider",
-        "compiler.session",
+        "compiler.compat.session",
         "XNNPACKRecipeProvider",
     ),
     (
@@ -380,7 +380,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "get_transform_passes get_xnnpack_edge_compile_config "
         "get_xnnpack_executorch_backend_config",
     ),
-    ("executorch.exir._serialize._cord", "compiler.delegate.file_data", "FileBackedData"),
+    ("executorch.exir._serialize._cord", "compiler.interface.file_data", "FileBackedData"),
     (
         "executorch.exir.backend.backend_api",
         "compiler.compat.programs",
@@ -397,13 +397,13 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "compiler.compat.operators",
         "extract_out_arguments get_schema_for_operators",
     ),
-    ("executorch.exir.dialects.edge._ops", "compiler.edge.ops", "EdgeOpOverload=EdgeOp"),
+    ("executorch.exir.dialects.edge._ops", "compiler.dialect.ops", "EdgeOpOverload=EdgeOp"),
     (
         "executorch.exir.lowered_backend_module",
         "compiler.compat.graphs",
         "arrange_graph_outputs create_submodule_from_nodes",
     ),
-    ("executorch.exir.memory", "compiler.passes.memory", "alloc free view"),
+    ("executorch.exir.memory", "compiler.dialect.memory_ops", "alloc free view"),
     (
         "executorch.exir.memory_planning",
         "compiler.compat.graphs",
@@ -443,8 +443,8 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
         "compiler.compat.verifying",
         "EXIREdgeDialectVerifier",
     ),
-    ("executorch.export.recipe", "compiler.session", "Mode"),
-    ("executorch.export.recipe_registry", "compiler.session.registry", "RecipeRegistry"),
+    ("executorch.export.recipe", "compiler.compat.session", "Mode"),
+    ("executorch.export.recipe_registry", "compiler.compat.session.registry", "RecipeRegistry"),
     (
         "executorch.export.stages",
         "inspector.compat.stages",

@@ -19,17 +19,17 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.export import ExportedProgram
 
-from compiler.delegate.call import executorch_call_delegate
-from compiler.delegate.interface import CompileSpec
-from compiler.delegate.module import LoweredBackendModule
-from compiler.delegate.named_data import DataEntry, NamedDataStoreOutput, TensorLayout
-from compiler.edge.ops import EdgeOp
+from compiler.delegate.lowered_module import LoweredBackendModule
+from compiler.dialect.delegate_call import executorch_call_delegate
+from compiler.dialect.memory_ops import alloc, view
+from compiler.dialect.ops import EdgeOp
 from compiler.edge.verifier import EdgeVerifier
-from compiler.passes.memory import alloc, view
+from compiler.interface.backend import CompileSpec
+from compiler.interface.named_data import DataEntry, NamedDataStoreOutput, TensorLayout
 from compiler.record.arguments import MAJOR, MINOR, tensor_meta
 from compiler.record.examples import plain_containers
 from compiler.record.graph import program_json
-from compiler.record.graph_numbers import GraphNumbers
+from compiler.record.graph_ids import GraphNumbers
 from compiler.untyped import OpOverload
 from inspector.api.exported_program import adopt_edge_ops, program_of, restore_handles
 from inspector.api.lowered_programs import CALL, MOST_DEPTH, inside_of, modules_of, register

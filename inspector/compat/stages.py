@@ -1,7 +1,8 @@
 """The stages of a session as classes of their own, as `executorch.export.stages` documents them.
 
-`ExportSession` makes its stages from the recipe (compiler.session.stages). These are for programs
-that build a pipeline by hand or register a stage: `session.register_stage(kind, QuantizeStage(r))`.
+`ExportSession` makes its stages from the recipe (compiler.compat.session.stages). These are for
+programs that build a pipeline by hand or register a stage:
+`session.register_stage(kind, QuantizeStage(r))`.
 They need torchao, and they do what the classes of that name do, call by call.
 """
 
@@ -21,8 +22,8 @@ from typing_extensions import Self, override
 from compiler import EdgeCompileConfig, EdgeProgramManager, ExecutorchBackendConfig, PassManager
 from compiler import to_edge as to_edge
 from compiler import to_edge_transform_and_lower as to_edge_transform_and_lower
-from compiler.session.recipe import LoweringRecipe, QuantizationRecipe, StageType
-from compiler.session.stages import PipelineArtifact, Stage
+from compiler.compat.session.recipe import LoweringRecipe, QuantizationRecipe, StageType
+from compiler.compat.session.stages import PipelineArtifact, Stage
 from inspector.api.delegation_info import get_delegation_info as get_delegation_info
 
 _pt2e: Any = importlib.import_module("torchao.quantization.pt2e")

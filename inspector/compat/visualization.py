@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compiler.record import given
+from compiler.record import user_values
 from compiler.record.record import ETRecord
 from inspector.export.model_explorer import explorer_graph
 from inspector.files.load import load_session
@@ -82,11 +82,11 @@ def visualize_with_clusters(
     """
     _note(kwargs)
     del reuse_server
-    if not given.is_program(exported_program):
+    if not user_values.is_program(exported_program):
         raise RuntimeError(f"Cannot get ExportedProgram from {exported_program}")
     boxes = _boxes(exported_program, get_node_partition_name, get_node_qdq_cluster_name)
     folder = _folder()
-    path = _write_graphs({given.FORWARD: exported_program}, folder, boxes)
+    path = _write_graphs({user_values.FORWARD: exported_program}, folder, boxes)
     if json_file_name is None:
         _open(folder, quiet=no_open_in_browser)
         return
@@ -115,7 +115,7 @@ def _write(visualizable: Any, folder: Path) -> None:  # noqa: ANN401
             return  # none was asked for
         return
     try:
-        programs = given.edge_programs_of(visualizable)
+        programs = user_values.edge_programs_of(visualizable)
     except RuntimeError:
         folder.rmdir()
         raise RuntimeError(f"Cannot get ExportedProgram from {visualizable}") from None
@@ -183,9 +183,9 @@ def _boxes(program: ExportedProgram, partition: NameOf, cluster: NameOf) -> dict
 
 def _collection(path: Path) -> dict[str, Any]:
     session = load_session([path])
-    graph = model_graph(session, given.FORWARD)
+    graph = model_graph(session, user_values.FORWARD)
     assert graph is not None  # it was just written
-    graphs = [{**explorer_graph(given.FORWARD, graph), "collectionLabel": _LABEL}]
+    graphs = [{**explorer_graph(user_values.FORWARD, graph), "collectionLabel": _LABEL}]
     levels = [{"graph": each, "level": level} for level, each in enumerate(graphs)]
     return {"label": _LABEL, "graphs": graphs, "graphsWithLevel": levels}
 

@@ -86,7 +86,7 @@ def _imports(job: CompileJob, source: str) -> Iterator[str]:
     names |= {"TensorRule"} if job.rules.deny_dtypes else set()
     names |= {"Granularity"} if job.rules.granularity != Rules().granularity else set()
     yield from ("from compiler import (", *(f"    {name}," for name in sorted(names)), ")")
-    yield "from compiler.partitioners import make_partitioner, parse_partitioner"
+    yield "from compiler.partition.named_partitioners import make_partitioner, parse_partitioner"
     yield from (*table, source)
 
 
@@ -103,16 +103,18 @@ def _quantising(how: Quantization) -> Iterator[str]:
     if not how.wanted:
         return
     yield from (
-        ("", "from compiler.calibration import inputs_from_file") if how.calibration else ("",)
+        ("", "from compiler.quantize.calibration import inputs_from_file")
+        if how.calibration
+        else ("",)
     )
     calls = f"inputs_from_file({how.calibration!r}, method)" if how.calibration else "None"
     if how.quantizer:
-        yield "from compiler.quantise import named_quantizer, quantise"
+        yield "from compiler.quantize.quantize import named_quantizer, quantise"
         yield "programs = {"
         yield f"    method: quantise(program, named_quantizer({how.quantizer!r}), {calls})"
         yield from ("    for method, program in programs.items()", "}")
         return
-    yield "from compiler.quantise import Quantisation, quantise"
+    yield "from compiler.quantize.quantize import Quantisation, quantise"
     yield "how = Quantisation("
     yield f"    {how.mode!r},"
     if how.per_tensor:
@@ -134,7 +136,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _precision(how: Precision) -> Iterator[str]:
     if how == Precision():
         return
-    yield from ("", "from compiler.precision import Precisions", "types = Precisions(")
+    yield from ("", "from compiler.pipeline.precision import Precisions", "types = Precisions(")
     parts = (("modules", how.modules), ("operators", how.operators), ("nodes", how.nodes))
     for name, words in parts:
         if words:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.errors import CompileError
-from compiler.managers import EdgeProgramManager
+from compiler.pipeline.edge_manager import EdgeProgramManager
 from inspector.experiments.bisect.bound import Bound, parse_bound
 from inspector.experiments.bisect.search import Ranges
 from inspector.experiments.bisect.trials import Node, Trial

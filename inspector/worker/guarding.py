@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from compiler.managers import EdgeProgramManager
 from compiler.partition.rules import names_behind
 from compiler.partition.verdicts import calls_in
-from compiler.program_manager import ExecutorchProgramManager
+from compiler.pipeline.edge_manager import EdgeProgramManager
+from compiler.pipeline.program_manager import ExecutorchProgramManager
 from inspector.jobs.guard import LOADS, REFUSED, UNCHECKED, Guarded, GuardReport
 from inspector.recipes.compile_job import PROGRAM
 from runtime.backends import BACKENDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.program_manager import ExecutorchProgramManager
+from compiler.pipeline.program_manager import ExecutorchProgramManager
 from inspector.worker.libraries import load_libraries
 from runtime import Runtime
 from runtime.kernels import BEYOND_STOCK

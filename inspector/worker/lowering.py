@@ -10,24 +10,25 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
-from compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
-from compiler.edge.store import EdgeStore
-from compiler.managers import EdgeProgramManager, to_edge_transform_and_lower
+from compiler.edge.cache import EdgeStore
+from compiler.edge.config import EdgeCompileConfig
+from compiler.emit.config import ExecutorchBackendConfig
 from compiler.memory.options import named_planning
 from compiler.memory.planners import PLANNERS
 from compiler.named import UnknownNameError
-from compiler.partition.forcing import NOT_FORCED
-from compiler.partition.rules import Granularity, PartitionRules, TensorRule, fits_any
-from compiler.partition.steered import DENIED_AS, SteeredPartitioner
-from compiler.partition.unmatched import unmatched_rules
-from compiler.partitioners import (
+from compiler.partition.forced_nodes import NOT_FORCED
+from compiler.partition.named_partitioners import (
     PartitionerNameError,
     make_partitioner,
     parse_partitioner,
     partitioner_names,
 )
+from compiler.partition.rules import Granularity, PartitionRules, TensorRule, fits_any
+from compiler.partition.steered import DENIED_AS, SteeredPartitioner
+from compiler.partition.unmatched_rules import unmatched_rules
 from compiler.passes.table import named_pass
-from compiler.precision import TYPES, Precisions
+from compiler.pipeline.edge_manager import EdgeProgramManager, to_edge_transform_and_lower
+from compiler.pipeline.precision import TYPES, Precisions
 from compiler.stages import Observer
 from inspector.recipes.compile_job import CompileJob, Precision, Rules
 from inspector.recipes.edits import means

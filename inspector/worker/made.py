@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import torch
 
-from compiler.managers import EdgeProgramManager, ExecutorchProgramManager
+from compiler.pipeline.edge_manager import EdgeProgramManager, ExecutorchProgramManager
 from inspector.jobs.guard import GuardReport
 from inspector.memory.plan import plan_memory
 from inspector.recipes.compile_job import BUILT_IN, PROGRAM, RECORD, CompileJob

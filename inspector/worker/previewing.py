@@ -10,17 +10,17 @@ import torch
 from torch.export import ExportedProgram
 
 from compiler.backends.xnnpack.placement import border_moves
-from compiler.delegate.api import parted_by
-from compiler.delegate.call import executorch_call_delegate
 from compiler.delegate.extract import Region
+from compiler.delegate.to_backend import parted_by
+from compiler.dialect.delegate_call import executorch_call_delegate
 from compiler.errors import CompileError
-from compiler.partition.interface import TAG, name_of
+from compiler.interface.partitioner import TAG, name_of
 from compiler.partition.reasons import operator_of, value_of
 from compiler.partition.regions import follows_source, sources, unit_of
 from compiler.partition.rules import innermost_module, names_behind
 from compiler.partition.tags import data_of
 from compiler.partition.verdicts import calls_in
-from compiler.preview import Previewed, previewed
+from compiler.pipeline.preview import Previewed, previewed
 from compiler.stages import Observer
 from inspector.graph.boundaries import Boundary, Crossing, is_quantising
 from inspector.jobs.preview import MethodPreview, NodePreview, PartitionPreview, Preview

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as _untyped_pytree
 
-from compiler.managers import EdgeProgramManager
-from compiler.program_manager import ExecutorchProgramManager
+from compiler.pipeline.edge_manager import EdgeProgramManager
+from compiler.pipeline.program_manager import ExecutorchProgramManager
 from inspector.experiments.bisect.bound import Bound
 from inspector.experiments.gates.evidence import Evidence, Found, MissingError, static_value
 from inspector.experiments.gates.gap_values import gap_value

@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from compiler.calibration import inputs_from_file
 from compiler.errors import CompileError
 from compiler.named import UnknownNameError
-from compiler.quantise import (
+from compiler.quantize.calibration import inputs_from_file
+from compiler.quantize.quantize import (
     OVERRIDES,
     Quantisation,
     SupportsAnnotate,
@@ -19,7 +19,7 @@ from compiler.quantise import (
     parts_of,
     quantise,
 )
-from compiler.quiet import import_quietly
+from compiler.quantize.quiet_imports import import_quietly
 from inspector.recipes.compile_job import Quantization
 from inspector.worker.exporter import AnswerError, Exported, Say, told
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.edge.dim_order import NAMESPACE
+from compiler.dialect.dim_order import NAMESPACE
 from inspector.api.etrecord import ETRecord, parse_etrecord
 from inspector.api.exported_program import rebuilt
 from inspector.api.serde_rewrite import OWN_NAMESPACE

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from compiler.delegate.call import executorch_call_delegate
+from compiler.dialect.delegate_call import executorch_call_delegate
 from compiler.errors import source_line
-from compiler.managers import EdgeProgramManager
 from compiler.partition.reasons import operator_of
 from compiler.partition.rules import ancestors
+from compiler.pipeline.edge_manager import EdgeProgramManager
 from compiler.stages import StageEvent
 from inspector.files.stage_log import (
     CALL_DELEGATE,

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from compiler.partitioners import PartitionerNameError, parse_partitioner
+from compiler.partition.named_partitioners import PartitionerNameError, parse_partitioner
 from inspector.recipes.compile_job import EXECUTORCH, PROGRAM, RECORD, REPORT, CompileJob, Source
 from inspector.recipes.emission import WordError, config_of
 from inspector.recipes.recipe import RECIPE, Recipe, recipe_of

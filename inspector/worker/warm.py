@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy
 import torch
 
-from compiler.edge.store import EdgeStore
-from compiler.managers import EdgeProgramManager
+from compiler.edge.cache import EdgeStore
+from compiler.pipeline.edge_manager import EdgeProgramManager
 from compiler.stages import Observer
 from inspector.recipes.compile_job import CompileJob, Quantization, SourceKind
 from inspector.recipes.emission import file_of, in_file

@@ -32,8 +32,8 @@ from compiler import (
     ops,
     to_edge,
 )
-from compiler.delegate.named_data import DataEntry
 from compiler.edge.verifier import EdgeVerifier
+from compiler.interface.named_data import DataEntry
 from tests.compiler.programs import Apply
 
 aten = ops.edge.aten

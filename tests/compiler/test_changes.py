@@ -17,10 +17,10 @@ from compiler import (
     to_edge_transform_and_lower,
 )
 from compiler.backends.xnnpack import XnnpackPartitioner
-from compiler.partition.forcing import NOT_FORCED
-from compiler.precision import PrecisionError, Precisions
-from compiler.preview import previewed
-from compiler.quantise import Quantisation, quantise
+from compiler.partition.forced_nodes import NOT_FORCED
+from compiler.pipeline.precision import PrecisionError, Precisions
+from compiler.pipeline.preview import previewed
+from compiler.quantize.quantize import Quantisation, quantise
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 from tests.compiler.delegation import ByNode
 from tests.compiler.stock import Stock

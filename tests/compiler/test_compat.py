@@ -14,13 +14,13 @@ from torch.export.graph_signature import OutputKind, OutputSpec, TensorArgument
 from compiler import NamedDataStore, export, ops, to_edge
 from compiler.compat import capture as capturing
 from compiler.compat import graphs, operators, plan_checks, verifying, xnnpack
+from compiler.compat.passes.export_pass import ExportPass
+from compiler.compat.passes.values import NodeMetadata
 from compiler.compat.programs import save_pte_program
-from compiler.delegate.file_data import FileBackedData
+from compiler.compat.session import ExportRecipe, XNNPackRecipeType
 from compiler.errors import PlanError
+from compiler.interface.file_data import FileBackedData
 from compiler.memory.tensor_spec import TensorSpec
-from compiler.passes.export_pass import ExportPass
-from compiler.passes.values import NodeMetadata
-from compiler.session import ExportRecipe, XNNPackRecipeType
 from runtime import Runtime
 
 aten = torch.ops.aten

@@ -20,9 +20,9 @@ from compiler import (
     to_edge,
 )
 from compiler.compat import graphs, operators, sizes
-from compiler.compat.debug_pass import DebugPass
 from compiler.compat.emission import pretty_print
 from compiler.compat.memory_planning import _extend_storage_base_lifetimes, _is_inplace_node
+from compiler.compat.passes.debug_pass import DebugPass
 from compiler.compat.plan_apply import apply_algo
 from compiler.compat.plan_checks import Verifier, collect_specs_from_nodes
 from compiler.compat.programs import WrapperModule, patch_forward
@@ -154,7 +154,7 @@ def test_memory_lives_as_long_as_what_lies_in_it() -> None:
 
 def test_operators_of_a_namespace_are_found_before_torch_defines_them() -> None:
     code = (
-        "from compiler.edge.ops import ops\n"
+        "from compiler.dialect.ops import ops\n"
         "q = ops.edge.quantized_decomposed\n"
         "print(q.quantize_per_tensor.default.name(), q.dequantize_per_channel.default.name())\n"
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from compiler.edge.dtype_rules import _LETTERS, dtype_rule_of
+from compiler.dialect.dtype_rules import _LETTERS, dtype_rule_of
 from devtools_app.viewmodels.node_sections import dtype_group
 from schema.dtypes.operator_dtypes import TABLE, OperatorDtypes, operator_dtypes
 from schema.graph import GraphNode, NodeKind

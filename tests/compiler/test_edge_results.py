@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F  # noqa: N812  torch's own habit
 
 from compiler import to_edge
-from compiler.edge.results import result_of
+from compiler.edge.fake_results import result_of
 from tests.compiler.stock import Stock
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from compiler import to_edge_transform_and_lower
-from compiler.config import ExecutorchBackendConfig
+from compiler.emit.config import ExecutorchBackendConfig
 from compiler.memory.options import MemoryPlanningPass
 from compiler.passes.table import STANDARD_PASSES, standard_pass
 from inspector.recipes.compile_job import CompileJob, Source

@@ -13,7 +13,7 @@ from torch import nn
 
 from compiler import EdgeCompileConfig, ExecutorchBackendConfig, ExportPass, ops
 from compiler.backends.demo import AddMulPartitionerDemo
-from compiler.session import (
+from compiler.compat.session import (
     BackendRecipeProvider,
     ExportRecipe,
     ExportSession,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from compiler.partitioners import (
+from compiler.partition.named_partitioners import (
     PARTITIONERS,
     Asked,
     PartitionerNameError,

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.edge.dim_order import is_dense
+from compiler.dialect.dim_order import is_dense
 from compiler.errors import PlanError
 from compiler.memory.blocks import Block, MemoryPlan, aligned, lower_bound, verify
 from compiler.memory.planners import PLANNERS, Planner, plan_blocks

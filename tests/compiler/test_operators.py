@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from compiler.edge.ops import edge_op
-from compiler.emit.out_variants import find_out_variant
+from compiler.dialect.ops import edge_op
+from compiler.dialect.out_variants import find_out_variant
 from tests.compiler.coverage.inputs import DTYPES, core_operators, name_of
 from tests.compiler.coverage.run import Cell, Outcome, cells_of, channels_last_cells
 from tests.compiler.coverage.table import PAGE, render

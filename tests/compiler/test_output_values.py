@@ -11,7 +11,7 @@ from torch.export import Dim
 
 from compiler import export, to_backend, to_edge, to_edge_transform_and_lower
 from compiler.backends.demo import BackendWithCompilerDemo
-from compiler.partition.interface import DelegationSpec, Partitioner, PartitionResult
+from compiler.interface.partitioner import DelegationSpec, Partitioner, PartitionResult
 
 
 class Net(nn.Module):

@@ -23,7 +23,7 @@ from compiler import (
 )
 from compiler import SteeredPartitioner as Steered
 from compiler.backends.demo import DemoPartitioner
-from compiler.delegate.api import part
+from compiler.delegate.to_backend import part
 from compiler.partition.regions import contracted, find_cycle, regions
 from tests.compiler.delegation import Only, aten, graph_of, long_program
 

@@ -21,8 +21,8 @@ from compiler import (
     tag_constant_data,
     to_edge_transform_and_lower,
 )
-from compiler.delegate.api import part
-from compiler.partition.unmatched import unmatched_rules
+from compiler.delegate.to_backend import part
+from compiler.partition.unmatched_rules import unmatched_rules
 from schema.etrecord.parts.verdicts import Outcome, Verdict
 from tests.compiler.delegation import ByNode, edge, exported, long_program, payloads
 

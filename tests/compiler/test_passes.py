@@ -12,11 +12,11 @@ from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
 import compiler
 from compiler import ops, to_edge
+from compiler.compat.passes.export_pass import ExportPass
+from compiler.compat.passes.rewriting import replace_pattern
+from compiler.compat.passes.values import ExportPassBaseError, NodeMetadata
 from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult, PassError
-from compiler.passes.export_pass import ExportPass
 from compiler.passes.manager import ExportedProgramPassManager, PassManager
-from compiler.passes.rewriting import replace_pattern
-from compiler.passes.values import ExportPassBaseError, NodeMetadata
 from tests.compiler.compare import exported, module_of
 from tests.compiler.programs import EVERY, SAMPLES, Apply
 

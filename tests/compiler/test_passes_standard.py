@@ -12,7 +12,7 @@ from torch import nn
 
 import compiler
 from compiler import ops, to_edge
-from compiler.passes.memory import IN_PLACE_OF
+from compiler.dialect.memory_ops import IN_PLACE_OF
 from compiler.passes.standard.reinplace import reinplace_pass
 from compiler.passes.table import STANDARD_PASSES, standard_pass
 from tests.compiler.compare import assert_equal, calls_of, eager_outputs, exported, module_of

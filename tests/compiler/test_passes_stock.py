@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from compiler import ExecutorchBackendConfig, ops, to_edge
-from compiler.edge.dtype_rules import _LETTERS, _RULES, dtype_rule_of
-from compiler.passes.export_pass import ExportPass
+from compiler.compat.passes.export_pass import ExportPass
+from compiler.dialect.dtype_rules import _LETTERS, _RULES, dtype_rule_of
 from schema import program as pte
 from tests.compiler.compare import assert_equal, eager_outputs
 from tests.compiler.programs import Apply

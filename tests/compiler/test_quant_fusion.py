@@ -12,7 +12,7 @@ from torch import nn
 
 import compiler
 from compiler import ExecutorchBackendConfig, ops, to_edge
-from compiler.edge.quantized import packed, unpacked
+from compiler.dialect.quantized import packed, unpacked
 from schema import program as pte
 from tests.compiler.programs import Apply
 from tests.compiler.stock import Stock

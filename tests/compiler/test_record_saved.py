@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.record.saved import SavedStates
+from compiler.record.torch_save import SavedStates
 from schema.etrecord.archive.crc import joined
 from schema.etrecord.archive.zip_write import Content, Pieces, archive_chunks
 

@@ -19,7 +19,7 @@ from compiler import (
     to_edge,
 )
 from compiler.backends.demo import AddMulPartitionerDemo
-from compiler.delegate.call import get_lowered_submodules
+from compiler.dialect.delegate_call import get_lowered_submodules
 from compiler.errors import UnsupportedError
 from compiler.passes.base import PassError
 from runtime.api import Runtime

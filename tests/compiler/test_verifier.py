@@ -12,7 +12,7 @@ from torch import nn
 
 import compiler
 from compiler import EdgeCompileConfig, SpecViolationError, ops, to_edge
-from compiler.edge.dtype_rules import allowed_types, dtype_rule_of
+from compiler.dialect.dtype_rules import allowed_types, dtype_rule_of
 from tests.compiler.programs import Apply
 
 pytestmark = pytest.mark.slow

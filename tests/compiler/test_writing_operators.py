@@ -15,7 +15,7 @@ from torch import nn
 import compiler
 from compiler import EdgeProgramManager, to_edge
 from compiler.backends.xnnpack.partitioner import XnnpackPartitioner
-from compiler.passes.standard.duplicates import CSEPass
+from compiler.passes.standard.common_subexpressions import CSEPass
 from inspector.files.load import load_session
 from inspector.graph.delegation import analyse_delegation
 from runtime import Runtime

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from compiler.session import (
+from compiler.compat.session import (
     ExportRecipe,
     LoweringRecipe,
     QuantizationRecipe,

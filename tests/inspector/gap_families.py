@@ -23,7 +23,7 @@ from torch import nn
 
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
-from compiler.quantise import quantise
+from compiler.quantize.quantize import quantise
 from inspector.files.load import load_session
 from inspector.files.payloads import delegate_payload
 from inspector.join.operands import plan_operands

@@ -13,7 +13,7 @@ from torch import nn
 
 from compiler import to_edge_transform_and_lower
 from compiler.backends.demo import AddMulPartitionerDemo, AllNodesPartitionerDemo
-from compiler.partition.interface import Partitioner
+from compiler.interface.partitioner import Partitioner
 from inspector.files.load import load_session
 from inspector.numerics.analysis import Options, analyse_gap
 from inspector.numerics.report import GapReport, Row

@@ -23,7 +23,7 @@ FORMS = {
         "from inspector.compat.export_session import ExportRecipe\n"
         "from compiler import QuantFusionPass\n"
         "from compiler import BackendDetails, CompileSpec\n"
-        "from compiler.taps import TapRule\n",
+        "from compiler.compat.taps import TapRule\n",
     ),
     "renamed by the script": (
         "from executorch.exir import to_edge as te\n",

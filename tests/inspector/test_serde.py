@@ -17,7 +17,7 @@ from torch.export import Dim, export
 from compiler import to_edge, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
 from compiler.compat.emission import emit_program
-from compiler.managers import EdgeProgramManager
+from compiler.pipeline.edge_manager import EdgeProgramManager
 from inspector.api.serde_rewrite import RebuildError
 from inspector.compat import serde
 from runtime.compat.portable_lib import _load_for_executorch_from_buffer

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from compiler import to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner
-from compiler.taps import (
+from compiler.compat.taps import (
     FULL_TENSOR,
     STATS,
     StatReducer,

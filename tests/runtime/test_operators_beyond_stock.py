@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from compiler.edge.ops import edge_op
-from compiler.emit.out_variants import find_out_variant
+from compiler.dialect.ops import edge_op
+from compiler.dialect.out_variants import find_out_variant
 from runtime import ExecutionError, Runtime
 from runtime.kernels import BEYOND_STOCK, built_in
 from tests.compiler.coverage.inputs import core_operators, name_of

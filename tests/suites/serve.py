@@ -168,9 +168,9 @@ def install() -> None:
     assert "executorch" not in sys.modules
     sys.meta_path.insert(0, Finder())
     from compiler.compat import emission
-    from compiler.delegate.module import LoweredBackendModule
-    from compiler.program_manager import ExecutorchProgramManager
-    from compiler.session.session import ExportSession
+    from compiler.compat.session.session import ExportSession
+    from compiler.delegate.lowered_module import LoweredBackendModule
+    from compiler.pipeline.program_manager import ExecutorchProgramManager
 
     lowered: Any = LoweredBackendModule
     lowered.program = _alone

@@ -32,7 +32,7 @@ def test_recorded_tests_of_the_wheel_pass(part: str, tmp_path: Path) -> None:
 def test_documented_names_are_found_wherever_the_wheel_imports_them_from() -> None:
     wanted = places()["executorch.exir", "to_edge"]
     found = serve.resolve("executorch.exir.program._program", "to_edge")
-    assert (found.__module__, found.__name__) == ("compiler.managers", wanted.name)
+    assert (found.__module__, found.__name__) == ("compiler.pipeline.edge_manager", wanted.name)
 
 
 @pytest.mark.interop

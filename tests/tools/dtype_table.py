@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from compiler.edge.dtype_rules import _RULES
-from compiler.edge.dtype_table import type_constraints
+from compiler.compat.dtype_table import type_constraints
+from compiler.dialect.dtype_rules import _RULES
 from schema.dtypes.operator_dtypes import TABLE
 
 

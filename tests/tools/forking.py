@@ -84,7 +84,9 @@ for name in ("exporter", "lowering", "compile_job", "executing", "gap_job", "bis
 worker = importlib.import_module("inspector.worker.__main__")
 torch = importlib.import_module("torch")
 torch.export.export(torch.nn.ReLU(), (torch.ones(1),))  # which imports half of torch
-importlib.import_module("compiler.quiet").import_quietly("torchao.quantization.pt2e")
+importlib.import_module("compiler.quantize.quiet_imports").import_quietly(
+    "torchao.quantization.pt2e"
+)
 gc.freeze()
 with socket.socket(fileno=int(sys.argv[1])) as at_the_door:
     asked = serve(at_the_door)

@@ -7,7 +7,7 @@ from typing import final
 from torch.export import ExportedProgram
 
 from compiler.backends.xnnpack.emission import written
-from compiler.delegate.interface import BackendDetails, CompileSpec, PreprocessResult
+from compiler.interface.backend import BackendDetails, CompileSpec, PreprocessResult
 
 
 @final

@@ -25,7 +25,7 @@ from compiler.backends.xnnpack.facts import (
     value_of,
 )
 from compiler.backends.xnnpack.patterns import known_bias
-from compiler.backends.xnnpack.quantised import (
+from compiler.backends.xnnpack.quantization import (
     affine_of,
     affine_of_value,
     home_of,

@@ -15,7 +15,7 @@ from compiler.backends.xnnpack import checks
 from compiler.backends.xnnpack.checks import Check
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
 from compiler.backends.xnnpack.steps import BATCH_NORM
-from compiler.edge.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY
+from compiler.dialect.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY
 from compiler.untyped import aten
 
 _FLOAT = frozenset((ConfigPrecisionType.FP32,))

@@ -7,13 +7,13 @@ from types import MappingProxyType
 
 from torch.export import ExportedProgram
 
-from compiler.backends.xnnpack import images, matrices, operators
+from compiler.backends.xnnpack import convolution, matmul, operators
 from compiler.backends.xnnpack.facts import op_of
 from compiler.backends.xnnpack.lowering import Lowering
-from compiler.backends.xnnpack.quantised import quantising_name
+from compiler.backends.xnnpack.quantization import quantising_name
 from compiler.backends.xnnpack.steps import BATCH_NORM
-from compiler.delegate.interface import PreprocessResult
 from compiler.errors import UnsupportedError, at
+from compiler.interface.backend import PreprocessResult
 from compiler.partition.reasons import operator_of
 from compiler.untyped import aten
 from schema.payloads.xnnpack.identity import node_identity
@@ -24,28 +24,28 @@ EMITTERS = MappingProxyType(
         **dict.fromkeys(operators.BINARY, operators.binary),
         aten._prelu_kernel.default: operators.prelu,
         aten._softmax.default: operators.softmax,
-        aten.addmm.default: matrices.linear,
-        aten.avg_pool2d.default: images.pool,
-        aten.bmm.default: matrices.bmm,
+        aten.addmm.default: matmul.linear,
+        aten.avg_pool2d.default: convolution.pool,
+        aten.bmm.default: matmul.bmm,
         aten.cat.default: operators.cat,
         aten.clamp.default: operators.clamp,
         aten.constant_pad_nd.default: operators.pad,
-        aten.convolution.default: images.convolution,
+        aten.convolution.default: convolution.convolution,
         aten.elu.default: operators.elu,
         aten.hardtanh.default: operators.clamp,
         aten.leaky_relu.default: operators.leaky_relu,
-        aten.linear.default: matrices.linear,
-        aten.max.dim: images.largest,
-        aten.max_pool2d.default: images.pool,
-        aten.max_pool2d_with_indices.default: images.pool,
-        aten.mean.dim: images.mean,
-        aten.mm.default: matrices.linear,
+        aten.linear.default: matmul.linear,
+        aten.max.dim: convolution.largest,
+        aten.max_pool2d.default: convolution.pool,
+        aten.max_pool2d_with_indices.default: convolution.pool,
+        aten.mean.dim: convolution.mean,
+        aten.mm.default: matmul.linear,
         aten.permute_copy.default: operators.permute,
         aten.prelu.default: operators.prelu,
         aten.relu.default: operators.clamp,
         aten.slice_copy.Tensor: operators.slices,
         aten.unsqueeze_copy.default: operators.view,
-        aten.upsample_bilinear2d.vec: images.resize,
+        aten.upsample_bilinear2d.vec: convolution.resize,
         aten.view_copy.default: operators.view,
         BATCH_NORM: operators.norm,
     }

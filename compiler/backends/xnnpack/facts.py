@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.edge.ops import EdgeOp
+from compiler.dialect.ops import EdgeOp
 from compiler.partition.tags import data_of
 
 Node = torch.fx.Node

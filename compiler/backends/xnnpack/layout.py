@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from compiler.edge.dim_order import dim_order_of
+from compiler.dialect.dim_order import dim_order_of
 
 UNIT = -1
 Layout = tuple[int, ...]

@@ -27,11 +27,11 @@ from compiler.backends.xnnpack.layout import (
     transposition,
 )
 from compiler.backends.xnnpack.placement import Placement
-from compiler.backends.xnnpack.quantised import Affine, affine_of, dynamic_chain
+from compiler.backends.xnnpack.quantization import Affine, affine_of, dynamic_chain
 from compiler.backends.xnnpack.steps import Step, Steps
 from compiler.backends.xnnpack.writer import DATATYPES, QDINT8, PayloadWriter
-from compiler.delegate.outside import mark_behind
 from compiler.errors import UnsupportedError, at
+from compiler.interface.external_weights import mark_behind
 from schema.payloads.xnnpack import model as m
 from schema.payloads.xnnpack import nodes as n
 

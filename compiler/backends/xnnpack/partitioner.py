@@ -20,15 +20,15 @@ from compiler.backends.xnnpack.configs import (
 from compiler.backends.xnnpack.facts import Facts, is_transposition, op_of
 from compiler.backends.xnnpack.patterns import WEIGHT_AT, bias_at, pattern_of
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
-from compiler.backends.xnnpack.quantised import (
+from compiler.backends.xnnpack.quantization import (
     affine_of,
     dequantised_weight,
     quantising_name,
     require_normal_numbers,
 )
 from compiler.backends.xnnpack.views import views_around
-from compiler.delegate.call import executorch_call_delegate
-from compiler.partition.interface import (
+from compiler.dialect.delegate_call import executorch_call_delegate
+from compiler.interface.partitioner import (
     TAG,
     DelegationSpec,
     NodeFilter,

@@ -24,7 +24,7 @@ from compiler.backends.xnnpack.facts import (
     shape_of,
 )
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
-from compiler.backends.xnnpack.quantised import (
+from compiler.backends.xnnpack.quantization import (
     Affine,
     Scales,
     affine_of,
@@ -38,7 +38,7 @@ from compiler.backends.xnnpack.quantised import (
     why_not_exact,
 )
 from compiler.backends.xnnpack.views import product_behind, views_around
-from compiler.edge.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY
+from compiler.dialect.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY
 from compiler.partition.regions import follows_source
 from compiler.untyped import aten
 

@@ -20,7 +20,7 @@ from compiler.backends.xnnpack.facts import (
 )
 from compiler.backends.xnnpack.patterns import PLAIN, Pattern, is_copy, pattern_of
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
-from compiler.backends.xnnpack.quantised import (
+from compiler.backends.xnnpack.quantization import (
     Affine,
     affine_of,
     affine_of_value,
@@ -31,7 +31,7 @@ from compiler.backends.xnnpack.quantised import (
     quantising_name_of_choice,
 )
 from compiler.backends.xnnpack.views import without_views
-from compiler.edge.templates import walk
+from compiler.dialect.templates import walk
 from compiler.errors import UnsupportedError, at
 from compiler.untyped import aten
 

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from compiler.backends.xnnpack.facts import is_tensor, op_of, shape_of, unknown_sizes
-from compiler.backends.xnnpack.quantised import is_dequantise
-from compiler.delegate.copies import copied_graph
+from compiler.backends.xnnpack.quantization import is_dequantise
+from compiler.dialect.copies import copied_graph
 from compiler.untyped import aten, expression_of, simplified
 
 Node = torch.fx.Node

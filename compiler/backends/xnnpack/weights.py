@@ -13,7 +13,7 @@ from compiler.backends.xnnpack.lowering import Lowering
 from compiler.backends.xnnpack.operators import scale_and_shift
 from compiler.backends.xnnpack.patterns import WEIGHT_AT
 from compiler.backends.xnnpack.precision import ConfigPrecisionType
-from compiler.backends.xnnpack.quantised import Affine, Scales, affine_of, dequantised_weight
+from compiler.backends.xnnpack.quantization import Affine, Scales, affine_of, dequantised_weight
 from compiler.backends.xnnpack.steps import Step
 from compiler.backends.xnnpack.writer import QBINT4, QCINT4, QCINT8, QCINT32, QINT32
 from compiler.errors import UnsupportedError, at

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from compiler.delegate.named_data import Blob, NamedDataStore, NamedDataStoreOutput
-from compiler.emit.constants import raw_bytes
+from compiler.interface.named_data import Blob, NamedDataStore, NamedDataStoreOutput
+from compiler.memory.specs import raw_bytes
 from schema.payloads.xnnpack import model as m
 from schema.payloads.xnnpack.codec import encode
 from schema.payloads.xnnpack.nodes import NodeForm

@@ -16,11 +16,11 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
-from compiler.delegate.copies import copied_program, rebuilt
-from compiler.delegate.outside import mark_for_made
-from compiler.edge.dim_order import CLONE_DIM_ORDER, dim_order_of, in_dim_order
-from compiler.edge.ops import EdgeOp, edge_op
-from compiler.edge.templates import nodes_in, walk
+from compiler.dialect.copies import copied_program, rebuilt
+from compiler.dialect.dim_order import CLONE_DIM_ORDER, dim_order_of, in_dim_order
+from compiler.dialect.ops import EdgeOp, edge_op
+from compiler.dialect.templates import nodes_in, walk
+from compiler.interface.external_weights import mark_for_made
 from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult
 from compiler.passes.fake import fake_mode_of
 from compiler.passes.signature import constant_values, updated_signature

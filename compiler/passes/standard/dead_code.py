@@ -8,7 +8,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, InputKind
 
-from compiler.delegate.copies import copied_program, rebuilt
+from compiler.dialect.copies import copied_program, rebuilt
 from compiler.passes.base import (
     ExportedProgramPassBase,
     ExportedProgramPassResult,

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from compiler.edge.ops import EdgeOp
-from compiler.emit.out_variants import check_out_variants, find_out_variant
-from compiler.passes import memory
+from compiler.dialect import memory_ops as memory
+from compiler.dialect.ops import EdgeOp
+from compiler.dialect.out_variants import check_out_variants, find_out_variant
 from compiler.passes.base import PassBase, PassResult
 from compiler.passes.lineage import inherit
 from compiler.untyped import aten

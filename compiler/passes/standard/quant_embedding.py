@@ -15,9 +15,9 @@ from typing import Any
 import torch
 import torch.ao.quantization.fx._decomposed as _decomposed
 
-from compiler.edge import quantized
-from compiler.edge.dim_order import TO_DIM_ORDER_COPY
-from compiler.edge.ops import edge_op, ops
+from compiler.dialect import quantized
+from compiler.dialect.dim_order import TO_DIM_ORDER_COPY
+from compiler.dialect.ops import edge_op, ops
 from compiler.passes.fake import fake_mode_of
 from compiler.passes.lineage import inherit
 from compiler.untyped import aten

@@ -13,8 +13,8 @@ from typing import Any, cast
 import torch
 import torch.ao.quantization.fx._decomposed as _decomposed
 
-from compiler.edge import quantized
-from compiler.edge.ops import edge_op, ops
+from compiler.dialect import quantized
+from compiler.dialect.ops import edge_op, ops
 from compiler.passes.base import PassBase, PassResult
 from compiler.passes.lineage import inherit
 from compiler.passes.standard.quant_embedding import Values, fused_embedding

@@ -13,13 +13,13 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
-from compiler.delegate.copies import copied_program
-from compiler.edge.dim_order import is_contiguous
-from compiler.edge.ops import edge_op
-from compiler.edge.templates import nodes_in
+from compiler.dialect.copies import copied_program
+from compiler.dialect.dim_order import is_contiguous
+from compiler.dialect.memory_ops import IN_PLACE_OF
+from compiler.dialect.ops import edge_op
+from compiler.dialect.templates import nodes_in
 from compiler.passes.base import ExportedProgramPassBase, ExportedProgramPassResult
 from compiler.passes.fake import same_kind
-from compiler.passes.memory import IN_PLACE_OF
 from compiler.untyped import OpOverload, aten
 
 Node = torch.fx.Node

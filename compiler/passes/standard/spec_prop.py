@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from compiler.edge.templates import tensors_in, walk
+from compiler.dialect.templates import tensors_in, walk
 from compiler.errors import CompileError, at
 from compiler.memory.specs import is_static, spec_of
 from compiler.memory.tensor_spec import TensorSpec

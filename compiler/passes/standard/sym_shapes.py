@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from compiler.edge.templates import tensors_in
+from compiler.dialect.templates import tensors_in
 from compiler.errors import UnboundedShapeError
 from compiler.memory.tensor_spec import TensorSpec
 from compiler.passes.base import PassBase, PassResult

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from compiler.edge.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY
-from compiler.edge.ops import edge_op
-from compiler.edge.templates import nodes_in
+from compiler.dialect.dim_order import CLONE_DIM_ORDER, TO_DIM_ORDER_COPY
+from compiler.dialect.ops import edge_op
+from compiler.dialect.templates import nodes_in
 from compiler.passes.base import PassBase, PassResult
 from compiler.passes.fake import same_kind
 from compiler.untyped import aten

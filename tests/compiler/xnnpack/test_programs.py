@@ -12,7 +12,7 @@ from torch import nn
 
 from compiler import to_edge, to_edge_transform_and_lower
 from compiler.backends.xnnpack import XnnpackPartitioner, configs
-from compiler.managers import EdgeProgramManager
+from compiler.pipeline.edge_manager import EdgeProgramManager
 from schema.etrecord.parts.verdicts import Outcome
 from schema.payloads.xnnpack import XNNGraph, decode
 from schema.payloads.xnnpack.graph import node_kind

@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import nn
 
-from compiler.calibration import (
+from compiler.quantize.calibration import (
     CalibrationError,
     calibrate,
     inputs_from_file,
     require_observed,
     unobserved,
 )
-from compiler.quantise import quantise
+from compiler.quantize.quantize import quantise
 from tests.compiler.xnnpack import quantising as q
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from compiler.backends.xnnpack import (
     XnnpackPartitioner,
 )
 from compiler.backends.xnnpack.configs import ALL_PARTITIONER_CONFIGS
-from compiler.managers import EdgeProgramManager
+from compiler.pipeline.edge_manager import EdgeProgramManager
 from schema.etrecord.parts.verdicts import Outcome
 from tests.compiler.stock import Stock
 from tests.compiler.xnnpack.cases import NARROW_TYPES, REFUSED, TAKEN, Case

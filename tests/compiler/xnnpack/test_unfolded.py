@@ -91,7 +91,7 @@ def test_unfolded_weights_are_whole_numbers_without_a_backend_too(name: str) -> 
 
 
 def test_given_program_is_returned_where_nothing_quantizes_a_constant() -> None:
-    from compiler.config import EdgeCompileConfig
+    from compiler.edge.config import EdgeCompileConfig
     from compiler.edge.program import edge_program
     from compiler.passes.standard.constant_prop import with_quantized_constants
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compiler.quiet import import_quietly
+from compiler.quantize.quiet_imports import import_quietly
 
 try:
     _pt2e: Any = import_quietly("torchao.quantization.pt2e")

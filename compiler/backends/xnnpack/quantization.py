@@ -1,0 +1,323 @@
+"""What quantise and dequantise operators of a graph say: scales, zero points, ranges.
+
+PT2E writes a quantised operator as *dequantise, operator, quantise*; torchao's ``quantize_``
+leaves its own operators, which mean the same.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from compiler.backends.xnnpack.facts import (
+    Facts,
+    is_transposition,
+    op_of,
+    shape_of,
+    value_of,
+)
+from compiler.dialect.dim_order import TO_DIM_ORDER_COPY
+from compiler.untyped import aten
+
+Node = torch.fx.Node
+QUANTISE, DEQUANTISE = "quantize_", "dequantize_"
+_HOMES = ("quantized_decomposed", "torchao")
+_PARAMETERS = frozenset(
+    (
+        "choose_qparams.tensor",
+        "choose_qparams_per_token_asymmetric.default",
+        "choose_qparams_affine.default",
+    )
+)
+_STATIC_Q, _STATIC_DQ = "quantize_per_tensor.default", "dequantize_per_tensor.default"
+_BYTE = range(-128, 128)
+_NIBBLE = range(-8, 8)
+_TINY = torch.finfo(torch.float32).smallest_normal
+_PLAIN = (torch.float32, torch.float16)
+_PARAMETERS_AT = {
+    _STATIC_Q: 1,
+    _STATIC_DQ: 1,
+    "dequantize_per_channel.default": 1,
+    "dequantize_per_channel_group.default": 1,
+    "dequantize_affine.default": 2,
+}
+"""Place of the scale among the arguments, before that of the zero point."""
+_WIDENS = frozenset((aten._to_copy.default, TO_DIM_ORDER_COPY))
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """One scale and zero point for all numbers of a value, known at compile time."""
+
+    scale: float
+    zero_point: int
+    low: int = -128
+    high: int = 127
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """How the numbers of a weight are scaled.
+
+    Attributes:
+        scale: one number, one for each channel, or [channels, groups]
+        axis: of the channels, -1 for one scale for all
+        group: how many inputs share a scale, 0 for all of a channel
+        bits: 8 or 4
+    """
+
+    scale: torch.Tensor
+    axis: int
+    group: int
+    bits: int
+
+
+def quantising_name(node: object) -> str:
+    """Return the name of a quantising operator with its overload, empty for another operator."""
+    if not isinstance(node, Node) or node.op != "call_function":
+        return ""
+    schema = getattr(op_of(node), "_schema", None)
+    home, _, name = ("" if schema is None else str(schema.name)).partition("::")
+    return f"{name}.{schema.overload_name or 'default'}" if schema and home in _HOMES else ""
+
+
+def is_quantise(node: object) -> bool:
+    """Return whether a node quantises."""
+    return quantising_name(node).startswith(QUANTISE)
+
+
+def is_dequantise(node: object) -> bool:
+    """Return whether a node dequantises."""
+    return quantising_name(node).startswith(DEQUANTISE)
+
+
+def affine_of(node: object) -> Affine | None:
+    """Return the numbers of a node that (de)quantises with one known scale, None of another."""
+    if quantising_name(node) not in (_STATIC_Q, _STATIC_DQ):
+        return None
+    assert isinstance(node, Node)
+    scale, zero_point, low, high, dtype, *_ = node.args[1:]
+    known: Any = (scale, zero_point, low, high)
+    if dtype is not torch.int8 or not all(isinstance(n, (int, float)) for n in known):
+        return None
+    return Affine(float(known[0]), *map(int, known[1:]))
+
+
+def affine_of_value(node: Node) -> Affine | None:
+    """Return the numbers of an int8 value: those it is made with, or else those it is read with."""
+    made = affine_of(node) if is_quantise(node) else None
+    if made is not None:
+        return made
+    read = {affine_of(user) for user in node.users if is_dequantise(user)}
+    return read.pop() if len(read) == 1 else None
+
+
+def why_not_exact(affine: Affine) -> str:
+    """Return what of the numbers of a value kernels cannot keep, empty where they can."""
+    if not _TINY <= affine.scale < float("inf"):
+        return f"the scale is {affine.scale}"
+    if affine.zero_point not in _BYTE:
+        return f"the zero point is {affine.zero_point}, outside of -128 to 127"
+    return ""
+
+
+def require_normal_numbers(node: Node, facts: Facts) -> None:
+    """Refuse scales that are zero, subnormal, infinite or NaN, and zero points that do not fit.
+
+    No kernel loads them, so such a program is an error of whoever quantized it. Nodes whose numbers
+    are chosen at run time pass.
+
+    Args:
+        node: it quantizes to, or dequantizes from, int8
+        facts: about the program
+
+    Raises: ValueError with the node, the value and its place
+    """
+    first = _PARAMETERS_AT.get(quantising_name(node))
+    if first is None:
+        return
+    scale, zero = (_known(given, facts) for given in node.args[first : first + 2])
+    if scale is not None:
+        wide = _listed(scale).float()
+        place = _first(~wide.isfinite() | ((wide >= 0) & (wide < _TINY)))
+        if place is not None:
+            raise ValueError(
+                f"{node.name}: expected a finite, normal quantization scale, found"
+                f" {float(wide[place])} at index {place}"
+            )
+    if zero is not None:
+        whole = _listed(zero)
+        place = _first((whole < _BYTE[0]) | (whole > _BYTE[-1]))
+        if place is not None:
+            raise ValueError(
+                f"{node.name}: expected a zero point from {_BYTE[0]} to {_BYTE[-1]}, found"
+                f" {int(whole[place])} at index {place}"
+            )
+
+
+def _listed(number: torch.Tensor) -> torch.Tensor:
+    return number if number.dim() else number.reshape(1)
+
+
+def _first(broken: torch.Tensor) -> tuple[int, ...] | None:
+    """Return the place of the first number that is true, None of none."""
+    places: Any = broken.nonzero()
+    return tuple(map(int, places[0])) if len(places) else None
+
+
+def dynamic_source(node: object) -> Node | None:
+    """Return what is quantised at run time behind a dequantise node, None where it is not."""
+    chain = dynamic_chain(node)
+    source: Any = chain[-1].args[0] if chain else None
+    return source if isinstance(source, Node) else None
+
+
+def dynamic_chain(node: object) -> list[Node]:
+    """Return the nodes that quantise a value with numbers chosen at run time.
+
+    Args:
+        node: the dequantise node at the end
+
+    Returns: that node, the quantise node, two results, the choice; empty if it is no such chain
+    """
+    if not is_dequantise(node):
+        return []
+    assert isinstance(node, Node)
+    quantise: Any = node.args[0]
+    if not is_quantise(quantise):
+        return []
+    results = [arg for arg in quantise.args[1:] if _is_result(arg)]
+    if len(results) != len(_pair(quantise)) or results != _pair(quantise) or _pair(node) != results:
+        return []
+    choices = list(dict.fromkeys(result.args[0] for result in results))
+    if len(choices) != 1 or quantising_name_of_choice(choices[0]) not in _PARAMETERS:
+        return []
+    if choices[0].args[0] is not quantise.args[0]:
+        return []
+    return [node, quantise, *results, choices[0]]
+
+
+def _pair(node: Node) -> list[Any]:
+    """Return scale and zero point of a node; torchao has the block's size before them."""
+    first = 2 if "affine" in quantising_name(node) else 1
+    return list(node.args[first : first + 2])
+
+
+def _is_result(node: object) -> bool:
+    return isinstance(node, Node) and node.target is operator.getitem
+
+
+def quantising_name_of_choice(node: object) -> str:
+    """Return the name of an operator that chooses scale and zero point."""
+    name = quantising_name(node)
+    return name if name.startswith("choose_qparams") else ""
+
+
+def home_of(node: object, facts: Facts) -> Node | None:
+    """Return the constant of a weight argument: behind a transposition and a dequantisation."""
+    node = dequantised_weight(node) or node
+    if isinstance(node, Node) and (is_dequantise(node) or is_widened(node)):
+        node = node.args[0]
+        if isinstance(node, Node) and is_quantise(node):
+            node = node.args[0]
+    return facts.weight(node)
+
+
+def dequantised_weight(node: object) -> Node | None:
+    """Return the dequantise node behind a weight argument, None for plain numbers."""
+    if isinstance(node, Node) and is_transposition(node):
+        node = node.args[0]
+    found = is_dequantise(node) or is_widened(node)
+    return node if isinstance(node, Node) and found else None
+
+
+def is_widened(node: object) -> bool:
+    """Return whether a node makes plain numbers of a matrix of int8: its scale is one."""
+    if not isinstance(node, Node) or op_of(node) not in _WIDENS:
+        return False
+    source: Any = node.args[0]
+    made, given = value_of(node), value_of(source)
+    home = source.args[0] if is_transposition(source) else source
+    whole = given.dtype is torch.int8 and given.dim() == 2
+    return home.op == "placeholder" and whole and made.dtype in _PLAIN
+
+
+def scales_of(node: Node, facts: Facts) -> Scales | str:
+    """Return how a dequantise node of a weight scales, or why kernels cannot do the same."""
+    name, weight = quantising_name(node), node.args[0]
+    assert isinstance(weight, Node)
+    if is_widened(node):
+        return Scales(torch.ones(1), -1, 0, 8)
+    args: Any = list(node.args)
+    if name == _STATIC_DQ:
+        _, scale, zero, low, high, dtype = args[:6]
+        axis, group = -1, 0
+    elif name == "dequantize_per_channel.default":
+        _, scale, zero, axis, low, high, dtype = args[:7]
+        group = 0
+    elif name == "dequantize_per_channel_group.default":
+        _, scale, zero, low, high, dtype, group = args[:7]
+        axis = 0
+    elif name == "dequantize_affine.default":
+        _, block, scale, zero, dtype, low, high = args[:7]
+        found = _axis_of_block(block, shape_of(weight))
+        if isinstance(found, str):
+            return found
+        axis, group = found
+    else:
+        return f"its weight is scaled by {name}, which cannot be written"
+    return _checked(facts, weight, (scale, zero), (axis, group), (low, high, dtype))
+
+
+def _axis_of_block(block: Any, sizes: tuple[Any, ...]) -> tuple[int, int] | str:  # noqa: ANN401
+    """Return axis of the channels and size of a group for a block that has one scale."""
+    if list(block) == list(sizes):
+        return -1, 0
+    if len(block) == 2 and block[0] == 1 and sizes[1] % block[1] == 0:
+        return 0, int(block[1])
+    if block[0] == 1 and list(block[1:]) == list(sizes[1:]):
+        return 0, 0
+    return f"one scale of its weight is for a block of {list(block)} of {list(sizes)}"
+
+
+def _checked(
+    facts: Facts,
+    weight: Node,
+    numbers: tuple[Any, Any],
+    place: tuple[int, int],
+    limits: tuple[int, int, Any],
+) -> Scales | str:
+    scale, zero = (_known(each, facts) for each in numbers)
+    if scale is None:
+        return "the scales of its weight are not static"
+    if zero is not None and bool(zero.ne(0).any()):
+        return f"its weight has the zero point {int(zero.reshape(-1)[0])}, only 0 can be written"
+    if not bool((scale > 0).all()) or not bool(scale.isfinite().all()):
+        return "a scale of its weight is not a positive number"
+    low, high, dtype = limits
+    if dtype is not torch.int8 or not (low in _BYTE and high in _BYTE):
+        return f"its weight is {dtype}, only int8 can be written"
+    return _placed(weight, scale.float(), place, 4 if low in _NIBBLE and high in _NIBBLE else 8)
+
+
+def _placed(weight: Node, scale: torch.Tensor, place: tuple[int, int], bits: int) -> Scales | str:
+    (axis, group), sizes = place, shape_of(weight)
+    if axis < 0:
+        return Scales(scale.reshape(-1), -1, 0, bits)
+    if not group:
+        return Scales(scale.reshape(-1), axis % len(sizes), 0, bits)
+    inputs = int(sizes[1])
+    if group == inputs:
+        return Scales(scale.reshape(-1), 0, 0, bits)
+    return Scales(scale.reshape(int(sizes[0]), inputs // group), 0, group, bits)
+
+
+def _known(value: Any, facts: Facts) -> torch.Tensor | None:  # noqa: ANN401
+    if value is None:
+        return None
+    if isinstance(value, (int, float)):
+        return torch.tensor(value)
+    return facts.tensor(value) if facts.is_constant(value) else None

@@ -1,0 +1,34 @@
+"""What offers the recipes of a backend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from compiler.compat.session.recipe import ExportRecipe, RecipeType
+
+
+class BackendRecipeProvider(ABC):
+    """Offers the recipes of one backend."""
+
+    @property
+    @abstractmethod
+    def backend_name(self) -> str:
+        """Return the name its recipe types give as their backend."""
+
+    @abstractmethod
+    def get_supported_recipes(self) -> Sequence[RecipeType]:
+        """Return what it offers."""
+
+    @abstractmethod
+    def create_recipe(self, recipe_type: RecipeType, **kwargs: object) -> ExportRecipe | None:
+        """Return a recipe, None for a type it does not offer.
+
+        Args:
+            recipe_type: what is wanted
+            **kwargs: options of that type
+        """
+
+    def supports_recipe(self, recipe_type: RecipeType) -> bool:
+        """Return whether it offers a type."""
+        return recipe_type in self.get_supported_recipes()

@@ -1,0 +1,132 @@
+"""Which partitioner looks at which method, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch.export import ExportedProgram
+
+from compiler.delegate.to_backend import DryRun, Tagged
+from compiler.partition.preserved_ops import Wishes, whole_nodes, wishes_of
+from compiler.partition.tags import PartitionError, tag_of
+
+Partitioners = Mapping[str, Sequence[Any]]
+_ROUNDS = 8
+
+
+def partitioners_by_method(given: Any, methods: Iterable[str]) -> dict[str, list[Any]]:  # noqa: ANN401
+    """Return the partitioners of each method that has some, in their order.
+
+    Those with a larger ``rules.priority`` come first; equal ones stay in the order they are given.
+
+    Args:
+        given: None, one partitioner, several, or one or several by method
+        methods: names of the methods
+
+    Raises: PartitionError if something is no partitioner, or a method is not there
+    """
+    names = list(methods)
+    if given is None:
+        return {}
+    table: dict[str, Any] = dict.fromkeys(names, given)
+    if isinstance(given, Mapping):
+        table = dict(given)  # pyright: ignore[reportUnknownArgumentType]
+    unknown = sorted(map(str, table.keys() - set(names)))
+    if unknown:
+        there = ", ".join(names)
+        raise PartitionError(f"no method {', '.join(unknown)} to partition; there are {there}")
+    found = {name: _listed(value) for name, value in table.items()}
+    return {name: partitioners for name, partitioners in found.items() if partitioners}
+
+
+def _listed(value: Any) -> list[Any]:  # noqa: ANN401
+    several: Any = value if isinstance(value, (list, tuple)) else [value]  # pyright: ignore[reportUnknownVariableType]
+    given: list[Any] = [one for one in several if one is not None]
+    for partitioner in given:
+        has_one = callable(getattr(partitioner, "partition", None))
+        if not has_one or isinstance(partitioner, (str, bytes, type)):  # texts have a partition too
+            raise PartitionError(f"expected a Partitioner, found {type(partitioner).__name__}")
+    return sorted(given, key=lambda p: -_priority(p))
+
+
+def _priority(partitioner: Any) -> int:  # noqa: ANN401
+    return int(getattr(getattr(partitioner, "rules", None), "priority", 0))
+
+
+def in_rounds(partitioners: Partitioners) -> list[dict[str, Any]]:
+    """Return the first partitioner of each method, then the second ones, and so on."""
+    most = max(map(len, partitioners.values()), default=0)
+    return [
+        {name: found[place] for name, found in partitioners.items() if place < len(found)}
+        for place in range(most)
+    ]
+
+
+def before_decomposition(program: ExportedProgram, partitioners: Sequence[Any]) -> ExportedProgram:
+    """Return what partitioners make of an exported program before it is lowered.
+
+    Raises: PartitionError if one returns something else
+    """
+    for partitioner in partitioners:
+        change = getattr(partitioner, "transform_for_pre_decomposition", None)
+        changed: Any = program if change is None else change(program)
+        if not isinstance(changed, ExportedProgram):
+            raise PartitionError(
+                f"transform_for_pre_decomposition of {type(partitioner).__name__} returned "
+                f"{type(changed).__name__}, not an ExportedProgram"
+            )
+        program = changed
+    return program
+
+
+Lower = Callable[[Wishes], ExportedProgram]
+
+
+@dataclass(frozen=True)
+class Wished:
+    """An edge program in which every operator kept whole is one a partitioner takes.
+
+    Attributes:
+        program: the edge program
+        wishes: what partitioners wanted whole, and what became of it
+        rounds: what each partitioner says of it; None where that has not been asked for
+    """
+
+    program: ExportedProgram
+    wishes: Wishes
+    rounds: list[Tagged] | None
+
+
+def lowered_with_wishes(
+    program: ExportedProgram, partitioners: Sequence[Any], lower: Lower
+) -> Wished:
+    """Return an edge program in which every operator kept whole is one a partitioner takes.
+
+    An operator that nobody takes is decomposed after all, and partitioners look again: they may
+    take its parts.
+
+    Args:
+        program: as exported
+        partitioners: of the method, in order
+        lower: returns the edge program for what is to be kept whole
+
+    Raises: PartitionError if operators that nobody takes keep coming
+    """
+    wishes = wishes_of(partitioners, program)
+    names = ", ".join(wish.partitioner for wish in wishes.wishes)
+    for _ in range(_ROUNDS):
+        wishes.answered.clear()
+        edge = lower(wishes)
+        if not whole_nodes(edge, wishes.ops):
+            return Wished(edge, wishes, None)
+        rounds = DryRun(edge).rounds(partitioners)
+        last = rounds[-1]
+        left = [n for n in whole_nodes(last.program, wishes.ops) if tag_of(n) not in last.tags]
+        if not left:
+            return Wished(edge, wishes, rounds)
+        for node in left:
+            source = node.meta["from_node"][0].name
+            wishes.refused[source] = f"{names} wanted it whole, but no partitioner took it"
+    raise PartitionError(f"{names} keeps wanting operators whole that no partitioner takes")

@@ -1,0 +1,293 @@
+"""Lowering to backends: a whole program, the tagged parts of one, or those of several methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.delegate.extract import Region, extract, owner_of, owner_of_body
+from compiler.delegate.insert import body_with_delegates, with_delegates
+from compiler.delegate.lowered_module import LoweredBackendModule, lowered_module
+from compiler.delegate.preprocess import preprocess_all, preprocess_one
+from compiler.dialect.copies import copied_program
+from compiler.interface.backend import (
+    CompileSpec,
+    PreprocessResult,
+    copied_specs,
+)
+from compiler.interface.partitioner import (
+    DelegationSpec,
+    Partitioner,
+)
+from compiler.interface.stock_objects import backend_called
+from compiler.partition.check_unchanged import check_unchanged
+from compiler.partition.reasons import collecting
+from compiler.partition.run_partitioner import answer_of
+from compiler.partition.tags import (
+    Data,
+    PartitionError,
+    check_cycles,
+    check_tags,
+    data_of,
+    tag_of,
+)
+from compiler.partition.verdicts import give_verdicts, judge, verdicts_of
+
+
+@dataclass
+class MethodProgramsPartitionerSpec:
+    """Edge programs by method, and the partitioner of each method that has one."""
+
+    method_to_edge_program: Mapping[str, ExportedProgram]
+    method_to_partitioner: Mapping[str, Partitioner]
+
+
+def to_backend(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - three documented forms
+    """Lower to backends; nothing that is given is changed.
+
+    ``to_backend(backend_id, edge_program, compile_specs)`` lowers a whole program and returns a
+    ``LoweredBackendModule``. ``to_backend(edge_program, partitioner)`` lowers the parts that a
+    partitioner tags and returns an edge program. ``to_backend(MethodProgramsPartitionerSpec)``
+    does so for several methods, whose parts a backend may see together, and returns programs by
+    method.
+
+    Raises:
+        NotImplementedError: no backend has that name
+        PartitionError: the partitioner or its tags break a rule
+        BackendError: the backend raised, or returned what is no result
+    """
+    return _FORMS[_form_of(args)](*args, **kwargs)
+
+
+def _form_of(args: tuple[Any, ...]) -> type:
+    for kind in _FORMS:
+        if args and isinstance(args[0], kind):
+            return kind
+    found = type(args[0]).__name__ if args else "nothing"
+    raise TypeError(
+        "to_backend takes a backend id, an ExportedProgram or a MethodProgramsPartitionerSpec "
+        f"first, found {found}"
+    )
+
+
+def _lower_whole(
+    backend_id: str, edge_program: ExportedProgram, compile_specs: Sequence[CompileSpec] = ()
+) -> LoweredBackendModule:
+    specs = copied_specs(compile_specs)
+    result = preprocess_one(backend_called(backend_id), edge_program, specs, "the whole program")
+    return lowered_module(copied_program(edge_program), backend_id, specs, result)
+
+
+def _lower_parts(edge_program: ExportedProgram, partitioner_instance: Partitioner) -> Any:  # noqa: ANN401
+    parted = part(edge_program, partitioner_instance)
+    modules = [
+        _module(
+            region,
+            preprocess_one(backend_of(region), region.program, specs, f"partition {region.tag}"),
+        )
+        for region in parted.regions
+        for specs in [copied_specs(region.spec.compile_specs)]
+    ]
+    return finished(parted, modules)
+
+
+def _lower_methods(given: MethodProgramsPartitionerSpec) -> dict[str, ExportedProgram]:
+    return lower_methods(given.method_to_edge_program, given.method_to_partitioner)
+
+
+def lower_methods(
+    programs: Mapping[str, ExportedProgram], partitioners: Mapping[str, Partitioner]
+) -> dict[str, ExportedProgram]:
+    """Return programs by method, with what their partitioners tag lowered to backends.
+
+    Raises: as ``to_backend``
+    """
+    unknown = sorted(partitioners.keys() - programs.keys())
+    if unknown:
+        there = ", ".join(sorted(programs))
+        raise PartitionError(f"no method {', '.join(unknown)} to partition; there are {there}")
+    parted = {name: part(programs[name], partitioners[name]) for name in partitioners}
+    regions = {name: found.regions for name, found in parted.items()}
+    results = preprocess_all(regions)
+    made = {
+        name: finished(found, [_module(r, results[name][at]) for at, r in enumerate(found.regions)])
+        for name, found in parted.items()
+    }
+    return {name: made.get(name, program) for name, program in programs.items()}
+
+
+@dataclass(frozen=True)
+class PartedGraph:
+    """A graph, or a body of control flow, and the regions a partitioner made of it.
+
+    Attributes:
+        module: tagged
+        own: its regions, in order
+        bodies: of its control flow, by name
+    """
+
+    module: torch.fx.GraphModule
+    own: tuple[Region, ...]
+    bodies: Mapping[str, PartedGraph]
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """Return all regions, those of bodies behind its own."""
+        inner = (region for body in self.bodies.values() for region in body.regions)
+        return (*self.own, *inner)
+
+
+@dataclass(frozen=True)
+class Parted:
+    """A program and the regions a partitioner made of it.
+
+    Attributes:
+        program: a copy of the edge program, tagged
+        graph: its graph with the regions
+        verdicts: all that led here
+    """
+
+    program: ExportedProgram
+    graph: PartedGraph
+    verdicts: tuple[Any, ...]
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """Return all regions, those of bodies of control flow last."""
+        return self.graph.regions
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A program and what a partitioner said of its nodes; nothing is taken out yet.
+
+    Attributes:
+        program: a copy of the edge program, tagged
+        tags: what each tag means
+        verdicts: all that led here
+    """
+
+    program: ExportedProgram
+    tags: Mapping[str, DelegationSpec]
+    verdicts: tuple[Any, ...]
+
+
+def tagged(program: ExportedProgram, partitioner: Partitioner) -> Tagged:
+    """Let a partitioner tag a copy of a program.
+
+    Raises: PartitionError if the partitioner breaks a rule
+    """
+    copied = copied_program(program)
+    with collecting() as reasons:
+        result = answer_of(partitioner, copied)
+    made = result.tagged_exported_program
+    check_unchanged(partitioner, program, made)
+    verdicts = judge(made, partitioner, result.partition_tags, reasons)
+    return Tagged(made, result.partition_tags, (*verdicts_of(program), *verdicts))
+
+
+def part(program: ExportedProgram, partitioner: Partitioner) -> Parted:
+    """Let a partitioner tag a copy of a program and take the regions out of it.
+
+    Raises: PartitionError if the partitioner or its tags break a rule
+    """
+    return parted_by(tagged(program, partitioner))
+
+
+def parted_by(found: Tagged) -> Parted:
+    """Take the regions out of a tagged program.
+
+    Raises: PartitionError if its tags break a rule
+    """
+    graph = _parted(found.program, found.program.graph_module, found.tags, outermost=True)
+    return Parted(found.program, graph, found.verdicts)
+
+
+def _parted(
+    program: ExportedProgram,
+    module: torch.fx.GraphModule,
+    tags: Mapping[str, DelegationSpec],
+    *,
+    outermost: bool,
+) -> PartedGraph:
+    data = data_of(program) if outermost else Data({}, frozenset())
+    check_tags(module.graph, data)
+    calls = [node for node in module.graph.nodes if node.op == "call_function"]
+    group_of = {n: tag_of(n) for n in calls}
+    tagged = {n: tag for n, tag in group_of.items() if tag is not None and tag in tags}
+    check_cycles(module.graph, tagged)
+    groups: dict[str, list[torch.fx.Node]] = {}
+    for node, tag in tagged.items():
+        groups.setdefault(tag, []).append(node)
+    owner = owner_of(program, data) if outermost else owner_of_body(program, module.graph)
+    bodies = {
+        name: _parted(program, child, tags, outermost=False)
+        for name, child in module.named_children()
+        if isinstance(child, torch.fx.GraphModule)
+    }
+    regions = [extract(owner, tag, tags[tag], nodes) for tag, nodes in groups.items()]
+    return PartedGraph(module, tuple(regions), bodies)
+
+
+def backend_of(region: Region) -> Any:  # noqa: ANN401
+    """Return the backend a region goes to.
+
+    Raises: NotImplementedError if there is none of that name
+    """
+    return backend_called(region.spec.backend_id)
+
+
+def _module(region: Region, result: Any) -> LoweredBackendModule:  # noqa: ANN401
+    specs = copied_specs(region.spec.compile_specs)
+    return lowered_module(region.program, region.spec.backend_id, specs, result)
+
+
+def finished(parted: Parted, modules: Sequence[LoweredBackendModule]) -> ExportedProgram:
+    """Return the program that calls the lowered modules."""
+    left = iter(modules)
+    own = [(region, next(left)) for region in parted.graph.own]
+    bodies = {name: _finished_body(body, left) for name, body in parted.graph.bodies.items()}
+    made = with_delegates(parted.program, own, bodies)
+    give_verdicts(made, parted.verdicts)
+    return made
+
+
+def _finished_body(body: PartedGraph, left: Iterator[LoweredBackendModule]) -> torch.fx.GraphModule:
+    own = [(region, next(left)) for region in body.own]
+    bodies = {name: _finished_body(inner, left) for name, inner in body.bodies.items()}
+    return body_with_delegates(body.module, own, bodies)
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """Partitioning without backends: payloads are empty.
+
+    Attributes:
+        program: an edge program
+    """
+
+    program: ExportedProgram
+
+    def rounds(self, partitioners: Sequence[Partitioner]) -> list[Tagged]:
+        """Return what each partitioner says of what those before it leave."""
+        found: list[Tagged] = []
+        for partitioner in partitioners:
+            program = _emptied(found[-1]) if found else self.program
+            found.append(tagged(program, partitioner))
+        return found
+
+
+def _emptied(found: Tagged) -> ExportedProgram:
+    parted = parted_by(found)
+    return finished(parted, [_module(region, PreprocessResult()) for region in parted.regions])
+
+
+_FORMS: dict[type, Any] = {
+    str: _lower_whole,
+    ExportedProgram: _lower_parts,
+    MethodProgramsPartitionerSpec: _lower_methods,
+}

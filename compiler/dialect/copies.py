@@ -1,0 +1,99 @@
+"""Copies of edge programs, made node by node: fake results are shared, nothing else is."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, cast
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.dialect.templates import describe_output
+from compiler.untyped import ranges_of
+
+
+def copied_graph(graph: torch.fx.Graph) -> torch.fx.Graph:
+    """Return a graph with nodes of the same names and metadata of their own."""
+    new = torch.fx.Graph()
+    made: dict[torch.fx.Node, torch.fx.Node] = {}
+    for node in graph.nodes:
+        copied = new.node_copy(node, made.__getitem__)
+        copied.name = node.name  # fx renames builtins such as "input"
+        made[node] = copied
+    describe_output(new)
+    return new
+
+
+def copied_root(module: torch.nn.Module) -> torch.nn.Module:
+    """Return a module with the attributes of a graph module; branches and bodies are copied."""
+    root = torch.nn.Module()
+    for name, child in module.named_children():
+        inner: Any = child
+        if isinstance(child, torch.fx.GraphModule):
+            inner = torch.fx.GraphModule(copied_root(child), copied_graph(child.graph))
+            inner.meta = dict(child.meta)
+        root.add_module(name, inner)
+    for name, tensor in (*module.named_parameters(recurse=False),):
+        root.register_parameter(name, tensor)
+    for name, tensor in (*module.named_buffers(recurse=False),):
+        root.register_buffer(name, tensor)
+    return root
+
+
+def copied_program(program: ExportedProgram) -> ExportedProgram:
+    """Return a program with a graph of its own and the same tensors."""
+    return rebuilt(program, copied_root(program.graph_module), copied_graph(program.graph))
+
+
+def isolated_copy(program: ExportedProgram) -> ExportedProgram:
+    """Return a program that shares nothing a backend could change, weights included."""
+    kept: dict[int, Any] = {}
+
+    def own(tensor: Any) -> Any:  # noqa: ANN401
+        if id(tensor) not in kept:
+            kept[id(tensor)] = _cloned(tensor)
+        return kept[id(tensor)]
+
+    return rebuilt(
+        program,
+        copied_root(program.graph_module),
+        copied_graph(program.graph),
+        state_dict={name: own(value) for name, value in program.state_dict.items()},
+        constants={name: own(value) for name, value in program.constants.items()},
+    )
+
+
+def _cloned(value: Any) -> Any:  # noqa: ANN401
+    if not isinstance(value, torch.Tensor):
+        return copy.deepcopy(value)
+    cloned = value.detach().clone()
+    if isinstance(value, torch.nn.Parameter):
+        return torch.nn.Parameter(cloned, requires_grad=value.requires_grad)
+    return cloned
+
+
+def rebuilt(  # noqa: PLR0913 - a program has that many parts
+    program: ExportedProgram,
+    root: torch.nn.Module,
+    graph: torch.fx.Graph,
+    *,
+    signature: Any = None,  # noqa: ANN401 - torch's, which is not exported under one name
+    state_dict: dict[str, Any] | None = None,
+    constants: dict[str, Any] | None = None,
+    verifiers: list[Any] | None = None,
+) -> ExportedProgram:
+    """Return a program with another graph; what is not given stays as it is."""
+    source: Any = program
+    made = ExportedProgram(
+        root=root,
+        graph=graph,
+        graph_signature=copy.deepcopy(program.graph_signature) if signature is None else signature,
+        state_dict=dict(program.state_dict) if state_dict is None else state_dict,
+        range_constraints=ranges_of(program),
+        module_call_graph=list(program.module_call_graph),
+        example_inputs=program.example_inputs,
+        constants=dict(program.constants) if constants is None else constants,
+        verifiers=list(source.verifiers) if verifiers is None else verifiers,
+    )
+    cast("Any", made).graph_module.meta.update(source.graph_module.meta)
+    return made

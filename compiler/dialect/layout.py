@@ -1,0 +1,84 @@
+"""Memory layouts the kernels of the stock runtime take.
+
+They take another order of dimensions than the contiguous one only for elementwise operators with
+equal layouts, convolution, max pooling and copies; elsewhere they refuse it or read it wrongly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from compiler.dialect.dim_order import dim_order_of, is_contiguous
+from compiler.dialect.templates import tensors_in
+from compiler.untyped import aten
+
+_WINDOWS = frozenset((aten.convolution.default, aten.max_pool2d_with_indices.default))
+_KEEP_ORDER = frozenset(
+    (
+        aten._adaptive_avg_pool2d.default,
+        aten.avg_pool2d.default,
+        aten.cat.default,
+        aten.constant_pad_nd.default,
+        aten.replication_pad2d.default,
+        aten.reflection_pad2d.default,
+        aten.upsample_bilinear2d.vec,
+        aten.upsample_nearest2d.vec,
+    )
+)
+_ANY_ORDER = _WINDOWS | {aten.clone.default, aten._to_copy.default}
+
+
+def takes_layouts(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
+    """Return whether the stock kernel reads these tensors rightly as they lie in memory."""
+    given = tensors_in(args)
+    if op in _ANY_ORDER or all(is_contiguous(tensor) for tensor in given):
+        return True
+    if torch.Tag.pointwise not in op.tags or _begins_with_a_number(op, args):
+        return False
+    first = given[0]
+    return all(_lies_like(first, other) for other in given[1:])
+
+
+def _lies_like(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return whether two tensors have one shape and layout for all sizes they may have.
+
+    Asking torch whether a size that may change is a number would make that number of it.
+    """
+    sizes: Any = (*one.shape, *one.stride())
+    others: Any = (*other.shape, *other.stride())
+    return one.dim() == other.dim() and [*map(str, sizes)] == [*map(str, others)]
+
+
+def _begins_with_a_number(op: Any, args: tuple[Any, ...]) -> bool:  # noqa: ANN401
+    """Return whether a number stands for the first tensor: it becomes one without dimensions."""
+    if isinstance(args[0], (torch.Tensor, list, tuple)):
+        return False
+    return isinstance(op._schema.arguments[0].type, torch.TensorType)
+
+
+def changes_order(op: Any, args: tuple[Any, ...], out: Any) -> bool:  # noqa: ANN401
+    """Return whether a result lies in memory in another order than the first operand.
+
+    Torch takes the order of the weights, and one channel or pixel makes orders look alike; the
+    stock kernels of windows want one order for what they read and what they write, and so do
+    those that resize or join images.
+    """
+    if op not in _WINDOWS and op not in _KEEP_ORDER:
+        return False
+    order = dim_order_of(tensors_in(args)[0])
+    return any(dim_order_of(tensor) != order for tensor in tensors_in(out))
+
+
+def scalar_overload(op: Any, args: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    """Return the overload that takes a number for the second operand, None if there is none.
+
+    A number given as a constant tensor has no dimensions, so never the layout of the first.
+    """
+    if torch.Tag.pointwise not in op.tags or op._overloadname != "Tensor" or len(args) < 2:
+        return None
+    first = args[0]
+    if not isinstance(first, torch.Tensor) or is_contiguous(first):
+        return None
+    return getattr(op.overloadpacket, "Scalar", None)

@@ -1,0 +1,1 @@
+"""What backends and partitioners implement: their base classes, compile specs, named data."""

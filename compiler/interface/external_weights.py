@@ -1,0 +1,101 @@
+"""Weights of delegates in files beside the program: a mark before export, obeyed afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.interface.backend import PreprocessResult
+from compiler.interface.file_data import in_memory
+from compiler.interface.named_data import DataEntry, NamedDataStoreOutput
+from compiler.memory.specs import raw_bytes
+from compiler.untyped import PassResult
+
+_CUSTOM, _TAG = "custom", "delegate_constant_tag"  # as documented; export keeps it
+
+
+def delegate_external_constants_pass_unlifted(
+    module: torch.nn.Module,
+    gen_tag_fn: Callable[[torch.fx.Node], str | None] | None = None,
+) -> Any:  # noqa: ANN401 - as documented
+    """Mark the weights of an exported module, ``program.module()``, in place.
+
+    Export it again then, with ``strict=True``: torch drops the marks otherwise.
+
+    Args:
+        module: what was exported
+        gen_tag_fn: the file of a weight, should a delegate take it; None for the program itself
+    """
+    graphs = [m.graph for m in module.modules() if isinstance(m, torch.fx.GraphModule)]
+    nodes = [n for graph in graphs for n in graph.nodes if n.op == "get_attr" and gen_tag_fn]
+    for node in nodes:
+        assert gen_tag_fn is not None
+        node.meta[_CUSTOM] = {**node.meta.get(_CUSTOM, {}), _TAG: gen_tag_fn(node)}
+    return PassResult(module, bool(nodes))
+
+
+def mark_behind(node: torch.fx.Node) -> str | None:
+    """Return the file that a weight is marked for, or the first marked one a node is made of."""
+    seen: set[torch.fx.Node] = set()
+    left = [node]
+    while left:
+        one = left.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        mark = _mark(one) if one.op == "placeholder" else None
+        if mark is not None:
+            return mark
+        left.extend(reversed(one.all_input_nodes))
+    return None
+
+
+def mark_for_made(node: torch.fx.Node) -> dict[str, Any]:
+    """Return metadata by which a constant goes where the weights that a node is made of do."""
+    mark = mark_behind(node)
+    return {} if mark is None else {_CUSTOM: {**node.meta.get(_CUSTOM, {}), _TAG: mark}}
+
+
+def where_marked(result: PreprocessResult, program: ExportedProgram) -> PreprocessResult:
+    """Return a result whose blobs are in the files that the weights of its program are marked for.
+
+    A backend that names files itself, as the one of XNNPACK, is left alone. Another one may have
+    packed several weights into one blob: if all are marked for one file, its blobs go there; if
+    for several, those that are the bytes of a marked weight do, the others stay in the program.
+    """
+    given = result.data_store_output
+    if given is None or not given.pte_data or given.external_data:
+        return result
+    nodes = [node for node in program.graph.nodes if node.op == "placeholder"]
+    files = {mark for mark in map(_mark, nodes) if mark is not None}
+    if not files:
+        return result
+    tags = dict.fromkeys(given.pte_data, min(files)) if len(files) == 1 else {}
+    for key, entry in given.pte_data.items() if len(files) > 1 else ():
+        data = in_memory(given.buffers[entry.buffer_index])
+        owner = next((n for n in nodes if _mark(n) and _is_content(program, n, data)), None)
+        if owner is not None:
+            tags[key] = str(_mark(owner))
+    outside: dict[str, dict[str, DataEntry]] = {}
+    for key, tag in tags.items():
+        outside.setdefault(tag, {})[key] = given.pte_data[key]
+    inside = {key: entry for key, entry in given.pte_data.items() if key not in tags}
+    return replace(result, data_store_output=NamedDataStoreOutput(given.buffers, inside, outside))
+
+
+def _is_content(program: ExportedProgram, node: torch.fx.Node, data: bytes) -> bool:
+    """Return whether bytes are those of a weight as it is."""
+    target = next(s.target for s in program.graph_signature.input_specs if s.arg.name == node.name)
+    held: Any = {**program.constants, **program.state_dict}.get(target or "")
+    if not isinstance(held, torch.Tensor) or held.nbytes != len(data):
+        return False
+    return raw_bytes(held) == memoryview(data)
+
+
+def _mark(node: torch.fx.Node) -> str | None:
+    custom = node.meta.get(_CUSTOM)
+    return custom.get(_TAG) if isinstance(custom, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

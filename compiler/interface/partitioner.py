@@ -1,0 +1,78 @@
+"""What a partitioner is to the compiler: it tags nodes and says what each tag means."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.interface.backend import CompileSpec
+
+TAG = "delegation_tag"  # where a node's metadata holds its tag
+NodeFilter = Callable[[torch.fx.Node], bool]
+
+
+class DelegationSpec(NamedTuple):
+    """Which backend takes the nodes of a tag, and with which settings."""
+
+    backend_id: str
+    compile_specs: list[CompileSpec]
+
+
+@dataclass
+class PartitionResult:
+    """What a partitioner says.
+
+    Attributes:
+        tagged_exported_program: the program it was given, with tags on nodes
+        partition_tags: what each tag means
+    """
+
+    tagged_exported_program: ExportedProgram
+    partition_tags: dict[str, DelegationSpec]
+
+
+class Partitioner(ABC):
+    """Base of every partitioner: it may set tags in node metadata and change nothing else."""
+
+    def __init__(self, spec: Mapping[Any, object] = MappingProxyType({})) -> None:
+        self._spec = spec
+
+    def __call__(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Return what ``partition`` returns."""
+        return self.partition(exported_program)
+
+    @property
+    def spec(self) -> Mapping[Any, object]:
+        """Return the options it was made with."""
+        return self._spec
+
+    @abstractmethod
+    def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        """Tag the nodes that are to be delegated.
+
+        Args:
+            exported_program: an edge program, a copy of the compiler's
+
+        Returns: the same program, and what each tag means
+        """
+
+    def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], NodeFilter | None]:
+        """Return operators to keep whole, and which of their nodes; None for all of them."""
+        del ep
+        return [], None
+
+    def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
+        """Return the program to lower instead of the exported one."""
+        return exported_program
+
+
+def name_of(partitioner: object) -> str:
+    """Return what verdicts call a partitioner."""
+    given = getattr(partitioner, "verdict_name", None)
+    return given if isinstance(given, str) else type(partitioner).__name__

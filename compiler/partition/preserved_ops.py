@@ -1,0 +1,159 @@
+"""Operators that partitioners want to see whole, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.dialect.functional_variants import is_view, returns_alias
+from compiler.dialect.ops import EdgeOp
+from compiler.dialect.templates import walk
+from compiler.errors import source_line
+from compiler.interface.partitioner import NodeFilter, name_of
+from compiler.partition.reasons import collecting, operator_of
+from compiler.partition.run_partitioner import wishes_as_said
+from compiler.untyped import OpOverload
+from schema.etrecord.parts.verdicts import Outcome, Verdict
+
+Node = torch.fx.Node
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What one partitioner wants whole.
+
+    Attributes:
+        partitioner: its name
+        ops: operators
+        wanted: which nodes of them, None for all
+    """
+
+    partitioner: str
+    ops: frozenset[Any]
+    wanted: NodeFilter | None
+
+
+@dataclass
+class Wishes:
+    """What all partitioners of a method want whole; one of them is enough.
+
+    Attributes:
+        wishes: in the order of the partitioners
+        refused: names of exported nodes that are decomposed all the same: no partitioner took them
+        answered: exported nodes of wanted operators, and why they are decomposed; None: kept
+    """
+
+    wishes: tuple[Wish, ...] = ()
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+    answered: dict[Node, str | None] = field(default_factory=dict[Node, "str | None"])
+
+    @property
+    def ops(self) -> frozenset[Any]:
+        """Return all operators somebody wants whole."""
+        return frozenset(op for wish in self.wishes for op in wish.ops)
+
+    def kind(self, node: Node, op: Any) -> str:  # noqa: ANN401
+        """Return what becomes of a node, see ``KeepsWhole``."""
+        if node.name in self.refused:
+            self.answered[node] = self.refused[node.name]
+            return "refused"
+        wishes = [wish for wish in self.wishes if op in wish.ops]
+        if not wishes:
+            return ""
+        self.answered[node] = self._answer(wishes, node)
+        return "whole" if self.answered[node] is None else "parts"
+
+    def keeps_inside(self, op: Any, args: Any, kwargs: Any) -> bool:  # noqa: ANN401
+        """Return whether an operator that is met inside another one stays whole."""
+        wishes = [wish for wish in self.wishes if op in wish.ops]
+        if not wishes:
+            return False
+        stand_in = _stand_in(op, args, kwargs)
+        return any(_wants(wish, stand_in) for wish in wishes)
+
+    def _answer(self, wishes: Sequence[Wish], node: Node) -> str | None:
+        with collecting() as reasons:  # a filter may say why, as the partitioner itself does
+            if any(_wants(wish, node) for wish in wishes):
+                return None
+        names = ", ".join(wish.partitioner for wish in wishes)
+        told = reasons.by_node.get(node)
+        why = f": {told.text}" if told is not None else ""
+        return f"the filter of {names} does not want this node whole{why}"
+
+    def verdicts(self, edge: ExportedProgram) -> tuple[Verdict, ...]:
+        """Return a verdict for every node that somebody wanted whole and that was decomposed."""
+        parts: dict[str, list[str]] = {}
+        for node in edge.graph.nodes:
+            for source in list(node.meta.get("from_node") or ())[:1]:
+                parts.setdefault(source.name, []).append(operator_of(node))
+        return tuple(
+            self._verdict(node, why, parts.get(node.name, []))
+            for node, why in self.answered.items()
+            if why is not None
+        )
+
+    def _verdict(self, node: Node, why: str, parts: Sequence[str]) -> Verdict:
+        wanting = [w for w in self.wishes if node.target in w.ops] or [*self.wishes]
+        made = ", ".join(dict.fromkeys(parts)) or "nothing"
+        return Verdict(
+            node=node.name,
+            operator=operator_of(node),
+            debug_handle=None,
+            partitioner=wanting[0].partitioner,
+            rule="ops_to_not_decompose",
+            outcome=Outcome.DECOMPOSED,
+            reason=f"{operator_of(node)} was decomposed into {made}: {why}",
+            source=source_line(node),
+        )
+
+
+def wishes_of(partitioners: Sequence[Any], program: ExportedProgram) -> Wishes:
+    """Return what partitioners want whole in an exported program.
+
+    Views and operators that write are left out, since an edge program has none.
+
+    Raises: PartitionError if a partitioner returns something else
+    """
+    found: list[Wish] = []
+    for partitioner in partitioners:
+        ops, wanted = wishes_as_said(partitioner, program)
+        given = [op.op if isinstance(op, EdgeOp) else op for op in ops]
+        kept = frozenset(op for op in given if isinstance(op, OpOverload) and _may_stay(op))
+        if kept:
+            found.append(Wish(name_of(partitioner), kept, wanted))
+    return Wishes(tuple(found))
+
+
+def _may_stay(op: Any) -> bool:  # noqa: ANN401
+    return not op._schema.is_mutable and not is_view(op) and not returns_alias(op)
+
+
+def _wants(wish: Wish, node: Node) -> bool:
+    return node.target in wish.ops and (wish.wanted is None or bool(wish.wanted(node)))
+
+
+def _stand_in(op: Any, args: Any, kwargs: Any) -> Node:  # noqa: ANN401
+    """Return a node for an operator that no node of the exported program stands for."""
+    graph = torch.fx.Graph()
+
+    def bind(leaf: Any) -> Any:  # noqa: ANN401
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        node = graph.placeholder("operand")
+        node.meta["val"] = leaf
+        return node
+
+    given, named = walk(bind, (tuple(args), dict(kwargs)))
+    return graph.call_function(op, given, named)
+
+
+def whole_nodes(edge: ExportedProgram, ops: frozenset[Any]) -> list[Node]:
+    """Return the calls of an edge program, bodies too, that are wanted operators kept whole."""
+    graphs = [m.graph for m in edge.graph_module.modules() if isinstance(m, torch.fx.GraphModule)]
+    nodes = [node for graph in graphs for node in graph.nodes if node.op == "call_function"]
+    targets = [(node, node.target) for node in nodes]
+    return [node for node, target in targets if isinstance(target, EdgeOp) and target.op in ops]

@@ -1,0 +1,114 @@
+"""Asks a partitioner, and refuses what is no answer of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import torch
+from torch.export import ExportedProgram
+
+from compiler.interface.backend import why_no_settings
+from compiler.interface.partitioner import (
+    TAG,
+    DelegationSpec,
+    NodeFilter,
+    PartitionResult,
+    name_of,
+)
+from compiler.interface.stock_objects import in_foreign_terms, is_foreign, is_foreign_spec, own_spec
+from compiler.partition.check_unchanged import check_unchanged
+from compiler.partition.stock_reasons import noting_theirs, twins
+from compiler.partition.tags import PartitionContractError, PartitionError
+
+
+def answer_of(partitioner: Any, program: ExportedProgram) -> PartitionResult:  # noqa: ANN401
+    """Return what a partitioner says about a program.
+
+    Raises:
+        PartitionError: it returned no PartitionResult, or a tag that is none
+        PartitionContractError: the result does not say what tags mean
+    """
+    answers = partitioner if callable(partitioner) else partitioner.partition
+    shown = in_foreign_terms(program) if is_foreign(partitioner) else program
+    result: Any = _told(answers, shown, program)
+    tags: Any = getattr(result, "partition_tags", None)
+    if not isinstance(getattr(result, "tagged_exported_program", None), ExportedProgram):
+        raise PartitionError(f"{name_of(partitioner)} returned {result!r}, not a PartitionResult")
+    if not isinstance(tags, Mapping):
+        raise PartitionContractError(
+            f"Partitioner {name_of(partitioner)} needs a `partition_tags` field containing a "
+            "mapping of tags to delegate spec"
+        )
+    given: dict[Any, Any] = {**tags}
+    tags = {tag: _own(spec) for tag, spec in given.items()}
+    for tag, spec in tags.items():
+        if not isinstance(tag, str) or not isinstance(spec, DelegationSpec):
+            raise PartitionError(
+                f"partition_tags of {name_of(partitioner)} has {tag!r}: {spec!r}, not a tag and a "
+                "DelegationSpec"
+            )
+        why = why_no_settings(spec.compile_specs)
+        if why:
+            raise PartitionError(f"tag {tag} of {name_of(partitioner)}: {why}")
+    if shown is program:
+        return PartitionResult(result.tagged_exported_program, tags)
+    check_unchanged(partitioner, in_foreign_terms(program), result.tagged_exported_program)
+    _take_tags(result.tagged_exported_program.graph_module, program.graph_module)
+    return PartitionResult(program, tags)
+
+
+def _told(answers: Any, shown: ExportedProgram, program: ExportedProgram) -> Any:  # noqa: ANN401
+    same = shown is program
+    with noting_theirs(None if same else twins(shown.graph_module, program.graph_module)):
+        return answers(shown)
+
+
+def _own(spec: Any) -> Any:  # noqa: ANN401
+    return DelegationSpec(*own_spec(spec)) if is_foreign_spec(spec) else spec
+
+
+def _take_tags(shown: torch.fx.GraphModule, module: torch.fx.GraphModule) -> None:
+    """Give the nodes of a program, those of bodies too, the tags of nodes that stand for them.
+
+    What a partitioner has noted of a node beside, for its backend, is taken along.
+    """
+    for theirs, ours in zip(shown.graph.nodes, module.graph.nodes, strict=True):
+        ours.meta.update({key: theirs.meta[key] for key in theirs.meta if key not in ours.meta})
+        if TAG in theirs.meta:
+            ours.meta[TAG] = theirs.meta[TAG]
+        else:
+            ours.meta.pop(TAG, None)
+    bodies = dict(shown.named_children())
+    for name, child in module.named_children():
+        if isinstance(child, torch.fx.GraphModule):
+            _take_tags(cast("Any", bodies[name]), child)
+
+
+def wishes_as_said(
+    partitioner: Any,  # noqa: ANN401
+    program: ExportedProgram,
+) -> tuple[list[Any], NodeFilter | None]:
+    """Return the operators a partitioner wants whole, and which of their nodes; None for all.
+
+    Raises: PartitionError if it returned something else
+    """
+    ask = getattr(partitioner, "ops_to_not_decompose", None)
+    answer: Any = ask(program) if ask is not None else ([], None)
+    try:
+        ops, wanted = answer
+        kept = list(ops)
+    except (TypeError, ValueError) as error:
+        raise PartitionError(
+            f"ops_to_not_decompose of {name_of(partitioner)} returned {answer!r}, not a list "
+            "of operators and a filter"
+        ) from error
+    return kept, _listened_to(wanted) if wanted is not None and is_foreign(partitioner) else wanted
+
+
+def _listened_to(wanted: NodeFilter) -> NodeFilter:
+    def listened(node: torch.fx.Node) -> bool:
+        with noting_theirs():
+            return wanted(node)
+
+    return listened

@@ -1,0 +1,1 @@
+"""From exported programs to a program file: lowering, delegation, previews, and the managers."""

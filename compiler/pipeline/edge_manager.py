@@ -1,0 +1,370 @@
+"""The two managers of a compile: edge programs, and the program file made from them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+
+from compiler.delegate.rounds import partitioners_by_method
+from compiler.edge.cache import EdgeStore
+from compiler.edge.config import EdgeCompileConfig
+from compiler.edge.program import give_signature_names
+from compiler.emit.config import ExecutorchBackendConfig
+from compiler.emit.program import emit_program
+from compiler.errors import CompileError
+from compiler.interface.named_data import NamedDataStore, named_data_store
+from compiler.partition.verdicts import verdicts_of
+from compiler.passes.pipeline import completed, transform_methods
+from compiler.pipeline.lowering import (
+    calls_of,
+    delegate,
+    edge_of,
+    lower_for,
+    passes_before_planning,
+    transforming,
+)
+from compiler.pipeline.program_manager import ExecutorchProgramManager, asked_for
+from compiler.record.record import ETRecord
+from compiler.stages import Observer, StageEvent, Stages
+from schema.etrecord.parts.verdicts import Verdict
+
+FORWARD = "forward"
+AFTER_PASSES = "edge_after_transform"  # the documented name of its graph in a record
+Programs = ExportedProgram | Mapping[str, ExportedProgram]
+Operators = Sequence[OpOverload] | None
+
+
+class EdgeProgramManager:
+    """Edge programs by method, with constant methods beside them. Nothing in it changes."""
+
+    def __init__(  # noqa: PLR0913 - as documented
+        self,
+        edge_programs: Programs,
+        constant_methods: Mapping[str, Any] | None = None,
+        compile_config: EdgeCompileConfig | None = None,
+        core_aten_ops_exception_list: Operators = None,
+        preserve_ops: Operators = None,
+        *,
+        record: ETRecord | None = None,
+        events: tuple[StageEvent, ...] = (),
+    ) -> None:
+        """Hold edge programs.
+
+        Args:
+            edge_programs: one program, named ``forward``, or programs by method
+            constant_methods: values by the name of the method that returns them
+            compile_config: how the programs were made
+            core_aten_ops_exception_list: operators that the verifier lets through, beside those
+                of the configuration
+            preserve_ops: operators that were not decomposed, let through as well
+            record: of the programs, None when none was asked for
+            events: stages that led here, with their times
+        """
+        self._programs = named_programs(edge_programs)
+        self._constants = dict(constant_methods or {})
+        more = (*(core_aten_ops_exception_list or ()), *(preserve_ops or ()))
+        self._config = (compile_config or EdgeCompileConfig()).letting_through(more)
+        self._etrecord = record
+        self.events = events
+        both = sorted(self.methods & self.config_methods)
+        if both:
+            raise CompileError(f"methods and constant methods share the names {', '.join(both)}")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> EdgeProgramManager:
+        """Return a manager of copied programs, as the documentation keeps one for a record."""
+        new = object.__new__(type(self))
+        memo[id(self)] = new
+        vars(new).update({name: copy.deepcopy(held, memo) for name, held in vars(self).items()})
+        new._programs = named_programs(new._programs)
+        return new
+
+    @property
+    def methods(self) -> set[str]:
+        """Return the names of the methods that compute."""
+        return set(self._programs)
+
+    @property
+    def config_methods(self) -> set[str]:
+        """Return the names of the methods that return constants."""
+        return set(self._constants)
+
+    def exported_program(self, method_name: str = FORWARD) -> ExportedProgram:
+        """Return the edge program of a method.
+
+        Raises: KeyError naming the methods there are
+        """
+        if method_name not in self._programs:
+            names = ", ".join(sorted(self.methods))
+            raise KeyError(f"no method {method_name!r}; there are {names}")
+        return self._programs[method_name]
+
+    @property
+    def _edge_programs(self) -> dict[str, ExportedProgram]:
+        """The edge programs, as programs written for ExecuTorch ask for them."""
+        return self._programs
+
+    @property
+    def _config_methods(self) -> dict[str, Any]:
+        """The values of constant methods, likewise; entries added to it are emitted."""
+        return self._constants
+
+    @_config_methods.setter
+    def _config_methods(self, methods: Mapping[str, Any]) -> None:
+        self._constants = dict(methods)
+
+    @property
+    def _named_data_store(self) -> NamedDataStore:
+        """The blobs that the payloads of all delegates look up by key, likewise."""
+        return named_data_store(self._programs.values())
+
+    @property
+    def lowered_programs(self) -> dict[str, ExportedProgram]:
+        """Return the edge programs before passes and delegation; empty if no record is kept."""
+        return {} if self._etrecord is None else self._etrecord.edge_programs
+
+    @property
+    def compile_config(self) -> EdgeCompileConfig:
+        """Return how the programs were made."""
+        return self._config
+
+    def transform(
+        self,
+        passes: Any,  # noqa: ANN401 - a list, a pass manager, or either by method
+        compile_config: EdgeCompileConfig | None = None,
+        *,
+        observer: Observer | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> EdgeProgramManager:
+        """Return a manager of programs that passes have been run over; this one stays as it is.
+
+        Args:
+            passes: a list or a pass manager, for all methods, or either by method
+            compile_config: says what the verifier lets through; this manager's if None
+            observer: told of each pass, as the stage ``pass NAME``
+            cancelled: asked before each pass
+
+        Raises:
+            PassError: a pass raised, or returned what is no result of a pass
+            SpecViolationError: the verifier refuses what a pass left
+            KeyError: passes are given for a method that is not there
+        """
+        stages, config = Stages(observer, cancelled), compile_config or self._config
+        programs = transform_methods(self._programs, passes, config, stages)
+        return EdgeProgramManager(
+            programs,
+            self._constants,
+            config,
+            record=self._etrecord,
+            events=(*self.events, *stages.events),
+        )
+
+    def get_etrecord(self) -> ETRecord:
+        """Return the record of the programs, which nothing compiled belongs to yet.
+
+        Raises: RuntimeError if none was asked for
+        """
+        return asked_for(self._etrecord)
+
+    @property
+    def verdicts(self) -> dict[str, tuple[Verdict, ...]]:
+        """Return by method why each node was delegated or not; empty before a partitioner."""
+        return {name: verdicts_of(program) for name, program in self._programs.items()}
+
+    def to_backend(
+        self,
+        partitioner: Any,  # noqa: ANN401 - one, several, or either by method
+        *,
+        observer: Observer | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> EdgeProgramManager:
+        """Return a manager of programs whose parts partitioners have given to backends.
+
+        Args:
+            partitioner: one for all methods, several in their order, or either by method
+            observer: told of each stage
+            cancelled: asked before each stage
+
+        Raises:
+            PartitionError: a partitioner or its tags break a rule
+            BackendError: a backend raised, or returned what is no result
+            NotImplementedError: a backend is not there
+        """
+        stages = Stages(observer, cancelled)
+        wanted = partitioners_by_method(partitioner, self._programs)
+        return EdgeProgramManager(
+            delegate(_completed(self._programs), wanted, stages),
+            self._constants,
+            self._config,
+            record=self._etrecord,
+            events=(*self.events, *stages.events),
+        )
+
+    def _with_passes(
+        self, config: ExecutorchBackendConfig, stages: Stages
+    ) -> Mapping[str, ExportedProgram]:
+        """Return the programs after the passes of a configuration, which no verifier looks at."""
+        unchecked = replace(self._config, _check_ir_validity=False)
+        programs = _completed(self._programs)
+        for passes in passes_before_planning(config):
+            programs = transform_methods(programs, passes, unchecked, stages)
+        return programs
+
+    def to_executorch(
+        self,
+        config: ExecutorchBackendConfig | None = None,
+        *,
+        observer: Observer | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> ExecutorchProgramManager:
+        """Plan memory and emit a program file; this manager can be used again.
+
+        Args:
+            config: planning, alignment, stack traces
+            observer: told of each stage
+            cancelled: asked before each stage
+
+        Raises: CompileError saying what cannot be emitted, and the user's line
+        """
+        stages = Stages(observer, cancelled)
+        config = config or ExecutorchBackendConfig()
+        programs = self._with_passes(config, stages)
+        emitted = emit_program(programs, self._constants, config, stages)
+        return ExecutorchProgramManager(
+            emitted,
+            programs,
+            self._constants,
+            record=self._etrecord,
+            events=(*self.events, *stages.events),
+        )
+
+
+def named_programs(programs: Programs) -> dict[str, ExportedProgram]:
+    """Return programs by method; a lone one is named ``forward``.
+
+    Raises:
+        TypeError: something is no exported program
+        CompileError: a method has no name
+    """
+    given: Any = {FORWARD: programs} if isinstance(programs, ExportedProgram) else programs
+    if not isinstance(given, Mapping):
+        raise TypeError(f"expected an ExportedProgram, or such by method, found {_kind(programs)}")
+    named = dict(cast("Mapping[str, ExportedProgram]", given))
+    for name, program in named.items():
+        if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance] - of users
+            raise CompileError(f"the name of a method is a text of at least a letter, not {name!r}")
+        if not isinstance(program, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance] - of users
+            raise TypeError(
+                f"expected an ExportedProgram as method {name}, found {_kind(program)}; "
+                "compiler.export makes one of a module"
+            )
+        give_signature_names(program)
+    return named
+
+
+def _record(
+    exported: Mapping[str, ExportedProgram], lowered: Mapping[str, ExportedProgram]
+) -> ETRecord:
+    record = ETRecord()
+    record.add_exported_program(exported)
+    record.add_edge_dialect_program(lowered)
+    return record
+
+
+def _completed(programs: Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
+    return {name: completed(program) for name, program in programs.items()}
+
+
+def _kind(value: Any) -> str:  # noqa: ANN401
+    return type(value).__name__
+
+
+def to_edge(
+    programs: Programs,
+    constant_methods: Mapping[str, Any] | None = None,
+    compile_config: EdgeCompileConfig | None = None,
+    generate_etrecord: bool = False,
+    *,
+    observer: Observer | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> EdgeProgramManager:
+    """Lower exported programs to the edge dialect; they are not changed.
+
+    Args:
+        programs: one program, named ``forward``, or programs by method
+        constant_methods: values by the name of the method that is to return them
+        compile_config: dim order, verifier, operators to keep
+        generate_etrecord: keep what an ETRecord needs
+        observer: told of each stage
+        cancelled: asked before each stage
+
+    Raises:
+        CompileError: something cannot be lowered; the message has the user's line
+        SpecViolationError: the verifier refuses the result
+    """
+    named, config, stages = (
+        named_programs(programs),
+        compile_config or EdgeCompileConfig(),
+        Stages(observer, cancelled),
+    )
+    lowered: dict[str, ExportedProgram] = {}
+    for name, program in named.items():
+        with stages.stage("edge", name) as result:
+            lowered[name] = edge_of(program, config)
+            result.nodes = calls_of(lowered[name])
+            result.modules = {name: lowered[name].graph_module}
+    record = _record(named, lowered) if generate_etrecord else None
+    return EdgeProgramManager(
+        lowered, constant_methods, config, record=record, events=tuple(stages.events)
+    )
+
+
+def to_edge_transform_and_lower(  # noqa: PLR0913 - as documented
+    programs: Programs,
+    transform_passes: Any = None,  # noqa: ANN401 - one, several, or either by method
+    partitioner: Any = None,  # noqa: ANN401 - likewise
+    constant_methods: Mapping[str, Any] | None = None,
+    compile_config: EdgeCompileConfig | None = None,
+    generate_etrecord: bool = False,
+    *,
+    observer: Observer | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    kept: EdgeStore | None = None,
+) -> EdgeProgramManager:
+    """Lower exported programs, run passes over them, and give parts of them to backends.
+
+    Operators that a partitioner wants whole stay so where it takes them.
+
+    Args:
+        programs: one program, named ``forward``, or programs by method
+        transform_passes: run over the edge programs before partitioners look at them
+        partitioner: one for all methods, several in their order, or either by method
+        constant_methods: values by the name of the method that is to return them
+        compile_config: dim order, verifier, operators to keep
+        generate_etrecord: keep what an ETRecord needs
+        observer: told of each stage
+        cancelled: asked before each stage
+        kept: edge programs of earlier calls with these programs and this configuration
+
+    Raises: CompileError and SpecViolationError as ``to_edge`` and ``to_backend`` do
+    """
+    named, stages = named_programs(programs), Stages(observer, cancelled)
+    wanted = partitioners_by_method(partitioner, named)
+    config = compile_config or EdgeCompileConfig()
+    lowered = lower_for(
+        named, wanted, config, transforming(transform_passes, named, stages), stages, kept
+    )
+    record = _record(named, lowered.recorded) if generate_etrecord else None
+    if record is not None and transform_passes:
+        record.add_extra_export_modules({AFTER_PASSES: lowered.programs})
+    return EdgeProgramManager(
+        delegate(lowered.programs, wanted, stages),
+        constant_methods,
+        lowered.config,
+        record=record,
+        events=tuple(stages.events),
+    )

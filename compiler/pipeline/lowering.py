@@ -1,0 +1,172 @@
+"""Lowering and delegation in one go, method by method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch.export import ExportedProgram
+
+from compiler.delegate.rounds import (
+    Partitioners,
+    before_decomposition,
+    in_rounds,
+    lowered_with_wishes,
+)
+from compiler.delegate.to_backend import Tagged, lower_methods
+from compiler.edge.cache import EdgeStore, Make
+from compiler.edge.config import EdgeCompileConfig
+from compiler.edge.program import edge_program
+from compiler.edge.tracing import KeepsWhole
+from compiler.emit.config import ExecutorchBackendConfig
+from compiler.partition.preserved_ops import Wishes
+from compiler.partition.verdicts import give_verdicts
+from compiler.passes.pipeline import passes_by_method, transform_methods
+from compiler.passes.standard.constant_prop import with_quantized_constants
+from compiler.passes.table import standard_pass
+from compiler.stages import Stages
+
+Programs = Mapping[str, ExportedProgram]
+Transform = Callable[[dict[str, ExportedProgram], EdgeCompileConfig], Programs]
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """Edge programs by method, before delegation.
+
+    Attributes:
+        recorded: as they were lowered
+        programs: as passes left them
+        config: with the operators that partitioners wanted whole let through
+        rounds: by method, what each partitioner says of it, where that has been asked for
+    """
+
+    recorded: dict[str, ExportedProgram]
+    programs: dict[str, ExportedProgram]
+    config: EdgeCompileConfig
+    rounds: dict[str, list[Tagged]]
+
+
+def transforming(passes: Any, programs: Programs, stages: Stages) -> Transform:  # noqa: ANN401
+    """Return what runs passes over edge programs.
+
+    Args:
+        passes: one pass, a list or a manager, for all methods, or either by method; or None
+        programs: by method
+        stages: told of each pass
+
+    Raises: KeyError if passes are given for a method that is not there
+    """
+    by_method = passes_by_method(passes, programs)
+
+    def transform(edge: dict[str, ExportedProgram], allowing: EdgeCompileConfig) -> Programs:
+        mine = {name: found for name, found in by_method.items() if name in edge}
+        return transform_methods(edge, mine, allowing, stages)
+
+    return transform
+
+
+def edge_of(
+    program: ExportedProgram, config: EdgeCompileConfig, keeps: KeepsWhole | None = None
+) -> ExportedProgram:
+    """Return the edge program of an exported one, whose quantized weights are whole numbers.
+
+    Args:
+        program: as exported; it is not changed
+        config: dim order, verifier, operators to keep
+        keeps: says of each node whether it is to be decomposed
+
+    Raises: CompileError if something cannot be lowered
+    """
+    return with_quantized_constants(edge_program(program, config, keeps))
+
+
+def lower_for(
+    programs: Programs,
+    partitioners: Partitioners,
+    config: EdgeCompileConfig,
+    transform: Transform,
+    stages: Stages,
+    kept: EdgeStore | None = None,
+) -> Lowered:
+    """Lower exported programs, with what their partitioners want whole.
+
+    Args:
+        programs: as exported
+        partitioners: of each method
+        config: dim order, verifier, operators to keep
+        transform: runs passes over edge programs by method, verified by a configuration
+        stages: told of the work
+        kept: edge programs of earlier lowerings, which are taken where nothing differs
+
+    Raises: CompileError if something cannot be lowered or a partitioner breaks a rule
+    """
+    store = EdgeStore() if kept is None else kept
+    recorded: dict[str, ExportedProgram] = {}
+    found: dict[str, ExportedProgram] = {}
+    rounds: dict[str, list[Tagged]] = {}
+    wanted: set[Any] = set()
+    for name, program in programs.items():
+        mine = partitioners.get(name, ())
+        source = store.source(before_decomposition(program, mine))
+
+        def make(
+            keeps: KeepsWhole,
+            ops: Collection[Any],
+            name: str = name,
+            source: ExportedProgram = source,
+        ) -> tuple[ExportedProgram, ExportedProgram]:
+            with stages.stage("edge", name) as result:
+                allowing = config.letting_through(ops)
+                edge = edge_of(source, allowing, keeps)
+                result.nodes = calls_of(edge)
+                result.modules = {name: edge.graph_module}
+            return edge, transform({name: edge}, allowing)[name]
+
+        def lower(
+            wishes: Wishes, name: str = name, source: ExportedProgram = source, make: Make = make
+        ) -> ExportedProgram:
+            wanted.update(wishes.ops)
+            recorded[name], changed = store.lowered(source, wishes, make)
+            return changed
+
+        wished = lowered_with_wishes(source, mine, lower)
+        give_verdicts(wished.program, wished.wishes.verdicts(recorded[name]))
+        found[name] = wished.program
+        if wished.rounds is not None:
+            rounds[name] = wished.rounds
+    return Lowered(recorded, found, config.letting_through(wanted), rounds)
+
+
+def delegate(
+    programs: Programs, partitioners: Mapping[str, Sequence[Any]], stages: Stages
+) -> dict[str, ExportedProgram]:
+    """Return programs with the parts that their partitioners take, in order, lowered to backends.
+
+    Raises: CompileError if a partitioner breaks a rule or a backend fails
+    """
+    made = dict(programs)
+    for turn in in_rounds(partitioners):
+        with stages.stage("delegate", ", ".join(sorted(turn))) as result:
+            made = lower_methods(made, turn)
+            result.nodes = sum(calls_of(program) for program in made.values())
+            result.modules = {name: made[name].graph_module for name in sorted(turn)}
+    return made
+
+
+def passes_before_planning(config: ExecutorchBackendConfig) -> list[Any]:
+    """Return the passes of a configuration that run before memory planning, in groups, in order."""
+    groups: list[Any] = []
+    if config.do_quant_fusion_and_const_prop:
+        groups.append([standard_pass("quant_fusion"), standard_pass("constant_folding")])
+    if config.passes:
+        groups.append(config.passes)
+    if config.run_reinplace_pass:
+        groups.append([standard_pass("reinplace", more=config.reinplace_extra_ops or ())])
+    return groups
+
+
+def calls_of(program: ExportedProgram) -> int:
+    """Return how many calls the graph of a program has."""
+    return sum(node.op == "call_function" for node in program.graph.nodes)

@@ -1,0 +1,73 @@
+"""What partitioners would take of a program, without any backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch.export import ExportedProgram
+
+from compiler.delegate.rounds import partitioners_by_method
+from compiler.delegate.to_backend import DryRun, Tagged
+from compiler.edge.cache import EdgeStore
+from compiler.edge.config import EdgeCompileConfig
+from compiler.partition.verdicts import verdicts_of
+from compiler.pipeline.lowering import lower_for, transforming
+from compiler.stages import Observer, Stages
+from schema.etrecord.parts.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Previewed:
+    """What partitioners would take of a method.
+
+    Attributes:
+        program: the edge program they look at
+        rounds: what each of them says, in their order
+    """
+
+    program: ExportedProgram
+    rounds: tuple[Tagged, ...]
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Return all verdicts, in the order of the partitioners."""
+        return self.rounds[-1].verdicts if self.rounds else verdicts_of(self.program)
+
+
+def previewed(
+    programs: Mapping[str, ExportedProgram],
+    passes: Any = None,  # noqa: ANN401 - as for to_edge_transform_and_lower
+    partitioner: Any = None,  # noqa: ANN401 - likewise
+    compile_config: EdgeCompileConfig | None = None,
+    *,
+    kept: EdgeStore | None = None,
+    observer: Observer | None = None,
+) -> dict[str, Previewed]:
+    """Return by method what ``to_edge_transform_and_lower`` would give to backends.
+
+    Args:
+        programs: exported, by method
+        passes: run over the edge programs before
+        partitioner: one for all methods, several in their order, or either by method
+        compile_config: dim order, verifier, operators to keep
+        kept: edge programs of earlier calls
+        observer: told of each stage that is not kept
+
+    Raises: CompileError as ``to_edge_transform_and_lower`` does, but for backends
+    """
+    stages, config = Stages(observer), compile_config or EdgeCompileConfig()
+    wanted = partitioners_by_method(partitioner, programs)
+    transform = transforming(passes, programs, stages)
+    lowered = lower_for(programs, wanted, config, transform, stages, kept)
+    return {
+        name: Previewed(program, tuple(_rounds(lowered.rounds.get(name), program, wanted, name)))
+        for name, program in lowered.programs.items()
+    }
+
+
+def _rounds(
+    known: list[Tagged] | None, program: ExportedProgram, wanted: Mapping[str, Any], name: str
+) -> list[Tagged]:
+    return known if known is not None else DryRun(program).rounds(wanted.get(name, ()))

@@ -1,0 +1,200 @@
+"""A program file in memory, what is known about its instructions, and the files beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from torch.export import ExportedProgram
+
+from compiler.emit.output import EmitterOutput, emitter_output
+from compiler.emit.program import EmittedProgram
+from compiler.emit.program_text import program_text
+from compiler.memory.blocks import MemoryPlan
+from compiler.memory.out_program import out_program
+from compiler.partition.verdicts import verdicts_of
+from compiler.record.record import ETRecord
+from compiler.stages import StageEvent
+from schema.etrecord.parts.verdicts import Verdict
+from schema.objects.atomic_file import write_atomically
+from schema.program import decode
+from schema.program.program import Program
+
+FORWARD = "forward"
+
+
+class ExecutorchProgramManager:
+    """A program file in memory, and what is known about its instructions."""
+
+    def __init__(
+        self,
+        emitted: EmittedProgram,
+        programs: Mapping[str, ExportedProgram],
+        constant_methods: Mapping[str, Any],
+        *,
+        record: ETRecord | None = None,
+        events: tuple[StageEvent, ...] = (),
+    ) -> None:
+        """Hold an emitted program.
+
+        Args:
+            emitted: its tables and segments
+            programs: the edge programs it was emitted from, by method
+            constant_methods: values by the name of the method that returns them
+            record: of the edge programs, None when none was asked for
+            events: stages that led here, with their times
+        """
+        self._emitted = emitted
+        self._programs = dict(programs)
+        self._constants = dict(constant_methods)
+        self._etrecord = None if record is None else self._recorded(record)
+        self.events = events
+
+    @property
+    def methods(self) -> set[str]:
+        """Return the names of the methods that compute."""
+        return set(self._programs)
+
+    @property
+    def config_methods(self) -> set[str]:
+        """Return the names of the methods that return constants."""
+        return set(self._constants)
+
+    def exported_program(self, method_name: str = FORWARD) -> ExportedProgram:
+        """Return a method as a graph of out variants with their planned memory.
+
+        Raises: KeyError naming the methods there are
+        """
+        if method_name not in self._programs:
+            names = ", ".join(sorted(self.methods))
+            raise KeyError(f"no method {method_name!r}; there are {names}")
+        return out_program(self._emitted.planned[method_name])
+
+    @property
+    def buffer(self) -> bytes:
+        """Return the bytes of the program file."""
+        return self._emitted.buffer
+
+    @property
+    def executorch_program(self) -> Program:
+        """Return the program as its tables, read back from the bytes."""
+        return decode(self.buffer)
+
+    def dump_executorch_program(
+        self,
+        verbose: bool = False,
+        out: IO[str] | None = None,
+    ) -> None:
+        """Print the methods with their values and instructions.
+
+        Args:
+            verbose: print every value, not only how many there are
+            out: where to; standard output if None
+        """
+        text = program_text(self.executorch_program, verbose=verbose)
+        print(text, file=out)
+
+    @property
+    def debug_handle_map(self) -> dict[str, dict[int, int | list[int]]]:
+        """Return by method the debug handle of each instruction, all those inside a delegate."""
+        return {name: dict(handles) for name, handles in self._emitted.debug_handles.items()}
+
+    @property
+    def delegate_map(self) -> dict[str, dict[int, dict[str, Any]]]:
+        """Return by method the delegate maps of its delegate instructions."""
+        return {name: dict(found.maps) for name, found in self._emitted.delegates.items()}
+
+    @property
+    def instruction_id_to_num_outs_map(self) -> dict[str, dict[int, int]]:
+        """Return by method the number of outputs of its delegate instructions."""
+        return {name: dict(found.results) for name, found in self._emitted.delegates.items()}
+
+    @property
+    def _emitter_output(self) -> EmitterOutput:
+        """What emission left, as programs written for ExecuTorch ask for it."""
+        return emitter_output(self._emitted)
+
+    @property
+    def _tensor_data(self) -> dict[str, bytes]:
+        """The files beside the program, by name without extension."""
+        files = self._emitted.files()
+        return {name.removesuffix(".ptd"): b"".join(parts) for name, parts in files.items()}
+
+    @property
+    def _config_methods(self) -> dict[str, Any]:
+        """The values of constant methods, as programs written for ExecuTorch ask for them."""
+        return dict(self._constants)
+
+    @property
+    def verdicts(self) -> dict[str, tuple[Verdict, ...]]:
+        """Return by method why each node was delegated or not."""
+        return {name: verdicts_of(program) for name, program in self._programs.items()}
+
+    @property
+    def memory_plans(self) -> dict[str, MemoryPlan]:
+        """Return by method the plan of its memory."""
+        return {name: found.plan for name, found in self._emitted.planned.items()}
+
+    def write_to_file(self, open_file: IO[bytes]) -> None:
+        """Write the program file; weights are written from where they are."""
+        self._emitted.write_to(open_file)
+
+    def write_tensor_data_to_file(self, outdir: str | os.PathLike[str]) -> None:
+        """Write the files with constants and blobs beside the program, each whole or not at all."""
+        folder = Path(outdir)
+        for name, parts in self._emitted.files().items():
+            write_atomically(folder / name, _writing(parts))
+
+    @property
+    def tensor_data_files(self) -> tuple[str, ...]:
+        """Return the names of the files that belong beside the program."""
+        return tuple(self._emitted.files())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the program file under a name that ends in ``.pte``, whole or not at all.
+
+        Raises: ValueError if the name ends otherwise
+        """
+        target = Path(path)
+        if target.suffix != ".pte":
+            raise ValueError(f"expected a file name ending in .pte, found {target.name}")
+        write_atomically(target, self.write_to_file)
+
+    def get_etrecord(self) -> ETRecord:
+        """Return the ETRecord of this program.
+
+        Raises: RuntimeError if none was asked for
+        """
+        return asked_for(self._etrecord)
+
+    def _recorded(self, edge: ETRecord) -> ETRecord:
+        record = edge.copy()
+        record.add_executorch_program(self)
+        members = {name: found.members for name, found in self._emitted.delegates.items()}
+        record.update_verdicts(self.verdicts, members)
+        record.update_origins(
+            {name: each.origins for name, each in self._emitted.delegates.items()}
+        )
+        return record
+
+
+def asked_for(record: ETRecord | None) -> ETRecord:
+    """Return a record.
+
+    Raises: RuntimeError if there is none
+    """
+    if record is None:
+        raise RuntimeError(
+            "ETRecord was not generated: lower with to_edge(..., generate_etrecord=True)"
+        )
+    return record
+
+
+def _writing(parts: list[Any]) -> Any:  # noqa: ANN401 - writes to a stream
+    def write(stream: IO[bytes]) -> None:
+        for part in parts:
+            stream.write(part)
+
+    return write

@@ -1,0 +1,1 @@
+"""Quantization of exported programs: observers, calibration, conversion."""

@@ -1,0 +1,240 @@
+"""An exported program quantised in one call: observers, calibration, conversion, export."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch.export import Dim, ExportedProgram
+from torch.utils import _pytree as pytree
+
+from compiler.errors import CompileError
+from compiler.frontend import forget_traces
+from compiler.named import UnknownNameError, make_named, object_in_file, parse_named
+from compiler.quantize.calibration import CalibrationError, Progress, calibrate, require_observed
+from compiler.quantize.quiet_imports import import_quietly
+
+MODES = ("static", "dynamic", "weight-only")
+NONE = "none"  # a part that stays as it is
+OVERRIDES = (*MODES, NONE)
+
+
+class QuantiseError(CompileError, ValueError):
+    """A program cannot be quantised as asked."""
+
+
+@dataclass(frozen=True)
+class Quantisation:
+    """How a program is quantised.
+
+    Attributes:
+        mode: ``static``, ``dynamic`` or ``weight-only``; ``none`` for what the others name only
+        per_tensor: weights have one scale instead of one for each channel
+        modules: by path of a module, another mode or ``none``
+        operators: by name, as ``aten.linear``, another mode or ``none``
+        nodes: by name in the exported program, likewise; counts before the other two
+    """
+
+    mode: str = MODES[0]
+    per_tensor: bool = False
+    modules: Mapping[str, str] = field(default_factory=dict[str, str])
+    operators: Mapping[str, str] = field(default_factory=dict[str, str])
+    nodes: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class SupportsAnnotate(Protocol):
+    """A PT2E quantizer, of torchao or of the user."""
+
+    def annotate(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
+        """Mark which inputs and outputs of nodes are observed."""
+        ...
+
+
+def named_quantizer(text: str) -> SupportsAnnotate:
+    """Return the quantizer that ``file.py:NAME[:option=value…]`` names.
+
+    NAME is a quantizer, its class, or a function that returns one.
+
+    Raises: UnknownNameError if it cannot be found or is none of these; whatever its file raises
+    """
+    asked = parse_named(text)
+    if not asked.in_file:
+        raise UnknownNameError(f"{text!r}: expected a quantizer as file.py:NAME")
+    made: Any = make_named(asked, object_in_file(asked.name))
+    if not hasattr(made, "annotate") and callable(made):
+        made = made()
+    if not callable(getattr(made, "annotate", None)):
+        raise UnknownNameError(f"{asked.name} is not a quantizer: it has no method annotate")
+    return made
+
+
+def quantise(
+    program: ExportedProgram,
+    how: str | Quantisation | SupportsAnnotate = MODES[0],
+    calibration: Sequence[tuple[Any, ...]] | None = None,
+    progress: Progress | None = None,
+) -> ExportedProgram:
+    """Return an exported program quantised for XNNPACK; the given one is not changed.
+
+    Args:
+        program: as ``torch.export.export`` made it
+        how: everything in one mode, or more than that, or a PT2E quantizer
+        calibration: arguments of calls; None for the example inputs of the program
+        progress: called with the number of calibration calls made and of all
+
+    Raises:
+        ModuleNotFoundError: torchao is not installed
+        QuantiseError: a mode, module or operator is unknown, or shapes cannot be kept
+        CalibrationError: there are no inputs, one is refused, or observers saw none
+    """
+    steps: Any = _torchao("torchao.quantization.pt2e.quantize_pt2e")
+    if isinstance(how, str):
+        how = Quantisation(how)
+    chosen = _quantizer(program, how) if isinstance(how, Quantisation) else how
+    inputs = list(calibration) if calibration is not None else _examples(program)
+    if not inputs:
+        raise CalibrationError("there are no calibration inputs, and the program has no example")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torchao, about itself
+        prepared: Any = steps.prepare_pt2e(program.module(), chosen)
+        calibrate(prepared, inputs, progress, example=_example(program))
+        require_observed(prepared)
+        converted = steps.convert_pt2e(prepared)
+        return _exported(program, converted, inputs[0])
+
+
+def _torchao(name: str) -> Any:  # noqa: ANN401 - a module
+    try:
+        return import_quietly(name)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "quantising needs torchao, which is not installed: pip install torchao", name="torchao"
+        ) from error
+
+
+def _quantizer(program: ExportedProgram, how: Quantisation) -> Any:  # noqa: ANN401 - for XNNPACK
+    home: Any = importlib.import_module("compiler.backends.xnnpack.quantizer")
+    symmetric, weights = (
+        home.get_symmetric_quantization_config,
+        home.get_weight_only_quantization_config,
+    )
+    configs: dict[str, Any] = {
+        "static": symmetric(is_per_channel=not how.per_tensor),
+        "dynamic": symmetric(is_per_channel=not how.per_tensor, is_dynamic=True),
+        "weight-only": weights(is_per_channel=not how.per_tensor),
+        NONE: None,
+    }
+    for word in (*how.modules.values(), *how.operators.values(), *how.nodes.values()):
+        _check_mode(word, OVERRIDES)
+    _check_mode(how.mode, OVERRIDES)
+    chosen = home.XNNPACKQuantizer().set_global(configs[how.mode])
+    paths, names = parts_of(program)
+    # The innermost module decides, so the longest path comes first.
+    for path, word in sorted(how.modules.items(), key=lambda item: -len(item[0])):
+        if path not in paths:
+            raise QuantiseError(f"no module {path!r} in the program; there is {_some(paths)}")
+        chosen.set_module_name(path, configs[word])
+    for name, word in how.operators.items():
+        chosen.set_operator_type(_packet(name), configs[word])
+    for name, word in how.nodes.items():
+        if name not in names:
+            raise QuantiseError(f"no node {name!r} in the program; there is {_some(names)}")
+        chosen.set_node_name(name, configs[word])
+    return chosen
+
+
+def _check_mode(word: str, there: Sequence[str]) -> None:
+    if word not in there:
+        raise QuantiseError(f"no way to quantise {word!r}; there is {', '.join(there)}")
+
+
+def parts_of(program: ExportedProgram) -> tuple[list[str], list[str]]:
+    """Return paths of modules and names of nodes that may get modes of their own."""
+    nodes = [node.name for node in program.graph.nodes if node.op == "call_function"]
+    return _module_paths(program), nodes
+
+
+def _module_paths(program: ExportedProgram) -> list[str]:
+    stacks = (node.meta.get("nn_module_stack", {}) for node in program.graph.nodes)
+    paths = dict.fromkeys(path for stack in stacks for path, _ in stack.values() if path)
+    return [path.removeprefix("L['self'].") for path in paths]
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (" and more" if len(names) > most else "")
+
+
+def _packet(name: str) -> Any:  # noqa: ANN401 - an operator
+    home, _, short = name.rpartition(".")
+    found = getattr(getattr(torch.ops, home or "aten"), short, None)
+    if found is None:
+        raise QuantiseError(f"no operator {name!r}; expected a name as aten.linear")
+    return found
+
+
+def _examples(program: ExportedProgram) -> list[tuple[Any, ...]]:
+    found = program.example_inputs
+    if found is None:
+        return []
+    args, kwargs = found
+    if kwargs:
+        raise QuantiseError("the program takes arguments by name, which cannot be calibrated with")
+    return [tuple(args)]
+
+
+def _example(program: ExportedProgram) -> tuple[Any, ...] | None:
+    """Return arguments that fit, None where none are known by their place."""
+    found = program.example_inputs
+    return None if found is None or found[1] else tuple(found[0])
+
+
+def _exported(
+    program: ExportedProgram, converted: torch.nn.Module, inputs: tuple[Any, ...]
+) -> ExportedProgram:
+    shapes = _shapes(program)
+    forget_traces()
+    try:
+        return torch.export.export(converted, inputs, dynamic_shapes=shapes)
+    except Exception as error:
+        if shapes is None:
+            raise
+        raise QuantiseError(f"sizes of the program cannot be kept: {error}") from error
+
+
+def _shapes(program: ExportedProgram) -> Any:  # noqa: ANN401 - as torch.export takes them
+    """Return the sizes of the inputs that may change, None if there are none."""
+    known: dict[str, Any] = {}
+    user = set(program.graph_signature.user_inputs)
+    nodes = [n for n in program.graph.nodes if n.op == "placeholder" and n.name in user]
+    found: list[Any] = []
+    for node in nodes:
+        value = node.meta.get("val")
+        sizes: Any = enumerate(value.shape) if isinstance(value, torch.Tensor) else ()
+        dims = {at: _dim(program, s, known) for at, s in sizes if isinstance(s, torch.SymInt)}
+        found.append(dims or None)
+    if not any(found):
+        return None
+    spec = program.call_spec.in_spec
+    assert spec is not None
+    untyped: Any = pytree
+    return untyped.tree_unflatten(found, spec)[0]
+
+
+def _dim(program: ExportedProgram, size: torch.SymInt, known: dict[str, Any]) -> Any:  # noqa: ANN401
+    node: Any = size.node
+    owner: Any = program
+    symbol, ranges = node.expr, owner.range_constraints
+    name = str(symbol)
+    if not symbol.is_Symbol:
+        return Dim.AUTO  # made of other sizes
+    if name not in known:
+        bounds = ranges.get(symbol)
+        low, high = (None, None) if bounds is None else (bounds.lower, bounds.upper)
+        most = int(high) if high is not None and high.is_integer else None
+        least = int(low) if low is not None and low.is_integer else None
+        known[name] = Dim(name, min=least, max=most)
+    return known[name]
