@@ -105,6 +105,8 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     restore = hook.install()
     old_end = signal.signal(signal.SIGTERM, _end)
     window = make_window(app, log=log)
+    warming = Warming()
+    warming.start_after_first_paint(window)
 
     def tell(text: str, details: str) -> None:
         window.notice(Notice(text, "error", details))
@@ -114,8 +116,6 @@ def run(paths: Sequence[str], *, watch: bool = False, tick: str = "") -> int:
     from inspector.files.mapped import guard  # not before: the window is on the screen sooner
 
     release = guard()
-    warming = Warming()
-    QTimer.singleShot(0, warming.start)
     if watch:
         window.controller.watch_for_now()
     if tick:

@@ -32,6 +32,7 @@ from devtools_app.state.settings import SettingsFile
 from devtools_app.views import VIEWS
 from devtools_app.views.spec import Area
 from devtools_app.widgets.log_panel import log_qt_message
+from devtools_app.widgets.plot import Plot
 from inspector.cli.output import write_bytes
 from inspector.tables.selection import NOTHING, Selection
 
@@ -120,7 +121,9 @@ def settle(window: MainWindow, seconds: float = SECONDS) -> None:
     while True:
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
         now = time.monotonic()
-        if window.controller.opener.busy or any(job.busy for job in window.findChildren(Latest)):
+        busy = any(job.busy for job in window.findChildren(Latest))
+        drawing = any(plot.waiting for plot in window.findChildren(Plot))
+        if window.controller.opener.busy or busy or drawing:
             quiet_since = now
         elif now - quiet_since > _QUIET_SECONDS:
             return

@@ -6,21 +6,40 @@ import importlib
 import logging
 import threading
 
+from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtWidgets import QWidget
+from typing_extensions import override
+
 from devtools_app.views import VIEWS
 
 _LOG = logging.getLogger(__name__)
 _READERS = ("inspector.files.load", "inspector.findings.session", "devtools_app.viewmodels.status")
-_LATER = ("devtools_app.viewmodels.python_tokens",)  # imported where a view first draws with them
+_LATER = (  # imported where a view first draws with them
+    "devtools_app.widgets.chart",
+    "devtools_app.viewmodels.python_tokens",
+)
 
 
-class Warming:
-    """One thread that imports modules, one after the other, until it is told to stop."""
+class Warming(QObject):
+    """One thread that imports modules, one after the other, until it is stopped."""
 
     def __init__(self, modules: tuple[str, ...] | None = None) -> None:
+        super().__init__()
         views = tuple(f"devtools_app.views.{view.name}" for view in VIEWS)
         self._modules = (*_READERS, *views, *_LATER) if modules is None else modules
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="importing", daemon=True)
+
+    def start_after_first_paint(self, window: QWidget) -> None:
+        """Begin to import as soon as a window is on the screen."""
+        window.installEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint:
+            watched.removeEventFilter(self)
+            QTimer.singleShot(0, self.start)  # this event comes before the paint itself
+        return False
 
     def start(self) -> None:
         """Begin to import."""

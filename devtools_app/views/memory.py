@@ -58,7 +58,7 @@ class MemoryPane(Pane):
     def __init__(self, context: ViewContext) -> None:
         super().__init__(context, "Memory")
         self.canvas = MemoryCanvas(context.theme.canvas)
-        self.curve = LiveCurve(context.theme.canvas)
+        self.curve = LiveCurve(context.theme)
         self.legend = Legend(context.theme.canvas, line=True)
         self.table = TableView(context.theme, "values at the peak")
         self._made: _Made | None = None
@@ -93,7 +93,7 @@ class MemoryPane(Pane):
         self.theme.changed.connect(self._restyle)
 
     def _restyle(self) -> None:
-        for widget in (self.canvas, self.curve, self.legend):
+        for widget in (self.canvas, self.legend):
             widget.set_colours(self.theme.canvas)
 
     # -- state -----------------------------------------------------------------------------

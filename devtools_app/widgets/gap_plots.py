@@ -1,26 +1,31 @@
-"""Drawn numbers of a comparison: errors along the program, and one tensor's differences."""
+"""Plots of a numeric comparison: errors along the program, and one tensor's differences."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QImage, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from devtools_app.shell.theme import FontSize, Theme
+from devtools_app.widgets.plot import NOTHING, Plot
+
+if TYPE_CHECKING:
+    from devtools_app.widgets.chart import Chart
 
 Floats = NDArray[np.float64]
-_LEFT, _EDGE, _NEAR = 48, 10, 16.0
-_LEGEND = 20  # room for what line and dots mean
-_LINE, _OWN, _BAD = "largest difference", "of it added by the node", "more than the tolerance"
+_LEFT, _EDGE = 48, 10
+_LINE, _OWN, _BAD = "largest error", "error added by the node", "above the tolerance"
 _COUNTED = "run − reference, elements (log)"
-_WHERE = "where: redder is further apart"
-_ALIGN_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_WHERE = "where: redder is a larger difference"
+_DECADES = 3  # between two lines of the grid
 
 
-class GrowthPlot(QWidget):
+class GrowthPlot(Plot):
     """Errors along the program on a scale of decades: all of it as a line, one's own as dots.
 
     Signals:
@@ -28,18 +33,20 @@ class GrowthPlot(QWidget):
     """
 
     chosen = Signal(int)
+    zoom_axes = "x"
 
     def __init__(self, theme: Theme, floor: float) -> None:
-        super().__init__()
-        self._theme = theme
         self._floor = floor
         self._total: Floats = np.zeros(0)
         self._own: Floats = np.zeros(0)
         self._bad: frozenset[int] = frozenset()
-        self._current = -1
+        self._current = NOTHING
+        super().__init__(theme, "Error along the program")
+        self.set_hint(600, 150)
         self.setMinimumHeight(130)
-        self.setAccessibleName("Error along the program")
-        theme.changed.connect(self.update)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.head.setContentsMargins(_LEFT, 4, _EDGE, 0)
+        self.head.addStretch(1)
 
     def show_errors(self, total: Floats, own: Floats, bad: frozenset[int]) -> None:
         """Show other errors.
@@ -47,111 +54,141 @@ class GrowthPlot(QWidget):
         Args:
             total: decades above the floor, one a row; NaN is missing
             own: likewise
-            bad: rows that leave the tolerance by themselves
+            bad: rows that exceed the tolerance by their own error
         """
         self._total, self._own, self._bad = total, own, bad
         known = np.isfinite(total)
-        worst = int(np.nanargmax(total)) if known.any() else -1
+        worst = int(np.nanargmax(total)) if known.any() else NOTHING
         self.setAccessibleDescription(
             f"{int(known.sum())} outputs, the largest error at row {worst + 1},"
-            f" {len(bad)} leave the tolerance by themselves"
+            f" {len(bad)} exceed the tolerance by their own error"
         )
-        self.update()
+        self.redraw(whole=True)
 
     def show_current(self, place: int) -> None:
         """Mark a row."""
         self._current = place
-        self.update()
+        self.redraw()
+
+    # ---- the user
+    @override
+    def is_empty(self) -> bool:
+        return not len(self._total)
 
     @override
-    def sizeHint(self) -> QSize:
-        return QSize(600, 150)
+    def pick(self, at: QPointF) -> int:
+        return max(0, min(len(self._total) - 1, round(self.value_at(at)[0])))
 
     @override
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        if not len(self._total):
-            return
-        area = self._area()
-        place = round((event.position().x() - area.left()) / self._step(area))
-        self.chosen.emit(max(0, min(len(self._total) - 1, place)))
+    def words(self, number: int) -> str:
+        total, own = (self._shown(values[number]) for values in (self._total, self._own))
+        return f"output {number + 1}\n{_LINE} {total}\n{_OWN} {own}"
 
-    def _area(self) -> QRectF:
-        wide, high = self.width() - _LEFT - _EDGE, self.height() - _LEGEND - 14
-        return QRectF(_LEFT, _LEGEND + 6, max(1, wide), max(1, high))
+    def _shown(self, decades: float) -> str:
+        if not np.isfinite(decades):
+            return "missing"
+        return f"{self._floor * 10**decades:.3g}" if decades else "0"
 
-    def _step(self, area: QRectF) -> float:
-        return area.width() / max(1, len(self._total) - 1)
+    @override
+    def choose(self, number: int) -> None:
+        self.chosen.emit(number)
 
-    def _top(self) -> float:
+    @override
+    def step(self, by: int) -> bool:
+        to = self._current + by
+        if not 0 <= to < len(self._total):
+            return False
+        self.choose(to)
+        return True
+
+    # ---- drawing
+    @override
+    def redraw(self, *, whole: bool = False) -> None:
+        palette = self.theme.palette
+        parts = [("—", palette.muted, _LINE), ("•", palette.accent, _OWN)]
+        parts += [("●", palette.bad, _BAD)] if self._bad else []  # red only where there is some
+        texts = [
+            f"<span style='color:{colour}'>{mark}</span> {words}" for mark, colour, words in parts
+        ]
+        self.note.setText("&nbsp;&nbsp; ".join(texts))
+        super().redraw(whole=whole)
+
+    @override
+    def draw(self, chart: Chart) -> None:
+        palette = self.theme.palette
         known = self._total[np.isfinite(self._total)]
-        return max(2.0, float(np.ceil(known.max(initial=2.0))))
+        top = max(2.0, float(np.ceil(known.max(initial=2.0))))
+        last = max(1, len(self._total) - 1)
+        room = last * 0.01
+        chart.set_margins(0, 6, _EDGE, 8)
+        chart.show_range((-room, last + room), (-0.04 * top, top * 1.04))
+        decades = range(0, int(top) + 1, _DECADES)
+        power = int(np.log10(self._floor))
+        labels = [(float(one), f"1e{one + power}" if one else "0") for one in decades]
+        chart.axis("left", labels, grid=True, room=_LEFT)
+        if 0 <= self._current < len(self._total):
+            chart.mark(palette.accent, x=self._current)
+        places = np.flatnonzero(np.isfinite(self._total))
+        chart.line(places, np.minimum(self._total[places], top), palette.muted)
+        bad = np.isin(np.arange(len(self._own)), sorted(self._bad))
+        for which, size, colour in ((~bad, 4.0, palette.accent), (bad, 8.0, palette.bad)):
+            places = np.flatnonzero(np.isfinite(self._own) & which)
+            chart.dots(places, np.minimum(self._own[places], top), size, colour)
+
+
+class _Counts(Plot):
+    """How many elements differ by how much."""
+
+    counts: NDArray[np.int64] = np.zeros(0, np.int64)
+    reach = 0.0
 
     @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        palette = self._theme.palette
-        with QPainter(self) as painter:
-            painter.fillRect(self.rect(), QColor(palette.raised))
-            if not len(self._total):
-                return
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setFont(self._theme.sans(FontSize.SMALL))
-            area, top = self._area(), self._top()
-            self._paint_scale(painter, area, top)
-            if 0 <= self._current < len(self._total):
-                x = area.left() + self._current * self._step(area)
-                painter.setPen(QPen(QColor(palette.accent), 1.0))
-                painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
-            self._paint_errors(painter, area, top)
-            self._paint_legend(painter)
+    def is_empty(self) -> bool:
+        return not len(self.counts)
 
-    def _paint_legend(self, painter: QPainter) -> None:
-        """Say in one line what is drawn; red is spoken of only where there is some."""
-        palette = self._theme.palette
-        middle, left = _LEGEND / 2 + 2, float(_LEFT)
-        parts = [(_LINE, palette.muted, 0.0), (_OWN, palette.accent, 2.0)]
-        parts += [(_BAD, palette.bad, 4.0)] if self._bad else []
-        for words, colour, radius in parts:
-            if radius:
-                painter.setPen(Qt.PenStyle.NoPen)
-                painter.setBrush(QColor(colour))
-                painter.drawEllipse(QPointF(left + 6, middle), radius, radius)
-            else:
-                painter.setPen(QPen(QColor(colour), 1.2))
-                painter.drawLine(QPointF(left, middle), QPointF(left + 12, middle))
-            painter.setPen(QColor(palette.muted))
-            wide = painter.fontMetrics().horizontalAdvance(words)
-            box = QRectF(left + 18, middle - 10, wide + 2, 20)
-            painter.drawText(box, int(Qt.AlignmentFlag.AlignVCenter), words)
-            left += wide + 36
+    @override
+    def draw(self, chart: Chart) -> None:
+        heights = np.log1p(self.counts.astype(np.float64))
+        count = len(heights)
+        words = f"-{self.reach:.3g}"
+        half = QFontMetrics(self.theme.sans(FontSize.SMALL)).horizontalAdvance(words) / 2 + 4
+        chart.set_margins(half, 2, half, 0)
+        chart.show_range((0.0, float(count)), (0.0, float(heights.max()) or 1.0))
+        ends = [(0.0, words), (count / 2, "0"), (float(count), words[1:])]
+        chart.axis("bottom", ends)
+        left = np.arange(count, dtype=np.float64)
+        width = {"x0": left, "x1": left + 0.9}
+        chart.bars([self.theme.palette.accent] * count, **width, y0=np.zeros(count), y1=heights)
 
-    def _paint_scale(self, painter: QPainter, area: QRectF, top: float) -> None:
-        palette = self._theme.palette
-        for decade in range(0, int(top) + 1, 3):
-            y = area.bottom() - area.height() * decade / top
-            painter.setPen(QPen(QColor(palette.line), 1.0))
-            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
-            painter.setPen(QColor(palette.muted))
-            power = decade + int(np.log10(self._floor))
-            box = QRectF(0, y - 8, _LEFT - 6, 16)
-            painter.drawText(box, _ALIGN_RIGHT, f"1e{power}" if decade else "0")
+    @override
+    def pick(self, at: QPointF) -> int:
+        place = int(self.value_at(at)[0])
+        return place if 0 <= place < len(self.counts) else NOTHING
 
-    def _paint_errors(self, painter: QPainter, area: QRectF, top: float) -> None:
-        palette, step = self._theme.palette, self._step(area)
+    @override
+    def words(self, number: int) -> str:
+        bins = len(self.counts)
+        low, high = ((2 * one / bins - 1) * self.reach for one in (number, number + 1))
+        return f"{self.counts[number]:,} elements from {low:.3g} to {high:.3g}"
 
-        def at(place: int, value: float) -> QPointF:
-            y = area.bottom() - area.height() * min(value, top) / top
-            return QPointF(area.left() + place * step, y)
 
-        painter.setPen(QPen(QColor(palette.muted), 1.2))
-        known = np.flatnonzero(np.isfinite(self._total))
-        points = [at(int(place), float(self._total[place])) for place in known]
-        painter.drawPolyline(points)
-        painter.setPen(Qt.PenStyle.NoPen)
-        for place in np.flatnonzero(np.isfinite(self._own)):
-            bad = int(place) in self._bad
-            painter.setBrush(QColor(palette.bad if bad else palette.accent))
-            radius = 4.0 if bad else 2.0
-            painter.drawEllipse(at(int(place), float(self._own[place])), radius, radius)
+class _Heat(Plot):
+    """Where in the tensor the differences are."""
+
+    sizes: Floats = np.zeros((0, 0))
+
+    @override
+    def is_empty(self) -> bool:
+        return not self.sizes.size
+
+    @override
+    def draw(self, chart: Chart) -> None:
+        palette = self.theme.palette
+        low, high = (_rgb(one) for one in (palette.surface, palette.bad))
+        pixels = (low + (high - low) * np.sqrt(self.sizes)[..., None]).astype(np.uint8)
+        chart.set_margins(_EDGE, 2, _EDGE, 8)
+        chart.show_range((0.0, 1.0), (0.0, 1.0))
+        chart.image(pixels, QRectF(0, 0, 1, 1))
 
 
 class DifferencePlot(QWidget):
@@ -159,20 +196,24 @@ class DifferencePlot(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._theme = theme
-        self._counts: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._heat: Floats = np.zeros((0, 0))
-        self._reach = 0.0
-        self._words = "Choose a row to see its differences"
+        self.counts, self.heat = _Counts(theme, "Differences by size"), _Heat(theme, "By place")
+        self.counts.title.setText(_COUNTED)
+        self.heat.title.setText(_WHERE)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        for plot in (self.counts, self.heat):
+            plot.set_hint(320, 130)
+            layout.addWidget(plot, 1)
         self.setMinimumSize(220, 150)
         self.setAccessibleName("Differences of the tensor")
-        theme.changed.connect(self.update)
+        self.show_words("Choose a row to see its differences")
 
     def show_words(self, words: str) -> None:
         """Say why there is nothing to see."""
-        self._counts, self._heat, self._words = np.zeros(0, np.int64), np.zeros((0, 0)), words
         self.setAccessibleDescription(words)
-        self.update()
+        self._show(np.zeros(0, np.int64), 0.0, np.zeros((0, 0)))
+        self.counts.show_message(words)
 
     def show_differences(self, counts: NDArray[np.int64], reach: float, heat: Floats) -> None:
         """Show another tensor.
@@ -182,59 +223,18 @@ class DifferencePlot(QWidget):
             reach: largest difference
             heat: size of the difference by place, 0 to 1
         """
-        self._counts, self._reach, self._heat = counts, reach, heat
-        self.setAccessibleDescription(f"{int(counts.sum()):,} elements, up to {reach:.4g} apart")
-        self.update()
+        self.setAccessibleDescription(
+            f"{int(counts.sum()):,} elements, differ by up to {reach:.4g}"
+        )
+        self._show(counts, reach, heat)
 
-    @override
-    def sizeHint(self) -> QSize:
-        return QSize(320, 260)
+    def _show(self, counts: NDArray[np.int64], reach: float, heat: Floats) -> None:
+        self.counts.counts, self.counts.reach, self.heat.sizes = counts, reach, heat
+        self.heat.setVisible(bool(heat.size))
+        for plot in (self.counts, self.heat):
+            plot.redraw()
 
-    @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        palette = self._theme.palette
-        with QPainter(self) as painter:
-            painter.fillRect(self.rect(), QColor(palette.raised))
-            painter.setFont(self._theme.sans(FontSize.SMALL))
-            if not len(self._counts):
-                painter.setPen(QColor(palette.muted))
-                center = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
-                painter.drawText(self.rect().adjusted(12, 12, -12, -12), center, self._words)
-                return
-            half, room = self.height() / 2, self.width() - 2 * _EDGE
-            painter.setPen(QColor(palette.muted))
-            words = painter.fontMetrics().elidedText(_COUNTED, Qt.TextElideMode.ElideRight, room)
-            painter.drawText(QPointF(_EDGE, 16), words)
-            self._paint_bars(painter, QRectF(_EDGE, 24, room, half - 46))
-            box = QRectF(_EDGE, half + 18, self.width() - 2 * _EDGE, half - 26)
-            painter.setPen(QColor(palette.muted))
-            painter.drawText(QPointF(_EDGE, half + 12), _WHERE)
-            self._paint_heat(painter, box)
 
-    def _paint_bars(self, painter: QPainter, area: QRectF) -> None:
-        palette = self._theme.palette
-        sizes = np.log1p(self._counts.astype(np.float64))
-        top, width = float(sizes.max()) or 1.0, area.width() / len(sizes)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(palette.accent))
-        for place, size in enumerate(sizes):
-            height = area.height() * float(size) / top
-            left = area.left() + place * width
-            painter.drawRect(QRectF(left, area.bottom() - height, max(1.0, width - 1), height))
-        painter.setPen(QColor(palette.muted))
-        line = QRectF(area.left(), area.bottom() + 2, area.width(), 16)
-        painter.drawText(line, int(Qt.AlignmentFlag.AlignLeft), f"-{self._reach:.3g}")
-        painter.drawText(line, int(Qt.AlignmentFlag.AlignHCenter), "0")
-        painter.drawText(line, int(Qt.AlignmentFlag.AlignRight), f"{self._reach:.3g}")
-
-    def _paint_heat(self, painter: QPainter, area: QRectF) -> None:
-        if not self._heat.size:
-            return
-        low, high = QColor(self._theme.palette.surface), QColor(self._theme.palette.bad)
-        ends = [np.array([one.red(), one.green(), one.blue()], np.float64) for one in (low, high)]
-        shares = np.sqrt(self._heat)[..., None]
-        colours = (ends[0] + (ends[1] - ends[0]) * shares).astype(np.uint8)
-        pixels = np.ascontiguousarray(colours)
-        rows, columns = self._heat.shape
-        image = QImage(pixels.data, columns, rows, 3 * columns, QImage.Format.Format_RGB888)
-        painter.drawImage(area, image.copy())
+def _rgb(colour: str) -> Floats:
+    found = QColor(colour)
+    return np.array([found.red(), found.green(), found.blue()], np.float64)

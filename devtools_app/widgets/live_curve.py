@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPainter, QPen, QPolygonF
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QSize, Signal
+from PySide6.QtWidgets import QSizePolicy
 from typing_extensions import override
 
+from devtools_app.shell.theme import Theme
+from devtools_app.viewmodels.colours import mix
 from devtools_app.viewmodels.layout.camera import Camera
-from devtools_app.widgets.canvas import Canvas
 from devtools_app.widgets.memory_canvas_paint import LEFT, RIGHT
-from devtools_app.widgets.paint_theme import CanvasColours, mix, qcolor, readable
+from devtools_app.widgets.paint_theme import qcolor
+from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.tables.units import format_bytes
 
-_TOP, _BOTTOM = 18.0, 6.0
+if TYPE_CHECKING:
+    from devtools_app.widgets.chart import Chart
+
 _HEIGHT = 76
 
 
-class LiveCurve(Canvas):
+class LiveCurve(Plot):
     """Draws the curve of live bytes; follows the camera of the plan above it.
 
     Attributes:
@@ -27,39 +32,50 @@ class LiveCurve(Canvas):
     """
 
     step_selected = Signal(int)
+    ground = "surface"
 
-    def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
-        super().__init__(colours, "Bytes in use", parent)
+    def __init__(self, theme: Theme) -> None:
         self._live: NDArray[np.int64] = np.zeros(0, np.int64)
         self._peak: int | None = None
         self._step: int | None = None
         self._camera = Camera()
+        super().__init__(theme, "Bytes in use")
+        self.title.setText("bytes in use")
+        self.head.setContentsMargins(int(LEFT), 2, 0, 0)
         self.setFixedHeight(_HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     def show_live(self, live: NDArray[np.int64], peak: int | None) -> None:
-        """Show another arena.
+        """Show another planned buffer.
 
         Shapes: live int64[steps]
         """
         self._live, self._peak, self._step = live, peak, None
-        self.describe()
-        self.update()
+        self.setAccessibleDescription(self._spoken())
+        self.redraw()
+
+    def _spoken(self) -> str:
+        if self._peak is None:
+            return "no bytes in use"
+        most = format_bytes(int(self._live.max(initial=0)))
+        return f"bytes in use over {len(self._live):,} steps, at most {most} at step {self._peak}"
 
     def set_step(self, step: int | None) -> None:
-        """Mark a step without telling anyone."""
-        self._step = step
-        self.update()
+        """Mark a step; `step_selected` is not emitted."""
+        if step != self._step:
+            self._step = step
+            self.redraw()
 
     def follow(self, camera: Camera) -> None:
         """Show the steps that the plan above shows."""
         self._camera = camera
-        self.update()
+        if self.chart is not None and not self.is_empty():
+            self.chart.show_range(*self._ranges())
 
-    @override
-    def sizeHint(self) -> QSize:
-        return QSize(600, _HEIGHT)
+    def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        shown = max(self.width() - LEFT - RIGHT, 1.0) / self._camera.sx
+        top = float(self._live.max(initial=0)) or 1.0
+        return (self._camera.x, self._camera.x + shown), (0.0, top)
 
     @override
     def minimumSizeHint(self) -> QSize:
@@ -70,74 +86,27 @@ class LiveCurve(Canvas):
         return not len(self._live)
 
     @override
-    def accessible_summary(self) -> str:
-        if self._peak is None:
-            return "no bytes in use"
-        most = format_bytes(int(self._live.max(initial=0)))
-        return f"bytes in use over {len(self._live):,} steps, at most {most} at step {self._peak}"
-
-    def _x(self, step: float) -> float:
-        return LEFT + (step - self._camera.x) * self._camera.sx
-
-    @override
-    def paint_content(self, painter: QPainter, size: QSize) -> None:
-        c = self.colours
-        top = float(self._live.max(initial=0)) or 1.0
-        plot = QRectF(
-            LEFT, _TOP, max(size.width() - LEFT - RIGHT, 1), size.height() - _TOP - _BOTTOM
-        )
-        painter.setFont(c.sized(11))
-        painter.setPen(qcolor(readable(c.muted, c.surface, c.text)))
-        painter.drawText(QPointF(LEFT, 12), "bytes in use")
-        label = QRectF(0, _TOP - 8, LEFT - 8, 16)
-        flags = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        painter.drawText(label, flags, format_bytes(int(top)))
-        painter.setPen(QPen(qcolor(c.line), 1))
-        painter.drawLine(plot.bottomLeft(), plot.bottomRight())
-        painter.save()
-        painter.setClipRect(plot.adjusted(0, -2, 0, 1))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        painter.setPen(QPen(qcolor(c.accent), 1.4))
-        painter.setBrush(qcolor(mix(c.surface, c.accent, 0.22)))
-        painter.drawPolygon(self._outline(plot, top))
-        for step, colour in ((self._peak, c.bad), (self._step, c.accent)):
+    def draw(self, chart: Chart) -> None:
+        palette = self.theme.palette
+        x, y = self._ranges()
+        chart.set_margins(0, 6, RIGHT, 6)
+        chart.show_range(x, y)
+        chart.axis("left", [(y[1], format_bytes(int(y[1])))], room=LEFT)
+        chart.steps(self._live, palette.accent, mix(palette.surface, palette.accent, 0.22))
+        for step, colour in ((self._peak, palette.bad), (self._step, palette.accent)):
             if step is not None:
-                painter.fillRect(
-                    QRectF(self._x(step), plot.top(), max(self._camera.sx, 1.5), plot.height()),
-                    qcolor(colour, 0.35),
-                )
-        painter.restore()
-
-    def _outline(self, plot: QRectF, top: float) -> QPolygonF:
-        """Return the steps on show; of many on one pixel the most."""
-        count = len(self._live)
-        low = min(max(int(self._camera.x), 0), count)
-        high = min(max(int(self._camera.x + plot.width() / self._camera.sx) + 2, low), count)
-        group = max(1, int((high - low) / max(plot.width(), 1)))
-        starts = np.arange(low, high, group)
-        if not len(starts):
-            return QPolygonF()
-        most = np.maximum.reduceat(self._live[:high], starts)
-        points = [QPointF(self._x(low), plot.bottom())]
-        for step, value in zip(starts.tolist(), most.tolist(), strict=True):
-            y = plot.bottom() - plot.height() * value / top
-            points += [QPointF(self._x(step), y), QPointF(self._x(step + group), y)]
-        points.append(QPointF(points[-1].x(), plot.bottom()))
-        return QPolygonF(points)
-
-    def _step_at(self, x: float) -> int | None:
-        step = int(self._camera.x + (x - LEFT) / self._camera.sx)
-        return step if x >= LEFT and 0 <= step < len(self._live) else None
+                chart.column(step, step + 1, qcolor(colour, 0.35))
 
     @override
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        step = self._step_at(event.position().x())
-        if step is not None:
-            text = f"step {step}: {format_bytes(int(self._live[step]))} ({self._live[step]:,} B)"
-            QToolTip.showText(event.globalPosition().toPoint(), text, self)
+    def pick(self, at: QPointF) -> int:
+        step = int(np.floor(self.value_at(at)[0]))
+        return step if at.x() >= LEFT and 0 <= step < len(self._live) else NOTHING
 
     @override
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        step = self._step_at(event.position().x())
-        if step is not None:
-            self.step_selected.emit(step)
+    def words(self, number: int) -> str:
+        live = int(self._live[number])
+        return f"step {number}: {format_bytes(live)} ({live:,} B)"
+
+    @override
+    def choose(self, number: int) -> None:
+        self.step_selected.emit(number)

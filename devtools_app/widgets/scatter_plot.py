@@ -1,31 +1,26 @@
-"""Points by two metrics, with the line of those that nobody beats."""
+"""Points by two metrics, with the line of the Pareto-optimal ones."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFontMetrics,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-)
-from PySide6.QtWidgets import QToolTip, QWidget
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPointF, Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from typing_extensions import override
 
-from devtools_app.shell.theme import FontSize, Theme
+from devtools_app.shell.theme import Theme
+from devtools_app.widgets.plot import NOTHING, Plot
 from inspector.tables.sweep import Dot, Scatter
 
-_TOP, _RIGHT, _BELOW, _GAP = 14, 18, 46, 8
-_DOT, _NEAR = 4.0, 14.0
-_WORDS = "There are no points with both numbers yet"
-_NEXT = (Qt.Key.Key_Right, Qt.Key.Key_Up)
-_FORMER = (Qt.Key.Key_Left, Qt.Key.Key_Down)
+if TYPE_CHECKING:
+    from devtools_app.widgets.chart import Chart
+
+_DOT, _NEAR = 8.0, 14.0
+_RIGHT, _TOP = 18, 14
+_EMPTY = "No point has both metrics yet"
 
 
-class ScatterPlot(QWidget):
+class ScatterPlot(Plot):
     """Draws points; a click or an arrow key chooses one, a double click or Return opens it.
 
     Signals:
@@ -37,32 +32,30 @@ class ScatterPlot(QWidget):
     activated = Signal(str)
 
     def __init__(self, theme: Theme, name: str) -> None:
-        super().__init__()
-        self._theme = theme
         self._scatter: Scatter | None = None
         self._current = ""
+        super().__init__(theme, name)
+        self.set_hint(520, 380)
         self.setMinimumSize(240, 180)
-        self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName(name)
-        theme.changed.connect(self.update)
+        self.show_message(_EMPTY)
 
     def show_scatter(self, scatter: Scatter | None) -> None:
         """Show other points, or say that there are none."""
         self._scatter = scatter
         if scatter is None:
-            self.setAccessibleDescription(_WORDS)
-        else:
-            self.setAccessibleDescription(
-                f"{len(scatter.dots)} points by {scatter.across.title} and {scatter.up.title},"
-                f" {len(scatter.front())} of them best"
-            )
-        self.update()
+            self.show_message(_EMPTY)
+            return
+        self.setAccessibleDescription(
+            f"{len(scatter.dots)} points by {scatter.across.title} and {scatter.up.title},"
+            f" {len(scatter.front())} of them Pareto-optimal"
+        )
+        self.redraw(whole=True)
 
     def show_current(self, key: str) -> None:
         """Mark a point."""
         self._current = key
-        self.update()
+        self.redraw()
 
     @property
     def current(self) -> str:
@@ -71,160 +64,74 @@ class ScatterPlot(QWidget):
 
     def place_of(self, key: str) -> QPointF | None:
         """Return where a point is drawn, None when it is not."""
-        scatter = self._scatter
-        if scatter is None:
-            return None
-        dot = next((one for one in scatter.dots if one.key == key), None)
-        return None if dot is None else self._at(scatter, dot)
+        dot = next((one for one in self._dots if one.key == key), None)
+        return None if dot is None else self.pixel_of(dot.x, dot.y)
 
-    # ---- places
-    def _left(self) -> int:
-        metrics = QFontMetrics(self._theme.sans(FontSize.SMALL))
-        ticks = self._scatter.up.ticks if self._scatter is not None else ()
-        widest = max((metrics.horizontalAdvance(text) for _, text in ticks), default=0)
-        return widest + metrics.height() + 3 * _GAP
-
-    def _area(self) -> QRectF:
-        left = self._left()
-        wide = max(1, self.width() - left - _RIGHT)
-        return QRectF(left, _TOP, wide, max(1, self.height() - _TOP - _BELOW))
-
-    def _at(self, scatter: Scatter, dot: Dot) -> QPointF:
-        area = self._area()
-        x = area.left() + area.width() * scatter.across.share(dot.x)
-        return QPointF(x, area.bottom() - area.height() * scatter.up.share(dot.y))
-
-    def _nearest(self, place: QPointF) -> Dot | None:
-        scatter = self._scatter
-        if scatter is None:
-            return None
-
-        def away(dot: Dot) -> float:
-            between = self._at(scatter, dot) - place
-            return (between.x() ** 2 + between.y() ** 2) ** 0.5
-
-        found = min(scatter.dots, key=away)
-        return found if away(found) <= _NEAR else None
+    @property
+    def _dots(self) -> tuple[Dot, ...]:
+        return self._scatter.dots if self._scatter is not None else ()
 
     # ---- the user
     @override
-    def sizeHint(self) -> QSize:
-        return QSize(520, 380)
+    def is_empty(self) -> bool:
+        return self._scatter is None
 
     @override
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        dot = self._nearest(event.position())
-        if dot is not None and event.button() is Qt.MouseButton.LeftButton:
-            self._choose(dot)
+    def pick(self, at: QPointF) -> int:
+        away = [(self.pixel_of(dot.x, dot.y) - at) for dot in self._dots]
+        far = [QPointF.dotProduct(one, one) for one in away]
+        nearest = min(range(len(far)), key=far.__getitem__, default=NOTHING)
+        return nearest if far and far[nearest] <= _NEAR**2 else NOTHING
 
     @override
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        dot = self._nearest(event.position())
-        if dot is not None and event.button() is Qt.MouseButton.LeftButton:
-            self.activated.emit(dot.key)
+    def words(self, number: int) -> str:
+        return self._dots[number].words
 
     @override
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        dot = self._nearest(event.position())
-        if dot is None:
-            QToolTip.hideText()
-        else:
-            QToolTip.showText(event.globalPosition().toPoint(), dot.words, self)
+    def choose(self, number: int) -> None:
+        self.show_current(self._dots[number].key)
+        self.chosen.emit(self._current)
+
+    @override
+    def activate(self, number: int) -> None:
+        self.activated.emit(self._dots[number].key)
+
+    @override
+    def step(self, by: int) -> bool:
+        dots = self._dots
+        order = sorted(range(len(dots)), key=lambda number: (dots[number].x, dots[number].y))
+        keys = [dots[number].key for number in order]
+        place = keys.index(self._current) + by if self._current in keys else 0
+        if not 0 <= place < len(order):
+            return False
+        self.choose(order[place])
+        return True
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key = event.key()
-        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current:
             self.activated.emit(self._current)
-        elif key not in (*_NEXT, *_FORMER) or not self.step(1 if key in _NEXT else -1):
+        else:
             super().keyPressEvent(event)
 
-    def step(self, by: int) -> bool:
-        """Choose the next point to the right (1) or left (-1); return whether there was one."""
-        scatter = self._scatter
-        if scatter is None:
-            return False
-        dots = sorted(scatter.dots, key=lambda dot: (dot.x, dot.y))
-        keys = [dot.key for dot in dots]
-        place = keys.index(self._current) + by if self._current in keys else 0
-        if not 0 <= place < len(dots):
-            return False
-        self._choose(dots[place])
-        return True
-
-    def _choose(self, dot: Dot) -> None:
-        self.show_current(dot.key)
-        self.chosen.emit(dot.key)
-
-    # ---- painting
+    # ---- drawing
     @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        palette, scatter = self._theme.palette, self._scatter
-        with QPainter(self) as painter:
-            painter.fillRect(self.rect(), QColor(palette.raised))
-            painter.setFont(self._theme.sans(FontSize.SMALL))
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            if scatter is None:
-                painter.setPen(QColor(palette.muted))
-                center = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
-                painter.drawText(self.rect().adjusted(12, 12, -12, -12), center, _WORDS)
-                return
-            area = self._area()
-            self._paint_across(painter, area, scatter)
-            self._paint_up(painter, area, scatter)
-            self._paint_front(painter, scatter)
-            self._paint_dots(painter, scatter)
-
-    def _paint_across(self, painter: QPainter, area: QRectF, scatter: Scatter) -> None:
-        palette, axis = self._theme.palette, scatter.across
-        metrics = painter.fontMetrics()
-        reach = area.left()
-        for value, text in axis.ticks:
-            x = area.left() + area.width() * axis.share(value)
-            painter.setPen(QPen(QColor(palette.line), 1.0))
-            painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
-            half = metrics.horizontalAdvance(text) / 2
-            if x - half < reach:
-                continue  # no two texts touch
-            reach = x + half + _GAP
-            painter.setPen(QColor(palette.muted))
-            painter.drawText(QPointF(x - half, area.bottom() + metrics.ascent() + 4), text)
-        painter.setPen(QColor(palette.text))
-        line = QRectF(0, self.height() - metrics.height() - 4, area.right(), metrics.height())
-        painter.drawText(line, int(Qt.AlignmentFlag.AlignRight), axis.title)
-
-    def _paint_up(self, painter: QPainter, area: QRectF, scatter: Scatter) -> None:
-        palette, axis = self._theme.palette, scatter.up
-        metrics = painter.fontMetrics()
-        align = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        for value, text in axis.ticks:
-            y = area.bottom() - area.height() * axis.share(value)
-            painter.setPen(QPen(QColor(palette.line), 1.0))
-            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
-            painter.setPen(QColor(palette.muted))
-            painter.drawText(QRectF(0, y - 10, area.left() - _GAP, 20), align, text)
-        painter.setPen(QColor(palette.text))
-        painter.save()
-        painter.translate(_GAP + metrics.ascent(), area.top())
-        painter.rotate(-90)
-        along = QRectF(-area.height(), -metrics.ascent(), area.height(), metrics.height())
-        painter.drawText(along, int(Qt.AlignmentFlag.AlignRight), axis.title)
-        painter.restore()
-
-    def _paint_front(self, painter: QPainter, scatter: Scatter) -> None:
-        painter.setPen(QPen(QColor(self._theme.palette.accent), 1.2, Qt.PenStyle.DashLine))
-        painter.drawPolyline([self._at(scatter, dot) for dot in scatter.front()])
-
-    def _paint_dots(self, painter: QPainter, scatter: Scatter) -> None:
-        palette = self._theme.palette
-        for dot in sorted(scatter.dots, key=lambda one: one.best):
-            place = self._at(scatter, dot)
-            painter.setPen(QPen(QColor(palette.raised), 1.0))
-            painter.setBrush(QColor(palette.accent if dot.best else palette.muted))
-            radius = _DOT + 1.0 if dot.best else _DOT
-            painter.drawEllipse(place, radius, radius)
-            if dot.key == self._current:
-                strong = self.hasFocus()
-                painter.setPen(QPen(QColor(palette.text), 2.0 if strong else 1.2))
-                painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawEllipse(place, radius + 4, radius + 4)
+    def draw(self, chart: Chart) -> None:
+        scatter, palette = self._scatter, self.theme.palette
+        assert scatter is not None
+        across, up = scatter.across, scatter.up
+        chart.set_margins(4, _TOP, _RIGHT, 4)
+        chart.show_range((across.low, across.high), (up.low, up.high))
+        chart.axis("left", up.ticks, title=up.title, grid=True)
+        chart.axis("bottom", across.ticks, title=across.title, grid=True)
+        front = scatter.front()
+        x, y = [dot.x for dot in front], [dot.y for dot in front]
+        chart.line(x, y, palette.accent, dashed=True)
+        rest = [dot for dot in scatter.dots if not dot.best]
+        fill = palette.muted, palette.raised
+        chart.dots([dot.x for dot in rest], [dot.y for dot in rest], _DOT, fill[0], ring=fill[1])
+        chart.dots(x, y, _DOT + 2, palette.accent, ring=palette.raised)
+        current = [dot for dot in scatter.dots if dot.key == self._current]
+        wide = 2.0 if self.hasFocus() else 1.2
+        place = [dot.x for dot in current], [dot.y for dot in current]
+        chart.dots(*place, _DOT + 9, "", ring=palette.text, ring_width=wide)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication, QWidget
 
+import devtools_app.widgets.chart  # noqa: F401  # plots draw at once where it is imported
 from devtools_app.sessions.opening import Load
 from devtools_app.shell.theme import Mode, Theme
 from devtools_app.shell.window import MainWindow

@@ -139,7 +139,7 @@ def test_legend_swatch_has_the_colour_that_is_painted(qtbot, theme: Theme) -> No
 
 @pytest.mark.parametrize(("height", "both"), [(200, False), (240, False), (320, True)])
 def test_memory_plan_has_its_height_before_the_curve(qtbot, theme, height: int, both: bool) -> None:
-    plan, curve = MemoryCanvas(theme.canvas), LiveCurve(theme.canvas)
+    plan, curve = MemoryCanvas(theme.canvas), LiveCurve(theme)
     drawing = _Drawing(plan, curve)
     qtbot.addWidget(drawing)
     drawing.resize(400, 500)

@@ -21,6 +21,31 @@ code = command.main([])
 print(json.dumps([code, sorted({name.split(".")[0] for name in sys.modules})]))
 """
 
+FIRST_PAINT = """
+import json, sys
+sys.argv = ["etscope"]
+from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtWidgets import QApplication
+import devtools_app.__main__ as command
+found = []
+class Eye(QObject):
+    def eventFilter(self, watched, event):
+        if event.type() == QEvent.Type.Paint:
+            found.append("pyqtgraph" in sys.modules)
+        return False
+application = QApplication(["etscope"])
+eye = Eye()
+application.installEventFilter(eye)
+look = QTimer()
+def end_when_imported():
+    if hasattr(sys.modules.get("devtools_app.widgets.chart"), "Chart"):
+        application.quit()
+look.timeout.connect(end_when_imported)
+look.start(20)
+command.main([])
+print(json.dumps([found[0], "pyqtgraph" in sys.modules]))
+"""
+
 
 def test_version_prints_the_version_alone() -> None:
     command = [sys.executable, "-m", "devtools_app", "--version"]
@@ -34,3 +59,7 @@ def test_window_start_loads_neither_torch_nor_compiler_nor_runtime() -> None:
     assert code == 0
     assert "PySide6" in loaded
     assert {"torch", "compiler", "runtime", "pandas", "executorch"}.isdisjoint(loaded)
+
+
+def test_plots_are_imported_after_the_first_paint_and_before_anybody_wants_one() -> None:
+    assert json.loads(run_python(FIRST_PAINT).splitlines()[-1]) == [False, True]

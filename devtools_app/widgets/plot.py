@@ -1,0 +1,320 @@
+"""What all plots share: a title, a message when empty, hover text, choice by mouse and keys, zoom.
+
+pyqtgraph is imported in a thread, so that the first plot does not hold up the window.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from functools import cache
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QPointF, QSize, Qt, QTimer
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPalette,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolTip, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from devtools_app.shell.theme import FontSize, Theme
+from devtools_app.widgets.elided_label import ElidedLabel
+
+if TYPE_CHECKING:
+    from devtools_app.widgets.chart import Chart
+
+_CHART = "devtools_app.widgets.chart"
+_RETRY = 15  # ms between two looks whether pyqtgraph is there
+_DRAG = 4  # pixels before a press becomes a drag
+_WHEEL = 1.0015
+_ZOOM = 1.3
+_MARGIN = 10
+NOTHING = -1
+_NEXT = (Qt.Key.Key_Right, Qt.Key.Key_Up)
+_FORMER = (Qt.Key.Key_Left, Qt.Key.Key_Down)
+_NEARER = (Qt.Key.Key_Plus, Qt.Key.Key_Equal)
+
+
+@cache
+def _import_chart() -> threading.Thread:
+    thread = threading.Thread(
+        target=importlib.import_module, args=(_CHART,), name="importing pyqtgraph", daemon=True
+    )
+    thread.start()
+    return thread
+
+
+def _chart_is_imported() -> bool:
+    return hasattr(sys.modules.get(_CHART), "Chart")  # a module exists before its content does
+
+
+class Plot(QWidget):
+    """A plot; a subclass draws it and knows which points there are to choose.
+
+    Attributes:
+        zoom_axes: axes on which wheel, drag, plus, minus and Space work: x, y, xy or none
+        ground: role of the palette behind it
+    """
+
+    zoom_axes = ""
+    ground = "raised"
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
+        self.theme = theme
+        self._chart: Chart | None = None
+        self._moved = False
+        self._press: QPointF | None = None
+        self._dragged = False
+        self._hint = QSize(400, 240)
+        self.title, self.note, self.message = ElidedLabel(), QLabel(), QLabel()
+        self._layout = QVBoxLayout(self)
+        self._wait = QTimer(self, singleShot=True, interval=_RETRY)
+        self._wait.timeout.connect(self.redraw)
+        self.setMouseTracking(True)
+        self.setAutoFillBackground(True)
+        self.setAccessibleName(name)
+        self._lay_out()
+        theme.changed.connect(self._restyle)
+        self._restyle()
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.setContentsMargins(_MARGIN, 4, _MARGIN, 0)
+        head.addWidget(self.title, 1)
+        head.addWidget(self.note)
+        self.head = head
+        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.message.setWordWrap(True)
+        self.message.setMargin(_MARGIN)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(0)
+        self._layout.addLayout(head)
+        self._layout.addWidget(self.message, 1)
+        for label in (self.title, self.note, self.message):
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            label.hide()
+
+    def _restyle(self) -> None:
+        palette, roles = self.theme.palette, self.palette()
+        roles.setColor(QPalette.ColorRole.Window, QColor(getattr(palette, self.ground)))
+        self.setPalette(roles)
+        for label, colour in (
+            (self.title, palette.text),
+            (self.note, palette.muted),
+            (self.message, palette.muted),
+        ):
+            roles = label.palette()
+            roles.setColor(QPalette.ColorRole.WindowText, QColor(colour))
+            label.setPalette(roles)
+            label.setFont(self.theme.sans(FontSize.SMALL))
+        self.redraw()
+
+    # ---- what a subclass says
+    def is_empty(self) -> bool:
+        """Return whether there is nothing to draw; the message is shown then."""
+        return True
+
+    def draw(self, chart: Chart) -> None:
+        """Draw into an empty chart: its range first, then axes and items."""
+
+    def pick(self, at: QPointF) -> int:
+        """Return the number of the point at a pixel, NOTHING for none."""
+        return NOTHING
+
+    def words(self, number: int) -> str:
+        """Return what hovering a point says."""
+        return ""
+
+    def choose(self, number: int) -> None:
+        """Take a point that the user chose."""
+
+    def activate(self, number: int) -> None:
+        """Open a point on which the user double-clicked."""
+
+    def step(self, by: int) -> bool:
+        """Choose the point a step to the right (1) or left (-1); return whether there was one."""
+        return False
+
+    # ---- drawing
+    @property
+    def chart(self) -> Chart | None:
+        """Return the surface, None as long as there was nothing to draw."""
+        return self._chart
+
+    @property
+    def waiting(self) -> bool:
+        """Return whether it will be drawn as soon as pyqtgraph is imported."""
+        return self._wait.isActive()
+
+    def set_hint(self, width: int, height: int) -> None:
+        """Say which size the plot likes to have."""
+        self._hint = QSize(width, height)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return self._hint
+
+    def show_message(self, words: str) -> None:
+        """Say why there is nothing to see; shown while the plot is empty."""
+        self.message.setText(words)
+        if self.is_empty():
+            self.setAccessibleDescription(words)
+        self.redraw()
+
+    def redraw(self, *, whole: bool = False) -> None:
+        """Draw again: the data, the size or the colours have changed.
+
+        Args:
+            whole: show all of it, however it was zoomed before
+        """
+        empty = self.is_empty()
+        self._moved = self._moved and not whole
+        self.message.setVisible(empty)
+        for label in (self.title, self.note):
+            label.setVisible(not empty and bool(label.text()))
+        if self._chart is not None:
+            self._chart.setVisible(not empty)
+        chart = None if empty else self._surface()
+        if chart is None:
+            return
+        before = chart.ranges if self._moved else None
+        palette = self.theme.palette
+        chart.begin(palette, self.theme.sans(FontSize.SMALL), getattr(palette, self.ground))
+        self.draw(chart)
+        if before is not None:
+            chart.set_ranges(*before)
+
+    def _surface(self) -> Chart | None:
+        """Return the surface; None while pyqtgraph is being imported, redraw comes again then."""
+        if self._chart is None:
+            if not _chart_is_imported():
+                _import_chart()
+                self._wait.start()
+                return None
+            from devtools_app.widgets.chart import Chart
+
+            self._chart = Chart(self)
+            self._layout.addWidget(self._chart, 1)
+            self._chart.show()
+            self._layout.activate()
+        return self._chart
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._layout.activate()
+        self.redraw()
+
+    def pixel_of(self, x: float, y: float) -> QPointF:
+        """Return where a point is drawn; there must be a chart."""
+        assert self._chart is not None
+        return self._chart.place_of(x, y) + QPointF(self._chart.pos())
+
+    def value_at(self, at: QPointF) -> tuple[float, float]:
+        """Return x and y of a pixel; there must be a chart."""
+        assert self._chart is not None
+        x, y = self._chart.value_at(at - QPointF(self._chart.pos())).toTuple()
+        return x, y
+
+    # ---- zoom
+    def fit(self) -> None:
+        """Show all of it."""
+        self.redraw(whole=True)
+
+    def zoom(self, factor: float, at: QPointF | None = None) -> None:
+        """Come nearer or go farther; a pixel stays where it is."""
+        chart = self._chart
+        if chart is not None and self.zoom_axes and not self.is_empty():
+            here = QPointF(self.rect().center()) if at is None else at
+            chart.zoom(factor, here - QPointF(chart.pos()), self.zoom_axes)
+            self._moved = True
+
+    # ---- the user
+    @override
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if not self.zoom_axes or self.is_empty():
+            super().wheelEvent(event)
+            return
+        self.zoom(_WHEEL ** event.angleDelta().y(), event.position())
+        event.accept()
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton:
+            self._press, self._dragged = event.position(), False
+
+    @override
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        at, press, chart = event.position(), self._press, self._chart
+        if press is None or not self.zoom_axes or chart is None:
+            self._hover(event)
+            return
+        if self._dragged or (at - press).manhattanLength() >= _DRAG:
+            self._dragged = self._moved = True
+            chart.pan(at.x() - press.x(), at.y() - press.y(), self.zoom_axes)
+            self._press = at
+
+    def _hover(self, event: QMouseEvent) -> None:
+        number = NOTHING if self._no_chart() else self.pick(event.position())
+        words = self.words(number) if number != NOTHING else ""
+        if words:
+            QToolTip.showText(event.globalPosition().toPoint(), words, self)
+        else:
+            QToolTip.hideText()
+
+    @override
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        pressed, self._press = self._press, None
+        if pressed is None or self._dragged or self._no_chart():
+            return
+        number = self.pick(event.position())
+        if number != NOTHING:
+            self.choose(number)
+
+    @override
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        number = NOTHING if self._no_chart() else self.pick(event.position())
+        if number != NOTHING and event.button() is Qt.MouseButton.LeftButton:
+            self.activate(number)
+
+    def _no_chart(self) -> bool:
+        return self._chart is None or self.is_empty()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = event.key()
+        if key in (*_NEXT, *_FORMER):
+            taken = self.step(1 if key in _NEXT else -1)
+        elif self.zoom_axes and key in (*_NEARER, Qt.Key.Key_Minus):
+            self.zoom(_ZOOM if key in _NEARER else 1 / _ZOOM)
+            taken = True
+        elif self.zoom_axes and key == Qt.Key.Key_Space:
+            self.fit()
+            taken = True
+        else:
+            taken = False
+        if not taken:
+            super().keyPressEvent(event)
+
+    @override
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.redraw()
+
+    @override
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.redraw()
+
+    @override
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        QToolTip.hideText()
