@@ -1,20 +1,24 @@
-"""What all canvases share: theme, message when empty, focus, accessibility, export."""
+"""What all canvases share: theme, message when empty, keys, hover, accessibility, export."""
 
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QIODevice, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QImage, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QBuffer, QEvent, QIODevice, QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from typing_extensions import override
 
 from devtools_app.widgets.files import write_binary_file
 from devtools_app.widgets.paint_theme import CanvasColours, qcolor
 
 _MARGIN = 24
+_PLAIN = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier
+NOTHING = -1
+KeyTable = Mapping[int, Callable[[], None]]
 
 
 class Canvas(QWidget):
@@ -29,6 +33,8 @@ class Canvas(QWidget):
         super().__init__(parent)
         self.colours = colours
         self.message = ""
+        self._hovered = NOTHING
+        self._actions: KeyTable | None = None
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -64,6 +70,67 @@ class Canvas(QWidget):
     def describe(self) -> None:
         """Tell assistive technology what is shown now."""
         self.setAccessibleDescription(self.accessible_summary())
+
+    # keys and pointer
+
+    def keys(self) -> KeyTable:
+        """Return what each key does while there is something to draw."""
+        return {}
+
+    def clear_selection(self) -> bool:
+        """Deselect; return whether anything was selected, so that a second Esc goes on."""
+        return False
+
+    def hit(self, at: QPointF) -> int:
+        """Return the number of the item at a point of the screen, NOTHING for none."""
+        return NOTHING
+
+    def mark_hovered(self, item: int) -> None:
+        """Mark the item under the pointer and emit it."""
+
+    def tip_at(self, at: QPointF) -> str:
+        """Return the hover text for a point of the screen."""
+        item = self.hit(at)
+        return self.words(item) if item != NOTHING else ""
+
+    def words(self, item: int) -> str:
+        """Return the hover text of an item."""
+        return ""
+
+    def hover(self, item: int) -> None:
+        """Mark another item as the one under the pointer."""
+        if item != self._hovered:
+            self._hovered = item
+            self.mark_hovered(item)
+            self.update()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.clear_selection():
+            return
+        if self._actions is None:
+            self._actions = self.keys()
+        action = self._actions.get(event.key())
+        if action is None or self.is_empty() or event.modifiers() & ~_PLAIN:
+            super().keyPressEvent(event)
+            return
+        action()
+
+    @override
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self.hover(self.hit(event.position()))
+
+    @override
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.hover(NOTHING)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), self.tip_at(QPointF(event.pos())), self)
+            return True
+        return super().event(event)
 
     @override
     def sizeHint(self) -> QSize:

@@ -29,7 +29,8 @@ class Chart(pg.PlotWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, enableMenu=False)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for part in (self, self.viewport()):
+            part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMinimumSize(0, 0)
         self._item: Any = self.getPlotItem()

@@ -5,28 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, Signal
-from PySide6.QtGui import (
-    QContextMenuEvent,
-    QFocusEvent,
-    QHelpEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QWheelEvent,
-)
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtCore import QPoint, QPointF, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QMouseEvent
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from devtools_app.viewmodels.layout.placed import Placed
+from devtools_app.widgets.canvas import KeyTable
 from devtools_app.widgets.graph_canvas_keys import GraphKeys
 from devtools_app.widgets.graph_canvas_labels import stub_text
 from devtools_app.widgets.graph_canvas_pick import NOTHING, holder_of, item_at, stub_at
 from devtools_app.widgets.graph_canvas_view import GraphView
 from devtools_app.widgets.paint_theme import CanvasColours
 from inspector.tables.units import plural
-
-_DRAG = 4  # pixels before a press becomes a drag
-_WHEEL = 1.0015
 
 
 class GraphCanvas(GraphView):
@@ -52,8 +43,6 @@ class GraphCanvas(GraphView):
         super().__init__(colours, parent)
         self._selected_node = NOTHING  # kept while its cluster is closed
         self._found_nodes: np.ndarray | None = None
-        self._press: QPoint | None = None
-        self._dragged = False
         self._keys = GraphKeys(self)
 
     @property
@@ -131,47 +120,22 @@ class GraphCanvas(GraphView):
         self.update()
 
     @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if self._placed is None or not self._keys.press(event):
-            super().keyPressEvent(event)
+    def keys(self) -> KeyTable:
+        return {**super().keys(), **self._keys.table()}
 
     @override
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        steps = event.angleDelta().y() or event.pixelDelta().y()
-        if steps:
-            self.zoom(_WHEEL**steps, event.position())
-        event.accept()
+    def clear_selection(self) -> bool:
+        found = self._marks.selected != NOTHING
+        if found:
+            self.select_item(NOTHING)
+        return found
 
     @override
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
-            self._press = event.position().toPoint()
-            self._dragged = False
-            event.accept()
-
-    @override
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        at = event.position().toPoint()
-        if self._press is None:
-            self._hover(event.position())
-            return
-        if not self._dragged and (at - self._press).manhattanLength() < _DRAG:
-            return
-        self._dragged = True
-        self.setCursor(Qt.CursorShape.ClosedHandCursor)
-        self.pan(at.x() - self._press.x(), at.y() - self._press.y())
-        self._press = at
-
-    @override
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        pressed, self._press = self._press, None
-        self.unsetCursor()
-        if pressed is None or self._dragged or event.button() != Qt.MouseButton.LeftButton:
-            return
+    def click(self, at: QPointF) -> None:
         placed = self._placed
         if placed is None:
             return
-        x, y = self._world(event.position())
+        x, y = self._world(at)
         stub = stub_at(placed, x, y)
         if stub != NOTHING and int(placed.stubs.other[stub]) >= 0:
             self.select_item(int(placed.stubs.other[stub]))  # jump to the other end
@@ -218,35 +182,25 @@ class GraphCanvas(GraphView):
     def _world(self, at: QPointF) -> tuple[float, float]:
         return self._camera.to_world(at.x(), at.y())
 
-    def _hover(self, at: QPointF) -> None:
+    @override
+    def hit(self, at: QPointF) -> int:
+        """Return the node or closed cluster at a point of the screen."""
         placed = self._placed
         if placed is None:
-            return
+            return NOTHING
         item = item_at(placed, *self._world(at))
         opened = item >= placed.node_count and placed.path_of(item) in placed.expanded
-        item = NOTHING if opened else item
-        if item == self._marks.hovered:
-            return
+        return NOTHING if opened else item
+
+    @override
+    def mark_hovered(self, item: int) -> None:
+        placed = self._placed
         self._marks.hovered = item
-        is_node = 0 <= item < placed.node_count
-        self.hovered.emit(placed.scene.names[item] if is_node else "")
-        self.update()
+        is_node = placed is not None and 0 <= item < placed.node_count
+        self.hovered.emit(placed.scene.names[item] if placed is not None and is_node else "")
 
     @override
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._marks.hovered = NOTHING
-        self.update()
-
-    @override
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), self.tip_at(QPointF(event.pos())), self)
-            return True
-        return super().event(event)
-
     def tip_at(self, at: QPointF) -> str:
-        """Return the unshortened text of what is at a point of the screen."""
         placed = self._placed
         if placed is None:
             return ""

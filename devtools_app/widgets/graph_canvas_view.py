@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QPointF, QSize, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QPointF, QSize
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
@@ -14,13 +14,13 @@ from devtools_app.viewmodels.canvas_data import GraphOverlay
 from devtools_app.viewmodels.layout.camera import Camera, fitted
 from devtools_app.viewmodels.layout.cluster_tree import ClusterPath
 from devtools_app.viewmodels.layout.placed import Placed
-from devtools_app.widgets.canvas import Canvas
 from devtools_app.widgets.graph_canvas_paint import GraphPicture, Marks
 from devtools_app.widgets.graph_canvas_pick import NOTHING
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.legend import Legend
 from devtools_app.widgets.minimap import Minimap
 from devtools_app.widgets.paint_theme import CanvasColours
+from devtools_app.widgets.zoom_canvas import ZoomCanvas
 
 NEAREST = 4.0
 READABLE_SCALE = 0.8  # a large graph opens at its beginning at this scale
@@ -30,14 +30,8 @@ _SHRINK = 0.6  # of its scale, at most, a whole graph gives way to the legend
 _LARGEST_PICTURE = 16000  # pixels of one side of an exported whole graph
 
 
-class GraphView(Canvas):
-    """Shows a placed graph through a camera, with legend and map.
-
-    Attributes:
-        view_changed: the camera moved
-    """
-
-    view_changed = Signal()
+class GraphView(ZoomCanvas):
+    """Shows a placed graph through a camera, with legend and map."""
 
     def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
         super().__init__(colours, "Graph", parent)
@@ -45,7 +39,6 @@ class GraphView(Canvas):
         self._overlay = GraphOverlay()
         self._picture: GraphPicture | None = None
         self._texts = TextCache()
-        self._camera = Camera()
         self._marks = Marks()
         self._placing = False  # the camera waits for a size
         self.legend = Legend(colours, self)
@@ -57,11 +50,6 @@ class GraphView(Canvas):
     def placed(self) -> Placed | None:
         """Return the graph on show."""
         return self._placed
-
-    @property
-    def camera(self) -> Camera:
-        """Return which part of the graph is seen."""
-        return self._camera
 
     def set_graph(self, placed: Placed | None, anchor: ClusterPath | None = None) -> None:
         """Show another graph, or none.
@@ -80,7 +68,7 @@ class GraphView(Canvas):
             self._keep_in_place(before, placed, anchor)
         if same and placed is not None:
             self.renew_marks(placed)
-        self._marks.hovered = NOTHING
+        self._marks.hovered = self._hovered = NOTHING
         self._prepare()
         self.describe()
 
@@ -165,8 +153,8 @@ class GraphView(Canvas):
         whole = min(self.width() / max(placed.width, 1.0), self.height() / max(placed.height, 1.0))
         return min(whole * 0.5, 0.5), NEAREST
 
+    @override
     def set_camera(self, camera: Camera) -> None:
-        """Show another part of the graph."""
         self._camera = camera
         self._placing = False
         self._moved()
@@ -194,8 +182,8 @@ class GraphView(Canvas):
         left, top, right, bottom = view
         return left > 0 or top > 0 or right < placed.width or bottom < placed.height
 
+    @override
     def fit(self) -> None:
-        """Show the whole graph."""
         placed = self._placed
         if placed is None:
             return
@@ -257,8 +245,8 @@ class GraphView(Canvas):
         most = self.width() / 4  # the first box stays well inside
         return camera.panned(min((end - float(boxes[under, 0].min())) * camera.sx, most), 0.0)
 
+    @override
     def focus_selection(self) -> None:
-        """Come near to the selected item; when it is near already, show the whole graph."""
         item = self._marks.selected
         placed = self._placed
         if placed is None or item < 0:
@@ -295,14 +283,10 @@ class GraphView(Canvas):
                 self._camera.centred(x + width / 2, y + tall / 2, self.width(), self.height())
             )
 
+    @override
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
-        """Come nearer (factor above 1) or go farther; a point of the screen stays."""
         at = at or QPointF(self.width() / 2, self.height() / 2)
         self.set_camera(self._camera.zoomed(factor, at.x(), at.y(), self._limits()))
-
-    def pan(self, dx: float, dy: float) -> None:
-        """Move the drawing by pixels."""
-        self.set_camera(self._camera.panned(dx, dy))
 
     def _centre_on_point(self, x: float, y: float) -> None:
         self.set_camera(self._camera.centred(x, y, self.width(), self.height()))
@@ -342,8 +326,7 @@ class GraphView(Canvas):
             self._camera = camera
 
     @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def resized(self) -> None:
         self._arrange()
         self._show_view()
 

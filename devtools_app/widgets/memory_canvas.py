@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
-from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from devtools_app.viewmodels.canvas_data import MemoryData
 from devtools_app.viewmodels.layout.camera import Camera
-from devtools_app.widgets.canvas import Canvas
+from devtools_app.widgets.canvas import NOTHING, KeyTable
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.memory_canvas_paint import (
     BOTTOM,
@@ -26,17 +25,14 @@ from devtools_app.widgets.memory_canvas_paint import (
     screen_boxes,
 )
 from devtools_app.widgets.paint_theme import CanvasColours
+from devtools_app.widgets.zoom_canvas import WHEEL, ZoomCanvas
 from inspector.tables.units import format_bytes
 
-_DRAG = 4
-_WHEEL = 1.0015
-_ZOOM = 1.3
-_STEP = 60.0
 _HEADROOM = 1.06  # free space above the largest address
 _NEAREST = 4096.0  # times nearer than the whole
 
 
-class MemoryCanvas(Canvas):
+class MemoryCanvas(ZoomCanvas):
     """Shows the values of one arena in address and time.
 
     Attributes:
@@ -44,36 +40,24 @@ class MemoryCanvas(Canvas):
         activated: number of the value on which Enter or a double click was given
         hovered: number of the value under the pointer, -1 for none
         step_selected: step that the user chose on the axis below the plot
-        view_changed: another part is seen
     """
 
     selected = Signal(int)
     activated = Signal(int)
     hovered = Signal(int)
     step_selected = Signal(int)
-    view_changed = Signal()
 
     def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
         super().__init__(colours, "Memory plan", parent)
         self._data: MemoryData | None = None
         self._picture: MemoryPicture | None = None
         self._texts = TextCache(Qt.TextElideMode.ElideMiddle)
-        self._camera = Camera()
         self._marks = MemoryMarks()
-        self._whole = True
-        self._press: QPointF | None = None
-        self._dragged = False
-        self._actions = self._keys()
 
     @property
     def data(self) -> MemoryData | None:
         """Return the plan on show."""
         return self._data
-
-    @property
-    def camera(self) -> Camera:
-        """Return which part of the plan is seen; y is the address at the lower side."""
-        return self._camera
 
     @property
     def marks(self) -> MemoryMarks:
@@ -84,6 +68,7 @@ class MemoryCanvas(Canvas):
         """Show another plan, or none."""
         self._data = data
         self._marks = MemoryMarks()
+        self._hovered = NOTHING
         self._prepare()
         self.fit()
         self.describe()
@@ -152,7 +137,7 @@ class MemoryCanvas(Canvas):
         if top < camera.y or y > camera.y + height / camera.sy:
             camera = replace(camera, y=(y + top) / 2 - height / 2 / camera.sy)
         if camera != self._camera:
-            self._set_camera(camera)
+            self.set_camera(camera)
 
     # camera
 
@@ -161,31 +146,27 @@ class MemoryCanvas(Canvas):
         width, height = plot_size(self.size())
         return width / max(data.steps, 1), height / (highest(data) * _HEADROOM)
 
-    def fit(self) -> None:
-        """Show the whole plan."""
-        if self._data is None:
-            return
-        sx, sy = self._least(self._data)
-        self._set_camera(Camera(0.0, 0.0, sx, sy))
-        self._whole = True
+    @override
+    def whole(self) -> Camera:
+        data = self._data
+        return Camera(0.0, 0.0, *self._least(data)) if data is not None else self._camera
 
-    def _set_camera(self, camera: Camera) -> None:
+    @override
+    def clamped(self, camera: Camera) -> Camera:
         data = self._data
         if data is None:
-            return
+            return camera
         width, height = plot_size(self.size())
         least_x, least_y = self._least(data)
         sx = min(max(camera.sx, least_x), max(least_x * _NEAREST, least_x))
         sy = min(max(camera.sy, least_y), max(least_y * _NEAREST, least_y))
         x = min(max(camera.x, 0.0), max(data.steps - width / sx, 0.0))
         y = min(max(camera.y, 0.0), max(highest(data) * _HEADROOM - height / sy, 0.0))
-        self._camera = Camera(x, y, sx, sy)
-        self._whole = False
-        self.view_changed.emit()
-        self.update()
+        return Camera(x, y, sx, sy)
 
+    @override
     def zoom(self, factor: float, at: QPointF | None = None, axes: str = "xy") -> None:
-        """Come nearer or go farther, on both axes or one; a point of the screen stays."""
+        """Zoom on both axes or one; a point of the screen stays."""
         data = self._data
         if data is None:
             return
@@ -197,15 +178,14 @@ class MemoryCanvas(Canvas):
         sy = max(camera.sy * factor, least[1]) if "y" in axes else camera.sy
         x = camera.x + px / camera.sx - px / sx
         y = camera.y + up / camera.sy - up / sy
-        self._set_camera(Camera(x, y, sx, sy))
+        self.set_camera(Camera(x, y, sx, sy))
 
+    @override
     def pan(self, dx: float, dy: float) -> None:
-        """Move the drawing by pixels."""
-        camera = self._camera
-        self._set_camera(replace(camera, x=camera.x - dx / camera.sx, y=camera.y + dy / camera.sy))
+        super().pan(dx, -dy)  # addresses grow upwards
 
+    @override
     def focus_selection(self) -> None:
-        """Show the selected value closely; when it is so already, show all."""
         data, value, before = self._data, self._marks.selected, self._camera
         if data is None or value < 0:
             self.fit()
@@ -215,7 +195,7 @@ class MemoryCanvas(Canvas):
         large = max(float(data.nbytes[value]), 1.0)
         sx, sy = width / (long * 3), height / (large * 3)
         x, y = float(data.first[value]) - long, float(data.offset[value]) - large
-        self._set_camera(Camera(x, y, sx, sy))
+        self.set_camera(Camera(x, y, sx, sy))
         if self._camera == before:
             self.fit()
 
@@ -227,25 +207,10 @@ class MemoryCanvas(Canvas):
             self._picture.paint(painter, size, self._camera, self._marks)
 
     @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if self._whole:
-            self.fit()
-        else:
-            self._set_camera(self._camera)
-
-    def _keys(self) -> dict[int, Callable[[], None]]:
+    def keys(self) -> KeyTable:
         key = Qt.Key
         return {
-            key.Key_W: lambda: self.pan(0, _STEP),
-            key.Key_S: lambda: self.pan(0, -_STEP),
-            key.Key_A: lambda: self.pan(_STEP, 0),
-            key.Key_D: lambda: self.pan(-_STEP, 0),
-            key.Key_Plus: lambda: self.zoom(_ZOOM),
-            key.Key_Equal: lambda: self.zoom(_ZOOM),
-            key.Key_Minus: lambda: self.zoom(1 / _ZOOM),
-            key.Key_F: self.focus_selection,
-            key.Key_Space: self.fit,
+            **super().keys(),
             key.Key_Left: lambda: self._go(-1, 0),
             key.Key_Right: lambda: self._go(1, 0),
             key.Key_Up: lambda: self._go(0, 1),
@@ -257,16 +222,11 @@ class MemoryCanvas(Canvas):
         }
 
     @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        plain = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier
-        action = self._actions.get(event.key())
-        if event.key() == Qt.Key.Key_Escape and self._marks.selected >= 0:
-            self.select(-1)
-            return
-        if action is None or self.is_empty() or event.modifiers() & ~plain:
-            super().keyPressEvent(event)
-            return
-        action()
+    def clear_selection(self) -> bool:
+        found = self._marks.selected >= 0
+        if found:
+            self.select(NOTHING)
+        return found
 
     def _go(self, along: int, up: int) -> None:
         """Select the value before or after in time, or below or above in address."""
@@ -291,59 +251,31 @@ class MemoryCanvas(Canvas):
             self.activated.emit(self._marks.selected)
 
     @override
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        delta = event.angleDelta().y() or event.angleDelta().x()
-        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            axes = "x"
-        elif event.position().x() < LEFT:
-            axes = "y"  # over the address axis
-        else:
-            axes = "xy"
-        if delta:
-            self.zoom(_WHEEL**delta, event.position(), axes)
-        event.accept()
+    def wheel(self, at: QPointF, dx: float, dy: float, *, shift: bool) -> None:
+        over_addresses = at.x() < LEFT
+        axes = "x" if shift else "y" if over_addresses else "xy"
+        self.zoom(WHEEL ** (dy or dx), at, axes)
 
     @override
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() == Qt.MouseButton.LeftButton and not self.is_empty():
-            self._press, self._dragged = event.position(), False
-
-    @override
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        at = event.position()
-        if self._press is None:
-            self._hover(at)
+    def click(self, at: QPointF) -> None:
+        data = self._data
+        if data is None or at.y() <= self.height() - BOTTOM or at.x() < LEFT:
+            self.select(self.hit(at))
             return
-        if not self._dragged and (at - self._press).manhattanLength() < _DRAG:
-            return
-        self._dragged = True
-        self.setCursor(Qt.CursorShape.ClosedHandCursor)
-        self.pan(at.x() - self._press.x(), at.y() - self._press.y())
-        self._press = at
-
-    @override
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        pressed, self._press = self._press, None
-        self.unsetCursor()
-        if pressed is None or self._dragged:
-            return
-        at, data = event.position(), self._data
-        if data is not None and at.y() > self.height() - BOTTOM and at.x() >= LEFT:
-            step = int(self._camera.x + (at.x() - LEFT) / self._camera.sx)
-            step = min(max(step, 0), max(data.steps - 1, 0))
-            self.set_step(step)
-            self.step_selected.emit(step)
-            return
-        self.select(self.value_at(at))
+        step = int(self._camera.x + (at.x() - LEFT) / self._camera.sx)
+        step = min(max(step, 0), max(data.steps - 1, 0))
+        self.set_step(step)
+        self.step_selected.emit(step)
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        value = self.value_at(event.position())
+        value = self.hit(event.position())
         if value >= 0:
             self.activated.emit(value)
 
-    def value_at(self, at: QPointF) -> int:
-        """Return the number of the value at a point of the screen, the smallest there, or -1."""
+    @override
+    def hit(self, at: QPointF) -> int:
+        """Return the number of the value at a point of the screen, the smallest there."""
         data = self._data
         width, height = plot_size(self.size())
         inside = LEFT <= at.x() <= LEFT + width and TOP <= at.y() <= TOP + height
@@ -357,36 +289,22 @@ class MemoryCanvas(Canvas):
             return -1
         return int(found[np.argmin(boxes[found, 2] * boxes[found, 3])])
 
-    def _hover(self, at: QPointF) -> None:
-        value = self.value_at(at)
-        if value != self._marks.hovered:
-            self._marks.hovered = value
-            self.hovered.emit(value)
-            self.update()
+    @override
+    def mark_hovered(self, item: int) -> None:
+        self._marks.hovered = item
+        self.hovered.emit(item)
 
     @override
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._hover(QPointF(-1, -1))
-
-    @override
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            value = self.value_at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), self.words(value) if value >= 0 else "", self)
-            return True
-        return super().event(event)
-
-    def words(self, value: int) -> str:
+    def words(self, item: int) -> str:
         """Return name, size, place and lifetime of a value."""
         data = self._data
         if data is None:
             return ""
-        size, offset = int(data.nbytes[value]), int(data.offset[value])
-        first, last = int(data.first[value]), int(data.last[value])
+        size, offset = int(data.nbytes[item]), int(data.offset[item])
+        first, last = int(data.first[item]), int(data.last[item])
         live = f"live from {data.step_name} {first} to {last}"
         lines = (
-            data.names[value],
+            data.names[item],
             f"{format_bytes(size)} ({size:,} B) at {offset:#x}",
             live if first <= last else f"no {data.step_name} needs it",
         )

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from PySide6.QtCore import QEvent, QPointF, Qt, Signal
-from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtCore import QPointF, Qt, Signal
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
+from devtools_app.widgets.canvas import KeyTable
 from devtools_app.widgets.paint_theme import CanvasColours
 from devtools_app.widgets.timeline_canvas_paint import LABELS, RULER
 from devtools_app.widgets.timeline_canvas_view import TimelineView
-
-_DRAG = 4
-_WHEEL = 1.0015
-_ZOOM = 1.3
-_STEP = 60.0
 
 
 class TimelineCanvas(TimelineView):
@@ -36,10 +32,7 @@ class TimelineCanvas(TimelineView):
 
     def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)
-        self._press: QPointF | None = None
-        self._dragged = False
         self._spanning = False
-        self._actions = self._keys()
 
     def set_selected(self, events: Iterable[int], *, show: bool = True) -> None:
         """Mark events as selected without telling anyone."""
@@ -64,18 +57,13 @@ class TimelineCanvas(TimelineView):
         self.set_selected([event] if event >= 0 else [])
         self.selected.emit(event)
 
-    def _keys(self) -> dict[int, Callable[[], None]]:
-        key = Qt.Key
+    @override
+    def keys(self) -> KeyTable:
+        key, zoom = Qt.Key, super().keys()
         return {
-            key.Key_W: lambda: self.zoom(_ZOOM),
-            key.Key_S: lambda: self.zoom(1 / _ZOOM),
-            key.Key_Plus: lambda: self.zoom(_ZOOM),
-            key.Key_Equal: lambda: self.zoom(_ZOOM),
-            key.Key_Minus: lambda: self.zoom(1 / _ZOOM),
-            key.Key_A: lambda: self.pan(_STEP, 0),
-            key.Key_D: lambda: self.pan(-_STEP, 0),
-            key.Key_F: self.focus_selection,
-            key.Key_Space: self.fit,
+            **zoom,
+            key.Key_W: zoom[key.Key_Plus],
+            key.Key_S: zoom[key.Key_Minus],
             key.Key_Left: lambda: self._step(-1),
             key.Key_Right: lambda: self._step(1),
             key.Key_Comma: lambda: self._step(-1),
@@ -87,18 +75,8 @@ class TimelineCanvas(TimelineView):
         }
 
     @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        plain = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier
-        action = self._actions.get(event.key())
-        if event.key() == Qt.Key.Key_Escape and self._clear():
-            return
-        if action is None or self.is_empty() or event.modifiers() & ~plain:
-            super().keyPressEvent(event)
-            return
-        action()
-
-    def _clear(self) -> bool:
-        """Take back the span, then the selection; return whether there was any."""
+    def clear_selection(self) -> bool:
+        """Deselect the span first, then the event; return whether there was any."""
         if self._marks.span is not None:
             self.set_span(None)
             self.span_selected.emit(0.0, 0.0)
@@ -147,73 +125,43 @@ class TimelineCanvas(TimelineView):
             self.activated.emit(min(self._marks.selected))
 
     @override
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        delta = event.angleDelta()
-        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier or abs(delta.x()) > abs(delta.y()):
-            self.pan(float(delta.x() or delta.y()), 0.0)
-        elif event.position().x() < LABELS:
-            self.pan(0.0, float(delta.y()) / 2)
-        elif delta.y():
-            self.zoom(_WHEEL ** delta.y(), event.position().x())
-        event.accept()
+    def wheel(self, at: QPointF, dx: float, dy: float, *, shift: bool) -> None:
+        if shift or abs(dx) > abs(dy):
+            self.pan(dx or dy, 0.0)
+        elif at.x() < LABELS:
+            self.pan(0.0, dy / 2)
+        else:
+            super().wheel(at, dx, dy, shift=shift)
 
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() != Qt.MouseButton.LeftButton or self.is_empty():
-            return
-        self._press, self._dragged = event.position(), False
+        super().mousePressEvent(event)
         shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         self._spanning = shift or event.position().y() < RULER
 
     @override
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        at = event.position()
-        if self._press is None:
-            self._hover(at)
-            return
-        if not self._dragged and (at - self._press).manhattanLength() < _DRAG:
-            return
-        self._dragged = True
+    def drag(self, start: QPointF, at: QPointF) -> None:
         if self._spanning:
-            self.set_span((self.time_at(self._press.x()), self.time_at(at.x())))
-            return
-        self.setCursor(Qt.CursorShape.ClosedHandCursor)
-        self.pan(at.x() - self._press.x(), at.y() - self._press.y())
-        self._press = at
+            self.set_span((self.time_at(start.x()), self.time_at(at.x())))
+        else:
+            super().drag(start, at)
 
     @override
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        pressed, self._press = self._press, None
-        self.unsetCursor()
-        if pressed is None:
-            return
-        if self._dragged and self._spanning and self._marks.span is not None:
+    def drop(self) -> None:
+        if self._spanning and self._marks.span is not None:
             self.span_selected.emit(*sorted(self._marks.span))
-        elif not self._dragged:
-            self.select(self.event_at(event.position()))
+
+    @override
+    def click(self, at: QPointF) -> None:
+        self.select(self.hit(at))
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        data, row = self._data, self.event_at(event.position())
+        data, row = self._data, self.hit(event.position())
         if data is not None and row >= 0:
             self.zoom_to(float(data.start[row]), float(data.end[row]))
 
-    def _hover(self, at: QPointF) -> None:
-        row = self.event_at(at)
-        if row != self._marks.hovered:
-            self._marks.hovered = row
-            self.hovered.emit(row)
-            self.update()
-
     @override
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._hover(QPointF(-1, -1))
-
-    @override
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            row = self.event_at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), self.words(row) if row >= 0 else "", self)
-            return True
-        return super().event(event)
+    def mark_hovered(self, item: int) -> None:
+        self._marks.hovered = item
+        self.hovered.emit(item)

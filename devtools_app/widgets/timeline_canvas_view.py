@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QPointF, QSize, Signal
-from PySide6.QtGui import QPainter, QResizeEvent
+from PySide6.QtCore import QPointF, QSize
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from devtools_app.viewmodels.canvas_data import TimelineData
 from devtools_app.viewmodels.layout.camera import Camera
 from devtools_app.viewmodels.layout.timeline_bins import TimelineIndex
-from devtools_app.widgets.canvas import Canvas
+from devtools_app.widgets.canvas import NOTHING
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.paint_theme import CanvasColours
 from devtools_app.widgets.timeline_canvas_paint import (
@@ -24,20 +24,15 @@ from devtools_app.widgets.timeline_canvas_paint import (
     TimelinePicture,
     place_lanes,
 )
+from devtools_app.widgets.zoom_canvas import ZoomCanvas
 from inspector.tables.units import exact_text, format_quantity, format_share
 
 _SLACK = 3.0  # pixels beside a narrow event that still hit it
 _PAD = 0.02  # free time at both ends, as a part of the whole
 
 
-class TimelineView(Canvas):
-    """Shows events in lanes through a camera.
-
-    Attributes:
-        view_changed: another part of the time is seen
-    """
-
-    view_changed = Signal()
+class TimelineView(ZoomCanvas):
+    """Shows events in lanes through a camera."""
 
     def __init__(self, colours: CanvasColours, parent: QWidget | None = None) -> None:
         super().__init__(colours, "Timeline", parent)
@@ -45,23 +40,16 @@ class TimelineView(Canvas):
         self._index: TimelineIndex | None = None
         self._picture: TimelinePicture | None = None
         self._texts = TextCache()
-        self._camera = Camera()
         self._marks = TimelineMarks()
         self._lanes: list[LanePlace] = []
         self._groups: list[GroupPlace] = []
         self._tall = 0.0
         self._flame = False
-        self._whole = True  # the camera shows all and follows the widget's size
 
     @property
     def data(self) -> TimelineData | None:
         """Return the events on show."""
         return self._data
-
-    @property
-    def camera(self) -> Camera:
-        """Return which part of the time is seen."""
-        return self._camera
 
     @property
     def marks(self) -> TimelineMarks:
@@ -78,6 +66,7 @@ class TimelineView(Canvas):
         self._data = data
         self._index = TimelineIndex(data) if index is None and data is not None else index
         self._marks = TimelineMarks()
+        self._hovered = NOTHING
         self._prepare()
         self.fit()
         self.describe()
@@ -126,15 +115,25 @@ class TimelineView(Canvas):
         least = self._plot() / (span * (1 + 2 * _PAD))
         return least, max(least * 2.0**40, least)  # far below a nanosecond of a day
 
-    def fit(self) -> None:
-        """Show all of the time."""
+    @override
+    def whole(self) -> Camera:
         index = self._index
         if index is None:
-            return
-        least = self._limits()[0]
+            return self._camera
         span = max(index.end - index.start, 1e-9)
-        self._set_camera(Camera(index.start - span * _PAD, 0.0, least, 1.0))
-        self._whole = True
+        return Camera(index.start - span * _PAD, 0.0, self._limits()[0], 1.0)
+
+    @override
+    def clamped(self, camera: Camera) -> Camera:
+        index = self._index
+        if index is None:
+            return camera
+        span = max(index.end - index.start, 1e-9)
+        margin = span * _PAD
+        most = index.end + margin - self._plot() / camera.sx
+        x = min(max(camera.x, index.start - margin), max(most, index.start - margin))
+        y = min(max(camera.y, 0.0), max(self._tall - (self.height() - RULER), 0.0))
+        return replace(camera, x=x, y=y)
 
     def zoom_to(self, start: float, end: float) -> None:
         """Show a span of time."""
@@ -142,20 +141,15 @@ class TimelineView(Canvas):
         span = max(end - start, 1e-12)
         scale = min(max(self._plot() / (span * 1.1), least), most)
         x = (start + end) / 2 - self._plot() / 2 / scale
-        self._set_camera(replace(self._camera, x=x, sx=scale))
+        self.set_camera(replace(self._camera, x=x, sx=scale))
 
-    def zoom(self, factor: float, px: float | None = None) -> None:
-        """Come nearer (factor above 1) or go farther; the time at a pixel stays there."""
-        at = self._plot() / 2 if px is None else px - LABELS
-        self._set_camera(self._camera.stretched(factor, max(at, 0.0), self._limits()))
+    @override
+    def zoom(self, factor: float, at: QPointF | None = None) -> None:
+        px = self._plot() / 2 if at is None else at.x() - LABELS
+        self.set_camera(self._camera.stretched(factor, max(px, 0.0), self._limits()))
 
-    def pan(self, dx: float, dy: float) -> None:
-        """Move the drawing by pixels."""
-        camera = replace(self._camera, x=self._camera.x - dx / self._camera.sx)
-        self._set_camera(replace(camera, y=camera.y - dy))
-
+    @override
     def focus_selection(self) -> None:
-        """Show the selected event closely; when it is so already, show all."""
         data, chosen = self._data, self._marks.selected
         if data is None or not chosen:
             self.fit()
@@ -166,20 +160,6 @@ class TimelineView(Canvas):
         if before == self._camera:
             self.fit()
 
-    def _set_camera(self, camera: Camera) -> None:
-        index = self._index
-        if index is None:
-            return
-        span = max(index.end - index.start, 1e-9)
-        margin = span * _PAD
-        most = index.end + margin - self._plot() / camera.sx
-        x = min(max(camera.x, index.start - margin), max(most, index.start - margin))
-        y = min(max(camera.y, 0.0), max(self._tall - (self.height() - RULER), 0.0))
-        self._camera = replace(camera, x=x, y=y)
-        self._whole = False
-        self.view_changed.emit()
-        self.update()
-
     def show_event(self, event: int) -> None:
         """Move the view, without changing its scale, so that an event is seen."""
         data = self._data
@@ -189,14 +169,14 @@ class TimelineView(Canvas):
         low, high = self._camera.x, self._camera.x + self._plot() / self._camera.sx
         if end < low or start > high:
             x = (start + end) / 2 - self._plot() / 2 / self._camera.sx
-            self._set_camera(replace(self._camera, x=x))
+            self.set_camera(replace(self._camera, x=x))
         self._scroll_to_lane(int(data.lane[event]))
 
     def _scroll_to_lane(self, lane: int) -> None:
         place = self._lanes[lane]
         room = self.height() - RULER
         if place.top < self._camera.y or place.top + place.height > self._camera.y + room:
-            self._set_camera(replace(self._camera, y=place.top - room / 2))
+            self.set_camera(replace(self._camera, y=place.top - room / 2))
 
     @override
     def paint_content(self, painter: QPainter, size: QSize) -> None:
@@ -204,41 +184,35 @@ class TimelineView(Canvas):
             places = (self._lanes, self._groups)
             self._picture.paint(painter, size, self._camera, places, self._marks)
 
-    @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if self._whole:
-            self.fit()
-        else:
-            self._set_camera(self._camera)
-
     def time_at(self, px: float) -> float:
         """Return the time at a pixel."""
         return self._camera.x + (px - LABELS) / self._camera.sx
 
-    def event_at(self, at: QPointF) -> int:
-        """Return the row of the event at a point of the screen, or -1."""
+    @override
+    def hit(self, at: QPointF) -> int:
+        """Return the row of the event at a point of the screen."""
         index = self._index
         if index is None or at.x() < LABELS or at.y() < RULER:
-            return -1
+            return NOTHING
         y = at.y() - RULER + self._camera.y
         for place in self._lanes:
             if place.top <= y < place.top + place.height:
                 return index.at(place.lane, self.time_at(at.x()), _SLACK / self._camera.sx)
-        return -1
+        return NOTHING
 
-    def words(self, row: int) -> str:
+    @override
+    def words(self, item: int) -> str:
         """Return name, lane, duration and share of an event."""
         data, index = self._data, self._index
         if data is None or index is None:
             return ""
-        lane = data.lanes[int(data.lane[row])]
-        long = float(data.end[row] - data.start[row])
-        begin = format_quantity(float(data.start[row]) - index.start, data.quantity)
+        lane = data.lanes[int(data.lane[item])]
+        long = float(data.end[item] - data.start[item])
+        begin = format_quantity(float(data.start[item]) - index.start, data.quantity)
         whole = max(index.end - index.start, 1e-12)
         share = format_share(long / whole)
         place = " · ".join(part for part in (lane.group, lane.label) if part)
         duration = format_quantity(long, data.quantity)
         exact = exact_text(long, data.quantity)
-        lines = [data.names[int(data.label[row])], place, f"{duration} ({exact}) · {share} of all"]
+        lines = [data.names[int(data.label[item])], place, f"{duration} ({exact}) · {share} of all"]
         return "\n".join([*lines, f"begins at {begin}"])

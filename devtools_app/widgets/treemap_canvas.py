@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QResizeEvent
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from devtools_app.viewmodels.canvas_data import TreemapData
 from devtools_app.viewmodels.layout.treemap import Cell, TreemapIndex, lay_out_treemap
-from devtools_app.widgets.canvas import Canvas
+from devtools_app.widgets.canvas import NOTHING, Canvas, KeyTable
 from devtools_app.widgets.graph_canvas_text import TextCache
 from devtools_app.widgets.paint_theme import CanvasColours, qcolor
 from devtools_app.widgets.treemap_canvas_paint import (
@@ -53,7 +51,6 @@ class TreemapCanvas(Canvas):
         self._marks = TreemapMarks()
         self._root = 0
         self._crumbs: list[tuple[QRectF, int]] = []
-        self._actions = self._keys()
 
     @property
     def data(self) -> TreemapData | None:
@@ -75,6 +72,7 @@ class TreemapCanvas(Canvas):
         self._data = data
         self._index = TreemapIndex(data) if data is not None else None
         self._marks = TreemapMarks()
+        self._hovered = NOTHING
         self._root = 0
         self._forget()
         self.describe()
@@ -218,7 +216,8 @@ class TreemapCanvas(Canvas):
 
     # events
 
-    def _keys(self) -> dict[int, Callable[[], None]]:
+    @override
+    def keys(self) -> KeyTable:
         key = Qt.Key
         return {
             key.Key_Left: lambda: self._go(-1, 0),
@@ -236,16 +235,11 @@ class TreemapCanvas(Canvas):
         }
 
     @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        plain = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier
-        action = self._actions.get(event.key())
-        if event.key() == Qt.Key.Key_Escape and self._marks.selected >= 0:
-            self.select(-1)
-            return
-        if action is None or self.is_empty() or event.modifiers() & ~plain:
-            super().keyPressEvent(event)
-            return
-        action()
+    def clear_selection(self) -> bool:
+        found = self._marks.selected >= 0
+        if found:
+            self.select(NOTHING)
+        return found
 
     def _go(self, along: int, down: int) -> None:
         """Select the nearest cell in a direction; without a selection the largest."""
@@ -290,30 +284,17 @@ class TreemapCanvas(Canvas):
         return picture.cell_at(at) if picture is not None else None
 
     @override
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        cell = self._cell_at(event.position())
-        self._hover(cell.part if cell is not None else -1)
-
-    def _hover(self, part: int) -> None:
-        if part != self._marks.hovered:
-            self._marks.hovered = part
-            self.hovered.emit(part)
-            self.update()
+    def hit(self, at: QPointF) -> int:
+        cell = self._cell_at(at)
+        return cell.part if cell is not None else NOTHING
 
     @override
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._hover(-1)
+    def mark_hovered(self, item: int) -> None:
+        self._marks.hovered = item
+        self.hovered.emit(item)
 
     @override
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), self.tip_at(QPointF(event.pos())), self)
-            return True
-        return super().event(event)
-
     def tip_at(self, at: QPointF) -> str:
-        """Return the words for what is at a point of the screen."""
         cell, data = self._cell_at(at), self._data
         if cell is None or data is None:
             return ""
@@ -322,15 +303,16 @@ class TreemapCanvas(Canvas):
         whole = share_words(cell.nbytes, int(data.nbytes[0]))
         return f"{cell.count:,} smaller parts of {data.names[cell.inside]}\n{whole} of all"
 
-    def words(self, part: int) -> str:
+    @override
+    def words(self, item: int) -> str:
         """Return path, kind, exact size and shares of a part."""
         data = self._data
         if data is None:
             return ""
-        size, around = int(data.nbytes[part]), int(data.parent[part])
-        lines = [" › ".join(data.names[step] for step in self._path(part)[1:]) or data.names[part]]
+        size, around = int(data.nbytes[item]), int(data.parent[item])
+        lines = [" › ".join(data.names[step] for step in self._path(item)[1:]) or data.names[item]]
         if data.kinds:
-            lines.append(data.kinds[part])
+            lines.append(data.kinds[item])
         lines.append(f"{share_words(size, int(data.nbytes[0]))} of all")
         if around > 0 and int(data.nbytes[around]):
             lines.append(f"{size / int(data.nbytes[around]) * 100:.1f} % of {data.names[around]}")

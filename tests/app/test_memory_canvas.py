@@ -160,7 +160,7 @@ def test_value_at_takes_the_smallest_of_overlapping_blocks(canvas: MemoryCanvas)
         data.planned_bytes,
     )
     canvas.set_data(inside)
-    assert canvas.value_at(QPointF(middle(canvas, 1))) == 1
+    assert canvas.hit(QPointF(middle(canvas, 1))) == 1
 
 
 def test_words_give_exact_size_address_and_lifetime(canvas: MemoryCanvas) -> None:

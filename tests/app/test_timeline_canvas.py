@@ -82,7 +82,7 @@ def at(canvas: TimelineCanvas, row: int) -> QPoint:
     assert data is not None
     time = float(data.start[row] + data.end[row]) / 2
     x = LABELS + (time - canvas.camera.x) * canvas.camera.sx
-    found = [y for y in range(canvas.height()) if canvas.event_at(QPointF(x, y)) == row]
+    found = [y for y in range(canvas.height()) if canvas.hit(QPointF(x, y)) == row]
     return QPoint(round(x), found[len(found) // 2])
 
 
@@ -137,7 +137,7 @@ def test_canvas_density_shows_many_narrow_events(qtbot: QtBot) -> None:
     widget.set_data(many(20000, 4))
     image = widget.render_to_image(1.0)
     surface = QColor(colours().surface)
-    y = next(y for y in range(int(RULER), 300) if widget.event_at(QPointF(600, y)) >= 0) + 8
+    y = next(y for y in range(int(RULER), 300) if widget.hit(QPointF(600, y)) >= 0) + 8
     filled = sum(image.pixelColor(x, y) != surface for x in range(int(LABELS) + 30, 970))
     assert filled > 770  # of 784
 
