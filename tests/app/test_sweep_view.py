@@ -131,7 +131,7 @@ def _choose(pane: SweepPane) -> None:
 
 def _draw_others(pane: SweepPane) -> None:
     before = pane.plot.accessibleDescription()
-    assert "4 points by size / KiB and latency / ms, 3 of them best" in before
+    assert "4 points by size / KiB and latency / ms, 3 of them Pareto-optimal" in before
     pane.up.setCurrentIndex(pane.up.findData("delegated"))
     pane.up.activated.emit(pane.up.currentIndex())
     assert "by size / KiB and delegated / %" in pane.plot.accessibleDescription()
